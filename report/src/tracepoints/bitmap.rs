@@ -1,17 +1,15 @@
 //! The kernel's two text forms of bitmaps: hexadecimal words (`%*pb`) and ranges of set bits (`%*pbl`).
 
-/// Writes 32-bit words separated by commas, from the highest nonzero one down.
-pub(super) fn words(longs: &[u64], out: &mut Vec<u8>) {
+/// Returns 32-bit words separated by commas, from the highest nonzero one down.
+pub(super) fn words(longs: &[u64]) -> String {
     let halves: Vec<u64> = longs.iter().flat_map(|long| [long & 0xffff_ffff, long >> 32]).collect();
     let used = halves.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
-    for (place, word) in halves.iter().take(used).rev().enumerate() {
-        let text = if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") };
-        out.extend_from_slice(text.as_bytes());
-    }
+    let words = halves.iter().take(used).rev().enumerate();
+    words.map(|(place, word)| if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") }).collect()
 }
 
-/// Writes the set bits as a list of ranges, such as `0,2-4`.
-pub(super) fn list(longs: &[u64], out: &mut Vec<u8>) {
+/// Returns the set bits as a list of ranges, such as `0,2-4`.
+pub(super) fn list(longs: &[u64]) -> String {
     let bits = longs
         .iter()
         .enumerate()
@@ -22,7 +20,7 @@ pub(super) fn list(longs: &[u64], out: &mut Vec<u8>) {
         [only] => only.to_string(),
         [] => String::new(),
     });
-    out.extend_from_slice(ranges.collect::<Vec<_>>().join(",").as_bytes());
+    ranges.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -30,16 +28,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_words_and_ranges() {
-        let written = |write: fn(&[u64], &mut Vec<u8>), longs: &[u64]| {
-            let mut out = Vec::new();
-            write(longs, &mut out);
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(written(words, &[0x1_0000_000f, 0]), "1,0000000f");
-        assert_eq!(written(words, &[0]), "0");
-        assert_eq!(written(list, &[0b1_1101, 1]), "0,2-4,64");
-        assert_eq!(written(list, &[1 << 63, 1]), "63-64");
-        assert_eq!(written(list, &[]), "");
+    fn gives_words_and_ranges() {
+        assert_eq!(words(&[0x1_0000_000f, 0]), "1,0000000f");
+        assert_eq!(words(&[0]), "0");
+        assert_eq!(list(&[0b1_1101, 1]), "0,2-4,64");
+        assert_eq!(list(&[1 << 63, 1]), "63-64");
+        assert_eq!(list(&[]), "");
     }
 }

@@ -50,11 +50,6 @@ impl Values<'_> {
         }
     }
 
-    fn chosen<'x>(&self, parts: &'x [Expr; 3]) -> &'x Expr {
-        let [condition, yes, no] = parts;
-        if self.number(condition) != 0 { yes } else { no }
-    }
-
     fn element(&self, array: &Expr, index: u64) -> u64 {
         let (bytes, size) = self.array(array);
         let at = usize::try_from(index).ok().and_then(|index| index.checked_mul(size));
@@ -94,30 +89,34 @@ impl Values<'_> {
         if out.len() > LONGEST {
             return;
         }
-        match expr {
-            Expr::Text(text) => spec.text(text.as_bytes(), out),
-            Expr::Choice(parts) => self.text(self.chosen(parts), spec, out),
-            Expr::Cast(_, inner) => self.text(inner, spec, out),
-            Expr::Dynamic(_) => spec.text(self.bytes(expr), out),
-            Expr::Field(place) => self.field(*place, spec, out),
-            Expr::Flags(value, separator, table) => self.flags(self.number(value), separator, table, spec, out),
+        let text = match expr {
+            Expr::Text(text) => return spec.text(text.as_bytes(), out),
+            Expr::Choice(parts) => {
+                let [condition, yes, no] = &**parts;
+                return self.text(if self.number(condition) != 0 { yes } else { no }, spec, out);
+            }
+            Expr::Cast(_, inner) => return self.text(inner, spec, out),
+            Expr::Dynamic(_) => return spec.text(self.bytes(expr), out),
+            Expr::Field(place) => return self.field(*place, spec, out),
+            Expr::Flags(value, separator, table) => return self.flags(self.number(value), separator, table, spec, out),
             Expr::Symbol(value, table) => {
                 let value = self.number(value);
                 match table.iter().find(|(number, _)| number.cast_unsigned() == value) {
-                    Some((_, name)) => spec.text(name.as_bytes(), out),
-                    None => out.extend_from_slice(format!("{value:#x}").as_bytes()),
+                    Some((_, name)) => return spec.text(name.as_bytes(), out),
+                    None => format!("{value:#x}"),
                 }
             }
             Expr::Hex(array, len, spaced) => {
                 let bytes = self.bytes(array);
                 let len = usize::try_from(self.number(len)).unwrap_or(usize::MAX).min(bytes.len());
-                hex(bytes.get(..len).unwrap_or_default(), if *spaced { " " } else { "" }, out);
+                hex(bytes.get(..len).unwrap_or_default(), if *spaced { " " } else { "" })
             }
-            Expr::Array(parts) => self.int_array(parts, out),
-            Expr::Bitmask(_) => words(&self.longs(self.bytes(expr)), out),
-            Expr::Cpumask(_) => list(&self.longs(self.bytes(expr)), out),
-            _ => {}
-        }
+            Expr::Array(parts) => self.int_array(parts),
+            Expr::Bitmask(_) => words(&self.longs(self.bytes(expr))),
+            Expr::Cpumask(_) => list(&self.longs(self.bytes(expr))),
+            _ => return,
+        };
+        out.extend_from_slice(text.as_bytes());
     }
 
     /// Returns the longs of a bitmap, lowest first.
@@ -164,19 +163,18 @@ impl Values<'_> {
         }
     }
 
-    fn int_array(&self, parts: &[Expr; 3], out: &mut Vec<u8>) {
+    fn int_array(&self, parts: &[Expr; 3]) -> String {
         let [array, count, size] = parts;
         let size = usize::try_from(self.number(size)).unwrap_or(0);
         let bytes = self.bytes(array);
         let count = usize::try_from(self.number(count)).unwrap_or(usize::MAX);
         let text = |bytes| format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0));
         let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
-        out.extend_from_slice(format!("{{{}}}", elements.join(",")).as_bytes());
+        format!("{{{}}}", elements.join(","))
     }
 }
 
-/// Writes bytes as pairs of hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], separator: &str, out: &mut Vec<u8>) {
-    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    out.extend_from_slice(digits.join(separator).as_bytes());
+/// Returns bytes as pairs of hexadecimal digits.
+pub(super) fn hex(bytes: &[u8], separator: &str) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
 }

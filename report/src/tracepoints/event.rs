@@ -3,9 +3,9 @@
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
-use super::eval::{Kernel, LONGEST, Values};
+use super::eval::{Kernel, LONGEST, Values, hex};
+use super::expr::Expr;
 use super::print_fmt::{self, Piece};
-use super::raw_fields::write_field;
 
 /// A tracepoint.
 #[derive(Clone, Debug)]
@@ -61,18 +61,35 @@ impl Event {
                 out.push(b' ');
                 out.extend_from_slice(field.name.as_bytes());
                 out.push(b'=');
-                write_field(self.pieces(), place, &mut from, values, out);
+                self.write_field(place, &mut from, values, out);
             }
         })
     }
 
     /// Returns the text of one field.
     pub(super) fn field_of(&self, values: &Values<'_>, place: usize) -> String {
-        written(|out| write_field(self.pieces(), place, &mut 0, values, out))
+        written(|out| self.write_field(place, &mut 0, values, out))
     }
 
-    fn pieces(&self) -> &[Piece] {
-        self.print_fmt.as_deref().unwrap_or_default()
+    /// Writes one field: as the print fmt does if one of its arguments is just this field, otherwise by its type. The
+    /// search for that argument starts at the piece `from`.
+    fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
+        let Some(field) = self.fields.get(place) else { return };
+        let pieces = self.print_fmt.as_deref().unwrap_or_default();
+        let argument = |at| match pieces.get(at)? {
+            Piece::Argument(argument) if is_alone(&argument.expr, place) => Some((at, argument)),
+            _ => None,
+        };
+        // libtraceevent stops searching once it has reached the end.
+        let is_searched = !field.is_array && *from < pieces.len();
+        let found = if is_searched { (*from..pieces.len()).chain(0..*from).find_map(argument) } else { None };
+        let Some((at, argument)) = found else { return write_raw(field, &values.raw, out) };
+        let before = at.checked_sub(1).and_then(|before| pieces.get(before));
+        if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
+            out.extend_from_slice(b"0x");
+        }
+        argument.write(values, out);
+        *from = at + 1;
     }
 }
 
@@ -82,4 +99,43 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     write(&mut bytes);
     bytes.truncate(LONGEST);
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn is_alone(expr: &Expr, place: usize) -> bool {
+    match expr {
+        Expr::Field(field) => *field == place,
+        Expr::Cast(_, inner) => is_alone(inner, place),
+        _ => false,
+    }
+}
+
+/// Writes a field by its type.
+fn write_raw(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
+    if field.is_array {
+        let bytes = raw.bytes_of(field);
+        let len = bytes.iter().take_while(|byte| **byte != 0).count();
+        let text = bytes.get(..len).unwrap_or_default();
+        let is_printed = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte == 0x0b;
+        if field.is_string() && text.iter().all(|byte| *byte == b' ' || is_printed(byte)) {
+            return out.extend_from_slice(text);
+        }
+        out.extend_from_slice(format!("ARRAY[{}]", hex(bytes, ", ")).as_bytes());
+    } else {
+        let value = raw.number(field.offset, field.size).unwrap_or(0);
+        out.extend_from_slice(number(field, value).as_bytes());
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the value has only as many bits as the field")]
+fn number(field: &EventField, value: u64) -> String {
+    if field.is_pointer() || field.is_long() && (!field.is_signed || field.size == 4) {
+        return format!("0x{value:x}");
+    }
+    match (field.is_signed, field.size) {
+        (true, 4) => (value as i32).to_string(),
+        (true, 2) => format!("{:2}", value as i16),
+        (true, 1) => (value as i8).to_string(),
+        (true, _) => value.cast_signed().to_string(),
+        (false, _) => value.to_string(),
+    }
 }

@@ -19,7 +19,6 @@ mod lex;
 mod operators;
 mod print_fmt;
 mod printf;
-mod raw_fields;
 mod special;
 mod traced;
 
