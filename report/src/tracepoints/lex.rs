@@ -29,8 +29,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
             '\'' => character(left)?,
             '0'..='9' => number(left)?,
             c if is_name(c) => {
-                let len = left.find(|c| !is_name(c)).unwrap_or(left.len());
-                let (name, rest) = left.split_at_checked(len)?;
+                let (name, rest) = split_while(left, is_name);
                 (Token::Name(name.to_owned()), rest)
             }
             _ => {
@@ -45,6 +44,11 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
         left = rest.trim_start();
     }
     Some(all)
+}
+
+/// Splits a text before the first character that is not of this kind.
+pub(super) fn split_while(text: &str, is: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !is(c)).unwrap_or(text.len()))
 }
 
 fn is_name(c: char) -> bool {
@@ -86,8 +90,7 @@ fn escaped(c: char) -> char {
 
 /// Parses a decimal, octal or hexadecimal number, with or without C's suffixes.
 fn number(text: &str) -> Option<(Token, &str)> {
-    let len = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
-    let (word, rest) = text.split_at_checked(len)?;
+    let (word, rest) = split_while(text, |c| c.is_ascii_alphanumeric());
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
     let value = match (digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")), digits.strip_prefix('0')) {
         (Some(hex), _) => u64::from_str_radix(hex, 16).ok()?,

@@ -9,7 +9,7 @@ use recrep_format::feature::tracing::EventField;
 
 use super::eval::{LONGEST, Values};
 use super::expr::{Expr, Reader};
-use super::lex::tokens;
+use super::lex::{split_while, tokens};
 use super::printf::Spec;
 
 /// A piece of a parsed print fmt.
@@ -85,46 +85,30 @@ impl Argument {
 fn pieces(format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>> {
     let mut args = args.into_iter();
     let mut pieces = Vec::new();
-    let mut literal = String::new();
     let mut left = format;
-    while let Some(at) = left.find('%') {
-        literal.push_str(left.get(..at)?);
-        left = left.get(at + 1..)?;
-        if let Some(rest) = left.strip_prefix('%') {
-            literal.push('%');
-            left = rest;
-            continue;
+    while let Some((before, rest)) = left.split_once('%') {
+        if !before.is_empty() {
+            pieces.push(Piece::Literal(before.to_owned()));
         }
-        if !literal.is_empty() {
-            pieces.push(Piece::Literal(std::mem::take(&mut literal)));
-        }
-        let (argument, rest) = argument(left, &mut args, long_size)?;
-        pieces.push(Piece::Argument(Box::new(argument)));
-        left = rest;
+        let piece;
+        (piece, left) = match rest.strip_prefix('%') {
+            Some(rest) => (Piece::Literal("%".to_owned()), rest),
+            None => argument(rest, &mut args, long_size)?,
+        };
+        pieces.push(piece);
     }
-    literal.push_str(left);
-    if !literal.is_empty() {
-        pieces.push(Piece::Literal(literal));
+    if !left.is_empty() {
+        pieces.push(Piece::Literal(left.to_owned()));
     }
     Some(pieces)
 }
 
 /// Parses a conversion after its percent sign, and takes its arguments. Returns the rest of the text too.
-fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Argument, &'t str)> {
-    let mut spec = Spec { size: 4, ..Spec::default() };
-    let mut left = text;
-    let mut chars = text.chars();
-    loop {
-        match chars.next()? {
-            '-' => spec.left = true,
-            '+' => spec.plus = true,
-            ' ' => spec.space = true,
-            '#' => spec.alternate = true,
-            '0' => spec.zeroes = true,
-            _ => break,
-        }
-        left = chars.as_str();
-    }
+fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Piece, &'t str)> {
+    let (flags, mut left) = split_while(text, |c| "-+ #0".contains(c));
+    let has = |flag| flags.contains(flag);
+    let (plus, space, alternate, zeroes) = (has('+'), has(' '), has('#'), has('0'));
+    let mut spec = Spec { left: has('-'), plus, space, alternate, zeroes, ..Spec::default() };
     let width;
     (spec.width, width, left) = amount(left, args)?;
     let mut precision = None;
@@ -133,37 +117,28 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
         (digits, precision, left) = amount(rest, args)?;
         spec.precision = Some(digits);
     }
-    for (prefix, size) in [
-        ("hh", 1),
-        ("h", 2),
-        ("ll", 8),
-        ("l", long_size),
-        ("L", 8),
-        ("z", long_size),
-        ("Z", long_size),
-        ("t", long_size),
-        ("j", 8),
-    ] {
-        if let Some(rest) = left.strip_prefix(prefix) {
-            spec.size = size;
-            left = rest;
-            break;
-        }
-    }
-    let mut chars = left.chars();
+    let (size, rest) = split_while(left, |c| "hlLzZtj".contains(c));
+    spec.size = match size {
+        "hh" => 1,
+        "h" => 2,
+        "" => 4,
+        "ll" | "L" | "j" => 8,
+        "l" | "z" | "Z" | "t" => long_size,
+        _ => return None,
+    };
+    let mut chars = rest.chars();
     spec.letter = chars.next().filter(|letter| "diuxXocsp".contains(*letter))?;
     left = chars.as_str();
     let len = if spec.letter == 'p' { letters_len(left) } else { 0 };
     let (letters, left) = left.split_at_checked(len)?;
     let expr = args.next()?;
-    Some((Argument { expr, spec, width, precision, letters: letters.to_owned() }, left))
+    let argument = Argument { expr, spec, width, precision, letters: letters.to_owned() };
+    Some((Piece::Argument(Box::new(argument)), left))
 }
 
 /// Returns the number of letters that belong to a `%p`.
 fn letters_len(text: &str) -> usize {
-    let rest = |skip: usize, of: &str| {
-        text.get(skip..).map_or(0, |rest| rest.len() - rest.trim_start_matches(|c| of.contains(c)).len())
-    };
+    let rest = |skip: usize, of: &str| text.get(skip..).map_or(0, |rest| split_while(rest, |c| of.contains(c)).0.len());
     match text.get(..1) {
         Some("I" | "i") => {
             1 + match text.get(1..2) {
@@ -187,7 +162,6 @@ fn amount<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>) -> Option<(u
     if let Some(rest) = text.strip_prefix('*') {
         return Some((0, Some(args.next()?), rest));
     }
-    let len = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, rest) = text.split_at_checked(len)?;
+    let (digits, rest) = split_while(text, |c| c.is_ascii_digit());
     Some((digits.parse().unwrap_or(0), None, rest))
 }
