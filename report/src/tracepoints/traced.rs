@@ -67,33 +67,31 @@ impl<'f> Traced<'f> {
         names: &[String],
         kernel: RecordedKernel<'f>,
     ) -> Result<(Self, Vec<bool>), Ambiguous> {
-        let (keys, columns): (Vec<SortKey>, Vec<&TraceColumn>) =
-            columns.iter().map(|(key, column)| (*key, column)).unzip();
-        let events_of = |column: &&TraceColumn| match column {
-            TraceColumn::Field(spec) => spec.events(names).map(Some).map_err(|events| Ambiguous {
-                name: spec.event.clone().unwrap_or_default(),
-                events: events.join(", "),
-            }),
-            _ => Ok(None),
-        };
-        let column_events = columns.iter().map(events_of).collect::<Result<Vec<_>, _>>()?;
-        let plan = |(place, _): (usize, &String)| {
-            let event = kernel.formats.event(place)?;
-            let part = |(column, events): (&&TraceColumn, &Option<Vec<usize>>)| {
-                let applies = events.as_ref().is_none_or(|events| events.contains(&place));
-                if applies { part(column, event) } else { Part::Nothing }
+        let plan = |place| Some(Plan { parts: Vec::new(), skipped: kernel.formats.event(place)?.hidden });
+        let mut plans: Vec<Option<Plan>> = (0..names.len()).map(plan).collect();
+        let mut found = Vec::new();
+        for (_, column) in columns {
+            let events = match column {
+                TraceColumn::Field(spec) => Some(spec.events(names).map_err(|events| Ambiguous {
+                    name: spec.event.clone().unwrap_or_default(),
+                    events: events.join(", "),
+                })?),
+                _ => None,
             };
-            let parts: Vec<Part> = columns.iter().zip(&column_events).map(part).collect();
-            let of_common = |part: &Part| matches!(part, Part::Field(place, _) if *place < event.common);
-            let skipped = if parts.iter().any(of_common) { 0 } else { event.hidden };
-            Some(Plan { parts, skipped })
-        };
-        let plans: Vec<Option<Plan>> = names.iter().enumerate().map(plan).collect();
-        let has = |(place, column): (usize, &&TraceColumn)| {
-            let shown = |plan: &Plan| plan.parts.get(place).is_some_and(|part| *part != Part::Nothing);
-            !matches!(column, TraceColumn::Field(_)) || plans.iter().flatten().any(shown)
-        };
-        let found = columns.iter().enumerate().map(has).collect();
+            let mut is_found = events.is_none();
+            for (place, plan) in plans.iter_mut().enumerate() {
+                let Some((plan, event)) = plan.as_mut().zip(kernel.formats.event(place)) else { continue };
+                let applies = events.as_ref().is_none_or(|events| events.contains(&place));
+                let part = if applies { part(column, event) } else { Part::Nothing };
+                is_found |= part != Part::Nothing;
+                if matches!(part, Part::Field(field, _) if field < event.common) {
+                    plan.skipped = 0;
+                }
+                plan.parts.push(part);
+            }
+            found.push(is_found);
+        }
+        let keys = columns.iter().map(|(key, _)| *key).collect();
         let none = vec![NOTHING.to_owned(); columns.len()];
         Ok((Self { kernel, keys, plans, found: RwLock::new([none].into()) }, found))
     }
