@@ -21,9 +21,9 @@ use super::elf;
 use super::file;
 use super::kallsyms::Kallsyms;
 use super::locate;
-use super::module::{Module, ModuleKind, same_build_id};
+use super::module::{Module, ModuleKind};
 use super::origin::Origin;
-use super::outcome::{Contradiction, Outcome, Refusal, Source};
+use super::outcome::{Outcome, Refusal, Source, same_build_id};
 use super::table::SymbolTable;
 use super::vmlinux;
 use crate::query::SymbolOptions;
@@ -56,7 +56,7 @@ impl Kernel {
         }
         if let Some(path) = &options.kallsyms {
             let list = self.given.get_or_init(|| parse(path));
-            outcome.contradiction = self.contradiction(path, origin);
+            outcome.set_contradiction(path, origin.kernel, self.build_id_of(path));
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
         let copies = origin.kernel.map_or_else(Vec::new, |id| self.copies(&id, options));
@@ -150,11 +150,10 @@ impl Kernel {
         })
     }
 
-    /// Returns a contradiction if the given list is the running kernel's own and the recorded build ID is another one.
-    fn contradiction(&self, path: &Path, origin: &Origin) -> Option<Contradiction> {
-        let check_running = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
-        let (recorded, found) = (origin.kernel?, self.running_build_id().filter(|_| check_running)?);
-        (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })
+    /// Returns the build ID of a given list if it is the running kernel's own.
+    fn build_id_of(&self, path: &Path) -> Option<BuildId> {
+        let is_own = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
+        if is_own { self.running_build_id() } else { None }
     }
 
     /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.

@@ -70,7 +70,7 @@ pub use explain::{Explanation, GUEST, UNMAPPED, explain};
 pub use lines::{LineId, Lines, SourceFrame};
 pub use module::{JitDump, Module, ModuleKind, Modules, kernel_module_name};
 pub use origin::{FileId, Origin, Reference};
-pub use outcome::{Attempt, Contradiction, Outcome, Refusal, Source};
+pub use outcome::{Attempt, Outcome, Refusal, Source};
 pub use recrep_format::build_id::BuildId;
 pub use resolver::{Functions, Loaded, Resolver};
 pub use table::{Symbol, SymbolId, SymbolTable};

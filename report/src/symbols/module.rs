@@ -183,12 +183,6 @@ fn without_ko(name: &str) -> Option<&str> {
     matches!(name.get(at + 3..), Some("" | ".gz" | ".xz" | ".zst")).then(|| name.get(..at))?
 }
 
-/// Returns whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder stores the
-/// length, so trailing zeros are ignored.
-pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
-    a.padded() == b.padded()
-}
-
 /// Returns whether this is the name of anonymous or shared memory, and not the path of a file.
 fn is_memory(path: &[u8]) -> bool {
     const PREFIXES: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"[stack", b"/SYSV", b"[heap]"];

@@ -18,20 +18,8 @@ pub struct Outcome {
     pub attempts: Vec<Attempt>,
     /// `true` if only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
     pub dynamic_only: bool,
-    /// File that is used because the user trusts it although its build ID is not the recorded one.
-    pub contradiction: Option<Contradiction>,
-}
-
-/// File that the user trusts although its build ID is not the recorded one.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{path} has build ID {found}, but {recorded} was recorded", path = .path.display())]
-pub struct Contradiction {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Recorded build ID.
-    pub recorded: BuildId,
-    /// Build ID of the file.
-    pub found: BuildId,
+    /// Sentence about a file that is used because the user trusts it although its build ID is not the recorded one.
+    pub contradiction: Option<String>,
 }
 
 /// Attempt to read symbols from one place.
@@ -173,6 +161,14 @@ impl Outcome {
         self.attempts.iter().filter(|attempt| attempt.result.is_ok())
     }
 
+    /// Sets the contradiction: whether the build ID found in the file at `path`, which is used, is not the recorded one.
+    pub(super) fn set_contradiction(&mut self, path: &Path, recorded: Option<BuildId>, found: Option<BuildId>) {
+        let other = recorded.zip(found).filter(|(recorded, found)| !same_build_id(recorded, found));
+        let path = path.display();
+        self.contradiction =
+            other.map(|(recorded, found)| format!("{path} has build ID {found}, but {recorded} was recorded"));
+    }
+
     pub(super) fn add(&mut self, source: Source, path: impl Into<PathBuf>, result: Result<usize, Refusal>) {
         self.attempts.push(Attempt { source, path: path.into(), result });
     }
@@ -188,6 +184,12 @@ impl Outcome {
         self.add(source, path, found.as_ref().map(SymbolTable::len).map_err(Refusal::clone));
         found.ok()
     }
+}
+
+/// Returns whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder stores the
+/// length, so trailing zeros are ignored.
+pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
+    a.padded() == b.padded()
 }
 
 impl fmt::Display for Source {

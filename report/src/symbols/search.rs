@@ -12,9 +12,9 @@ use recrep_format::build_id::BuildId;
 use super::elf::{Image, Segment};
 use super::elf_symbols::{Placing, add_symbols};
 use super::file::Contents;
-use super::module::{Module, same_build_id};
+use super::module::Module;
 use super::origin::Origin;
-use super::outcome::{Contradiction, Outcome, Refusal, Source};
+use super::outcome::{Outcome, Refusal, Source, same_build_id};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
 use super::{elf_plt, locate};
@@ -156,7 +156,7 @@ impl Search {
             for path in locate::recorded(module, &options) {
                 match self.open_recorded(&path, module, trusted) {
                     Ok(image) => {
-                        outcome.contradiction = contradiction(&path, module, &image);
+                        outcome.set_contradiction(&path, module.build_id, image.build_id);
                         return Some((Source::Path, path, image));
                     }
                     Err(refusal) => outcome.add(Source::Path, path, Err(refusal)),
@@ -304,10 +304,4 @@ pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -
         }
         _ => Ok(image),
     }
-}
-
-/// Returns the two build IDs if the recorded one differs from that of a file that is used all the same.
-pub(super) fn contradiction(path: &Path, module: &Module, image: &Image) -> Option<Contradiction> {
-    let (recorded, found) = (module.build_id?, image.build_id?);
-    (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })
 }

@@ -16,7 +16,7 @@ use super::file::{self, Contents};
 use super::module::Module;
 use super::origin::{Origin, Reference};
 use super::outcome::{Outcome, Refusal, Source};
-use super::search::{Proof, checked_image, contradiction, open_image};
+use super::search::{Proof, checked_image, open_image};
 use super::table::{SymbolTable, TableBuilder};
 use super::{decompress, locate};
 use crate::query::SymbolOptions;
@@ -24,7 +24,7 @@ use crate::query::SymbolOptions;
 /// Reads the kernel's symbols from the file given with `--vmlinux`; it is trusted, whatever its build ID.
 pub(super) fn given(path: &Path, module: &Module, outcome: &mut Outcome) -> Result<SymbolTable, Refusal> {
     let image = open_image(path, Proof::Trust, &module.origin)?;
-    outcome.contradiction = contradiction(path, module, &image);
+    outcome.set_contradiction(path, module.build_id, image.build_id);
     table_of(&image, module.origin.reference.as_ref())
 }
 
@@ -108,7 +108,7 @@ fn from_file(
     outcome: &mut Outcome,
 ) -> Result<SymbolTable, Refusal> {
     let image = checked_image(Contents::Memory(decompress::decompressed(bytes)?), proof, &module.origin)?;
-    outcome.contradiction = contradiction(path, module, &image);
+    outcome.set_contradiction(path, module.build_id, image.build_id);
     let sections = layout(&image, start);
     collect(&image, Placing::Sections(&sections))
 }

@@ -11,7 +11,7 @@ use crate::count::metrics::share;
 use crate::count::{Count, Rows};
 use crate::query::key::{Field, Meta};
 use crate::query::warning::Warning;
-use crate::symbols::{Contradiction, Explanation, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
+use crate::symbols::{Explanation, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
 
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ pub struct Doubts {
     all: u64,
     unproven: u64,
     contradicted: u64,
-    first: Option<Contradiction>,
+    first: Option<String>,
 }
 
 impl Doubts {
