@@ -28,8 +28,8 @@ use super::table::{NameRef, RawSymbol, TableBuilder};
 pub(super) enum Placing<'i> {
     /// Offsets in this file, the one that was mapped.
     InFile(&'i Image),
-    /// Linked addresses plus this bias.
-    Moved(u64),
+    /// Linked addresses.
+    Linked,
     /// Run-time addresses: the load address of each section, by section index; `None` if it was not loaded.
     Sections(&'i [Option<u64>]),
 }
@@ -130,7 +130,7 @@ impl Placing<'_> {
     fn place(self, address: u64, index: usize, section: &Section, image: &Image) -> Option<u64> {
         match self {
             Self::InFile(runtime) => offset(address, section, image, runtime),
-            Self::Moved(by) => Some(address.wrapping_add(by)),
+            Self::Linked => Some(address),
             Self::Sections(loaded) => {
                 Some(loaded.get(index).copied()??.wrapping_add(address).wrapping_sub(section.address))
             }

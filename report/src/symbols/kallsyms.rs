@@ -13,9 +13,9 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 
-use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK, SymbolBind};
+use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK};
 
-use super::bytes::{Bytes, name_at};
+use super::bytes::{Bytes, hexadecimal, name_at};
 use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
@@ -25,20 +25,14 @@ use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
 pub(super) struct Kallsyms {
     /// Text of the list, with each name ended by a zero byte.
     text: Bytes,
-    symbols: Vec<Entry>,
+    /// Symbols, each with the number of its module.
+    symbols: Vec<(RawSymbol, usize)>,
+    /// Names in brackets; that of the kernel itself is empty.
     modules: Vec<Box<[u8]>>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    start: u64,
-    end: u64,
-    /// Offset of the name in the text.
-    name: u32,
-    /// 0 for the kernel itself, else 1 + index in `modules`.
-    module: u32,
-    binding: SymbolBind,
-}
+/// Number of the text among a table's sources of names: the first one that is added.
+const SOURCE: u16 = 1;
 
 impl Kallsyms {
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
@@ -52,7 +46,7 @@ impl Kallsyms {
         if list.symbols.is_empty() {
             return Err(Refusal::Malformed("it has no line of the form `ADDRESS TYPE NAME`".into()));
         }
-        if list.symbols.iter().all(|symbol| symbol.start == 0) {
+        if list.symbols.iter().all(|(symbol, _)| symbol.start == 0) {
             return Err(Refusal::Restricted);
         }
         for byte in &mut text {
@@ -61,99 +55,78 @@ impl Kallsyms {
             }
         }
         list.text = text.into();
-        list.symbols.sort_by_key(|symbol| symbol.start);
-        list.set_ends();
+        list.symbols.sort_by_key(|(symbol, _)| symbol.start);
+        let mut next = None;
+        for (symbol, module) in list.symbols.iter_mut().rev() {
+            symbol.end = match next {
+                Some((start, of)) if of == *module => start,
+                _ => page_end(symbol.start),
+            };
+            next = Some((symbol.start, *module));
+        }
         Ok(list)
     }
 
     /// Adds the symbol in a line that begins at this offset of the text; returns `None` if there is none that counts.
     fn add(&mut self, line: &[u8], line_start: usize) -> Option<()> {
-        let (start, digits) = hex(line)?;
-        let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
+        let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
         let binding = match kind {
             b'W' => STB_WEAK,
             b'T' | b'D' | b'B' => STB_GLOBAL,
             b't' | b'w' | b'd' | b'b' => STB_LOCAL,
             _ => return None,
         };
-        let name = u32::try_from(line_start + digits + 3).ok()?;
+        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64);
         let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
         rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
-        let module = self.module_number(rest.get(end + 1..).unwrap_or_default());
-        self.symbols.push(Entry { start, end: start, name, module, binding });
+        let module = rest.get(end + 1..).unwrap_or_default();
+        let number = self.number(module).unwrap_or_else(|| {
+            self.modules.push(module.into());
+            self.modules.len() - 1
+        });
+        self.symbols.push((RawSymbol { start, end: start, name, binding, ifunc: false }, number));
         Some(())
     }
 
-    fn module_number(&mut self, name: &[u8]) -> u32 {
-        if name.is_empty() {
-            return 0;
-        }
-        // A module's symbols are adjacent: search from the end.
-        let known = self.modules.iter().rposition(|module| **module == *name);
-        let index = known.unwrap_or_else(|| {
-            self.modules.push(name.into());
-            self.modules.len() - 1
-        });
-        u32::try_from(index + 1).unwrap_or(u32::MAX)
-    }
-
-    fn set_ends(&mut self) {
-        let mut next: Option<(u64, u32)> = None;
-        for symbol in self.symbols.iter_mut().rev() {
-            symbol.end = match next {
-                Some((start, module)) if module == symbol.module => start,
-                _ => page_end(symbol.start),
-            };
-            next = Some((symbol.start, symbol.module));
-        }
+    /// Returns the number of a module, given its name in brackets.
+    fn number(&self, name: &[u8]) -> Option<usize> {
+        // A module's symbols are adjacent in the list: search from the end.
+        self.modules.iter().rposition(|module| **module == *name)
     }
 
     /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
     pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
-        let Some(reference) = reference else { return Ok(self.table(0, 0)) };
+        let Some(reference) = reference else { return self.table(b"", 0) };
         let missing = "it lacks the recorded reference symbol, so the kernel's load address is unknown";
         let now = self.address_of(&reference.symbol).ok_or(Refusal::Other(missing))?;
-        Ok(self.table(0, now.wrapping_sub(reference.address)))
+        self.table(b"", now.wrapping_sub(reference.address))
     }
 
     /// Returns the symbols of a kernel module, given its name without brackets.
     pub(super) fn module(&self, name: &str) -> Result<SymbolTable, Refusal> {
-        let bracketed = format!("[{name}]");
-        let index = self.modules.iter().position(|module| **module == *bracketed.as_bytes());
-        let number = index.and_then(|index| u32::try_from(index + 1).ok()).ok_or(Refusal::NoSymbols)?;
-        Ok(self.table(number, 0))
+        self.table(format!("[{name}]").as_bytes(), 0)
     }
 
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
-        let text = &self.text;
-        let is_named = |symbol: &&Entry| symbol.module == 0 && name_at(text, symbol.name as usize) == name.as_bytes();
-        self.symbols.iter().find(is_named).map(|symbol| symbol.start)
+        let is_named = |symbol: &&RawSymbol| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
+        self.of_module(self.number(b"")?).find(is_named).map(|symbol| symbol.start)
     }
 
-    fn table(&self, module: u32, moved: u64) -> SymbolTable {
+    fn of_module(&self, number: usize) -> impl Iterator<Item = &RawSymbol> {
+        self.symbols.iter().filter(move |(_, module)| *module == number).map(|(symbol, _)| symbol)
+    }
+
+    fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
+        let number = self.number(module).ok_or(Refusal::NoSymbols)?;
         let mut table = TableBuilder::new(false);
-        let source = table.add_source(self.text.clone());
-        for symbol in self.symbols.iter().filter(|symbol| symbol.module == module) {
-            table.symbols.push(RawSymbol {
-                start: symbol.start.wrapping_sub(moved),
-                end: symbol.end.wrapping_sub(moved),
-                name: NameRef::new(source, symbol.name.into()),
-                binding: symbol.binding,
-                ifunc: false,
-            });
-        }
+        table.add_source(self.text.clone());
+        table.symbols.extend(self.of_module(number));
+        table.move_down(moved);
         table.settle();
-        table.finish()
+        Ok(table.finish())
     }
-}
-
-/// Returns the hexadecimal number at the beginning of a line, and its number of digits.
-fn hex(line: &[u8]) -> Option<(u64, usize)> {
-    let digits = line.iter().map_while(|byte| char::from(*byte).to_digit(16));
-    let (number, count) = digits.fold((0u64, 0), |(number, count), digit| (number << 4 | u64::from(digit), count + 1));
-    (1..=16).contains(&count).then_some((number, count))
 }
 
 #[cfg(test)]

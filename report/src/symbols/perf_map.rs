@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bytes::hexadecimal;
 use super::table::{SymbolTable, TableBuilder};
 
 pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
@@ -27,14 +28,6 @@ fn split(line: &[u8]) -> Option<(u64, (u64, &[u8]))> {
     let (size, name) = hexadecimal(rest)?;
     let name = name.strip_suffix(b"\r").unwrap_or(name);
     (!name.is_empty() && !name.contains(&0)).then(|| (start, (start.saturating_add(size), name)))
-}
-
-/// Returns the number at the start of `text`, and the text after the space that follows it.
-fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
-    let space = memchr::memchr(b' ', text)?;
-    let digits = std::str::from_utf8(text.get(..space)?).ok()?;
-    let digits = digits.strip_prefix("0x").unwrap_or(digits);
-    Some((u64::from_str_radix(digits, 16).ok()?, text.get(space + 1..)?))
 }
 
 #[cfg(test)]

@@ -171,13 +171,6 @@ impl SymbolTable {
         Some(Place { name: best.name, ..place })
     }
 
-    /// Returns the start of the symbol with this name, as its file spells it.
-    pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
-        let all = self.places.iter().map(|place| (place.start, place.name)).filter(|(_, at)| at.tie().is_none());
-        let tied = self.ties.iter().flat_map(|tie| tie.candidates.iter().map(|symbol| (symbol.start, symbol.name)));
-        all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
-    }
-
     /// Returns the offset from which a file that has the names may be another than the one that was read.
     pub(super) fn lost(&self) -> Option<u64> {
         self.names.sources.iter().find_map(Bytes::lost)
@@ -220,6 +213,18 @@ impl TableBuilder {
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {
         self.names.get(name)
+    }
+
+    /// Returns the start of the symbol with this name, as its file spells it.
+    pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
+        self.symbols.iter().find(|symbol| self.name(symbol.name) == name).map(|symbol| symbol.start)
+    }
+
+    /// Moves all symbols to lower addresses.
+    pub(super) fn move_down(&mut self, by: u64) {
+        for RawSymbol { start, end, .. } in &mut self.symbols {
+            (*start, *end) = (start.wrapping_sub(by), end.wrapping_sub(by));
+        }
     }
 
     /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds sorted.
@@ -319,7 +324,7 @@ impl NameRef {
         (self.0 >> 48 == u64::from(TIE)).then(|| self.offset())
     }
 
-    fn offset(self) -> usize {
+    pub(super) fn offset(self) -> usize {
         usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX)
     }
 }

@@ -63,17 +63,13 @@ fn places(module: &Module, root: &Path, options: &SymbolOptions) -> Vec<(Source,
 }
 
 fn table_of(image: &Image, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
-    let linked = collect(image, Placing::Moved(0))?;
-    let Some(reference) = reference else { return Ok(linked) };
-    let name = reference.symbol.as_bytes();
-    let start = linked.named(name).ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
-    let moved = reference.address.wrapping_sub(start);
-    if moved == 0 { Ok(linked) } else { collect(image, Placing::Moved(moved)) }
-}
-
-fn collect(image: &Image, placing: Placing<'_>) -> Result<SymbolTable, Refusal> {
     let mut table = TableBuilder::new(false);
-    add_symbols(image, placing, SHT_SYMTAB, &mut table)?;
+    add_symbols(image, Placing::Linked, SHT_SYMTAB, &mut table)?;
+    if let Some(reference) = reference {
+        let linked = table.named(reference.symbol.as_bytes());
+        let linked = linked.ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
+        table.move_down(linked.wrapping_sub(reference.address));
+    }
     Ok(table.finish())
 }
 
@@ -109,8 +105,9 @@ fn from_file(
 ) -> Result<SymbolTable, Refusal> {
     let image = checked_image(Contents::Memory(decompress::decompressed(bytes)?), proof, &module.origin)?;
     outcome.set_contradiction(path, module.build_id, image.build_id);
-    let sections = layout(&image, start);
-    collect(&image, Placing::Sections(&sections))
+    let mut table = TableBuilder::new(false);
+    add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
+    Ok(table.finish())
 }
 
 /// Returns the address of each section; `None` for sections other than code, and for initialization code.
