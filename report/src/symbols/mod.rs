@@ -44,7 +44,7 @@ mod elf_tests;
 mod explain;
 mod fetch;
 mod file;
-mod jitdump;
+mod jit;
 mod kallsyms;
 mod kernel;
 pub mod labels;
@@ -53,7 +53,6 @@ mod locate;
 mod module;
 mod origin;
 mod outcome;
-mod perf_map;
 mod resolver;
 #[cfg(test)]
 mod resolver_tests;

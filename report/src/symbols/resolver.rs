@@ -24,7 +24,7 @@ use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
-use super::{demangle, jitdump, locate, perf_map, vdso};
+use super::{demangle, jit, locate, vdso};
 use crate::input::Changed;
 use crate::query::SymbolOptions;
 
@@ -244,7 +244,7 @@ impl Resolver {
         for path in maps {
             let found = file::read_all(&path).and_then(|text| {
                 proof.clone()?;
-                Ok(perf_map::parse(&text, !options.mangled))
+                Ok(jit::of_map(&text, !options.mangled))
             });
             if let Some(table) = outcome.keep(Source::PerfMap, &path, found) {
                 return Some(table);
@@ -262,7 +262,7 @@ impl Resolver {
                 // Without the time of the recording: the JIT may write to the file after it.
                 contents.check_recorded(dump.file, None)?;
             }
-            jitdump::parse(&contents.read(0, contents.len())?, !options.mangled)
+            jit::of_dump(&contents.read(0, contents.len())?, !options.mangled)
         });
         outcome.keep(Source::JitDump, &path, found)
     }

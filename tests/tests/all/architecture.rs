@@ -177,7 +177,7 @@ fn unsafe_code_is_where_the_kernel_is() {
 /// bytes of the perf.data format are read in `format`.
 const BYTES: [(&str, usize, &str); 13] = [
     ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
-    ("report/src/symbols/jitdump.rs", 5, "jitdump, a format of its own"),
+    ("report/src/symbols/jit.rs", 5, "jitdump, a format of its own"),
     ("report/src/tracepoints/special.rs", 2, "a socket address, with parts in host and in network byte order"),
     ("report/src/callchain/unwind/registers.rs", 1, "a word of a copied stack"),
     ("report/src/symbols/labels.rs", 1, "text packed into a number, to sort by"),

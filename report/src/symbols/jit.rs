@@ -1,4 +1,13 @@
-//! `jit-PID.dump`: the file in which a JIT writes the code it has compiled, with names.
+//! The files in which JITs list their code: a map or a jitdump.
+//!
+//! `/tmp/perf-PID.map` is a text. A JIT that reuses memory writes another line with the same start; the last one counts.
+//!
+//! ```text
+//!   3ef414c0 398 RegExp:[{(]
+//!   START SIZE NAME            hexadecimal; the name is the rest of the line
+//! ```
+//!
+//! `jit-PID.dump` also has the code itself:
 //!
 //! ```text
 //!   header   magic "JiTD" in the writer's byte order, version, size, machine, pad, pid, timestamp, flags
@@ -16,6 +25,7 @@ use std::collections::BTreeMap;
 
 use recrep_format::endian::Endian;
 
+use super::bytes::hexadecimal;
 use super::outcome::Refusal;
 use super::table::{SymbolTable, TableBuilder};
 
@@ -26,8 +36,22 @@ const MOVE: u32 = 1;
 /// Loaded code: end and name by start address.
 type Code<'b> = BTreeMap<u64, (u64, &'b [u8])>;
 
+/// Builds a symbol table from the text of a map.
+pub(super) fn of_map(text: &[u8], demangle: bool) -> SymbolTable {
+    // Of lines with equal starts the last one is kept.
+    table(text.split(|&byte| byte == b'\n').filter_map(code_in_line).collect(), demangle)
+}
+
+/// Returns the start, the end and the name in a line.
+fn code_in_line(line: &[u8]) -> Option<(u64, (u64, &[u8]))> {
+    let (start, rest) = hexadecimal(line)?;
+    let (size, name) = hexadecimal(rest)?;
+    let name = name.strip_suffix(b"\r").unwrap_or(name);
+    (!name.is_empty() && !name.contains(&0)).then(|| (start, (start.saturating_add(size), name)))
+}
+
 /// Builds a symbol table from a jitdump. A truncated file counts up to its last whole record.
-pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal> {
+pub(super) fn of_dump(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal> {
     let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
     let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
     let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
@@ -36,11 +60,15 @@ pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal
     let mut records = bytes.get(size.max(16)..).unwrap_or_default();
     let mut code = Code::new();
     while apply_record(endian, &mut records, &mut code).is_some() {}
+    Ok(table(code, demangle))
+}
+
+fn table(code: Code<'_>, demangle: bool) -> SymbolTable {
     let mut table = TableBuilder::new(demangle);
     for (start, (end, name)) in code {
         table.add(name, start, end);
     }
-    Ok(table.finish())
+    table.finish()
 }
 
 /// Applies the next record to `code`. Returns `None` at the end of the file or if the record is incomplete.
@@ -84,6 +112,16 @@ fn insert<'b>(code: &mut Code<'b>, start: u64, size: u64, name: &'b [u8]) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_last_line_for_a_start_counts() {
+        let table = of_map(b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n", true);
+        let name = |address| table.lookup(address).map(|symbol| symbol.name);
+        assert_eq!(name(0x1000), Some(&b"LazyCompile:~new a.js:1"[..]));
+        assert_eq!(name(0x1020), None);
+        assert_eq!(name(0x200f), Some(&b"b"[..]));
+        assert_eq!(table.len(), 2);
+    }
+
     fn header() -> Vec<u8> {
         [MAGIC, 1, 40, 62, 0, 7, 0, 0, 0, 0].map(u32::to_ne_bytes).concat()
     }
@@ -106,7 +144,7 @@ mod tests {
         add(&mut bytes, MOVE, &[0x5000, 0x6000, 0x10, 2], b"");
         add(&mut bytes, LOAD, &[0x7000, 0x10, 3], b"cut\0");
         bytes.truncate(bytes.len() - 1);
-        let table = parse(&bytes, true).unwrap();
+        let table = of_dump(&bytes, true).unwrap();
         let name = |address| table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned());
         assert_eq!([0x1000, 0x107f, 0x5000, 0x7000].map(name), [const { None }; 4]);
         assert_eq!(name(0x117f).as_deref(), Some("new"));
@@ -115,7 +153,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        assert!(matches!(parse(b"", true), Err(Refusal::Malformed(_))));
-        assert!(matches!(parse(b"\x7fELF....", true), Err(Refusal::Malformed(_))));
+        assert!(matches!(of_dump(b"", true), Err(Refusal::Malformed(_))));
+        assert!(matches!(of_dump(b"\x7fELF....", true), Err(Refusal::Malformed(_))));
     }
 }
