@@ -248,17 +248,14 @@ pub(super) fn build(
     let placing = Placing::InFile(mapped);
     // The compressed table has only the symbols that the dynamic one lacks.
     let both = separate.is_some_and(|(source, ..)| *source == Source::MiniDebugInfo);
-    if let Some((source, path, image)) = separate.filter(|_| both) {
-        outcome.add(*source, path, add_tables(image, placing, &mut table));
+    let (own, other) = ((runtime, both || separate.is_none()), (separate, true));
+    for (place, counts) in if both { [other, own] } else { [own, other] } {
+        let Some((source, path, image)) = place else { continue };
+        let added = if counts { add_tables(image, placing, &mut table) } else { Err(Refusal::NoSymbols) };
+        outcome.add(*source, path, added);
     }
-    if let Some((source, path, image)) = runtime {
+    if let Some((.., image)) = runtime {
         outcome.dynamic_only = separate.is_none() && !has_symtab(image);
-        let other = separate.is_some() && !both;
-        let result = if other { Err(Refusal::NoSymbols) } else { add_tables(image, placing, &mut table) };
-        outcome.add(*source, path, result);
-    }
-    if let Some((source, path, image)) = separate.filter(|_| !both) {
-        outcome.add(*source, path, add_tables(image, placing, &mut table));
     }
     if table.symbols.is_empty() {
         return None;
