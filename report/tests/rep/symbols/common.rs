@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use object::{Object, ObjectSegment, ObjectSymbol, Segment};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{Arch, Hostname, OsRelease};
@@ -55,41 +56,16 @@ impl Place {
 
 /// Returns the file offset and the linked address of a function.
 pub(crate) fn function(program: &Path, name: &str) -> (u64, u64) {
-    let symbols = tool("nm", &[program]);
-    let line = symbols.lines().find(|line| line.split(' ').next_back() == Some(name)).unwrap();
-    let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
-    (loads(program).iter().find_map(|load| load.offset_of(address)).unwrap(), address)
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let address = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
+    let has = |load: &Segment<'_, '_>| load.address() <= address && address - load.address() < load.file_range().1;
+    (address - bias(&file.segments().find(has).unwrap()), address)
 }
 
-/// A `LOAD` segment of a program.
-pub(crate) struct Load {
-    pub(crate) offset: u64,
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    pub(crate) code: bool,
-}
-
-impl Load {
-    fn offset_of(&self, address: u64) -> Option<u64> {
-        let within = address.checked_sub(self.address)?;
-        (within < self.size).then_some(self.offset + within)
-    }
-}
-
-/// Returns the `LOAD` segments of a program.
-pub(crate) fn loads(program: &Path) -> Vec<Load> {
-    let text = tool("readelf -lW", &[program]);
-    let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
-    let load = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        (words.first() == Some(&"LOAD")).then(|| Load {
-            offset: hex(words[1]),
-            address: hex(words[2]),
-            size: hex(words[4]),
-            code: words[6..].contains(&"E"),
-        })
-    };
-    text.lines().filter_map(load).collect()
+/// Returns the difference between the addresses and the file offsets of a segment.
+pub(crate) fn bias(load: &Segment<'_, '_>) -> u64 {
+    load.address() - load.file_range().0
 }
 
 /// Returns the build ID in the ELF notes of a file or of the kernel.

@@ -18,7 +18,7 @@ fn reason(module: &Value, code: &str) {
 
 #[test]
 fn stripped_missing_and_different_files_are_explained() {
-    let Some(place) = Place::with("gcc strip nm readelf") else { return };
+    let Some(place) = Place::with("gcc strip") else { return };
     let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let whole = sampled(stream(), &program, offset);

@@ -29,7 +29,7 @@ struct Stripped {
 
 impl Stripped {
     fn new() -> Option<Self> {
-        let place = Place::with("gcc objcopy strip nm readelf")?;
+        let place = Place::with("gcc objcopy strip")?;
         let program = place.program("program", "");
         let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
         let debug = place.at("debug");

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use object::{Object, ObjectSegment};
 use recrep_report::query::SymbolOptions;
 use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
 
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use recrep_fixtures::build::{Event, SampleSpec};
 use recrep_format::abi::{SampleType, context};
 
-use super::common::{BASE, Place, function, has, loads, mapped, rep, run, sampled, stream, stream_with, tool};
+use super::common::{BASE, Place, bias, function, has, mapped, rep, run, sampled, stream, stream_with, tool};
 
 const C: &str = r"
 #include <stdlib.h>
@@ -79,7 +80,9 @@ fn ours(frames: &[SourceFrame]) -> Vec<(String, String)> {
 /// Returns at most `most` addresses from all functions of a program, and the difference between addresses and file
 /// offsets.
 fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
-    let code = loads(program).into_iter().find(|load| load.code).unwrap();
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let code = file.segments().find(|load| load.permissions().executable()).unwrap();
     let lines = tool("nm --defined-only -S", &[program]);
     let mut all = Vec::new();
     for line in lines.lines() {
@@ -91,7 +94,7 @@ fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
         }
     }
     let step = (all.len() / most).max(1);
-    (all.into_iter().step_by(step).take(most).collect(), code.address - code.offset)
+    (all.into_iter().step_by(step).take(most).collect(), bias(&code))
 }
 
 fn compare(program: &Path, most: usize) -> usize {
@@ -134,7 +137,7 @@ fn same_name(ours: &str, theirs: &str) -> bool {
 
 #[test]
 fn inlined_functions_agree_with_addr2line() {
-    let Some(place) = Place::with("gcc g++ addr2line nm readelf") else { return };
+    let Some(place) = Place::with("gcc g++ addr2line nm") else { return };
     let mut known = 0;
     for (compiler, source) in
         [("gcc -O2 -g", ("c.c", C)), ("gcc -O2 -g -no-pie -gz", ("c.c", C)), ("g++ -O2 -g", ("cc.cc", CPP))]
@@ -150,7 +153,7 @@ fn inlined_functions_agree_with_addr2line() {
 /// Addresses are sampled instructions, or the byte before a return address.
 #[test]
 fn inlined_functions_are_frames_of_callchains() {
-    let Some(place) = Place::with("g++ addr2line nm readelf") else { return };
+    let Some(place) = Place::with("g++ addr2line nm") else { return };
     let program = place.compiled("g++ -O2 -g", ("cc.cc", CPP), "program");
     let (addresses, bias) = addresses(&program, 1300);
     let (main, _) = function(&program, "main");
@@ -182,7 +185,7 @@ fn inlined_functions_are_frames_of_callchains() {
 
 #[test]
 fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
-    let Some(place) = Place::with("gcc objcopy strip nm readelf") else { return };
+    let Some(place) = Place::with("gcc objcopy strip") else { return };
     let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let debug = place.at("program.debug");
@@ -197,7 +200,7 @@ fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
 
 #[test]
 fn rows_by_source_line_and_file() {
-    let Some(place) = Place::with("gcc strip nm readelf") else { return };
+    let Some(place) = Place::with("gcc strip") else { return };
     let program = place.program("program", "");
     let (offset, _) = function(&program, "main");
     let elsewhere = SampleSpec::at(1).period(2);

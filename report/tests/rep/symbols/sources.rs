@@ -11,7 +11,7 @@ use super::common::{
 
 #[test]
 fn a_debuglink_is_followed_if_its_checksum_is_right() {
-    let Some(place) = Place::with("gcc objcopy strip nm readelf") else { return };
+    let Some(place) = Place::with("gcc objcopy strip") else { return };
     for kind in ["-pie", "-no-pie"] {
         // Without a build ID only the checksum proves that the file is the right one.
         let program = place.program("program", "-Wl,--build-id=none");
@@ -32,7 +32,7 @@ fn a_debuglink_is_followed_if_its_checksum_is_right() {
 
 #[test]
 fn mini_debug_information_adds_to_the_dynamic_symbols() {
-    let Some(place) = Place::with("gcc objcopy strip nm readelf xz") else { return };
+    let Some(place) = Place::with("gcc objcopy strip xz") else { return };
     let program = place.program("program", "");
     let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
     let mini = place.at("mini");
@@ -48,7 +48,7 @@ fn mini_debug_information_adds_to_the_dynamic_symbols() {
 
 #[test]
 fn files_are_found_by_build_id_and_below_symfs() {
-    let Some(place) = Place::with("gcc nm readelf") else { return };
+    let Some(place) = Place::with("gcc") else { return };
     let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let recorded = sampled(stream(), "/nowhere/program".as_ref(), offset);
@@ -75,7 +75,7 @@ fn files_are_found_by_build_id_and_below_symfs() {
 
 #[test]
 fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
-    let Some(place) = Place::with("gcc nm readelf xz") else { return };
+    let Some(place) = Place::with("gcc xz") else { return };
     let source = ("k.c", "int _text(void) { return 1; } int schedule(void) { return 2; }\n");
     let gcc = "gcc -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-e,_text";
     let image = place.compiled(gcc, source, "vmlinux");
@@ -134,7 +134,7 @@ fn jit_code_is_named_by_a_map_or_a_dump() {
 
 #[test]
 fn no_demangle_keeps_names_as_in_the_file() {
-    let Some(place) = Place::with("g++ nm readelf") else { return };
+    let Some(place) = Place::with("g++") else { return };
     let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }";
     let program = place.compiled("g++ -O1", ("p.cc", text), "cc");
     let (offset, _) = function(&program, "_ZN1a1fEi");
