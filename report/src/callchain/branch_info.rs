@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use recrep_format::abi::{BranchEntry, BranchFlags};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchKind, BranchNewKind};
 
 /// A branch, and the repeated turns of a loop that were removed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,35 +32,10 @@ const ABORTED: u64 = 1 << 1;
 /// Lowest bit of the kinds, or of the cycles of a turn.
 const UPPER: u32 = 32;
 
-/// Kinds of branches in display order: the names of `BranchFlags::kind_name`, with `COND` split by direction, and the
-/// crossing of pages.
-const KINDS: [&str; 25] = [
-    "COND_FWD",
-    "COND_BWD",
-    "UNCOND",
-    "IND",
-    "CALL",
-    "IND_CALL",
-    "RET",
-    "SYSCALL",
-    "SYSRET",
-    "COND_CALL",
-    "COND_RET",
-    "ERET",
-    "IRQ",
-    "SERROR",
-    "NO_TX",
-    "FAULT_ALGN",
-    "FAULT_DATA",
-    "FAULT_INST",
-    "ARCH_1",
-    "ARCH_2",
-    "ARCH_3",
-    "ARCH_4",
-    "ARCH_5",
-    "CROSS_4K",
-    "CROSS_2M",
-];
+/// Bit of the first additional kind (`BranchNewKind`), behind those of `BranchKind`.
+const ADDITIONAL: u8 = BranchKind::EXTEND_ABI.0;
+/// Bit of the kind of branches to another page, and behind it that of branches to another huge page.
+const CROSSING: u8 = ADDITIONAL + 8;
 
 /// Returns the word for a branch's target.
 pub(super) fn to_info(jump: &Jump) -> u64 {
@@ -76,25 +51,27 @@ pub(super) fn from_info(jump: &Jump) -> u64 {
     BRANCH | SOURCE | jump.cycles << UPPER | cycles | jump.turns << 8
 }
 
-/// Returns the kinds of a branch, as bits.
+/// Returns the kinds of a branch, as bits: the number of its kind, for conditional branches 0 or 1 by direction.
 fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
-    let bit = |name: &str| KINDS.iter().position(|kind| *kind == name).map_or(0, |place| 1 << place);
-    let crosses = |size: u64| from / size != to / size;
-    let kind = match flags.kind_name() {
-        // perf counts no kind for a branch from address 0.
-        "" => return 0,
-        _ if from == 0 => return 0,
-        "COND" if to > from => bit("COND_FWD"),
-        "COND" => bit("COND_BWD"),
-        name => bit(name),
-    };
-    kind | if crosses(2 << 20) {
-        bit("CROSS_2M")
-    } else if crosses(4 << 10) {
-        bit("CROSS_4K")
-    } else {
-        0
+    // perf counts no kind for a branch from address 0.
+    if from == 0 || flags.kind_name().is_empty() {
+        return 0;
     }
+    let kind = match flags.kind() {
+        BranchKind::COND => u8::from(to <= from),
+        BranchKind::EXTEND_ABI => ADDITIONAL + flags.new_kind().0,
+        kind => kind.0,
+    };
+    let crosses = |size: u64| from / size != to / size;
+    let huge = u8::from(crosses(2 << 20));
+    1u64 << kind | u64::from(crosses(4 << 10)) << (CROSSING + huge)
+}
+
+/// Returns the names of the kinds by their bits, which is the order in which they are displayed.
+fn kind_names() -> impl Iterator<Item = &'static str> {
+    let named = BranchKind::NAMED.iter().take(ADDITIONAL.into()).skip(2).filter_map(|kind| kind.name());
+    let additional = BranchNewKind::NAMED.iter().filter_map(|kind| kind.name());
+    ["COND_FWD", "COND_BWD"].into_iter().chain(named).chain(additional).chain(["CROSS_4K", "CROSS_2M"])
 }
 
 /// Returns whether a frame's word marks it as part of a branch.
@@ -136,8 +113,8 @@ impl BranchInfo {
     #[allow(clippy::cast_precision_loss, reason = "only one decimal is printed")]
     fn target_texts(&self) -> Vec<String> {
         let percent = |part: u64| part as f64 * 100.0 / self.targets as f64;
-        let named = KINDS.iter().enumerate().filter(|(place, _)| self.kinds >> place & 1 == 1);
-        let mut all: Vec<String> = named.map(|(_, kind)| (*kind).to_owned()).collect();
+        let named = kind_names().enumerate().filter(|(place, _)| self.kinds >> place & 1 == 1);
+        let mut all: Vec<String> = named.map(|(_, kind)| kind.to_owned()).collect();
         if self.predicted < self.targets {
             all.push(format!("predicted:{:.1}%", percent(self.predicted)));
         }

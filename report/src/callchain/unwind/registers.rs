@@ -8,76 +8,47 @@ use recrep_format::record::{Regs, StackUser};
 
 use crate::symbols::Cpu;
 
-/// Registers and their numbers in [`RegsArch::X86`].
-const X86_REGS: [(Reg, u32); 16] = [
-    (Reg::RAX, 0),
-    (Reg::RBX, 1),
-    (Reg::RCX, 2),
-    (Reg::RDX, 3),
-    (Reg::RSI, 4),
-    (Reg::RDI, 5),
-    (Reg::RBP, 6),
-    (Reg::RSP, 7),
-    (Reg::R8, 16),
-    (Reg::R9, 17),
-    (Reg::R10, 18),
-    (Reg::R11, 19),
-    (Reg::R12, 20),
-    (Reg::R13, 21),
-    (Reg::R14, 22),
-    (Reg::R15, 23),
-];
 /// Numbers of `x29` and `lr` in [`RegsArch::Arm64`].
 const ARM_FP: u32 = 29;
 const ARM_LR: u32 = 30;
 
-/// A task's registers.
+/// Iterates over the registers of x86-64 and their numbers in [`RegsArch::X86`].
+fn x86_regs() -> impl Iterator<Item = (Reg, u32)> {
+    let old = [Reg::RAX, Reg::RBX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI, Reg::RBP, Reg::RSP];
+    let new = [Reg::R8, Reg::R9, Reg::R10, Reg::R11, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
+    old.into_iter().zip(0..).chain(new.into_iter().zip(16..))
+}
+
+/// A task's registers, but for the program counter of arm64.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Registers {
-    /// x86-64.
     X86(UnwindRegsX86_64),
-    /// arm64 with the program counter.
-    Arm(UnwindRegsAarch64, u64),
+    Arm(UnwindRegsAarch64),
 }
 
 impl Registers {
-    /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required
-    /// register.
-    pub(super) fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
+    /// Returns a sample's user registers, the instruction pointer and the stack pointer; `None` if the sample has none,
+    /// is of a 32-bit task, or lacks a required register.
+    pub(super) fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<(Self, u64, u64)> {
         if regs.abi != RegsAbi::ABI_64 {
             return None;
         }
-        let pointers = |arch: RegsArch| Some((regs.get(arch.instruction_pointer())?, regs.get(arch.stack_pointer())?));
-        match cpu {
+        let arch = match cpu {
+            Cpu::X86_64 => RegsArch::X86,
+            Cpu::Aarch64 => RegsArch::Arm64,
+        };
+        let (ip, sp) = (regs.get(arch.instruction_pointer())?, regs.get(arch.stack_pointer())?);
+        let registers = match cpu {
             Cpu::X86_64 => {
-                let (ip, sp) = pointers(RegsArch::X86)?;
                 let mut all = UnwindRegsX86_64::new(ip, sp, 0);
-                for (reg, number) in X86_REGS {
+                for (reg, number) in x86_regs() {
                     all.set(reg, regs.get(number).unwrap_or(0));
                 }
-                Some(Self::X86(all))
+                Self::X86(all)
             }
-            Cpu::Aarch64 => {
-                let (pc, sp) = pointers(RegsArch::Arm64)?;
-                Some(Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?), pc))
-            }
-        }
-    }
-
-    /// Returns the instruction pointer.
-    pub(super) fn ip(&self) -> u64 {
-        match self {
-            Self::X86(regs) => regs.ip(),
-            Self::Arm(_, pc) => *pc,
-        }
-    }
-
-    /// Returns the stack pointer.
-    pub(super) fn sp(&self) -> u64 {
-        match self {
-            Self::X86(regs) => regs.sp(),
-            Self::Arm(regs, _) => regs.sp(),
-        }
+            Cpu::Aarch64 => Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?)),
+        };
+        Some((registers, ip, sp))
     }
 }
 
@@ -133,9 +104,10 @@ mod tests {
         let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
         let words: Vec<u8> = [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
         let regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&words, Endian::Little) };
-        let found = Registers::of(Cpu::X86_64, &regs).unwrap();
-        assert_eq!((found.ip(), found.sp()), (0x400, 0x7000));
+        let (found, ip, sp) = Registers::of(Cpu::X86_64, &regs).unwrap();
+        assert_eq!((ip, sp), (0x400, 0x7000));
         let Registers::X86(all) = found else { panic!("{found:?}") };
+        assert_eq!((all.ip(), all.sp()), (0x400, 0x7000));
         assert_eq!((all.get(Reg::RBX), all.get(Reg::R8), all.get(Reg::RAX)), (11, 88, 0));
         assert!(Registers::of(Cpu::X86_64, &Regs { mask: mask & !(1 << 7), ..regs }).is_none());
         assert!(Registers::of(Cpu::Aarch64, &regs).is_none());
@@ -145,7 +117,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_names() {
         let name = |arch: RegsArch, number| arch.register(number).unwrap().name;
-        for (reg, number) in X86_REGS {
+        for (reg, number) in x86_regs() {
             assert_eq!(format!("{reg:?}").trim_start_matches('R'), name(RegsArch::X86, number).trim_start_matches('R'));
         }
         assert_eq!((name(RegsArch::Arm64, ARM_FP), name(RegsArch::Arm64, ARM_LR)), ("x29", "lr"));

@@ -86,9 +86,8 @@ impl<'s> StackUnwinder<'s> {
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
     ) -> Option<bool> {
         ips.clear();
-        let mut registers = Registers::of(self.cpu, fields.regs_user.as_ref()?)?;
-        let stack = UserStack::of(fields.stack_user.as_ref()?, registers.sp(), self.endian);
-        let mut ip = registers.ip();
+        let (mut registers, mut ip, sp) = Registers::of(self.cpu, fields.regs_user.as_ref()?)?;
+        let stack = UserStack::of(fields.stack_user.as_ref()?, sp, self.endian);
         let mut is_return = false;
         while ips.len() < most {
             // The call instruction is before the return address.
@@ -128,16 +127,8 @@ impl Prepared {
         // Mapped at the file's own addresses (bias 0).
         let module = Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
         let unwinder = match cpu {
-            Cpu::X86_64 => {
-                let mut unwinder = UnwinderX86_64::new();
-                unwinder.add_module(module);
-                ArchUnwinder::X86(unwinder)
-            }
-            Cpu::Aarch64 => {
-                let mut unwinder = UnwinderAarch64::new();
-                unwinder.add_module(module);
-                ArchUnwinder::Arm(unwinder)
-            }
+            Cpu::X86_64 => ArchUnwinder::X86(unwinder_of(module)),
+            Cpu::Aarch64 => ArchUnwinder::Arm(unwinder_of(module)),
         };
         Some(Self { frames, unwinder })
     }
@@ -167,7 +158,7 @@ impl Prepared {
             (ArchUnwinder::X86(unwinder), Registers::X86(regs)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.x86, &mut read)
             }
-            (ArchUnwinder::Arm(unwinder), Registers::Arm(regs, _)) => {
+            (ArchUnwinder::Arm(unwinder), Registers::Arm(regs)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
             }
             _ => return Err(false),
@@ -177,4 +168,10 @@ impl Prepared {
             Err(error) => Err(cut && matches!(error, Error::CouldNotReadStack(_))),
         }
     }
+}
+
+fn unwinder_of<U: Unwinder<Module = Unwindable<Vec<u8>>> + Default>(module: Unwindable<Vec<u8>>) -> U {
+    let mut unwinder = U::default();
+    unwinder.add_module(module);
+    unwinder
 }
