@@ -130,20 +130,6 @@ fn longer(hash: u64, frame: u32) -> u64 {
     (hash ^ u64::from(frame)).wrapping_mul(0xf135_7aea_2e62_a9c5).rotate_left(26)
 }
 
-/// Returns where each of `count` groups starts among items sorted by group, and where the last one ends.
-pub(super) fn starts(count: usize, groups_of_items: impl Iterator<Item = u32>) -> Vec<usize> {
-    let mut starts = vec![0; count + 1];
-    for group in groups_of_items {
-        starts.get_mut(group as usize + 1).into_iter().for_each(|items| *items += 1);
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
-    }
-    starts
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -21,11 +21,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::chains::starts;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, by_part};
 use crate::query::key::{End, Field, Key, Meta};
+use crate::timeline::grouped;
 
 /// A group of equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,15 +166,8 @@ impl Classified {
 
     /// Returns the indexes of all samples, grouped by base.
     fn by_base(&self) -> Vec<u32> {
-        let mut places = starts(self.bases.len(), self.samples.iter().map(|sample| sample.base));
-        let mut order = vec![0; self.samples.len()];
-        for (number, sample) in (0u32..).zip(&self.samples) {
-            if let Some(place) = places.get_mut(sample.base as usize) {
-                order.get_mut(*place).into_iter().for_each(|slot| *slot = number);
-                *place += 1;
-            }
-        }
-        order
+        let bases = self.samples.iter().map(|sample| sample.base as usize);
+        grouped(self.bases.len(), bases.zip(0..)).1
     }
 
     fn base(&self, sample: u32) -> u32 {

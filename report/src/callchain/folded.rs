@@ -12,8 +12,9 @@
 
 use rayon::prelude::*;
 
-use super::chains::{Chains, Node, starts};
+use super::chains::{Chains, Node};
 use crate::symbols::labels::Labels;
+use crate::timeline::starts;
 
 /// Lines of labels.
 #[derive(Debug, Default)]
@@ -95,9 +96,9 @@ impl Folded {
         };
         let mut longer: Vec<(u64, u32)> = (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
         longer.par_sort_unstable();
-        let starts = starts(self.chains.len() + 1, self.chains.nodes().iter().map(|node| node.callers));
+        let starts = starts(self.chains.len() + 1, self.chains.nodes().iter().map(|node| node.callers as usize));
         let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
-            Some([start, end]) => 2 * start..2 * end,
+            Some([start, end]) => 2 * *start as usize..2 * *end as usize,
             _ => 0..0,
         };
         let mut found = [vec![0; self.chains.len() + 1], vec![0; self.chains.len() + 1]];

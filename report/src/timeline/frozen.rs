@@ -72,12 +72,12 @@ impl Timeline {
     /// Like [`Timeline::place`]; also returns a range around the address in which the same is mapped.
     #[inline]
     pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> (Place, Range<u64>) {
-        let (mapping, range) = match (mode, space) {
+        let (mapped, range) = match (mode, space) {
             (CpuMode::Kernel, _) => find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at),
             (CpuMode::User, Some(space)) => find(&self.spaces, space, address, at),
             _ => (None, 0..u64::MAX),
         };
-        (Place::of(mapping, address), range)
+        (Place::of(mapped.map(|(_, mapping)| mapping), address), range)
     }
 
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.

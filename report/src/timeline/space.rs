@@ -14,7 +14,6 @@
 //! the mappings overlap. A space that began as a copy of another (fork) stores only its own mappings; other addresses
 //! are looked up in the other space, at the moment of the fork.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::moment::Moment;
@@ -50,6 +49,9 @@ impl Mapping {
     }
 }
 
+/// A mapping and its moment.
+pub(super) type Mapped = (Moment, Mapping);
+
 /// Part of a mapping that no later mapping covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisiblePart {
@@ -69,7 +71,7 @@ pub(super) struct Space {
     /// Space of which this one began as a copy, and the moment of the fork.
     pub(super) parent: Option<(SpaceId, Moment)>,
     /// Mappings in the order of their moments.
-    pub(super) mappings: Vec<(Moment, Mapping)>,
+    pub(super) mappings: Vec<Mapped>,
     /// Finds mappings, if there are many and all are known.
     tree: Option<Tree>,
 }
@@ -104,15 +106,15 @@ impl Space {
 
     /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings, and a
     /// range around the address in which every address has the same.
-    fn own_mapping(&self, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
+    fn own_mapping(&self, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
         if let Some(tree) = &self.tree {
             return tree.find(&self.mappings, address, at);
         }
         let mut range = 0..u64::MAX;
-        for (_, mapping) in self.mappings.iter().rev().filter(|(when, _)| *when <= at) {
-            let Mapping { start, end, .. } = *mapping;
+        for mapped in self.mappings.iter().rev().filter(|(when, _)| *when <= at) {
+            let (_, Mapping { start, end, .. }) = *mapped;
             if start <= address && address < end {
-                return (Some(mapping), range.start.max(start)..range.end.min(end));
+                return (Some(mapped), range.start.max(start)..range.end.min(end));
             }
             if end <= address {
                 range.start = range.start.max(end);
@@ -125,43 +127,19 @@ impl Space {
 }
 
 impl Tree {
-    fn of(mappings: &[(Moment, Mapping)]) -> Self {
+    fn of(mappings: &[Mapped]) -> Self {
         let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
         let pieces = bounds.len().saturating_sub(1);
-        let nodes = |m: &Mapping, f: &mut dyn FnMut(usize)| {
-            let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
-            cover(place(m.start), place(m.end), f);
-        };
-        let mut firsts = vec![0u32; 2 * pieces + 1];
-        for (_, m) in mappings {
-            nodes(m, &mut |n| add(&mut firsts, n + 1, 1));
-        }
-        let mut sum = 0;
-        for first in &mut firsts {
-            sum += *first;
-            *first = sum;
-        }
-        let mut items = vec![0u32; sum as usize];
-        let mut ends = firsts.clone();
-        for (index, (_, m)) in (0u32..).zip(mappings) {
-            nodes(m, &mut |n| {
-                if let Some(slot) = ends.get(n).and_then(|&at| items.get_mut(at as usize)) {
-                    *slot = index;
-                }
-                add(&mut ends, n, 1);
-            });
-        }
+        let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
+        let nodes =
+            |(index, (_, m)): (u32, &Mapped)| cover(place(m.start), place(m.end)).map(move |node| (node, index));
+        let (firsts, items) = grouped(2 * pieces, (0..).zip(mappings).flat_map(nodes));
         Self { bounds, firsts, items }
     }
 
-    fn find<'m>(
-        &self,
-        mappings: &'m [(Moment, Mapping)],
-        address: u64,
-        at: Moment,
-    ) -> (Option<&'m Mapping>, Range<u64>) {
+    fn find<'m>(&self, mappings: &'m [Mapped], address: u64, at: Moment) -> (Option<&'m Mapped>, Range<u64>) {
         let next = self.bounds.partition_point(|&b| b <= address);
         let bound = |index: usize| self.bounds.get(index).copied();
         let (before, end) = (next.checked_sub(1), bound(next));
@@ -172,11 +150,11 @@ impl Tree {
             latest = latest.max(self.latest_of(node, mappings, at));
             node >>= 1;
         }
-        (latest.and_then(|index| mappings.get(index as usize)).map(|(_, m)| m), range)
+        (latest.and_then(|index| mappings.get(index as usize)), range)
     }
 
     #[inline]
-    fn latest_of(&self, node: usize, mappings: &[(Moment, Mapping)], at: Moment) -> Option<u32> {
+    fn latest_of(&self, node: usize, mappings: &[Mapped], at: Moment) -> Option<u32> {
         let items = self.items.get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
         let in_time = |&i: &u32| mappings.get(i as usize).is_some_and(|(m, _)| *m <= at);
         match items.last() {
@@ -187,70 +165,78 @@ impl Tree {
     }
 }
 
-fn add(counts: &mut [u32], at: usize, by: u32) {
-    if let Some(count) = counts.get_mut(at) {
-        *count += by;
+/// Sorts items, given with the number of their group, into `count` groups, each in the given order. Returns where each
+/// group starts and the last one ends, and the items.
+pub(crate) fn grouped(count: usize, items: impl Iterator<Item = (usize, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let firsts = starts(count, items.clone().map(|(group, _)| group));
+    let (mut ends, mut sorted) = (firsts.clone(), vec![0; firsts.last().map_or(0, |end| *end as usize)]);
+    for (group, item) in items {
+        if let Some(end) = ends.get_mut(group) {
+            sorted.get_mut(*end as usize).into_iter().for_each(|slot| *slot = item);
+            *end += 1;
+        }
     }
+    (firsts, sorted)
 }
 
-/// Calls `f` for the nodes of a bottom-up segment tree that together are exactly the leaves `from..to`.
-fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
-    while from < to {
-        if from & 1 == 1 {
-            f(from);
-            from += 1;
-        }
-        if to & 1 == 1 {
-            to -= 1;
-            f(to);
-        }
-        from >>= 1;
-        to >>= 1;
+/// Returns where each of `count` groups starts among items sorted by group, and where the last one ends.
+pub(crate) fn starts(count: usize, groups_of_items: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut starts = vec![0; count + 1];
+    for group in groups_of_items {
+        starts.get_mut(group + 1).into_iter().for_each(|items| *items += 1);
     }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    starts
+}
+
+/// Iterates over the nodes of a bottom-up segment tree that together are exactly the leaves `from..to`.
+fn cover(mut from: usize, mut to: usize) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        while from < to {
+            if from & 1 == 1 {
+                from += 1;
+                return Some(from - 1);
+            }
+            if to & 1 == 1 {
+                to -= 1;
+                return Some(to);
+            }
+            (from, to) = (from >> 1, to >> 1);
+        }
+        None
+    })
 }
 
 /// Returns the visible parts of the mappings of space `id` at the end, sorted by address.
 pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
-    let mut layers = Vec::new();
-    let mut next = Some((id, Moment::END));
-    while let Some((space, at)) = next.and_then(|(id, at)| Some((spaces.get(id.0 as usize)?, at))) {
-        layers.push((space, at));
-        next = space.parent.map(|(parent, forked)| (parent, at.min(forked)));
-    }
-    let mut pieces = BTreeMap::new();
-    for (space, at) in layers.into_iter().rev() {
-        for (since, mapping) in space.mappings.iter().take_while(|(since, _)| *since <= at) {
-            let part = VisiblePart { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping };
-            overlay(&mut pieces, part);
+    let (mut parts, mut start) = (Vec::<VisiblePart>::new(), 0);
+    while start < u64::MAX {
+        let (found, Range { end, .. }) = find(spaces, id, start, Moment::END);
+        if let Some(&(since, mapping)) = found {
+            match parts.last_mut() {
+                // Mappings that cannot be seen here divide it.
+                Some(last) if (last.end, last.since, last.mapping) == (start, since, mapping) => last.end = end,
+                _ => parts.push(VisiblePart { start, end, since, mapping }),
+            }
         }
+        start = end;
     }
-    pieces.into_values().filter(|piece| piece.mapping.module.is_some()).collect()
+    parts
 }
 
-/// Lays a mapping over the pieces of earlier ones; `pieces` are by their starts.
-fn overlay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
-    let reaches = |piece: &VisiblePart| piece.end > new.start;
-    let first = pieces.range(..new.start).next_back().filter(|(_, piece)| reaches(piece)).map(|(start, _)| *start);
-    let below: Vec<u64> = first.into_iter().chain(pieces.range(new.start..new.end).map(|(start, _)| *start)).collect();
-    for start in below {
-        let Some(old) = pieces.remove(&start) else { continue };
-        let ends = [VisiblePart { end: new.start, ..old }, VisiblePart { start: new.end, ..old }];
-        for end in ends.into_iter().filter(|piece| piece.start < piece.end) {
-            pieces.insert(end.start, end);
-        }
-    }
-    pieces.insert(new.start, new);
-}
-
-/// Returns the mapping at `address` of space `id` at this moment, and a range around the address in which every address
-/// has the same.
-pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
+/// Returns the mapping at `address` of space `id` at this moment, with its own moment, and a range around the address in
+/// which every address has the same.
+pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
     let (mut id, mut at, mut range) = (id, at, 0..u64::MAX);
     while let Some(space) = spaces.get(id.0 as usize) {
-        let (mapping, piece) = space.own_mapping(address, at);
+        let (mapped, piece) = space.own_mapping(address, at);
         range = range.start.max(piece.start)..range.end.min(piece.end);
-        if let Some(mapping) = mapping {
-            return (Some(mapping).filter(|mapping| mapping.module.is_some()), range);
+        if mapped.is_some() {
+            return (mapped.filter(|(_, mapping)| mapping.module.is_some()), range);
         }
         // A forked process's space is newer than its parent's, so the chain of parents ends.
         let Some((parent, forked)) = space.parent else { break };
@@ -268,7 +254,7 @@ mod tests {
         Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false }
     }
 
-    fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<(Moment, Mapping)>) -> Space {
+    fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<Mapped>) -> Space {
         Space { parent, mappings, tree: None }.indexed()
     }
 
@@ -277,7 +263,7 @@ mod tests {
         assert!(range.contains(&address), "{range:?}");
         let same = |other| find(spaces, SpaceId(id), other, Moment::timed(time, 0)).0 == mapping;
         assert!(same(range.start) && same(range.end - 1), "{range:?}");
-        mapping.and_then(|m| m.module).map(|m| m.0)
+        mapping.and_then(|(_, m)| m.module).map(|m| m.0)
     }
 
     #[test]
@@ -323,8 +309,8 @@ mod tests {
     }
 
     /// Naive reference: the list of mappings, searched from its end; a fork copies the list.
-    fn naive(list: &[(Moment, Mapping)], address: u64, at: Moment) -> Option<u32> {
-        let hit = |(when, m): &&(Moment, Mapping)| *when <= at && m.start <= address && address < m.end;
+    fn naive(list: &[Mapped], address: u64, at: Moment) -> Option<u32> {
+        let hit = |(when, m): &&Mapped| *when <= at && m.start <= address && address < m.end;
         list.iter().rev().find(hit).and_then(|(_, m)| m.module).map(|m| m.0)
     }
 
