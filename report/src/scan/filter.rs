@@ -77,8 +77,8 @@ impl<'f> SampleFilter<'f> {
     pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
         let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
         let named = |comm: CommRef| match (&self.comms, &self.filters.comms, comm) {
-            (Some(passes), _, CommRef::Named(id)) => passes.get(id as usize) == Some(&true),
-            (_, Some(wanted), CommRef::Unnamed(tid)) => wanted.contains(&format!(":{tid}")),
+            (Some(passes), _, CommRef::Known(id)) => passes.get(id as usize) == Some(&true),
+            (_, Some(wanted), CommRef::Bare(tid)) => wanted.contains(&format!(":{tid}")),
             _ => true,
         };
         !lacks(&self.filters.pids, task.pid) && !lacks(&self.filters.tids, tid) && named(task.comm)

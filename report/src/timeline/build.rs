@@ -170,7 +170,8 @@ impl Builder {
 mod tests {
     use recrep_format::abi::CpuMode;
 
-    use super::super::{CommRef, ModuleId, ThreadRef};
+    use super::super::ModuleId;
+    use super::super::threads::TaskRef;
     use super::*;
 
     fn at(time: u64) -> Moment {
@@ -289,11 +290,8 @@ mod tests {
 
     #[test]
     fn references_can_be_packed_and_unpacked() {
-        for comm in [CommRef::Named(7), CommRef::Unnamed(-1), CommRef::Unnamed(7)] {
-            assert_eq!(CommRef::unpack(comm.pack()), comm);
-        }
-        for thread in [ThreadRef::Known(7), ThreadRef::Bare(-1), ThreadRef::Bare(i32::MAX)] {
-            assert_eq!(ThreadRef::unpack(thread.pack()), thread);
+        for reference in [TaskRef::Known(7), TaskRef::Bare(-1), TaskRef::Bare(7), TaskRef::Bare(i32::MAX)] {
+            assert_eq!(TaskRef::unpack(reference.pack()), reference);
         }
     }
 }

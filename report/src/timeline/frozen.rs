@@ -101,8 +101,8 @@ impl Timeline {
     /// Returns the text of a comm.
     pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
-            CommRef::Named(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
-            CommRef::Unnamed(tid) => format!(":{tid}").into(),
+            CommRef::Known(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
+            CommRef::Bare(tid) => format!(":{tid}").into(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Timeline {
     /// Like [`Timeline::thread`], with the period for which the state is valid.
     pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
-            let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
+            let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Bare(tid));
             let task = Task { thread, pid, comm, space: self.leader_space(pid, tid, at) };
             return Span { pid, tid, from: at, until: at, named: Moment::START, task };
         };
@@ -141,27 +141,22 @@ impl Timeline {
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
     pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
         match thread {
-            ThreadRef::Bare(tid) => (tid, CommRef::Unnamed(tid)),
+            ThreadRef::Bare(tid) => (tid, CommRef::Bare(tid)),
             ThreadRef::Known(index) => {
-                let Some(life) = self.lives.get(index as usize) else { return (-1, CommRef::Unnamed(-1)) };
-                let last = life.names.last().map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id));
-                (life.tid, last)
+                let life = self.lives.get(index as usize);
+                life.map_or((-1, CommRef::Bare(-1)), |life| (life.tid, life.comm(Moment::END)))
             }
         }
     }
 
     /// Returns the last life of each tid whose process is recorded, sorted by tid.
     pub fn last_lives(&self) -> Vec<LastLife> {
-        let mut last: Vec<LastLife> = Vec::new();
-        for (index, life) in (0u32..).zip(&self.lives) {
-            let Some(pid) = life.pid else { continue };
-            let (tid, comm) = self.thread_label(ThreadRef::Known(index));
-            if last.last().is_some_and(|before| before.tid == tid) {
-                last.pop();
-            }
-            last.push(LastLife { pid, tid, parent: life.parent, comm, space: life.space });
-        }
-        last
+        let last = |life: &Life| {
+            let Life { tid, parent, space, .. } = *life;
+            Some(LastLife { pid: life.pid?, tid, parent, comm: life.comm(Moment::END), space })
+        };
+        let of_tids = self.lives.chunk_by(|a, b| a.tid == b.tid);
+        of_tids.filter_map(|lives| lives.iter().rev().find_map(last)).collect()
     }
 
     /// Returns the mappings of a process at the end, sorted by address; one that is partly covered by later mappings is

@@ -33,4 +33,4 @@ pub use moment::{FlushLimits, Moment, is_time};
 pub use off_cpu::Activity;
 pub use space::{Mapping, ModuleId, SpaceId, VisiblePart};
 pub(crate) use space::{grouped, starts};
-pub use threads::{CommRef, Span, Task, ThreadRef};
+pub(crate) use threads::{CommRef, Span, Task, ThreadRef};

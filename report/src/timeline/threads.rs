@@ -28,56 +28,36 @@ impl Life {
     /// Returns the comm at this moment. The first one also applies to the time before it.
     pub(super) fn comm(&self, at: Moment) -> CommRef {
         let last = self.names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
-        self.names.get(last).map_or(CommRef::Unnamed(self.tid), |&(_, id)| CommRef::Named(id))
+        self.names.get(last).map_or(CommRef::Bare(self.tid), |&(_, id)| CommRef::Known(id))
     }
 }
 
-/// A comm: an interned one, or the label of a thread without one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CommRef {
-    /// Number of a recorded comm.
-    Named(u32),
-    /// Tid of a thread without a comm, shown as `:tid`.
-    Unnamed(i32),
-}
-
-impl CommRef {
-    /// Packs it into one number, for packed keys.
-    #[inline]
-    pub fn pack(self) -> u64 {
-        match self {
-            Self::Named(id) => u64::from(id),
-            Self::Unnamed(tid) => 1 << 63 | u64::from(tid.cast_unsigned()),
-        }
-    }
-
-    /// Reverses [`CommRef::pack`].
-    pub fn unpack(packed: u64) -> Self {
-        let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
-        if packed >> 63 == 1 { Self::Unnamed(low.cast_signed()) } else { Self::Named(low) }
-    }
-}
-
-/// A thread: a life known from records, or only a tid.
+/// Reference to what records tell of a thread, by its number, or only the tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ThreadRef {
-    /// Number of a life known from side-band records.
+pub enum TaskRef {
+    /// Number of a comm, or of a life.
     Known(u32),
-    /// Tid of a thread that appears only in samples.
+    /// Tid of a thread without a comm (shown as `:tid`), or that appears only in samples.
     Bare(i32),
 }
 
-impl ThreadRef {
+/// A comm.
+pub(crate) type CommRef = TaskRef;
+
+/// A thread.
+pub(crate) type ThreadRef = TaskRef;
+
+impl TaskRef {
     /// Packs it into one number, for packed keys.
     #[inline]
     pub fn pack(self) -> u64 {
         match self {
-            Self::Known(life) => u64::from(life),
+            Self::Known(number) => u64::from(number),
             Self::Bare(tid) => 1 << 63 | u64::from(tid.cast_unsigned()),
         }
     }
 
-    /// Reverses [`ThreadRef::pack`].
+    /// Reverses [`TaskRef::pack`].
     pub fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
         if packed >> 63 == 1 { Self::Bare(low.cast_signed()) } else { Self::Known(low) }
@@ -99,7 +79,7 @@ pub struct Task {
 
 impl Task {
     /// A task of which nothing is known.
-    pub const UNKNOWN: Self = Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Unnamed(-1), space: None };
+    pub const UNKNOWN: Self = Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
 }
 
 /// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
@@ -131,6 +111,6 @@ impl Span {
     /// apply to the time before it.
     #[inline]
     pub fn comm_so_far(&self, at: Moment) -> CommRef {
-        if at < self.named { CommRef::Unnamed(self.tid) } else { self.task.comm }
+        if at < self.named { CommRef::Bare(self.tid) } else { self.task.comm }
     }
 }

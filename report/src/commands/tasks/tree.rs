@@ -39,7 +39,7 @@ mod tests {
     use crate::timeline::CommRef;
 
     fn lives(list: &[(i32, Option<i32>)]) -> Vec<LastLife> {
-        let one = |&(tid, parent)| LastLife { pid: tid, tid, parent, comm: CommRef::Unnamed(tid), space: None };
+        let one = |&(tid, parent)| LastLife { pid: tid, tid, parent, comm: CommRef::Bare(tid), space: None };
         list.iter().map(one).collect()
     }
 
