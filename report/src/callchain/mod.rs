@@ -17,7 +17,6 @@
 mod branch_info;
 mod chains;
 mod cumulate;
-mod deferred;
 pub mod folded;
 mod history;
 mod images;
@@ -31,9 +30,9 @@ pub mod unwind;
 pub use branch_info::{BranchInfo, is_of_branch};
 pub use chains::{Chains, Node};
 pub use cumulate::{Classified, RowId, Sample};
-pub use deferred::Deferred;
 pub use history::History;
 pub use images::{FrameFields, Images, UNMAPPED};
 pub use place::{FrameFinder, Sampled};
 pub use source::{ChainLimit, Recorded, callers, is_sound};
+pub(crate) use source::{Deferred, deferred_chains};
 pub use stacks::{ChainRef, Frame, Stacks};

@@ -1,12 +1,13 @@
 //! Sources of callchains: the kernel following frame pointers, the hardware's record of calls, an unwinder. All give
 //! chains in one form, so that later steps need not know the source.
 
-use recrep_format::abi::{CpuMode, SampleType, context};
+use recrep_format::abi::{CpuMode, RecordType, SampleType, context};
+use recrep_format::bytes::U64s;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
-use recrep_format::record::{Sample, SampleFields};
-
-use super::deferred::Deferred;
+use recrep_format::read::File;
+use recrep_format::record::{Body, RawRecord, Sample, SampleFields};
+use rustc_hash::FxHashMap;
 
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,22 @@ pub struct ChainLimit {
     pub frames: usize,
     /// `true` if longer chains keep their outermost frames, not their innermost.
     pub outermost: bool,
+}
+
+/// User parts of callchains that were recorded after their samples (`PERF_RECORD_CALLCHAIN_DEFERRED`), by thread and
+/// cookie: a thread's user stack does not change while the thread is in the kernel, so one record, written at the return
+/// to user space, serves all samples until then.
+pub(crate) type Deferred<'a> = FxHashMap<(u32, u64), U64s<'a>>;
+
+/// Collects the deferred callchains among these records.
+pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) -> Deferred<'a> {
+    let chain = |raw: &RawRecord<'a>| {
+        let record = file.attrs.decode(raw).ok()?;
+        let (Body::CallchainDeferred(chain), [_, tid]) = (record.body, record.trailer.tid?) else { return None };
+        Some(((tid, chain.cookie), chain.ips))
+    };
+    let of_kind = records.iter().filter(|raw| raw.header.kind == RecordType::CALLCHAIN_DEFERRED);
+    of_kind.filter_map(chain).collect()
 }
 
 /// Chains as recorded, completed by user parts that were recorded later.
@@ -40,7 +57,7 @@ impl Recorded<'_> {
         }
         if let [.., context::USER_DEFERRED, cookie] = words[..] {
             words.truncate(words.len() - 2);
-            if let Some(rest) = sample.tid().and_then(|tid| self.deferred.chain(tid, cookie)) {
+            if let Some(rest) = sample.tid().and_then(|tid| self.deferred.get(&(tid, cookie))) {
                 words.extend(rest.iter());
             }
         }

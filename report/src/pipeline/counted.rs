@@ -7,7 +7,7 @@ use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use crate::callchain::{ChainLimit, Deferred, FrameFields, Recorded};
+use crate::callchain::{ChainLimit, FrameFields, Recorded, deferred_chains};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
 use crate::pipeline::session::Session;
@@ -70,7 +70,7 @@ pub(crate) fn histogram(
     };
     let filter = SampleFilter::new(&query.filters, session.filters(&query.filters, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
-    let deferred = Deferred::read(session.file, &session.split.side_band);
+    let deferred = deferred_chains(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.frames(), outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
     let inlined = query.chains.inlined.unwrap_or(unwinding.is_some());

@@ -11,9 +11,9 @@
 //!
 //! Callchains have the same sources as in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): the
 //! recorded callchain or, for its user part, the hardware's call stack, frames unwound from a copied stack, or a record
-//! after the sample that has the deferred part. The first pass over all record headers has found the
-//! deferred parts, and [`Deferred`] keeps their positions in the file by thread and cookie. So no sample waits for a
-//! later record, and deferred parts take memory only for their positions.
+//! after the sample that has the deferred part. The first pass over all record headers has found the deferred parts; of
+//! each, [`Deferred`](crate::callchain::Deferred) has the position in the file, by thread and cookie. So no sample waits
+//! for a later record, and deferred parts take memory only for their positions.
 
 mod accesses;
 mod args;
@@ -40,7 +40,7 @@ use fields::{Field, Fields};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::callchain::Deferred;
+use crate::callchain::deferred_chains;
 use crate::commands::dump;
 use crate::commands::dump::DumpQuery;
 use crate::commands::info;
@@ -99,7 +99,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         }
         let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;
         let formats = Formats::read(session.file);
-        let deferred = Deferred::read(session.file, &session.split.side_band);
+        let deferred = deferred_chains(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
         let functions = session.functions(&resolver);
         let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
