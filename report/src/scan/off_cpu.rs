@@ -28,13 +28,13 @@ impl Worker<'_> {
                 }
             }
             Role::Clock | Role::Cycles => {
-                let Some(run) = off_cpu.run(tid, (time, point.offset)) else { return };
+                let Some((share, unsampled)) = off_cpu.run(tid, (time, point.offset)) else { return };
                 if self.scan.mode == Mode::Wall {
-                    let length = if role == Role::Clock { sample.period().unwrap_or(event.period) } else { run.share };
+                    let length = if role == Role::Clock { sample.period().unwrap_or(event.period) } else { share };
                     self.time(&point, (event, sample), (length, Activity::Running));
                 }
-                for unsampled in run.unsampled {
-                    self.unsampled(unsampled, point, Some((event, sample)));
+                for one in unsampled {
+                    self.unsampled(one, point, Some((event, sample)));
                 }
             }
         }

@@ -210,12 +210,11 @@ impl SideBand {
     fn attach_jit_dumps(&mut self) {
         if !self.jit_dumps.is_empty() {
             let dumps = &self.jit_dumps;
-            let name = |module: Module| match &module.kind {
-                ModuleKind::PerfMap { pid, .. } => {
-                    let kind = ModuleKind::PerfMap { pid: *pid, dump: dumps.get(pid).cloned() };
-                    Module { kind, ..module }
+            let name = |mut module: Module| {
+                if let ModuleKind::PerfMap { pid, dump } = &mut module.kind {
+                    *dump = dumps.get(pid).cloned();
                 }
-                _ => module,
+                module
             };
             self.modules = std::mem::take(&mut self.modules).into_iter().map(name).collect();
         }

@@ -139,15 +139,6 @@ impl Thread {
     }
 }
 
-/// Time that a CPU sample stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunningTime<'t> {
-    /// Nanoseconds that the thread ran since its sample before; of the last one also those after it.
-    pub share: u64,
-    /// Times without samples of their own, until the thread's next CPU sample.
-    pub unsampled: &'t [Unsampled],
-}
-
 /// Numbers of switches that are told in warnings and hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCounts {
@@ -192,15 +183,16 @@ impl OffCpu {
         Some((word >> 2, Activity::unpack(word & 3)))
     }
 
-    /// Returns what the CPU sample at this offset in the file stands for; `None` if its thread is not looked at.
-    pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<RunningTime<'_>> {
+    /// Returns what the CPU sample at this offset in the file stands for: the nanoseconds that the thread ran since its
+    /// sample before (of the last one also those after it), and the times without samples of their own, until the
+    /// thread's next CPU sample. `None` if its thread is not looked at.
+    pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<(u64, &[Unsampled])> {
         let thread = self.threads.get(&tid)?;
         let index = thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
         let share = thread.runs.get(index)?.share;
         let next = thread.runs.get(index + 1).map(|next| thread.unsampled_from(next.time));
         let until = next.unwrap_or(thread.unsampled.len());
-        let unsampled = thread.unsampled.get(thread.unsampled_from(time)..until).unwrap_or_default();
-        Some(RunningTime { share, unsampled })
+        Some((share, thread.unsampled.get(thread.unsampled_from(time)..until).unwrap_or_default()))
     }
 
     /// Iterates over pid, tid and times of the threads that have times before their first CPU sample.

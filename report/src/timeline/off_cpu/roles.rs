@@ -25,23 +25,18 @@ impl Roles {
     /// Finds the first event of context switches and the event that tells of running time: the first clock; else
     /// cycles, on each kind of core; else the first other event of the hardware.
     pub(super) fn find(attrs: &AttrTable) -> Self {
-        let attrs = || attrs.entries().iter().map(|entry| &entry.attr);
-        let mut roles = vec![Role::None; attrs().len()];
-        let mut set = |place: Option<usize>, role| {
-            place.and_then(|place| roles.get_mut(place)).into_iter().for_each(|slot| *slot = role);
+        let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
+        let first = |is: fn(&Attr) -> bool| attrs.iter().position(|attr| is(attr));
+        let (switches, clock, cycles) = (first(is_switches), first(is_clock), first(is_cycles));
+        let role = |(place, attr): (usize, &&Attr)| match Some(place) {
+            place if place == switches => Role::Switch,
+            place if place == clock => Role::Clock,
+            _ if clock.is_some() => Role::None,
+            _ if is_cycles(attr) => Role::Cycles,
+            place if cycles.is_none() && place == first(is_hardware) => Role::Cycles,
+            _ => Role::None,
         };
-        set(attrs().position(is_switches), Role::Switch);
-        if let Some(clock) = attrs().position(is_clock) {
-            set(Some(clock), Role::Clock);
-        } else if attrs().any(is_cycles) {
-            attrs()
-                .enumerate()
-                .filter(|(_, attr)| is_cycles(attr))
-                .for_each(|(place, _)| set(Some(place), Role::Cycles));
-        } else {
-            set(attrs().position(is_hardware), Role::Cycles);
-        }
-        Self(roles)
+        Self(attrs.iter().enumerate().map(role).collect())
     }
 
     /// Returns the role of an event.

@@ -93,17 +93,14 @@ impl Walk {
                 self.run(time, cpu);
                 self.has_exited = true;
             }
-            Mark::Alive if self.open.is_none() => self.run(time, cpu),
-            Mark::Alive => {}
+            Mark::Alive => self.run(time, cpu),
             Mark::In => self.switch_in(time, cpu),
             Mark::Out(activity) => self.switch_out(time, cpu, activity),
             Mark::Switch => {
                 if self.open.is_some_and(|open| open.sample.is_some()) {
                     self.drop_open();
                 }
-                if self.open.is_none() {
-                    self.run(time, cpu);
-                }
+                self.run(time, cpu);
                 self.sample = Some(time);
             }
             Mark::Cpu => {
@@ -113,9 +110,7 @@ impl Walk {
                         self.drop_open();
                     }
                 }
-                if self.open.is_none() {
-                    self.run(time, cpu);
-                }
+                self.run(time, cpu);
                 let share = self.unspent.take().map_or(0, |(_, _, length)| length);
                 self.thread.runs.push(Run { time, offset: entry.offset, share });
             }
@@ -143,8 +138,11 @@ impl Walk {
         self.counts.unpaired += u64::from(self.open.take().is_some());
     }
 
-    /// Counts running time up to now; the thread runs on.
+    /// Counts running time up to now; the thread runs on. Does nothing if it is switched out.
     fn run(&mut self, time: u64, cpu: u32) {
+        if self.open.is_some() {
+            return;
+        }
         if let Some((since, cpu)) = self.running {
             let (start, cpu, length) = self.unspent.unwrap_or((since, cpu, 0));
             self.unspent = Some((start, cpu, length.saturating_add(time.saturating_sub(since))));
@@ -153,11 +151,10 @@ impl Walk {
     }
 
     fn switch_in(&mut self, time: u64, cpu: u32) {
-        let sample = self.sample.take();
         match self.open.take() {
-            Some(open) => self.close(Open { sample: open.sample.or(sample), ..open }, time),
+            Some(open) => self.close(open, time),
             // The first record of a thread may be its switch in.
-            None => self.counts.unpaired += u64::from(self.has_switched || sample.is_some()),
+            None => self.counts.unpaired += u64::from(self.sample.take().is_some() || self.has_switched),
         }
         self.running = Some((time, cpu));
         self.has_switched = true;
@@ -174,9 +171,9 @@ impl Walk {
     }
 
     fn close(&mut self, open: Open, time: u64) {
-        let Open { at, cpu, activity, sample, .. } = open;
-        let length = time.saturating_sub(at);
-        match sample {
+        let Open { at, cpu, activity, .. } = open;
+        let (length, sample) = (time.saturating_sub(at), self.sample.take());
+        match open.sample.or(sample) {
             Some(sample) => self.thread.sampled.push(Stretch::new(sample, length, activity)),
             None => self.thread.unsampled.push(Unsampled { at, length, cpu, activity }),
         }
@@ -188,8 +185,7 @@ impl Walk {
             return;
         }
         if let Some(open) = self.open.take() {
-            let sample = self.sample.take();
-            self.close(Open { sample: open.sample.or(sample), ..open }, end);
+            self.close(open, end);
             self.counts.unfinished += 1;
         } else if let Some((_, cpu)) = self.running {
             self.run(end, cpu);
