@@ -3,7 +3,7 @@
 use super::mode::{Availability, Mode};
 use super::output::Format;
 use super::sort_key::SortKey;
-use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
+use super::trace_fields::{FieldSpec, TraceColumn};
 
 /// A sort key, with the name that the user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub enum KeyError {
     /// read error alone, because a mistyped key is more likely.
     #[error("unknown sort key `{0}`, and the file cannot be searched for such a tracepoint field: {1}")]
     NoFile(String, String),
-    /// The name of the event is ambiguous.
-    #[error(transparent)]
-    Ambiguous(#[from] Ambiguous),
+    /// A part of an event's name, as typed, and the events whose names contain it.
+    #[error("`{0}` matches several events: {1}")]
+    Ambiguous(String, String),
     /// A key of branches without `-b`.
     #[error("sort key `{0}` is only for branches: it needs -b (--branch-stack)")]
     OfBranch(String),

@@ -234,37 +234,33 @@ pub enum KeyAddress {
 }
 
 impl KeyAddress {
+    /// Returns `at` or `from`.
+    fn choose<T>(self, at: T, from: T) -> T {
+        match self {
+            Self::At => at,
+            Self::From => from,
+        }
+    }
+
     /// Returns the field of its module.
     pub fn module(self) -> Field {
-        match self {
-            Self::At => Field::Module,
-            Self::From => Field::FromModule,
-        }
+        self.choose(Field::Module, Field::FromModule)
     }
 
     /// Returns the field of the address in the module.
     pub fn address(self) -> Field {
-        match self {
-            Self::At => Field::Address,
-            Self::From => Field::FromAddress,
-        }
+        self.choose(Field::Address, Field::FromAddress)
     }
 
     /// Returns the field of its source line.
     pub fn line(self) -> Field {
-        match self {
-            Self::At => Field::Line,
-            Self::From => Field::FromLine,
-        }
+        self.choose(Field::Line, Field::FromLine)
     }
 
     /// Returns its CPU mode and whether it is a symbol's number.
     pub fn end(self, row: &Key) -> End {
         let meta = Meta::unpack(Field::Meta.of(row));
-        match self {
-            Self::At => meta.at,
-            Self::From => meta.from,
-        }
+        self.choose(meta.at, meta.from)
     }
 }
 

@@ -26,4 +26,4 @@ pub use request::{ChainOptions, Filters, MAX_STACK, Query};
 pub use servers::Servers;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;
-pub use trace_fields::{Ambiguous, FieldSpec, TraceColumn};
+pub use trace_fields::{FieldSpec, TraceColumn};

@@ -47,12 +47,10 @@ impl Servers {
         let cache = cache.ok_or(
             "--debuginfod: no directory for the fetched files; set DEBUGINFOD_CACHE_PATH, XDG_CACHE_HOME or HOME",
         )?;
-        let number = |name: &str, unit: &str| match set(name) {
-            None => Ok(None),
-            Some(text) => match text.trim().parse::<u64>() {
-                Ok(number) => Ok(Some(number).filter(|number| *number > 0)),
-                Err(_) => Err(format!("--debuginfod: {name} is `{text}`, which is not a number of {unit}")),
-            },
+        let number = |name: &str, unit: &str| {
+            let Some(text) = set(name) else { return Ok(None) };
+            let wrong = |_| format!("--debuginfod: {name} is `{text}`, which is not a number of {unit}");
+            text.trim().parse::<u64>().map(|number| Some(number).filter(|number| *number > 0)).map_err(wrong)
         };
         Ok(Self {
             least,

@@ -23,16 +23,6 @@ pub enum TraceColumn {
     Field(FieldSpec),
 }
 
-/// Error of a key whose event name is ambiguous.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` matches several events: {events}")]
-pub struct Ambiguous {
-    /// Part of a name, as typed.
-    pub name: String,
-    /// Events whose names contain it.
-    pub events: String,
-}
-
 /// Sort keys of perf that rep does not support. They are not taken for fields.
 const UNSUPPORTED: [&str; 6] = ["ipc_null", "ipc_lbr", "simd", "type", "typeoff", "typecln"];
 

@@ -104,13 +104,8 @@ pub(super) fn page_size(bytes: u64) -> String {
     if bytes == 0 {
         return "N/A".into();
     }
-    let (mut size, mut units) = (bytes, "BKMG".chars());
-    let mut unit = units.next();
-    while size / 1024 > 1 {
-        let Some(next) = units.next() else { break };
-        (size, unit) = (size / 1024, Some(next));
-    }
-    format!("{size}{}", unit.unwrap_or_default())
+    let steps = (0..3).take_while(|step| bytes >> (10 * step) >= 2 * 1024).count();
+    format!("{}{}", bytes >> (10 * steps), "BKMG".get(steps..=steps).unwrap_or_default())
 }
 
 #[cfg(test)]

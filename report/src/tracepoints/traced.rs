@@ -14,7 +14,7 @@ use super::eval::Values;
 use super::event::Event;
 use super::formats::RecordedKernel;
 use crate::query::sort_key::SortKey;
-use crate::query::{Ambiguous, TraceColumn};
+use crate::query::{KeyError, TraceColumn};
 
 /// The content of a column for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,15 +66,14 @@ impl<'f> Traced<'f> {
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
         kernel: RecordedKernel<'f>,
-    ) -> Result<(Self, Vec<bool>), Ambiguous> {
+    ) -> Result<(Self, Vec<bool>), KeyError> {
         let plan = |place| Some(Plan { parts: Vec::new(), skipped: kernel.formats.event(place)?.hidden });
         let mut plans: Vec<Option<Plan>> = (0..names.len()).map(plan).collect();
         let mut found = Vec::new();
         for (_, column) in columns {
             let events = match column {
-                TraceColumn::Field(spec) => Some(spec.events(names).map_err(|events| Ambiguous {
-                    name: spec.event.clone().unwrap_or_default(),
-                    events: events.join(", "),
+                TraceColumn::Field(spec) => Some(spec.events(names).map_err(|events| {
+                    KeyError::Ambiguous(spec.event.clone().unwrap_or_default(), events.join(", "))
                 })?),
                 _ => None,
             };
