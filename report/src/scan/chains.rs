@@ -12,7 +12,7 @@ use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{Moment, SpaceId, Timeline};
 
 /// Settings for the callchains of a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ChainSettings<'f> {
     /// Recorded chains, and the limit on their frames.
     pub recorded: Recorded<'f>,
@@ -30,7 +30,6 @@ pub struct ChainSettings<'f> {
 }
 
 /// Finds the callchains of one worker's samples.
-#[derive(Debug)]
 pub(super) struct ChainCounter<'f> {
     /// Distinct frames, and distinct lists of callers.
     pub(super) finder: FrameFinder<'f>,

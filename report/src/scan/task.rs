@@ -15,7 +15,7 @@ use crate::timeline::off_cpu::OffCpu;
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Scan<'f> {
     /// Attrs of the file.
     pub attrs: &'f AttrTable,

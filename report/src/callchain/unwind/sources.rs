@@ -66,7 +66,6 @@ impl UnwindStats {
 }
 
 /// All sources of a file's callchains: the state of one worker.
-#[derive(Debug)]
 pub struct ChainSources<'u> {
     /// Source of chains as recorded.
     pub recorded: Recorded<'u>,

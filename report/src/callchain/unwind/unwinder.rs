@@ -1,6 +1,5 @@
 //! Unwinds stacks, one frame at a time.
 
-use std::fmt;
 use std::mem;
 use std::sync::OnceLock;
 
@@ -44,18 +43,6 @@ enum ArchUnwinder {
 pub(super) struct Scratch {
     x86: CacheX86_64,
     arm: CacheAarch64,
-}
-
-impl fmt::Debug for Scratch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scratch")
-    }
-}
-
-impl fmt::Debug for StackUnwinder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StackUnwinder {{ cpu: {:?} }}", self.cpu)
-    }
 }
 
 impl<'s> StackUnwinder<'s> {
