@@ -75,7 +75,7 @@ fn kind_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns whether a frame's word marks it as part of a branch.
-pub fn is_of_branch(word: u64) -> bool {
+pub(crate) fn is_of_branch(word: u64) -> bool {
     word & BRANCH != 0
 }
 

@@ -16,7 +16,6 @@ use hashbrown::hash_table::Entry;
 pub struct Node {
     /// Chain of the callers: the parent in the tree.
     pub callers: u32,
-    /// Number of the frame.
     pub frame: u32,
 }
 
@@ -54,7 +53,7 @@ impl Chains {
     }
 
     /// Returns a value for each chain, from chain 0 on, computed from that of its callers.
-    pub fn from_callers<T: Copy>(&self, empty: T, mut value: impl FnMut(Node, T) -> T) -> Vec<T> {
+    pub fn fold_callers<T: Copy>(&self, empty: T, mut value: impl FnMut(Node, T) -> T) -> Vec<T> {
         let mut values = Vec::with_capacity(self.nodes.len() + 1);
         values.push(empty);
         for node in &self.nodes {
@@ -142,7 +141,7 @@ mod tests {
         let numbers = [&[1, 2, 3][..], &[1, 4], &[1, 2, 3], &[]]
             .map(|outermost_first| outermost_first.iter().fold(0, |callers, frame| chains.add(callers, *frame)));
         assert_eq!((numbers[0], numbers[3], chains.len()), (numbers[2], 0, 4));
-        let depths = chains.from_callers(0, |_, depth| depth + 1);
+        let depths = chains.fold_callers(0, |_, depth| depth + 1);
         assert_eq!((depths[0], numbers.map(|chain| depths[chain as usize])), (0, [3, 2, 3, 0]));
         assert_eq!(chains.frames(numbers[0]).collect::<Vec<_>>(), [3, 2, 1]);
     }

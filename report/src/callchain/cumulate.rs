@@ -30,7 +30,6 @@ use crate::timeline::grouped;
 /// A group of equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The event.
     pub event: u16,
     /// Number of the base: the parts of its rows other than the frame.
     pub base: u32,
@@ -40,13 +39,12 @@ pub struct Sample {
     pub own: Option<u32>,
     /// Number of the chain with the other frames.
     pub callers: u32,
-    /// Number of samples and their period.
     pub count: Count,
 }
 
 /// Samples whose frames are sorted into classes.
 #[derive(Debug)]
-pub struct Classified {
+pub(crate) struct Classified {
     /// The samples, in the order of their rows.
     pub samples: Vec<Sample>,
     /// Class of each frame.
@@ -59,7 +57,7 @@ pub struct Classified {
 }
 
 /// A row: its base and its class.
-pub type RowId = (u32, u32);
+pub(crate) type RowId = (u32, u32);
 
 /// Number of parts of the rows, which are merged in parallel.
 const PARTS: usize = 64;
@@ -74,7 +72,7 @@ impl Sample {
 impl Classified {
     /// Sorts the frames of `stacks` into classes by the fields that the columns show, and turns the rows into samples of
     /// these.
-    pub fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
+    pub(crate) fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
         let class = |frame: &Frame| {
             let frame = shown_of(*frame, columns);
@@ -115,20 +113,19 @@ impl Classified {
     }
 
     /// Joins classes: each becomes the class in `same` at its number.
-    pub fn join(&mut self, same: &[u32]) {
+    pub(crate) fn join(&mut self, same: &[u32]) {
         let joined = |class: u32| same.get(class as usize).copied().unwrap_or(class);
         self.classes.iter_mut().for_each(|class| *class = joined(*class));
         self.samples.iter_mut().for_each(|sample| sample.class = joined(sample.class));
     }
 
-    /// Returns the number of classes.
-    pub fn class_count(&self) -> usize {
+    pub(crate) fn class_count(&self) -> usize {
         self.shown.len()
     }
 
     /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
-    pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
-        let paths = stacks.chains.from_callers(Path::default(), |node, callers| {
+    pub(crate) fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
+        let paths = stacks.chains.fold_callers(Path::default(), |node, callers| {
             let class = self.class_of(node.frame);
             let repeats = !own_only && callers.may_have(class) && self.has_class(stacks, node.callers, class);
             Path { classes: callers.classes | Path::bit(class), depth: callers.depth + 1, repeats }
@@ -184,7 +181,7 @@ impl Classified {
     }
 
     /// Returns the key of a row.
-    pub fn key(&self, (base, class): RowId) -> Key {
+    pub(crate) fn key(&self, (base, class): RowId) -> Key {
         let mut key = self.layout.unpack(self.bases.key(base as usize));
         if let Some(frame) = self.shown.get(class as usize) {
             frame.put(&mut key);

@@ -50,7 +50,7 @@ impl Folded {
     /// Adds the lines of another file, which has the same texts and whose events have the indexes `places` here.
     /// Neither may be settled.
     pub fn append(&mut self, other: &Self, places: &[usize]) {
-        let chains = other.chains.from_callers(0, |node, before| self.chain(before, node.frame));
+        let chains = other.chains.fold_callers(0, |node, before| self.chain(before, node.frame));
         let chain = |number: u32| chains.get(number as usize).copied().unwrap_or(0);
         for line in &other.lines {
             let event = places.get(line.event).copied().unwrap_or(0);
@@ -122,7 +122,6 @@ impl Folded {
         (ends, inner)
     }
 
-    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -150,7 +149,7 @@ impl Folded {
 }
 
 /// Returns a name as a label before the frames: spaces become `_`, semicolons `:`.
-pub fn folded_root(text: &str) -> String {
+pub(crate) fn folded_root(text: &str) -> String {
     text.trim().replace(' ', "_").replace(';', ":")
 }
 

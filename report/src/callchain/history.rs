@@ -35,7 +35,7 @@ const MAX_BRANCHES: usize = 127;
 
 /// Puts branches in front of callchains.
 #[derive(Clone, Debug)]
-pub struct History {
+pub(crate) struct History {
     most: ChainLimit,
     annotated: bool,
     jumps: Vec<Jump>,
@@ -45,13 +45,13 @@ pub struct History {
 impl History {
     /// Creates a history with at most `most` branches and as many callers. `annotated` says whether trees show branch
     /// information.
-    pub fn new(most: ChainLimit, annotated: bool) -> Self {
+    pub(crate) fn new(most: ChainLimit, annotated: bool) -> Self {
         Self { most, annotated, jumps: Vec::new(), calls: Vec::new() }
     }
 
-    /// Puts the branches of a stack, newest first, in front of the callers in `words`. `overlaps` says whether the
+    /// Puts the branches of a stack, newest first, in front of the callers in `words`. `joint` says whether the
     /// callers were recorded together with the branches, so that some calls are in both.
-    pub fn put(&mut self, stack: impl ExactSizeIterator<Item = BranchEntry>, overlaps: bool, words: &mut Vec<u64>) {
+    pub(crate) fn put(&mut self, stack: impl ExactSizeIterator<Item = BranchEntry>, joint: bool, words: &mut Vec<u64>) {
         let count = if stack.len() > MAX_BRANCHES { 0 } else { stack.len().min(self.most.frames) };
         let skipped = if self.most.outermost { stack.len().saturating_sub(count) } else { 0 };
         self.jumps.clear();
@@ -66,7 +66,7 @@ impl History {
         }
         self.calls.clear();
         std::mem::swap(&mut self.calls, words);
-        if overlaps {
+        if joint {
             self.drop_callers(inner);
         }
         if !self.jumps.is_empty() {

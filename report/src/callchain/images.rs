@@ -26,7 +26,7 @@ pub struct FrameFields {
 
 /// Address that stands for all unmapped addresses, or for all of a module without a function, if these are not
 /// distinguished.
-pub const UNMAPPED: u64 = u64::MAX;
+pub(crate) const UNMAPPED: u64 = u64::MAX;
 
 /// Properties that all frames of a piece share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ impl Image {
 
 /// Images that a worker met.
 #[derive(Clone, Debug, Default)]
-pub struct Images(IndexSet<Image, FxBuildHasher>);
+pub(crate) struct Images(IndexSet<Image, FxBuildHasher>);
 
 impl Images {
     /// Returns the number of an image, adding it if it is new.
@@ -66,7 +66,7 @@ impl Images {
     /// Returns the frame for which a word of [`Field::Frame`](crate::query::key::Field::Frame) stands: one of
     /// `numbered`, or with the highest bit set an address's own. There may be many of these, so they are in no list.
     #[inline]
-    pub fn frame(&self, word: u64, numbered: &[Frame]) -> Option<Frame> {
+    pub(crate) fn frame(&self, word: u64, numbered: &[Frame]) -> Option<Frame> {
         if word >> 63 == 0 {
             return numbered.get(usize::try_from(word).ok()?).copied();
         }
@@ -75,7 +75,7 @@ impl Images {
     }
 
     /// Returns the modules in which addresses were looked up.
-    pub fn modules(&self) -> impl Iterator<Item = ModuleId> {
+    pub(crate) fn modules(&self) -> impl Iterator<Item = ModuleId> {
         self.0.iter().filter_map(|image| image.frame.module.checked_sub(1)).map(ModuleId)
     }
 }

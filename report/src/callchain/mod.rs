@@ -12,27 +12,26 @@
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
 //! frames of each CPU mode. Without callchains, a chain has one frame: the sampled address.
-//! Entries of the branch stack can precede the callers ([`History`]).
+//! Entries of the branch stack can precede the callers (`history`).
 
 mod branch_info;
 mod chains;
 mod cumulate;
-pub mod folded;
+pub(crate) mod folded;
 mod history;
 mod images;
 mod pieces;
 mod place;
 mod source;
 mod stacks;
-pub mod trees;
-pub mod unwind;
+pub(crate) mod trees;
+pub(crate) mod unwind;
 
-pub use branch_info::{BranchInfo, is_of_branch};
-pub use chains::{Chains, Node};
-pub use cumulate::{Classified, RowId, Sample};
-pub use history::History;
-pub use images::{FrameFields, Images, UNMAPPED};
-pub use place::{FrameFinder, Sampled};
-pub use source::{ChainLimit, Recorded, callers, is_sound};
-pub(crate) use source::{Deferred, deferred_chains};
-pub use stacks::{ChainRef, Frame, Stacks};
+pub(crate) use branch_info::{BranchInfo, is_of_branch};
+pub(crate) use chains::Node;
+pub(crate) use cumulate::{Classified, RowId, Sample};
+pub(crate) use history::History;
+pub(crate) use images::{FrameFields, Images, UNMAPPED};
+pub(crate) use place::{FrameFinder, Sampled};
+pub(crate) use source::{ChainLimit, Deferred, Recorded, callers, deferred_chains, is_sound};
+pub(crate) use stacks::{ChainRef, Frame, Stacks};

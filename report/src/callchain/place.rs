@@ -30,7 +30,7 @@ use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Ti
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
-pub struct FrameFinder<'t> {
+pub(crate) struct FrameFinder<'t> {
     /// Frames and chains that were found.
     pub stacks: Stacks,
     timeline: &'t Timeline,
@@ -43,7 +43,6 @@ pub struct FrameFinder<'t> {
     /// The piece that was used last.
     last: Piece,
     pieces: RecentPieces,
-    /// Images that were met.
     pub images: Images,
     /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if unknown.
     of_symbols: Vec<Vec<Vec<u32>>>,
@@ -84,9 +83,8 @@ struct ChainWord {
 
 /// Context of sampled instructions: all that decides their frames, but for the address.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampled {
+pub(crate) struct Sampled {
     word: ChainWord,
-    /// Address space.
     pub space: Option<SpaceId>,
 }
 
@@ -114,7 +112,7 @@ const NEIGHBORS: u32 = 6;
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses of sampled
     /// instructions, and if `names_callers` those of callers.
-    pub fn new(
+    pub(crate) fn new(
         timeline: &'t Timeline,
         fields: FrameFields,
         functions: Option<&'t Functions<'t>>,
@@ -140,7 +138,7 @@ impl<'t> FrameFinder<'t> {
     }
 
     /// Returns the context of instructions that are sampled in this mode from now on, and when it ends.
-    pub fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
+    pub(crate) fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
         let word = self.code(Some(mode), true, space, 0, at);
         (Sampled { word, space }, self.epoch.map_or(at..at, |epoch| epoch.moments()))
     }
@@ -148,7 +146,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
     /// [`Images::frame`]).
     #[inline]
-    pub fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
+    pub(crate) fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
         if !self.last.has(sampled.word.context, ip) {
             self.last = self.cached_piece(&ChainWord { ip, ..sampled.word }, sampled.space, at());
         }
@@ -166,7 +164,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the
     /// end of a branch.
     #[inline]
-    pub fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
+    pub(crate) fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let word = self.code(mode, false, space, ip, at);
         let Piece { shift, image, .. } = self.piece(&word, space, at);
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
@@ -190,7 +188,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Appends the number of the frame of each address, with its function if it has one, and the address in its module.
     #[inline]
-    pub fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         (epoch, at): (SpaceEpoch, Moment),
         addresses: impl Iterator<Item = (CpuMode, u64)>,
@@ -211,7 +209,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the number of the chain of these words at this moment.
     #[inline]
-    pub fn chain(&mut self, space: Option<SpaceId>, at: Moment, words: &[u64]) -> u32 {
+    pub(crate) fn chain(&mut self, space: Option<SpaceId>, at: Moment, words: &[u64]) -> u32 {
         if words.is_empty() {
             return 0;
         }
@@ -258,7 +256,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the epoch of a space that this moment is in.
     #[inline]
-    pub fn epoch(&mut self, space: Option<SpaceId>, at: Moment) -> SpaceEpoch {
+    pub(crate) fn epoch(&mut self, space: Option<SpaceId>, at: Moment) -> SpaceEpoch {
         match self.epoch {
             Some(epoch) if epoch.covers(space, at) => epoch.of,
             _ => self.epoch.insert(self.timeline.epoch(space, at)).of,

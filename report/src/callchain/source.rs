@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLimit {
-    /// Maximum number of frames.
     pub frames: usize,
     /// `true` if longer chains keep their outermost frames, not their innermost.
     pub outermost: bool,
@@ -37,9 +36,7 @@ pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) ->
 /// Chains as recorded, completed by user parts that were recorded later.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'d> {
-    /// User parts that were recorded later.
     pub deferred: &'d Deferred<'d>,
-    /// Limit on the frames of each chain.
     pub most: ChainLimit,
 }
 
@@ -141,7 +138,7 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
 /// Returns whether all context markers in a chain are known. perf treats a chain with any other marker as damaged and
 /// discards it whole: without frame pointers, callchains contain arbitrary values, which can look like markers.
 #[inline]
-pub fn is_sound(words: &[u64]) -> bool {
+pub(crate) fn is_sound(words: &[u64]) -> bool {
     const MARKERS: [u64; 3] = [context::KERNEL, context::USER, context::HV];
     words.iter().all(|word| *word < context::MAX || MARKERS.contains(word))
 }
@@ -150,7 +147,7 @@ pub fn is_sound(words: &[u64]) -> bool {
 /// of words left, at the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers,
 /// so these are kept alone.
 #[inline]
-pub fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
+pub(crate) fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
     let marker = context_marker(mode);
     match words {
         [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first() {

@@ -34,7 +34,7 @@ pub struct Frame {
 
 /// Reference from a key to its sample's callchain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChainRef {
+pub(crate) struct ChainRef {
     /// Chain of the callers; 0 for none.
     pub callers: u32,
     /// `true` if the sampled instruction is the innermost frame.
@@ -44,13 +44,13 @@ pub struct ChainRef {
 impl ChainRef {
     /// Returns the reference as a word of a key.
     #[inline]
-    pub fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         u64::from(self.callers) << 1 | u64::from(self.own)
     }
 
     /// Returns the reference from a word made by [`ChainRef::pack`].
     #[inline]
-    pub fn unpack(word: u64) -> Self {
+    pub(crate) fn unpack(word: u64) -> Self {
         Self { callers: u32::try_from(word >> 1).unwrap_or(0), own: word & 1 == 1 }
     }
 }
@@ -118,7 +118,7 @@ impl Stacks {
             let (start, end) = (ends.get(frame as usize)?, ends.get(frame as usize + 1)?);
             of_frames.get(*start..*end)
         };
-        other.chains.from_callers(0, |node, callers| {
+        other.chains.fold_callers(0, |node, callers| {
             let frames = of_frame(node.frame).unwrap_or_default();
             frames.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame))
         })
@@ -152,7 +152,6 @@ impl Stacks {
     }
 }
 
-/// Returns the hash of a frame.
 #[inline]
 fn hash(frame: &Frame) -> u64 {
     FxBuildHasher.hash_one(frame)

@@ -19,11 +19,11 @@ pub struct Layout {
     pub cpu_mode: bool,
     /// `true` if the CPU is part of the key.
     pub cpu: bool,
-    /// Bits of [`Field::DataSrc`] in use.
+    /// Bits of `Field::DataSrc` in use.
     pub data_src: u64,
-    /// Bits of [`Field::Latency`] in use.
+    /// Bits of `Field::Latency` in use.
     pub latency: u64,
-    /// Bits of [`Field::Branch`] in use.
+    /// Bits of `Field::Branch` in use.
     pub branch: u64,
     /// Assumed size of a cache line, in bytes.
     pub line: u64,

@@ -17,7 +17,6 @@ pub struct Column {
 /// Error of an unusable sort key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Unknown sort key.
     #[error("unknown sort key `{0}`; known keys: {list}", list = SortKey::list())]
     Unknown(String),
     /// Neither a sort key nor a field of the file's tracepoints.
@@ -33,10 +32,8 @@ pub enum KeyError {
     /// A part of an event's name, as typed, and the events whose names contain it.
     #[error("`{0}` matches several events: {1}")]
     Ambiguous(String, String),
-    /// A key of branches without `-b`.
     #[error("sort key `{0}` is only for branches: it needs -b (--branch-stack)")]
     OfBranch(String),
-    /// A key of time without `--off-cpu` or `--wall`.
     #[error("sort key `{0}` is only for times: it needs --off-cpu or --wall")]
     OfTime(String),
 }

@@ -16,7 +16,6 @@ pub enum Number {
     /// Share of the samples in guest user code.
     OverheadGuestUs,
     Samples,
-    /// Sum of the samples' periods.
     Period,
     /// Mean weight.
     Weight1,
@@ -47,17 +46,14 @@ impl Number {
         ALL.iter().find(|(_, have, ..)| have.eq_ignore_ascii_case(name)).map(|(number, ..)| *number)
     }
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.known().1
     }
 
-    /// Returns the heading of the column.
     pub fn heading(self) -> &'static str {
         self.known().2
     }
 
-    /// Returns the minimum width of the column.
     pub fn width(self) -> usize {
         self.known().3
     }
@@ -75,7 +71,6 @@ impl Number {
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableColumn {
-    /// A number.
     Number(Number),
     /// A sort key: index among the query's columns.
     Key(usize),

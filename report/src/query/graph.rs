@@ -21,14 +21,12 @@ pub enum Value {
     /// Share of the period.
     Percent,
     Period,
-    /// Number of samples.
     Count,
 }
 
 /// The key by which frames of callchains are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameKey {
-    /// The function.
     #[default]
     Function,
     /// The address in its module.
@@ -40,7 +38,6 @@ pub enum FrameKey {
 /// Display options of call trees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Graph {
-    /// Form of the trees.
     pub shape: Shape,
     /// Whether trees begin at the outermost frame; if `None`, they do with `--children`.
     pub from_caller: Option<bool>,
@@ -48,9 +45,7 @@ pub struct Graph {
     pub percent: f64,
     /// Maximum number of entries per level; for flat and folded, of callchains per row.
     pub most: Option<usize>,
-    /// Value shown for each entry.
     pub value: Value,
-    /// Key by which frames are grouped.
     pub key: FrameKey,
     /// `true` if branches are frames too.
     pub branches: bool,

@@ -26,17 +26,14 @@ fields! {
     /// Address in its module ([`crate::symbols::ModuleKind::first_address`]); the recorded address if there is no module.
     /// Of a branch, the target.
     Address,
-    /// Sampled address.
     Ip,
     /// Thread ([`crate::timeline::ThreadRef::pack`]).
     Thread,
     /// Data source: the bits that the query needs.
     DataSrc,
-    /// Weight.
     Weight,
     /// Second part of the weight in the low 16 bits, the third above it: those that the query needs.
     Latency,
-    /// Physical data address.
     PhysAddr,
     /// Module of the data address, as [`Field::Module`].
     DataModule,
@@ -62,7 +59,6 @@ fields! {
     CodePage,
     /// Page size at the data address.
     DataPage,
-    /// ID of the cgroup.
     Cgroup,
     /// Number of the cgroup namespace ([`crate::timeline::cgroups::Groups`]).
     CgroupSpace,
@@ -85,7 +81,6 @@ fields! {
     Parent,
     /// Callchain ([`crate::callchain::ChainRef`]).
     Chain,
-    /// Process (pid).
     Process,
     /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
     Reach,
@@ -99,19 +94,17 @@ fields! {
 }
 
 /// The second part of a weight in [`Field::Latency`].
-pub const INS_LAT: u64 = 0xffff;
+pub(crate) const INS_LAT: u64 = 0xffff;
 /// The third part of a weight in [`Field::Latency`].
-pub const STAGE: u64 = 0xffff << 16;
+pub(crate) const STAGE: u64 = 0xffff << 16;
 
 /// A key with a word for every field; unused words are 0.
-pub type Key = [u64; Field::COUNT];
+pub(crate) type Key = [u64; Field::COUNT];
 
-/// An empty key.
-pub const NO_KEY: Key = [0; Field::COUNT];
+pub(crate) const NO_KEY: Key = [0; Field::COUNT];
 
 #[allow(clippy::indexing_slicing, reason = "a field's number is below the length of a key")]
 impl Field {
-    /// Number of fields.
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns this word of a key.
@@ -129,7 +122,7 @@ impl Field {
 
 /// A cache line in a key: the address of its first byte, with flags of its mapping in the low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheLine {
+pub(crate) struct CacheLine {
     /// Address of the first byte, as [`Field::Address`].
     pub address: u64,
     /// `true` if it belongs to a file mapping shared between processes.
@@ -139,19 +132,18 @@ pub struct CacheLine {
 }
 
 impl CacheLine {
-    /// Size in bytes.
-    pub const LEN: u64 = 64;
+    pub(crate) const LEN: u64 = 64;
     /// The bits of the flags in a packed word.
-    pub const FLAGS: u64 = 0b11;
+    pub(crate) const FLAGS: u64 = 0b11;
 
     /// Packs it into a word.
     #[inline]
-    pub fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         self.address & !(Self::LEN - 1) | u64::from(self.is_shared) << 1 | u64::from(self.is_mapped)
     }
 
     /// Unpacks a word of [`CacheLine::pack`].
-    pub fn unpack(word: u64) -> Self {
+    pub(crate) fn unpack(word: u64) -> Self {
         Self { address: word & !(Self::LEN - 1), is_shared: word & 2 != 0, is_mapped: word & 1 != 0 }
     }
 }
@@ -169,7 +161,7 @@ pub struct End {
 
 /// The small parts of a key, packed into one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meta {
+pub(crate) struct Meta {
     /// Index of the event in the file.
     pub event: u16,
     /// CPU mode and kind of [`Field::Address`].
@@ -193,32 +185,31 @@ impl End {
 
 impl Meta {
     /// The bits of the event in the packed word.
-    pub const EVENT: u64 = 0xffff << 48;
-    /// The bits of the CPU.
-    pub const CPU: u64 = 0xffff_ffff;
+    pub(crate) const EVENT: u64 = 0xffff << 48;
+    pub(crate) const CPU: u64 = 0xffff_ffff;
     /// The bits of [`Meta::at`].
-    pub const AT: u64 = 0xff << 32;
+    pub(crate) const AT: u64 = 0xff << 32;
     /// The bits of [`Meta::from`].
-    pub const FROM: u64 = 0xff << 40;
+    pub(crate) const FROM: u64 = 0xff << 40;
     /// The bits of the CPU mode in [`Meta::at`].
-    pub const AT_MODE: u64 = 0xfc << 32;
+    pub(crate) const AT_MODE: u64 = 0xfc << 32;
     /// The bits of the CPU mode in [`Meta::from`].
-    pub const FROM_MODE: u64 = 0xfc << 40;
+    pub(crate) const FROM_MODE: u64 = 0xfc << 40;
 
     /// Packs it into a word.
     #[inline]
-    pub fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)
     }
 
     /// Returns whether the address is resolved; of a branch, both addresses.
-    pub fn is_resolved(self, of_branch: bool) -> bool {
+    pub(crate) fn is_resolved(self, of_branch: bool) -> bool {
         self.at.is_symbol && (!of_branch || self.from.is_symbol)
     }
 
     /// Unpacks a word of [`Meta::pack`].
     #[allow(clippy::cast_possible_truncation, reason = "the casts select the parts by their widths")]
-    pub fn unpack(word: u64) -> Self {
+    pub(crate) fn unpack(word: u64) -> Self {
         let (at, from) = (End::unpack(word >> 32), End::unpack(word >> 40));
         Self { event: (word >> 48) as u16, at, from, cpu: word as u32 }
     }
@@ -242,7 +233,6 @@ impl KeyAddress {
         }
     }
 
-    /// Returns the field of its module.
     pub fn module(self) -> Field {
         self.choose(Field::Module, Field::FromModule)
     }
@@ -252,7 +242,6 @@ impl KeyAddress {
         self.choose(Field::Address, Field::FromAddress)
     }
 
-    /// Returns the field of its source line.
     pub fn line(self) -> Field {
         self.choose(Field::Line, Field::FromLine)
     }

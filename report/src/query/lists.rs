@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 /// Parses a comma-separated list of names.
-pub fn names(list: &str) -> HashSet<String> {
+pub(crate) fn names(list: &str) -> HashSet<String> {
     list.split(',').map(str::to_owned).collect()
 }
 
 /// Parses a comma-separated list of numbers. Error messages name `flag`.
-pub fn numbers<N: FromStr + Eq + std::hash::Hash>(
+pub(crate) fn numbers<N: FromStr + Eq + std::hash::Hash>(
     flag: &str,
     list: Option<&str>,
 ) -> Result<Option<HashSet<N>>, String> {
@@ -18,7 +18,7 @@ pub fn numbers<N: FromStr + Eq + std::hash::Hash>(
 }
 
 /// Parses a list of CPUs and ranges of CPUs, such as `0,2-4`.
-pub fn cpus(list: &str) -> Result<HashSet<u32>, String> {
+pub(crate) fn cpus(list: &str) -> Result<HashSet<u32>, String> {
     /// More than any machine has; a higher number is a typo.
     const MAX_CPUS: u32 = 1 << 16;
     let mut all = HashSet::new();

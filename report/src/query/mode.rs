@@ -19,12 +19,10 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns whether rows come from branch stacks.
     pub const fn is_of_branches(self) -> bool {
         matches!(self, Self::Branches | Self::FallThroughs)
     }
 
-    /// Returns whether samples stand for time.
     pub const fn is_of_time(self) -> bool {
         matches!(self, Self::OffCpu | Self::Wall)
     }
@@ -53,10 +51,7 @@ impl Mode {
 /// The modes in which a sort key is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// All modes.
     Always,
-    /// Modes that count branches.
     OfBranches,
-    /// Modes that count time.
     OfTime,
 }

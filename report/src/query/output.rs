@@ -1,6 +1,5 @@
 //! Output: its contents and its format.
 
-/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// A table for people.
@@ -17,9 +16,7 @@ pub enum Format {
 /// Something to print instead of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspection {
-    /// Record counts.
     Stats,
-    /// Tasks.
     Tasks,
     /// Tasks with their mappings.
     Mmaps,

@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use regex_lite::Regex;
 
-/// A regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 

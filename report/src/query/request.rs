@@ -77,7 +77,7 @@ impl ChainOptions {
 }
 
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
-pub const MAX_STACK: usize = 127;
+pub(crate) const MAX_STACK: usize = 127;
 
 /// Filters of the samples that make rows. As in perf, other samples still count in the event's totals, unless noted.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings for debuginfod servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
     /// Server addresses in the order of use, without trailing slashes.
@@ -15,9 +14,7 @@ pub struct Servers {
     pub patience: Duration,
     /// Maximum time per file.
     pub max_time: Option<Duration>,
-    /// Maximum size of a file, in bytes.
     pub max_bytes: Option<u64>,
-    /// Directory for fetched files.
     pub cache: PathBuf,
     /// `true` if the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
     /// that were built without support.

@@ -9,9 +9,8 @@
 //! ```
 
 /// A time interval in nanoseconds of the perf clock, including both ends.
-pub type Interval = (u64, u64);
+pub(crate) type Interval = (u64, u64);
 
-/// The requested intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Times {
     /// Intervals of the perf clock.
@@ -98,7 +97,7 @@ fn share(part: &str) -> Option<(f64, f64)> {
 }
 
 /// Parses the value of `--time-quantum`, such as `100ms`. Returns nanoseconds.
-pub fn quantum(text: &str) -> Result<u64, String> {
+pub(crate) fn quantum(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
     let unit = match unit.trim() {

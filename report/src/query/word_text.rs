@@ -38,12 +38,12 @@ pub(super) fn mapping(line: u64) -> String {
 }
 
 /// Formats an address like C's `%#.16llx`, which gives zero no prefix.
-pub fn padded_hex(address: u64) -> String {
+pub(crate) fn padded_hex(address: u64) -> String {
     if address == 0 { format!("{address:016x}") } else { format!("{address:#018x}") }
 }
 
 /// Returns the letter of a CPU mode in the symbol column.
-pub fn cpu_mode_letter(bits: u8) -> char {
+pub(crate) fn cpu_mode_letter(bits: u8) -> char {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => 'k',
         CpuMode::User => '.',

@@ -23,7 +23,7 @@ pub struct Scanned {
     pub totals: Vec<Count>,
     /// Samples that were not counted, or only in part, by reason.
     pub dropped: Dropped,
-    /// Callchains, by the numbers in [`Field::Chain`].
+    /// Callchains, by the numbers in `Field::Chain`.
     pub stacks: Stacks,
 }
 

@@ -39,13 +39,13 @@ pub struct Scan<'f> {
     pub off_cpu: Option<&'f OffCpu>,
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
-    /// Step of [`crate::query::key::Field::Time`] in nanoseconds.
+    /// Step of `Field::Time` in nanoseconds.
     pub quantum: u64,
     /// Number of modules.
     pub module_count: usize,
     /// `true` if functions replace the addresses in keys while samples are counted.
     pub names_keys: bool,
-    /// Settings for callchains, used if the layout has [`crate::query::key::Field::Chain`].
+    /// Settings for callchains, used if the layout has `Field::Chain`.
     pub chaining: ChainSettings<'f>,
 }
 

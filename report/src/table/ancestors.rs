@@ -22,7 +22,7 @@ impl Labeller<'_> {
             let matches = self.matches(pattern, stacks, symbols);
             // The outermost frame that matches, and its callers.
             let is_match = |node: &Node| matches.get(node.frame as usize) == Some(&true);
-            let roots = stacks.chains.from_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
+            let roots = stacks.chains.fold_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
             // Without branch information the frame may be one that no chain has: give it a number.
             let found = roots.iter().flatten().filter_map(|root| stacks.frames.get(root.frame as usize).copied());
             let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
@@ -49,7 +49,7 @@ impl Labeller<'_> {
         let from_outermost = self.query.chains.from_caller();
         let is_match = |frame: u32| matches.get(frame as usize) == Some(&true);
         // The words of all chains, by their numbers; 0 if one has no parent.
-        let of_chains = stacks.chains.from_callers(0, |node, of_callers| {
+        let of_chains = stacks.chains.fold_callers(0, |node, of_callers| {
             let is_parent = is_match(node.frame) && !(from_outermost && of_callers > 0);
             let frame = if is_parent { stacks.frames.get(node.frame as usize) } else { None };
             frame.map_or(of_callers, parent_word)

@@ -121,7 +121,7 @@ impl Labeller<'_> {
 
 /// Returns the labels of frames, and the chain of labels for each chain of frames.
 fn with_chains(stacks: &Stacks, labels: Vec<Option<u32>>, folded: &mut Folded) -> (Vec<Option<u32>>, Vec<u32>) {
-    let chains = stacks.chains.from_callers(0, |node, callers| match labels.get(node.frame as usize) {
+    let chains = stacks.chains.fold_callers(0, |node, callers| match labels.get(node.frame as usize) {
         Some(Some(label)) => folded.chain(callers, *label),
         _ => callers,
     });

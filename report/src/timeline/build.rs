@@ -16,34 +16,21 @@ const IDLE: i32 = 0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A thread gets a new comm.
-    Comm {
-        /// Process.
-        pid: i32,
-        /// Thread.
-        tid: i32,
-        /// New comm.
-        comm: String,
-    },
+    Comm { pid: i32, tid: i32, comm: String },
     /// A new thread starts.
     Fork {
-        /// Process of the new thread.
         pid: i32,
-        /// New thread.
         tid: i32,
-        /// Process of the parent thread.
         ppid: i32,
-        /// Parent thread.
         ptid: i32,
         /// `true` if a new process gets a copy of its parent's mappings (not if the fork is synthesized).
         copies: bool,
     },
     /// A mapping is added to a process.
     Map {
-        /// Process.
         pid: i32,
         /// Thread that created the mapping.
         tid: i32,
-        /// New mapping.
         mapping: Mapping,
     },
     /// A mapping is added to the kernel.

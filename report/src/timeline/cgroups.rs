@@ -25,7 +25,6 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Reads them from a file.
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
         let mut groups = Self { sockets: sockets(file).unwrap_or_default(), ..Self::default() };
         for raw in records {
@@ -48,17 +47,14 @@ impl Groups {
         groups
     }
 
-    /// Returns the socket of a CPU.
     pub fn socket(&self, cpu: u32) -> Option<u32> {
         self.sockets.get(usize::try_from(cpu).ok()?).copied()
     }
 
-    /// Returns the CPUs of a socket.
     pub fn cpus_of(&self, socket: u32) -> HashSet<u32> {
         (0u32..).zip(&self.sockets).filter(|(_, of)| **of == socket).map(|(cpu, _)| cpu).collect()
     }
 
-    /// Returns the path of a cgroup.
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.get(&id).map(String::as_str)
     }

@@ -14,11 +14,8 @@ use super::space::{Space, SpaceId};
 /// mappings and to the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceEpoch {
-    /// The address space; `None` if unknown.
     pub space: Option<SpaceId>,
-    /// Number of changes to its mappings.
     pub mapped: u32,
-    /// Number of changes to the kernel's mappings.
     pub kernel: u32,
 }
 
@@ -39,7 +36,7 @@ type Numbered<K> = ((K, SpaceEpoch), u32);
 
 /// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of its space.
 #[derive(Debug)]
-pub struct Contexts<K> {
+pub(crate) struct Contexts<K> {
     numbers: FxHashMap<(K, SpaceEpoch), u32>,
     /// The two contexts that were asked for last in the kernel and in each of some spaces: those of several CPUs
     /// alternate.
@@ -53,9 +50,8 @@ impl<K> Default for Contexts<K> {
 }
 
 impl<K: Copy + Eq + Hash> Contexts<K> {
-    /// Returns the number of a context.
     #[inline]
-    pub fn number(&mut self, kind: K, epoch: SpaceEpoch) -> u32 {
+    pub(crate) fn number(&mut self, kind: K, epoch: SpaceEpoch) -> u32 {
         let of_space = epoch.space.map_or(0, |space| space.0 as usize + 1) % self.last.len();
         let Some(last) = self.last.get_mut(of_space) else { return 0 };
         for (known, number) in last.iter().flatten() {
@@ -72,7 +68,7 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
 
 /// Returns the place of a block of addresses, of the context or image `of`, in a cache with 2^`bits` places.
 #[inline]
-pub fn cache_place(block: u64, of: u32, bits: u32) -> usize {
+pub(crate) fn cache_place(block: u64, of: u32, bits: u32) -> usize {
     let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
 }
@@ -94,7 +90,6 @@ impl Epoch {
         self.of.space == space && self.from <= at && at < self.until
     }
 
-    /// Returns the moments that it covers.
     pub fn moments(&self) -> Range<Moment> {
         self.from..self.until
     }

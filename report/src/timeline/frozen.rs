@@ -36,15 +36,11 @@ pub struct Place {
 /// Last use of a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastLife {
-    /// Process.
     pub pid: i32,
-    /// Thread.
     pub tid: i32,
     /// Parent thread, if a fork was recorded.
     pub parent: Option<i32>,
-    /// Last comm.
     pub comm: CommRef,
-    /// Address space.
     pub space: Option<SpaceId>,
 }
 
@@ -98,7 +94,6 @@ impl Timeline {
         self.comms.iter().map(String::as_str)
     }
 
-    /// Returns the text of a comm.
     pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
             CommRef::Known(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
@@ -186,7 +181,7 @@ const RECENT: usize = 256;
 
 /// States of recent threads, for as long as they do not change, each with a `T`; by the low bits of the tid.
 #[derive(Debug)]
-pub struct RecentSpans<T>(Vec<Option<(Span, T)>>);
+pub(crate) struct RecentSpans<T>(Vec<Option<(Span, T)>>);
 
 impl<T: Copy> Default for RecentSpans<T> {
     fn default() -> Self {
@@ -197,7 +192,7 @@ impl<T: Copy> Default for RecentSpans<T> {
 impl<T: Copy> RecentSpans<T> {
     /// Returns the state of thread `tid` at this moment, and the `value` of its span.
     #[inline]
-    pub fn get(
+    pub(crate) fn get(
         &mut self,
         timeline: &Timeline,
         (pid, tid): (i32, i32),

@@ -16,21 +16,20 @@
 //! A [`Timeline`] knows no symbols and no files: a module is a number in it.
 
 mod build;
-pub mod cgroups;
-pub mod clock;
+pub(crate) mod cgroups;
+pub(crate) mod clock;
 mod epoch;
 mod frozen;
 mod moment;
-pub mod off_cpu;
-pub mod sideband;
+pub(crate) mod off_cpu;
+pub(crate) mod sideband;
 mod space;
 mod threads;
 
-pub use build::Change;
-pub use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
-pub use frozen::{LastLife, Place, RecentSpans, Timeline};
-pub use moment::{FlushLimits, Moment, is_time};
-pub use off_cpu::Activity;
-pub use space::{Mapping, ModuleId, SpaceId, VisiblePart};
-pub(crate) use space::{grouped, starts};
+pub(crate) use build::Change;
+pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
+pub(crate) use frozen::{LastLife, Place, RecentSpans, Timeline};
+pub(crate) use moment::{FlushLimits, Moment, is_time};
+pub(crate) use off_cpu::Activity;
+pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
 pub(crate) use threads::{CommRef, Span, Task, ThreadRef};

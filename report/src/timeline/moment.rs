@@ -58,13 +58,13 @@ impl Moment {
 
 /// Returns whether `time` is a real time: 0 and the largest value mean that a record has no time.
 #[inline]
-pub fn is_time(time: u64) -> bool {
+pub(crate) fn is_time(time: u64) -> bool {
     time != 0 && time != NO_TIME
 }
 
 /// Largest time that the rounds have flushed, for each offset in the file.
 #[derive(Clone, Debug, Default)]
-pub struct FlushLimits {
+pub(crate) struct FlushLimits {
     /// (offset of a `FINISHED_ROUND`, limit from there on), sorted by offset.
     limits: Vec<(u64, u64)>,
     largest: u64,
@@ -75,7 +75,7 @@ pub struct FlushLimits {
 
 impl FlushLimits {
     /// Processes the next record of the file, which has this time (see [`is_time`]).
-    pub fn record(&mut self, time: u64) {
+    pub(crate) fn record(&mut self, time: u64) {
         if is_time(time) {
             self.largest = if self.waiting { self.largest.max(time) } else { time };
             self.waiting = true;
@@ -83,7 +83,7 @@ impl FlushLimits {
     }
 
     /// Processes a `FINISHED_ROUND` at this offset.
-    pub fn round(&mut self, offset: u64) {
+    pub(crate) fn round(&mut self, offset: u64) {
         if !self.waiting {
             return;
         }
@@ -98,8 +98,7 @@ impl FlushLimits {
         self.next = self.largest;
     }
 
-    /// Returns the limit at this offset.
-    pub fn at(&self, offset: u64) -> u64 {
+    pub(crate) fn at(&self, offset: u64) -> u64 {
         let after = self.limits.partition_point(|&(end, _)| end <= offset);
         after.checked_sub(1).and_then(|i| self.limits.get(i)).map_or(0, |&(_, limit)| limit)
     }

@@ -35,10 +35,8 @@ const LINE: usize = 64;
 /// Inode in records of mappings without a file.
 const NO_INODE: Inode = Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 };
 
-/// Decoded side-band of a file.
 #[derive(Debug, Default)]
 pub struct SideBand {
-    /// Changes for the timeline.
     pub changes: Vec<(Moment, Change)>,
     /// Mapped modules; a [`ModuleId`] is an index into this set.
     pub modules: Modules,
@@ -364,7 +362,7 @@ fn add_all(counts: &mut FxHashMap<Option<AttrIndex>, u64>, others: FxHashMap<Opt
 }
 
 /// Returns the number of samples of all events.
-pub fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
+pub(crate) fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
     counts.values().copied().fold(0, u64::saturating_add)
 }
 
@@ -390,7 +388,7 @@ fn signed(number: u32) -> i32 {
 
 /// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file, and the mapping is code
 /// unless it is marked as data.
-pub fn mapping_in<'a>(body: &Body<'a>, bits: u16) -> Option<Mmap2<'a>> {
+pub(crate) fn mapping_in<'a>(body: &Body<'a>, bits: u16) -> Option<Mmap2<'a>> {
     match *body {
         Body::Mmap2(map) => Some(map),
         Body::Mmap(Mmap { pid, tid, addr, len, pgoff, filename }) => {

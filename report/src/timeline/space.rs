@@ -18,18 +18,15 @@ use std::ops::Range;
 
 use super::moment::Moment;
 
-/// Number of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 
-/// Number of an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub u32);
 
 /// A range of addresses and the module mapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// First address.
     pub start: u64,
     /// One past the last address.
     pub end: u64,
@@ -55,11 +52,8 @@ pub(super) type Mapped = (Moment, Mapping);
 /// Part of a mapping that no later mapping covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisiblePart {
-    /// First address.
     pub start: u64,
-    /// One past the last address.
     pub end: u64,
-    /// Moment of the mapping.
     pub since: Moment,
     /// The whole mapping.
     pub mapping: Mapping,

@@ -67,11 +67,8 @@ impl TaskRef {
 /// State of a thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Thread.
     pub thread: ThreadRef,
-    /// Process.
     pub pid: i32,
-    /// Comm.
     pub comm: CommRef,
     /// Address space; `None` if unknown.
     pub space: Option<SpaceId>,
@@ -91,12 +88,10 @@ pub struct Span {
     pub(super) until: Moment,
     /// Moment of its first comm.
     pub(super) named: Moment,
-    /// State of the thread in this period.
     pub task: Task,
 }
 
 impl Span {
-    /// Returns the moments that it covers.
     pub fn moments(&self) -> Range<Moment> {
         self.from..self.until
     }

@@ -15,12 +15,10 @@ pub struct CallTrees {
 }
 
 impl CallTrees {
-    /// Returns whether no file has callchains.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Adds the callchains of a file.
     pub fn add(&mut self, file: FileTrees) {
         self.files.push(file);
     }

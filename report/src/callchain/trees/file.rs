@@ -2,12 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::callchain::{Chains, RowId, Sample};
+use crate::callchain::chains::Chains;
+use crate::callchain::{RowId, Sample};
 
-/// Index of a row in a profile.
-pub type RowIndex = usize;
+pub(crate) type RowIndex = usize;
 
-/// Callchains of one file.
 #[derive(Debug, Default)]
 pub struct FileTrees {
     /// Distinct chains.
@@ -39,10 +38,14 @@ pub(super) struct Item {
 pub(super) struct Part<'f> {
     pub(super) file: &'f FileTrees,
     pub(super) samples: &'f [Sample],
+    /// Each sample's frames are followed by [`END`].
     pub(super) frames: Vec<u32>,
     /// Index behind the last frame of each sample.
     pub(super) ends: Vec<u32>,
 }
+
+/// Number that no frame has.
+const END: u32 = u32::MAX;
 
 /// Items of each row, by the row's place in the list of wanted rows.
 pub(super) type RowItems = Vec<(usize, Item)>;
@@ -90,6 +93,7 @@ impl FileTrees {
             }
             if items.len() > before {
                 part.frames.extend(&path);
+                part.frames.push(END);
             }
             part.ends.push(u32::try_from(part.frames.len()).unwrap_or(u32::MAX));
         }

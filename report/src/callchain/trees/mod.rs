@@ -15,6 +15,6 @@ mod all;
 mod file;
 mod tree;
 
-pub use all::CallTrees;
-pub use file::{FileTrees, RowIndex};
-pub use tree::{Node, TreeOptions, frame_name, function};
+pub(crate) use all::CallTrees;
+pub(crate) use file::{FileTrees, RowIndex};
+pub(crate) use tree::{Node, TreeOptions, frame_name, function};

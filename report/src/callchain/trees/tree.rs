@@ -41,12 +41,12 @@ impl Node {
 }
 
 /// Returns the name of a frame as one text, by which equal parts of trees are sorted.
-pub fn frame_name(module: &str, function: &str) -> String {
+pub(crate) fn frame_name(module: &str, function: &str) -> String {
     [function, "\0", module].concat()
 }
 
 /// Returns the function in a [`frame_name`].
-pub fn function(name: &str) -> &str {
+pub(crate) fn function(name: &str) -> &str {
     name.rsplit_once('\0').map_or(name, |(function, _)| function)
 }
 

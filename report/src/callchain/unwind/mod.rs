@@ -17,5 +17,5 @@ mod registers;
 mod sources;
 mod unwinder;
 
-pub use sources::{ChainSources, Origin, UnwindStats};
-pub use unwinder::StackUnwinder;
+pub(crate) use sources::{ChainSources, Origin, UnwindStats};
+pub(crate) use unwinder::StackUnwinder;

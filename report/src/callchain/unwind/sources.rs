@@ -13,7 +13,7 @@ use crate::timeline::{Moment, SpaceId};
 
 /// Source of an event's callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Callchains from the kernel, which followed frame pointers.
     Recorded,
     /// Calls recorded by the hardware.
@@ -24,7 +24,7 @@ pub enum Origin {
 
 impl Origin {
     /// Returns the source for an event with this attr.
-    pub fn of(attr: &Attr) -> Self {
+    pub(crate) fn of(attr: &Attr) -> Self {
         let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
         if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
             Self::Calls
@@ -39,7 +39,6 @@ impl Origin {
 /// Number of unwound chains, and of truncated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwindStats {
-    /// All unwound chains.
     pub all: u64,
     /// Chains that end where the copy of the stack ends.
     pub truncated: u64,
@@ -58,7 +57,6 @@ impl UnwindStats {
         })
     }
 
-    /// Adds other statistics.
     pub fn add(&mut self, other: Self) {
         self.all += other.all;
         self.truncated += other.truncated;
@@ -66,7 +64,7 @@ impl UnwindStats {
 }
 
 /// All sources of a file's callchains: the state of one worker.
-pub struct ChainSources<'u> {
+pub(crate) struct ChainSources<'u> {
     /// Source of chains as recorded.
     pub recorded: Recorded<'u>,
     unwinding: Option<(&'u StackUnwinder<'u>, Scratch)>,
@@ -78,7 +76,7 @@ pub struct ChainSources<'u> {
 
 impl<'u> ChainSources<'u> {
     /// Creates the sources; without `unwinding`, copied stacks are ignored.
-    pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u StackUnwinder<'u>>) -> Self {
+    pub(crate) fn new(recorded: Recorded<'u>, unwinding: Option<&'u StackUnwinder<'u>>) -> Self {
         let unwinding = unwinding.map(|unwinding| (unwinding, Scratch::default()));
         Self { recorded, unwinding, ips: Vec::new(), ends: UnwindStats::default() }
     }
@@ -88,7 +86,7 @@ impl<'u> ChainSources<'u> {
     /// # Errors
     /// Returns an error if the record is too short for its fields.
     #[inline]
-    pub fn chain(
+    pub(crate) fn chain(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
         (space, at): (Option<SpaceId>, Moment),
@@ -121,12 +119,12 @@ impl<'u> ChainSources<'u> {
     }
 
     /// Returns whether chains of this origin are unwound.
-    pub fn unwinds(&self, origin: Origin) -> bool {
+    pub(crate) fn unwinds(&self, origin: Origin) -> bool {
         self.unwinding.is_some() && origin == Origin::Copied
     }
 
     /// Returns the number of frames at the end of the last chain that were unwound.
-    pub fn unwound(&self, origin: Origin) -> usize {
+    pub(crate) fn unwound(&self, origin: Origin) -> usize {
         if origin == Origin::Copied { self.ips.len() } else { 0 }
     }
 }

@@ -9,11 +9,11 @@
 //! If `ip` is printed and the event has callchains, each frame has its own line, and an empty line follows. To sort
 //! samples and the other printed records, only the moment and the position of each are kept (24 bytes).
 //!
-//! Callchains have the same sources as in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): the
-//! recorded callchain or, for its user part, the hardware's call stack, frames unwound from a copied stack, or a record
-//! after the sample that has the deferred part. The first pass over all record headers has found the deferred parts; of
-//! each, [`Deferred`](crate::callchain::Deferred) has the position in the file, by thread and cookie. So no sample waits
-//! for a later record, and deferred parts take memory only for their positions.
+//! Callchains have the same sources as in a report (`callchain::unwind::ChainSources`): the recorded callchain or, for
+//! its user part, the hardware's call stack, frames unwound from a copied stack, or a record after the sample that has
+//! the deferred part. The first pass over all record headers has found the deferred parts; of each, `callchain::Deferred`
+//! has the position in the file, by thread and cookie. So no sample waits for a later record, and deferred parts take
+//! memory only for their positions.
 
 mod accesses;
 mod args;

@@ -18,12 +18,11 @@ mod walk;
 
 use rustc_hash::FxHashMap;
 
-pub use roles::{Role, Roles, is_switches};
+pub(crate) use roles::{Role, Roles, is_switches};
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It ran.
     Running,
     /// It gave up its CPU: it slept, or waited for a lock or for data.
     Waiting,
@@ -58,7 +57,7 @@ impl Activity {
 
 /// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like kernel code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandIn {
+pub(crate) enum StandIn {
     /// The callers are the stack of the thread's nearest CPU sample before.
     NearestSample,
     /// The thread has no CPU sample before, so there are no callers.
@@ -67,16 +66,14 @@ pub enum StandIn {
 
 impl StandIn {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::NearestSample, Self::NoSample];
+    pub(crate) const ALL: [Self; 2] = [Self::NearestSample, Self::NoSample];
 
-    /// Returns the address of the frame.
-    pub const fn address(self) -> u64 {
+    pub(crate) const fn address(self) -> u64 {
         // No processor uses these addresses.
         (1 << 63) + self as u64
     }
 
-    /// Returns the name of the frame.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::NearestSample => "[nearest sample]",
             Self::NoSample => "[no sample]",
@@ -104,13 +101,11 @@ impl Stretch {
 /// Time of a thread without a sample of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsampled {
-    /// Start.
     pub at: u64,
     /// Length in nanoseconds.
     pub length: u64,
     /// CPU on which the thread had run; all ones if not recorded.
     pub cpu: u32,
-    /// The thread's activity.
     pub activity: Activity,
 }
 
@@ -167,9 +162,7 @@ impl SwitchCounts {
 /// Times of all threads of a file.
 #[derive(Debug, Default)]
 pub struct OffCpu {
-    /// Kinds of the file's events.
     pub roles: Roles,
-    /// Numbers of switches.
     pub counts: SwitchCounts,
     threads: FxHashMap<i32, Thread>,
 }

@@ -17,7 +17,6 @@ pub enum Role {
     Cycles,
 }
 
-/// Roles of a file's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles(Vec<Role>);
 
@@ -39,7 +38,6 @@ impl Roles {
         Self(attrs.iter().enumerate().map(role).collect())
     }
 
-    /// Returns the role of an event.
     #[inline]
     pub fn of(&self, event: AttrIndex) -> Role {
         self.0.get(event.0).copied().unwrap_or_default()
@@ -66,7 +64,7 @@ fn is_software(attr: &Attr, event: SwEvent) -> bool {
 }
 
 /// Returns whether an event counts switches of threads from their CPUs.
-pub fn is_switches(attr: &Attr) -> bool {
+pub(crate) fn is_switches(attr: &Attr) -> bool {
     is_software(attr, SwEvent::CONTEXT_SWITCHES)
 }
 
