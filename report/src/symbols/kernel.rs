@@ -17,10 +17,10 @@ use std::sync::OnceLock;
 use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
+use super::candidates;
 use super::elf;
 use super::file;
 use super::kallsyms::Kallsyms;
-use super::locate;
 use super::module::{Module, ModuleKind};
 use super::origin::Origin;
 use super::outcome::{Outcome, Refusal, Source, same_build_id};
@@ -122,7 +122,7 @@ impl Kernel {
     /// Returns the paths of the copies of a kernel's list: rep's, if there is one, and a recorder's.
     fn copies(&self, id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
         let own = self.copy_path(id).filter(|path| path.exists());
-        own.into_iter().chain(locate::cache_entry(id, options).map(|entry| entry.join("kallsyms"))).collect()
+        own.into_iter().chain(candidates::cache_entry(id, options).map(|entry| entry.join("kallsyms"))).collect()
     }
 
     /// Returns the path of the copy that rep keeps.

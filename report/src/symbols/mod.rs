@@ -1,9 +1,9 @@
 //! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
-//!   (identity)   (once each)   (candidate  (opened,            (a .rs file for each)          (by address)
-//!                    │           places)   identity checked)
+//!   Module ──► Resolver::load ──► candidates ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
+//!   (identity)   (once each)      (paths)      (opened,           (a .rs file for each)           (by address)
+//!                    │                          build ID checked)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
@@ -33,6 +33,7 @@
 
 mod bytes;
 mod call_frames;
+mod candidates;
 mod coarse;
 mod decompress;
 pub mod demangle;
@@ -49,7 +50,6 @@ mod kallsyms;
 mod kernel;
 pub mod labels;
 mod lines;
-mod locate;
 mod module;
 mod origin;
 mod outcome;

@@ -24,7 +24,7 @@ use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
-use super::{demangle, jit, locate, vdso};
+use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
 use crate::query::SymbolOptions;
 
@@ -139,9 +139,9 @@ impl Resolver {
             _ => None,
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
-        let is_here = |kind| (kind == locate::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
+        let is_here = |kind| (kind == candidates::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
         let wanted = |kind| ((build_id, kind), module.name().into_owned());
-        [locate::DEBUG_INFO, locate::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
+        [candidates::DEBUG_INFO, candidates::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 
     /// Returns the requests to servers for a module's files, with the results.
@@ -240,7 +240,7 @@ impl Resolver {
         let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
         let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
         let inner = mounts.and_then(|mounts| roots.perf_map(pid, mounts));
-        let maps = inner.into_iter().chain([locate::below(options, module.as_path())]);
+        let maps = inner.into_iter().chain([candidates::below(options, module.as_path())]);
         for path in maps {
             let found = file::read_all(&path).and_then(|text| {
                 proof.clone()?;
@@ -254,7 +254,7 @@ impl Resolver {
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
         let path = match mounts.and_then(|mounts| roots.of(mounts)) {
             Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
-            None => locate::below(options, recorded),
+            None => candidates::below(options, recorded),
         };
         let found = Contents::open(&path).and_then(|contents| {
             proof?;
@@ -270,7 +270,7 @@ impl Resolver {
     fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         let Search { options, .. } = &*self.search;
         let copy = module.build_id.and_then(|id| {
-            let path = locate::cache_entry(&id, options)?.join("vdso");
+            let path = candidates::cache_entry(&id, options)?.join("vdso");
             Some((Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
         });
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());

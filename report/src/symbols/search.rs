@@ -1,6 +1,6 @@
 //! The search for the symbols of a mapped file.
 //!
-//! [`locate`] lists the places; this module opens and verifies the files and combines them: the mapped file gives the
+//! [`candidates`] lists the places; this module opens and verifies the files and combines them: the mapped file gives the
 //! layout, and the file with the symbol table (perhaps the same one) gives the names.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use super::origin::Origin;
 use super::outcome::{Outcome, Refusal, Source, same_build_id};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
-use super::{elf_plt, locate};
+use super::{candidates, elf_plt};
 use crate::query::SymbolOptions;
 
 /// A file that was found: the kind of place, its path, its image.
@@ -110,11 +110,11 @@ impl Search {
             let build_id = module.build_id?;
             let is_copy = |(source, path): &(Source, PathBuf)| match source {
                 Source::BuildIdCache => true,
-                Source::Debuginfod => path.ends_with(locate::EXECUTABLE),
+                Source::Debuginfod => path.ends_with(candidates::EXECUTABLE),
                 _ => false,
             };
             let options = self.options_of(module);
-            let cached = options.iter().flat_map(|options| locate::elsewhere(module, options)).filter(is_copy);
+            let cached = options.iter().flat_map(|options| candidates::elsewhere(module, options)).filter(is_copy);
             let open = |(_, path): (_, PathBuf)| open_image(&path, Proof::BuildId(build_id), &module.origin).ok();
             cached.filter_map(open).find_map(|image| of(&image))
         };
@@ -144,7 +144,7 @@ impl Search {
         let Some(written) = module.written else { return Cow::Borrowed(module) };
         let is_newer =
             |path: PathBuf| path.metadata().and_then(|file| file.modified()).is_ok_and(|modified| modified > written);
-        if self.options_of(module).iter().flat_map(|options| locate::recorded(module, options)).any(is_newer) {
+        if self.options_of(module).iter().flat_map(|options| candidates::recorded(module, options)).any(is_newer) {
             return Cow::Borrowed(module);
         }
         Cow::Owned(Module { written: None, ..module.clone() })
@@ -153,7 +153,7 @@ impl Search {
     /// Opens the mapped file itself.
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
         for options in self.options_of(module) {
-            for path in locate::recorded(module, &options) {
+            for path in candidates::recorded(module, &options) {
                 match self.open_recorded(&path, module, trusted) {
                     Ok(image) => {
                         outcome.set_contradiction(&path, module.build_id, image.build_id);
@@ -199,8 +199,8 @@ impl Search {
         let known = Module { build_id, ..module.clone() };
         let mut places = Vec::new();
         for options in self.options_of(module) {
-            places.extend(link.iter().flat_map(|link| locate::debug_link(module, link, &options)));
-            places.extend(locate::elsewhere(&known, &options));
+            places.extend(link.iter().flat_map(|link| candidates::debug_link(module, link, &options)));
+            places.extend(candidates::elsewhere(&known, &options));
         }
         let proof = match (build_id, checksum.flatten()) {
             (Some(build_id), _) => Some(Proof::BuildId(build_id)),

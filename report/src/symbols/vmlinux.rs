@@ -18,7 +18,7 @@ use super::origin::{Origin, Reference};
 use super::outcome::{Outcome, Refusal, Source};
 use super::search::{Proof, checked_image, open_image};
 use super::table::{SymbolTable, TableBuilder};
-use super::{decompress, locate};
+use super::{candidates, decompress};
 use crate::query::SymbolOptions;
 
 /// Reads the kernel's symbols from the file given with `--vmlinux`; it is trusted, whatever its build ID.
@@ -44,7 +44,7 @@ pub(super) fn found(
 }
 
 fn places(module: &Module, root: &Path, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
-    let mut places: Vec<_> = locate::by_build_id(module, options);
+    let mut places: Vec<_> = candidates::by_build_id(module, options);
     let below = options.symfs.as_deref().unwrap_or(root);
     if let Ok(release) = file::read_all(&root.join("proc/sys/kernel/osrelease")) {
         let release = String::from_utf8_lossy(&release);
@@ -83,13 +83,14 @@ pub(super) fn of_module(
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
     let is_path = module.path.first() == Some(&b'/');
-    let recorded = locate::recorded(module, options).into_iter().filter(|_| is_path).map(|path| (Source::Path, path));
+    let recorded =
+        candidates::recorded(module, options).into_iter().filter(|_| is_path).map(|path| (Source::Path, path));
     let trusted = recorded.clone().filter(|_| options.trusts_paths()).map(|place| (place, Ok(Proof::Trust)));
     let proof = match module.build_id {
         Some(build_id) => Ok(Proof::BuildId(build_id)),
         None => host.made(&module.origin).map(|()| Proof::Trust),
     };
-    let proven = recorded.chain(locate::by_build_id(module, options)).map(|place| (place, proof.clone()));
+    let proven = recorded.chain(candidates::by_build_id(module, options)).map(|place| (place, proof.clone()));
     proven.chain(trusted).find_map(|((source, path), proof)| {
         let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
         outcome.keep(source, &path, found)

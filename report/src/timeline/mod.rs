@@ -13,7 +13,7 @@
 //! fork copies comm and mappings, and a child with a tid that was used before is a new thread; an exit changes nothing
 //! (the task still runs in the kernel); an exec keeps the old mappings; and a new mapping covers what it overlaps.
 //!
-//! A [`Timeline`] knows no symbols and no files: a module is a number in it.
+//! A `Timeline` knows no symbols and no files: a module is a number in it.
 
 mod build;
 pub(crate) mod cgroups;

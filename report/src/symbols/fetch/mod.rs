@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use recrep_format::build_id::BuildId;
 
-use super::locate::{DEBUG_INFO, EXECUTABLE};
+use super::candidates::{DEBUG_INFO, EXECUTABLE};
 use super::origin::Origin;
 use super::outcome::{Attempt, Refusal, Source};
 use super::search::{Proof, open_image};
