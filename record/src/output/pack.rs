@@ -102,7 +102,7 @@ impl Packer {
     /// record begins the next one.
     fn end_chunk(
         &mut self,
-        end: impl Fn(&mut Zstd<'static>, &mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
+        end: impl Fn(&mut Zstd<'static>, &mut OutBuffer<'_, Vec<u8>>) -> std::io::Result<usize>,
     ) -> Result<()> {
         if self.in_chunk == 0 {
             return Ok(());
@@ -162,17 +162,12 @@ impl Packer {
     /// Runs one step of zstd with enough space for its output.
     fn step(
         &mut self,
-        act: impl FnOnce(&mut Zstd<'static>, &mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
+        act: impl FnOnce(&mut Zstd<'static>, &mut OutBuffer<'_, Vec<u8>>) -> std::io::Result<usize>,
     ) -> Result<usize> {
         const ROOM: usize = 64 << 10;
-        let start = self.packed.len();
-        self.packed.resize(start + ROOM, 0);
-        let target = self.packed.get_mut(start..).unwrap_or_default();
-        let mut output = OutBuffer::around(target);
-        let outcome = act(&mut self.zstd, &mut output);
-        let written = output.pos();
-        self.packed.truncate(start + written);
-        outcome.map_err(failed)
+        self.packed.reserve(ROOM);
+        let end = self.packed.len();
+        act(&mut self.zstd, &mut OutBuffer::around_pos(&mut self.packed, end)).map_err(failed)
     }
 }
 
