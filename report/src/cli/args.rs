@@ -44,7 +44,7 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, and add the time on CPUs: that for which each CPU sample stands (event `wall`, in nanoseconds)
+    /// Like --off-cpu, and add the time on CPUs that the CPU samples stand for (event `wall`, in nanoseconds)
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -56,7 +56,7 @@ struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print a table on standard output (default); no effect with --format
+    /// Print a table on standard output (default); no effect with --format, an error with --json
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
@@ -69,7 +69,7 @@ struct Args {
     percent_limit: Option<f64>,
 
     /// Show these columns, in this order: sort keys (at least one, here or in -s), overhead, overhead_children,
-    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and the means weight1, weight2,
+    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages: weight1, weight2,
     /// weight3. With --children, a leading overhead becomes two columns: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,

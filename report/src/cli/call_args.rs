@@ -44,7 +44,7 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Add the samples of all functions that a function matching REGEX calls to the function itself
+    /// Count the samples of callees of functions matching REGEX in these functions themselves
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

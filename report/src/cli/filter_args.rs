@@ -9,8 +9,8 @@ use crate::query::times::Times;
 /// Options that filter samples, shared by all commands that read samples.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SampleFilterArgs {
-    /// Only samples in these time ranges: START,END in seconds as in `rep script`, separated by spaces; or parts of the
-    /// recording, separated by commas: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
+    /// Only samples in these time ranges: space-separated START,END in seconds, as `rep script` prints them; or
+    /// comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 

@@ -25,7 +25,7 @@ pub(crate) struct ViewArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// Print text on standard output (default)
+    /// Print text on standard output (default); an error with --json
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 

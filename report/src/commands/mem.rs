@@ -54,7 +54,7 @@ struct MemArgs {
     #[arg(long)]
     data_page_size: bool,
 
-    /// Leave out rows below PERCENT of the accesses of their event that pass the filters
+    /// Leave out rows below PERCENT of their event's accesses, counted after filters
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 

@@ -1,5 +1,5 @@
 //! The commands of `rep`: command line → query → output → exit status. `info` has `evlist` too; `tasks` is
-//! `--tasks` and `--mmaps` of `rep report`; `derived` has what commands that summarize a histogram share.
+//! `--tasks` and `--mmaps` of `rep report`; `derived` is shared by commands that summarize a histogram.
 //!
 //! `report` is the default. Other commands have `run` (query → output and warnings) and, except `tasks` and `info`,
 //! `parse` (command line → query).

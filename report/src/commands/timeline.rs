@@ -37,7 +37,7 @@ struct TimelineArgs {
     #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
     format: Format,
 
-    /// Length of a slice, at least: a whole number with s, ms, us or ns. Text shows at most 100 slices
+    /// Length of a slice: a whole number with s, ms, us or ns. Text joins slices to show at most 100
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 }

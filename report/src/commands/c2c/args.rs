@@ -58,11 +58,11 @@ struct C2cArgs {
     #[arg(long)]
     stats: bool,
 
-    /// For perf's command lines: names are always shown in full
+    /// No effect; perf has it: names are always shown in full
     #[arg(long)]
     full_symbols: bool,
 
-    /// For perf's command lines: source lines are never shown
+    /// No effect; perf has it: source lines are never shown
     #[arg(long)]
     no_source: bool,
 }
