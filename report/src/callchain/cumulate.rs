@@ -24,13 +24,12 @@ use super::chains::Chains;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, by_part};
-use crate::query::key::{End, Field, Key, Meta};
+use crate::query::key::{End, Field, Key};
 use crate::timeline::grouped;
 
 /// A group of equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    pub event: u16,
     /// Number of the base: the parts of its rows other than the frame.
     pub base: u32,
     /// Class of the sampled instruction.
@@ -63,6 +62,11 @@ pub(crate) type RowId = (u32, u32);
 const PARTS: usize = 64;
 
 impl Sample {
+    /// Returns what tells it apart.
+    pub fn key(&self) -> (u32, u32, Option<u32>, u32) {
+        (self.base, self.class, self.own, self.callers)
+    }
+
     /// Iterates over the frames, innermost first.
     pub fn frames(&self, chains: &Chains) -> impl Iterator<Item = u32> {
         self.own.into_iter().chain(chains.frames(self.callers))
@@ -90,12 +94,11 @@ impl Classified {
                 let chained = ChainRef::unpack(Field::Chain.of(&key));
                 let own = stacks.find(&Frame::of(&key));
                 let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
-                let event = Meta::unpack(Field::Meta.of(&key)).event;
                 Frame::default().put(&mut key);
                 *Field::Chain.of_mut(&mut key) = 0;
                 layout.pack(&key, &mut packed);
                 let base = small(bases.add(&packed, count));
-                Sample { event, base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
+                Sample { base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
             };
             (numbers.map(sample).collect::<Vec<_>>(), bases)
         };

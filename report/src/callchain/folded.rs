@@ -21,9 +21,14 @@ use crate::timeline::starts;
 pub struct Folded {
     chains: Chains,
     lines: Vec<Line>,
+    /// Number of lines when equal ones were merged last.
+    merged: usize,
     /// Chains by rank, once lines have ranks.
     order: Vec<u32>,
 }
+
+/// Number of lines of several files from which on equal ones are merged before all files are read.
+const MANY: usize = 1 << 18;
 
 /// A line: index of its event in the profile, the chains of its columns and of its frames, and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +61,9 @@ impl Folded {
             let event = places.get(line.event).copied().unwrap_or(0);
             self.add(event, chain(line.columns), chain(line.frames), line.count);
         }
+        if self.lines.len() >= MANY.max(2 * self.merged) {
+            self.merge_equal();
+        }
     }
 
     /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts.
@@ -66,6 +74,11 @@ impl Folded {
             // The columns are followed by frames.
             (line.columns, line.frames) = (rank(&inner, line.columns), rank(&ends, line.frames));
         }
+        self.merge_equal();
+    }
+
+    /// Sorts the lines and merges equal ones.
+    fn merge_equal(&mut self) {
         self.lines.par_sort_unstable();
         self.lines.dedup_by(|next, line| {
             let is_same = (next.event, next.columns, next.frames) == (line.event, line.columns, line.frames);
@@ -74,6 +87,7 @@ impl Folded {
             }
             is_same
         });
+        self.merged = self.lines.len();
     }
 
     /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as beginnings of longer ones;

@@ -11,6 +11,7 @@
 //! ```
 
 use std::hash::Hasher as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -287,21 +288,34 @@ pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
 }
 
 /// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table may have no
-/// partitions yet.
-pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) {
-    let Some(width) = from.first().map(|first| first.width) else { return };
+/// partitions yet. Returns the places of the entries in the table, for [`joined`].
+pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
+    let places = from.iter().map(|from| from.values.iter().map(|_| AtomicUsize::new(0)).collect());
+    let places: Vec<Vec<AtomicUsize>> = places.collect();
+    let Some(width) = from.first().map(|first| first.width) else { return places };
     if table.is_empty() {
         *table = Partition::table(width);
     }
     let parts: Vec<Distributed> = from.par_iter().map(|from| distributed(width, &from.words)).collect();
     table.par_iter_mut().enumerate().for_each(|(number, into)| {
-        for (from, parts) in from.iter().zip(&parts) {
+        for ((from, parts), places) in from.iter().zip(&parts).zip(&places) {
             for (hash, entry) in of_partition(parts, number) {
-                let value = from.value(*entry).cloned();
-                value.into_iter().for_each(|value| _ = into.add_hashed(*hash, from.key(*entry), value));
+                if let Some((value, place)) = from.value(*entry).zip(places.get(*entry)) {
+                    let index = into.add_hashed(*hash, from.key(*entry), value.clone());
+                    place.store(index * PARTITIONS + number, Ordering::Relaxed);
+                }
             }
         }
     });
+    places
+}
+
+/// Joins the partitions of a table to one. Also returns a function from places in the table ([`add_all`]) to indexes.
+pub fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize) -> usize) {
+    let before = |start: &mut usize, part: &Partition<V>| Some(std::mem::replace(start, *start + part.len()));
+    let starts: Vec<usize> = table.iter().scan(0, before).collect();
+    let index = move |place: usize| starts.get(place % PARTITIONS).map_or(0, |start| start + place / PARTITIONS);
+    (Partition::joined(table.into_iter()), index)
 }
 
 /// Hashes and indexes of entries: lists for each partition, by parts of the entries.

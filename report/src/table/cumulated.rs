@@ -5,13 +5,13 @@ use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, label_slots, module_of, named};
-use crate::callchain::trees::{FileTrees, frame_name};
+use crate::callchain::trees::{CallTrees, Shows, frame_name};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::query::graph::FrameKey;
-use crate::query::key::{Key, NO_KEY};
-use crate::query::{ChainOptions, Filters, Query};
+use crate::query::key::{End, Key, NO_KEY};
+use crate::query::{ChainOptions, Column, Filters, Query};
 use crate::symbols::labels::Text;
 use crate::symbols::{LineId, SymbolId};
 use crate::table::profile::Profile;
@@ -60,13 +60,22 @@ impl Labeller<'_> {
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
             let rows = ids.into_iter().zip(places).collect();
-            // A thousand files may be kept: only what trees need.
             let branches = match self.query.chains.shows_branches() {
                 true => stacks.frames.iter().map(|frame| frame.branch).collect(),
                 false => Vec::new(),
             };
-            let chains = stacks.chains.closed();
-            profile.calls.add(FileTrees { chains, branches, samples, classes, class_count, names, rows });
+            let (chains, shows) = (stacks.chains.closed(), self.shows());
+            profile.calls = CallTrees {
+                chains,
+                branches,
+                samples,
+                classes,
+                class_count,
+                names,
+                rows,
+                shows,
+                ..CallTrees::default()
+            };
         }
     }
 
@@ -79,6 +88,21 @@ impl Labeller<'_> {
         let mut first = FxHashMap::default();
         let classes = (0..).zip(0..classified.class_count());
         classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()
+    }
+
+    /// Returns what each word of a row shows: the event, then the columns.
+    fn shows(&self) -> Vec<Shows> {
+        // A key with only a frame, and a key with all but the frame.
+        let (mut frame, mut base) = (NO_KEY, NO_KEY.map(|_| u64::MAX));
+        let end = End { cpu_mode: 1, is_inlined: true, is_symbol: true };
+        let any = Frame { module: 1, end, address: 1, ip: 1, offset: 1, line: 1, size: 1, ..Frame::default() };
+        any.put(&mut frame);
+        Frame::default().put(&mut base);
+        let shows = |column: &Column| {
+            let [frame, base] = [frame, base].map(|key| column.key.declared().content(&key) != [0; 4]);
+            Shows { frame, base }
+        };
+        std::iter::once(Shows { frame: false, base: true }).chain(self.query.columns.iter().map(shows)).collect()
     }
 
     /// Returns the fields that the columns show.

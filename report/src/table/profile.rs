@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex, function};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::Metrics;
-use crate::count::{Count, Partition, add_all, distinct};
+use crate::count::{Count, Partition, add_all, distinct, joined};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
@@ -79,14 +80,14 @@ pub struct Profile {
     events: Vec<Event>,
     /// Rows of one file, or of several once they are settled.
     rows: Partition<Metrics>,
-    /// Rows of several files, each file's apart. Rows of different files may be equal.
-    waiting: Vec<Partition<Metrics>>,
-    /// Settled rows of several files by hash, if there were many.
+    /// Rows and callchains of several files, each file's apart. Rows of different files may be equal.
+    waiting: Vec<(Partition<Metrics>, CallTrees)>,
+    /// Rows of several files, to whose places the callchains refer.
     table: Vec<Partition<Metrics>>,
 }
 
-/// Number of waiting rows at which they are settled. The more wait, the more often a part of the table in a core's cache
-/// is used.
+/// Number of waiting rows and samples at which they are merged. The more wait, the more often a part of the table in a
+/// core's cache is used.
 const MAX_WAITING: usize = 1 << 19;
 
 impl Profile {
@@ -111,13 +112,15 @@ impl Profile {
     pub fn append(&mut self, mut other: Self) {
         let places = self.places(&other.events);
         let place = |event: usize| places.get(event).copied().unwrap_or(0);
-        let mut rows: Vec<_> = other.waiting.into_iter().chain([other.rows]).chain(other.table).collect();
-        rows.retain(|rows| !rows.is_empty());
-        if !places.iter().copied().eq(0..places.len()) {
-            let place = |event: u64| usize::try_from(event).map_or(0, |event| place(event) as u64);
-            rows.iter_mut().for_each(|rows| rows.set_first(place));
+        if !other.table.is_empty() {
+            other.settle_rows();
         }
-        self.append_rows(rows, other.calls);
+        for mut one in other.waiting.into_iter().chain([(other.rows, other.calls)]) {
+            if !places.iter().copied().eq(0..places.len()) {
+                one.0.set_first(|event| usize::try_from(event).map_or(0, |event| place(event) as u64));
+            }
+            self.wait(one);
+        }
         self.folded.append(&other.folded, &places);
         self.inputs.append(&mut other.inputs);
         self.warnings.append(&mut other.warnings);
@@ -128,34 +131,34 @@ impl Profile {
         self.add_traced(&other.traced);
     }
 
-    /// Adds the rows of other files and their call trees.
-    fn append_rows(&mut self, rows: Vec<Partition<Metrics>>, calls: CallTrees) {
-        if calls.is_empty() && self.calls.is_empty() {
-            let own = std::mem::take(&mut self.rows);
-            self.waiting.extend(Some(own).filter(|own| !own.is_empty()));
-            self.waiting.extend(rows);
-            if self.waiting.iter().map(Partition::len).sum::<usize>() >= MAX_WAITING {
-                self.settle_waiting();
-            }
-            return;
+    /// Lets the rows and callchains of another file wait, after its own ones.
+    fn wait(&mut self, other: (Partition<Metrics>, CallTrees)) {
+        if !self.rows.is_empty() {
+            self.waiting.push((std::mem::take(&mut self.rows), std::mem::take(&mut self.calls)));
         }
-        // Call trees refer to rows by their indexes, so rows are settled at once.
-        self.settle_rows();
-        let rows = rows.iter().flat_map(Partition::iter);
-        let rows: Vec<RowIndex> = rows.map(|(key, metrics)| self.rows.add(key, metrics.clone())).collect();
-        self.calls.append(calls, |row| rows.get(row).copied());
+        self.waiting.extend(Some(other).filter(|(rows, _)| !rows.is_empty()));
+        if self.waiting.iter().map(|(rows, calls)| rows.len() + calls.samples.len()).sum::<usize>() >= MAX_WAITING {
+            self.settle_waiting();
+        }
     }
 
-    /// Moves the waiting rows to the table.
+    /// Adds the waiting rows to the table, and the callchains to those of the table's rows.
     fn settle_waiting(&mut self) {
-        add_all(&mut self.table, &std::mem::take(&mut self.waiting));
+        let (waiting, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        let places = add_all(&mut self.table, &waiting);
+        for ((rows, places), calls) in waiting.iter().zip(&places).zip(calls) {
+            let place = |row: RowIndex| places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
+            self.calls.add(calls, |row| (place(row), rows.key(row)));
+        }
     }
 
     /// Merges equal rows.
     fn settle_rows(&mut self) {
         self.settle_waiting();
         if !self.table.is_empty() {
-            self.rows = Partition::joined(std::mem::take(&mut self.table).into_iter());
+            let (rows, index) = joined(std::mem::take(&mut self.table));
+            self.rows = rows;
+            self.calls.rows.iter_mut().for_each(|(_, row)| *row = index(*row));
         }
     }
 
@@ -279,7 +282,8 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callchain::trees::FileTrees;
+    use crate::callchain::Sample;
+    use crate::callchain::trees::{Node, Shows, TreeOptions};
     use crate::symbols::labels::SharedLabels;
 
     #[test]
@@ -341,11 +345,22 @@ mod tests {
     fn call_trees_keep_their_rows() {
         let labels = SharedLabels::default();
         let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
+        // Each row has a sample in a frame of its own.
         let with_calls = |rows: &[(&str, u64)]| {
             let mut profile = of_file(rows);
-            let rows = (0..rows.len()).map(|row| ((0, u32::try_from(row).unwrap()), row)).collect();
-            let (samples, classes, names) = (Vec::new(), Vec::new(), Vec::new());
-            profile.calls.add(FileTrees { samples, classes, names, rows, ..FileTrees::default() });
+            let numbers = 0..u32::try_from(rows.len()).unwrap();
+            let count = Count { samples: 1, period: 1 };
+            let sample = |class| Sample { base: 0, class, own: Some(class), callers: 0, count };
+            let shows = [(false, true), (true, false), (false, false)].map(|(frame, base)| Shows { frame, base });
+            profile.calls = CallTrees {
+                samples: numbers.clone().map(sample).collect(),
+                classes: numbers.clone().collect(),
+                class_count: rows.len(),
+                names: rows.iter().map(|(_, number)| u32::try_from(*number).unwrap()).collect(),
+                rows: numbers.map(|class| ((0, class), class as usize)).collect(),
+                shows: shows.into(),
+                ..CallTrees::default()
+            };
             profile
         };
         let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64).map(|number| ("a", number)).collect();
@@ -356,9 +371,12 @@ mod tests {
         all.settle();
         all.labels = labels.into_inner();
         assert_eq!(all.rows.len(), many.len() + 2);
-        let text = |row: RowIndex| (all.labels.text(all.rows.key(row)[1]), all.rows.key(row)[2]);
-        let of_files: Vec<Vec<_>> = all.calls.rows().map(|rows| rows.map(text).collect()).collect();
-        assert_eq!(of_files, [vec![("b", 3), ("a", 5)], vec![("a", 5)]]);
+        let text = |(_, row): &(_, RowIndex)| (all.labels.text(all.rows.key(*row)[1]), all.rows.key(*row)[2]);
+        assert_eq!(all.calls.rows.iter().map(text).collect::<Vec<_>>(), [("b", 3), ("a", 5)]);
+        let row = all.calls.rows[1].1;
+        let wanted = TreeOptions { least: 1, share: 0.0, passed: false };
+        let trees = all.calls.trees(&[row], &all.frames, false, wanted, false);
+        assert_eq!(trees, [vec![Node { names: vec![5], own: Count { samples: 2, period: 2 }, ..Node::default() }]]);
     }
 
     #[test]

@@ -1,69 +1,170 @@
-//! Callchains of all files, and the trees built from them.
+//! Callchains of one file, or of several merged: what trees are built from.
 
+use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::file::{FileTrees, Item, PART, Part, RowIndex, RowItems};
-use super::tree::{Node, TreeOptions, Walk};
-use crate::callchain::RowId;
-use crate::symbols::labels::Labels;
+use crate::callchain::chains::Chains;
+use crate::callchain::{RowId, Sample};
 
-/// Callchains of all files.
+pub(crate) type RowIndex = usize;
+
+/// Callchains of one file, or of several merged.
 #[derive(Debug, Default)]
 pub struct CallTrees {
-    files: Vec<FileTrees>,
+    /// Distinct chains.
+    pub chains: Chains,
+    /// Samples that refer to the chains.
+    pub samples: Vec<Sample>,
+    /// Class of each frame.
+    pub classes: Vec<u32>,
+    /// Number of classes.
+    pub class_count: usize,
+    /// Label of each frame: a [`frame_name`](super::frame_name).
+    pub names: Vec<u32>,
+    /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty unless it is shown.
+    pub branches: Vec<u64>,
+    /// Index of each row in the profile.
+    pub rows: Vec<(RowId, RowIndex)>,
+    /// What each word of a row shows.
+    pub shows: Vec<Shows>,
+    /// What the callchains have in common with others; `None` if they are of one file.
+    pub merged: Option<Merged>,
 }
+
+/// What a word of a row depends on: the frame, the base (the rest of the sample), or both.
+#[derive(Clone, Copy, Debug)]
+pub struct Shows {
+    pub frame: bool,
+    pub base: bool,
+}
+
+/// What several files can have in common; its indexes are the numbers in the merged callchains.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// Classes: the words that show the frame, and the number of earlier classes of the same file with these words.
+    classes: IndexSet<Vec<u64>, FxBuildHasher>,
+    /// Bases: the words that show the base.
+    bases: IndexSet<Vec<u64>, FxBuildHasher>,
+    /// Frames: class, name and branch information.
+    frames: IndexSet<(u32, u32, u64), FxBuildHasher>,
+    rows: FxHashSet<RowId>,
+    /// Number of samples when equal ones were merged last.
+    samples: usize,
+}
+
+/// Number of samples from which on equal ones are merged before all files are read.
+const MANY: usize = 1 << 18;
+
+/// Number of a class that no row has.
+const NO_CLASS: u32 = u32::MAX;
 
 impl CallTrees {
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.samples.is_empty()
     }
 
-    pub fn add(&mut self, file: FileTrees) {
-        self.files.push(file);
-    }
-
-    /// Adds the callchains of another profile with the same labels; `row` gives the index that one of its rows has here.
-    pub fn append(&mut self, other: Self, row: impl Fn(RowIndex) -> Option<RowIndex>) {
-        for file in other.files {
-            let rows = file.rows.into_iter().filter_map(|(id, index)| Some((id, row(index)?))).collect();
-            self.files.push(FileTrees { rows, ..file });
+    /// Adds the callchains of another profile, or the first ones. `row` gives the index that one of its rows has in this
+    /// profile, and the words of the row.
+    ///
+    /// Bases and classes of several files are one if their words are equal. Two classes of one file stay two, because a
+    /// chain with both counts for both.
+    pub fn add<'r>(&mut self, other: Self, row: impl Fn(RowIndex) -> (RowIndex, &'r [u64])) {
+        if other.is_empty() {
+            return;
         }
-    }
-
-    /// Iterates over the files; returns the index of each row.
-    #[cfg(test)]
-    pub(crate) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = RowIndex>> {
-        self.files.iter().map(|file| file.rows.iter().map(|(_, row)| *row))
-    }
-
-    /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
-    /// row, starting at the row's frame; otherwise only those of the row's own samples. `labels` has the names.
-    pub fn trees(
-        &self,
-        rows: &[RowIndex],
-        labels: &Labels,
-        children: bool,
-        wanted: TreeOptions,
-        from_caller: bool,
-    ) -> Vec<Vec<Node>> {
-        let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
-        let of_file = |file: &FileTrees| -> FxHashMap<RowId, usize> {
-            file.rows.iter().filter_map(|(id, row)| Some((*id, *places.get(row)?))).collect()
+        let merged = self.merged.get_or_insert_default();
+        let (mut of_class, mut of_base) = (vec![None; other.class_count], Vec::new());
+        for ((base, class), row) in &other.rows {
+            of_class.get_mut(*class as usize).into_iter().for_each(|of| *of = Some(*row));
+            of_base.resize(of_base.len().max(*base as usize + 1), None);
+            of_base.get_mut(*base as usize).into_iter().for_each(|of| *of = Some(*row));
+        }
+        let mut words = Vec::new();
+        let mut base = |index: Option<RowIndex>| {
+            let Some(index) = index else { return 0 };
+            put_words(&mut words, row(index).1, &other.shows, |shows| shows.base);
+            number(&mut merged.bases, &words)
         };
-        let wanted_rows: Vec<FxHashMap<RowId, usize>> = self.files.iter().map(of_file).collect();
-        let parts = self.files.iter().zip(&wanted_rows);
-        let parts = parts.flat_map(|(file, rows)| file.samples.chunks(PART).map(move |samples| (file, rows, samples)));
-        let parts: Vec<(u32, _)> = (0..).zip(parts).collect();
-        let made = parts
-            .into_par_iter()
-            .map(|(number, (file, rows, samples))| file.part((number, samples), rows, (children, from_caller)));
-        let (parts, of_parts): (Vec<Part<'_>>, Vec<RowItems>) = made.unzip();
-        let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
-        for (row, item) in of_parts.into_iter().flatten() {
-            items.get_mut(row).into_iter().for_each(|items| items.push(item));
+        let bases: Vec<u32> = of_base.into_iter().map(&mut base).collect();
+        let mut is_taken = vec![false; merged.classes.len()];
+        let mut class = |index: Option<RowIndex>| {
+            let Some(index) = index else { return NO_CLASS };
+            put_words(&mut words, row(index).1, &other.shows, |shows| shows.frame);
+            words.push(0);
+            loop {
+                let class = number(&mut merged.classes, &words);
+                is_taken.resize(merged.classes.len(), false);
+                match is_taken.get_mut(class as usize) {
+                    Some(true) => words.last_mut().into_iter().for_each(|before| *before += 1),
+                    is_taken => {
+                        is_taken.into_iter().for_each(|is_taken| *is_taken = true);
+                        return class;
+                    }
+                }
+            }
+        };
+        let classes: Vec<u32> = of_class.into_iter().map(&mut class).collect();
+        let class = |class: u32| classes.get(class as usize).copied().unwrap_or(NO_CLASS);
+        let base = |base: u32| bases.get(base as usize).copied().unwrap_or(0);
+        let frame = |(frame, (of, name)): (usize, (&u32, &u32))| {
+            let branch = other.branches.get(frame).copied();
+            let (number, is_new) = merged.frames.insert_full((class(*of), *name, branch.unwrap_or(0)));
+            if is_new {
+                self.classes.push(class(*of));
+                self.names.push(*name);
+                self.branches.extend(branch);
+            }
+            small(number)
+        };
+        let frames: Vec<u32> = other.classes.iter().zip(&other.names).enumerate().map(frame).collect();
+        let frame = |frame: u32| frames.get(frame as usize).copied().unwrap_or(0);
+        let chains = other.chains.fold_callers(0, |node, callers| self.chains.add(callers, frame(node.frame)));
+        self.samples.extend(other.samples.iter().map(|sample| Sample {
+            base: base(sample.base),
+            class: class(sample.class),
+            own: sample.own.map(frame),
+            callers: chains.get(sample.callers as usize).copied().unwrap_or(0),
+            count: sample.count,
+        }));
+        for ((of, shown), index) in other.rows {
+            let id = (base(of), class(shown));
+            if merged.rows.insert(id) {
+                self.rows.push((id, row(index).0));
+            }
         }
-        let walk = Walk { parts: &parts, labels };
-        items.par_iter().map(|items| walk.nodes(items, 0, wanted)).collect()
+        self.class_count = merged.classes.len();
+        self.shows = other.shows;
+        if self.samples.len() >= MANY.max(2 * merged.samples) {
+            self.merge_equal();
+        }
     }
+
+    /// Sorts the samples and merges equal ones.
+    fn merge_equal(&mut self) {
+        self.samples.par_sort_unstable_by_key(Sample::key);
+        self.samples.dedup_by(|next, sample| {
+            let is_equal = next.key() == sample.key();
+            if is_equal {
+                sample.count.add(next.count);
+            }
+            is_equal
+        });
+        self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
+    }
+}
+
+/// Replaces `words` by those of a row that show something.
+fn put_words(words: &mut Vec<u64>, row: &[u64], shows: &[Shows], is_shown: fn(&Shows) -> bool) {
+    words.clear();
+    words.extend(row.iter().zip(shows).map(|(word, shows)| if is_shown(shows) { *word } else { 0 }));
+}
+
+/// Returns the number of these words, which are added if they are new.
+fn number(all: &mut IndexSet<Vec<u64>, FxBuildHasher>, words: &[u64]) -> u32 {
+    small(all.get_index_of(words).unwrap_or_else(|| all.insert_full(words.to_vec()).0))
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,8 @@
 //! Call trees below the rows of a profile.
 //!
 //! ```text
-//!   per file: Stacks, samples ─► for each sample its rows, and its first frame in each of them
+//!   Stacks, samples of a file ─┐
+//!   of the other files ────────┴─► for each sample its rows, and its first frame in each of them
 //!                                             │ only for displayed rows
 //!                                             ▼
 //!             items (sample, first frame) ─► grouped by frame, depth by depth ─► nodes (paths compressed)
@@ -12,9 +13,8 @@
 //! the same text.
 
 mod all;
-mod file;
+mod part;
 mod tree;
 
-pub(crate) use all::CallTrees;
-pub(crate) use file::{FileTrees, RowIndex};
+pub(crate) use all::{CallTrees, RowIndex, Shows};
 pub(crate) use tree::{Node, TreeOptions, frame_name, function};

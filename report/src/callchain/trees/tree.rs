@@ -1,9 +1,11 @@
-//! Builds one tree: chains with equal beginnings share a path, and a path without a fork is one node.
+//! Builds trees: chains with equal beginnings share a path, and a path without a fork is one node.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::file::{Item, Part};
-use crate::callchain::BranchInfo;
+use super::all::{CallTrees, RowIndex};
+use super::part::{Item, PART, Part, RowItems};
+use crate::callchain::{BranchInfo, RowId, Sample};
 use crate::count::Count;
 use crate::symbols::labels::Labels;
 
@@ -50,16 +52,43 @@ pub(crate) fn function(name: &str) -> &str {
     name.rsplit_once('\0').map_or(name, |(function, _)| function)
 }
 
+impl CallTrees {
+    /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
+    /// row, starting at the row's frame; otherwise only those of the row's own samples. `labels` has the names.
+    pub fn trees(
+        &self,
+        rows: &[RowIndex],
+        labels: &Labels,
+        children: bool,
+        wanted: TreeOptions,
+        from_caller: bool,
+    ) -> Vec<Vec<Node>> {
+        let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+        let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
+        let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
+        let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
+        let made = parts.into_par_iter().map(|part| self.part(part, &wanted_rows, (children, from_caller)));
+        let (parts, of_parts): (Vec<Part<'_>>, Vec<RowItems>) = made.unzip();
+        let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
+        for (row, item) in of_parts.into_iter().flatten() {
+            items.get_mut(row).into_iter().for_each(|items| items.push(item));
+        }
+        let walk = Walk { trees: self, parts: &parts, labels };
+        items.par_iter().map(|items| walk.nodes(items, 0, wanted)).collect()
+    }
+}
+
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk<'c> {
-    pub(super) parts: &'c [Part<'c>],
-    pub(super) labels: &'c Labels,
+struct Walk<'c> {
+    trees: &'c CallTrees,
+    parts: &'c [Part<'c>],
+    labels: &'c Labels,
 }
 
 impl<'c> Walk<'c> {
     /// Returns the nodes of items that have the same frames before `depth`.
-    pub(super) fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
+    fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
         let mut groups = FxHashMap::<u32, Count>::default();
         let mut total = 0u64;
         for item in items {
@@ -112,7 +141,7 @@ impl<'c> Walk<'c> {
     fn branches(self, items: &[Item], depth: u32) -> BranchInfo {
         let mut branches = BranchInfo::default();
         for item in items {
-            let branch = self.frame(item, depth).and_then(|(part, frame)| part.file.branches.get(frame as usize));
+            let branch = self.frame(item, depth).and_then(|frame| self.trees.branches.get(frame as usize));
             branches.add(branch.copied().unwrap_or(0), self.count(item).samples);
         }
         branches
@@ -130,16 +159,15 @@ impl<'c> Walk<'c> {
     /// Returns the name of an item's frame at `depth`; `None` if its chain ends before.
     #[inline]
     fn name(self, item: &Item, depth: u32) -> Option<u32> {
-        let (part, frame) = self.frame(item, depth)?;
-        part.file.names.get(frame as usize).copied()
+        self.trees.names.get(self.frame(item, depth)? as usize).copied()
     }
 
-    /// Returns an item's part and its frame at `depth`; `None` if its chain ends before.
+    /// Returns an item's frame at `depth`; `None` if its chain ends before.
     #[inline]
-    fn frame(self, item: &Item, depth: u32) -> Option<(&'c Part<'c>, u32)> {
+    fn frame(self, item: &Item, depth: u32) -> Option<u32> {
         let part = self.parts.get(item.part as usize)?;
         let (at, end) = (item.at.checked_add(depth)?, *part.ends.get(item.sample as usize)?);
-        if at < end { Some((part, *part.frames.get(at as usize)?)) } else { None }
+        if at < end { part.frames.get(at as usize).copied() } else { None }
     }
 }
 

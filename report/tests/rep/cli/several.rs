@@ -1,9 +1,12 @@
 //! Several inputs, some of them unreadable: these are left out, with a warning.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::common::{Place, codes, list, parsed, rep, two_events};
+use crate::common;
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_fixtures::recorded;
 use recrep_format::endian::Endian;
 use serde_json::Value;
 
@@ -116,6 +119,23 @@ fn many_small_files_are_answered_in_order() {
     assert!(warnings.iter().zip(&unread).all(|(said, path)| said.contains(path)) && warnings.len() == unread.len());
     let samples: Vec<_> = list(&all["events"]).iter().map(|event| event["samples"].as_u64().unwrap()).collect();
     assert_eq!(samples, [33, 65]);
+}
+
+/// The callchains of several files are merged: those of two equal files have the trees of one, whatever the columns.
+#[test]
+fn equal_files_have_the_trees_of_one() {
+    let recorded = recorded::ALL.iter().find(|file| file.name.starts_with("callchains")).unwrap();
+    let place = Place::new();
+    let files = ["x.data", "y.data"].map(|name| place.put(name, recorded.bytes));
+    for keys in ["comm,dso,symbol", "srcline", "cpu,srcfile", "symoff,dso_size", "pid,phys_daddr,ip"] {
+        let answer = |files: &[PathBuf]| {
+            let text = common::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
+            text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+        };
+        let one = answer(&files[..1]);
+        assert!(one.contains("--"), "{keys}: no trees");
+        assert_eq!(answer(&files), one, "{keys}");
+    }
 }
 
 #[test]

@@ -1,29 +1,9 @@
-//! Callchains of one file.
+//! Frames of samples, in the direction in which trees are built.
 
 use rustc_hash::FxHashMap;
 
-use crate::callchain::chains::Chains;
+use super::all::CallTrees;
 use crate::callchain::{RowId, Sample};
-
-pub(crate) type RowIndex = usize;
-
-#[derive(Debug, Default)]
-pub struct FileTrees {
-    /// Distinct chains.
-    pub chains: Chains,
-    /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty unless it is shown.
-    pub branches: Vec<u64>,
-    /// Samples that refer to the chains.
-    pub samples: Vec<Sample>,
-    /// Class of each frame.
-    pub classes: Vec<u32>,
-    /// Number of classes.
-    pub class_count: usize,
-    /// Label of each frame: a [`frame_name`](super::frame_name).
-    pub names: Vec<u32>,
-    /// Index of each row in the profile.
-    pub rows: Vec<(RowId, RowIndex)>,
-}
 
 /// A sample in a row's tree, starting at the frame `at` of its part.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +13,9 @@ pub(super) struct Item {
     pub(super) at: u32,
 }
 
-/// Frames of some of a file's samples, in the direction in which trees are built.
+/// Frames of some samples, in the direction in which trees are built.
 #[derive(Debug)]
 pub(super) struct Part<'f> {
-    pub(super) file: &'f FileTrees,
     pub(super) samples: &'f [Sample],
     /// Each sample's frames are followed by [`END`].
     pub(super) frames: Vec<u32>,
@@ -53,7 +32,7 @@ pub(super) type RowItems = Vec<(usize, Item)>;
 /// Samples of a part: few enough that its frames can be counted by 32 bits.
 pub(super) const PART: usize = 1 << 16;
 
-impl FileTrees {
+impl CallTrees {
     /// Returns the part with these samples, which gets the number `number`, and its items.
     pub(super) fn part<'f>(
         &'f self,
@@ -61,7 +40,7 @@ impl FileTrees {
         rows: &FxHashMap<RowId, usize>,
         (children, from_caller): (bool, bool),
     ) -> (Part<'f>, RowItems) {
-        let mut part = Part { file: self, samples, frames: Vec::new(), ends: Vec::with_capacity(samples.len()) };
+        let mut part = Part { samples, frames: Vec::new(), ends: Vec::with_capacity(samples.len()) };
         // Of each class that wanted rows have, the last sample with it.
         let mut last = vec![None; self.class_count];
         for (_, class) in rows.keys() {
