@@ -28,7 +28,7 @@ const MAX_WAITING: usize = 1 << 20;
 const MAX_RESERVED: usize = 1 << 8;
 
 /// Value that can be added up, in any order.
-pub trait Sum: Send {
+pub trait Sum: Clone + Send {
     /// Adds another value.
     fn add(&mut self, other: &Self);
 }
@@ -140,24 +140,24 @@ impl<V: Sum> Partition<V> {
             self.width = key.len();
         }
         self.settle();
-        self.add_hashed(hash(key), key, value)
+        self.add_hashed(hash(key), key, &value)
     }
 
     /// Adds to the key with this hash, where no entries wait, and returns its index.
     #[inline]
     #[allow(clippy::indexing_slicing, reason = "settled indexes are below the number of values")]
-    fn add_hashed(&mut self, hash: u64, key: &[u64], value: V) -> usize {
+    fn add_hashed(&mut self, hash: u64, key: &[u64], value: &V) -> usize {
         let (width, words) = (self.width, &self.words);
         let key_at = |at: u32| &words[at as usize * width..][..width];
         if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag(hash) && are_equal(key_at(at), key)) {
-            self.values[at as usize].add(&value);
+            self.values[at as usize].add(value);
             return at as usize;
         }
         let settled = self.values.len();
         let rehash = |&(_, at): &(u32, u32)| self::hash(key_at(at));
         self.index.insert_unique(hash, (tag(hash), u32::try_from(settled).unwrap_or(u32::MAX)), rehash);
         self.words.extend_from_slice(key);
-        self.values.push(value);
+        self.values.push(value.clone());
         settled
     }
 
@@ -289,7 +289,7 @@ pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
 
 /// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table may have no
 /// partitions yet. Returns the places of the entries in the table, for [`joined`].
-pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
+pub fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
     let places = from.iter().map(|from| from.values.iter().map(|_| AtomicUsize::new(0)).collect());
     let places: Vec<Vec<AtomicUsize>> = places.collect();
     let Some(width) = from.first().map(|first| first.width) else { return places };
@@ -301,7 +301,7 @@ pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &[Par
         for ((from, parts), places) in from.iter().zip(&parts).zip(&places) {
             for (hash, entry) in of_partition(parts, number) {
                 if let Some((value, place)) = from.value(*entry).zip(places.get(*entry)) {
-                    let index = into.add_hashed(*hash, from.key(*entry), value.clone());
+                    let index = into.add_hashed(*hash, from.key(*entry), value);
                     place.store(index * PARTITIONS + number, Ordering::Relaxed);
                 }
             }
