@@ -14,9 +14,8 @@
 //! and 0.25 to 0.33 s with a copy in memory. Mapped pages belong to the page cache, so the kernel can reclaim them.
 
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -42,33 +41,20 @@ pub(crate) fn keep_freed_memory() {
 pub(crate) struct Mapped {
     map: Mmap,
     file: File,
-    stamp: Stamp,
+    /// Of the file when it was mapped: size and modification time change when it is written to.
+    before: Metadata,
     region: &'static Region,
-}
-
-/// Size and modification time of a file, which change when it is written to.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &File) -> io::Result<Self> {
-        let meta = file.metadata()?;
-        Ok(Self { len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) })
-    }
 }
 
 impl Mapped {
     /// Maps a whole file.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         handle_bus_errors()?;
-        let stamp = Stamp::of(&file)?;
-        let len = usize::try_from(stamp.len).map_err(io::Error::other)?;
+        let before = file.metadata()?;
+        let len = usize::try_from(before.len()).map_err(io::Error::other)?;
         let map = map(&file, len)?;
         let region = Region::add(map.as_ptr().addr(), len);
-        Ok(Self { map, file, stamp, region })
+        Ok(Self { map, file, before, region })
     }
 
     /// Returns the file's bytes; those that were truncated away since read as zeros.
@@ -81,9 +67,10 @@ impl Mapped {
     pub(crate) fn lost(&self) -> Option<u64> {
         let missed = Some(self.region.missed.load(Ordering::SeqCst)).filter(|missed| *missed != usize::MAX);
         let missed = missed.map(|missed| missed as u64);
-        let changed = match Stamp::of(&self.file) {
-            Ok(now) if now.len < self.stamp.len => Some(now.len),
-            Ok(now) if now.len == self.stamp.len && now != self.stamp => Some(0),
+        let is_rewritten = |now: &Metadata| now.modified().ok() != self.before.modified().ok();
+        let changed = match self.file.metadata() {
+            Ok(now) if now.len() < self.before.len() => Some(now.len()),
+            Ok(now) if now.len() == self.before.len() && is_rewritten(&now) => Some(0),
             _ => None,
         };
         missed.into_iter().chain(changed).min()
