@@ -16,9 +16,10 @@
 use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io;
+use std::ops::{Deref, Range};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 use rayon::prelude::*;
@@ -44,17 +45,19 @@ pub(crate) struct Mapped {
     /// Of the file when it was mapped: size and modification time change when it is written to.
     before: Metadata,
     region: &'static Region,
+    is_read_whole: bool,
 }
 
 impl Mapped {
-    /// Maps a whole file.
-    pub(crate) fn new(file: File) -> io::Result<Self> {
+    /// Maps a whole file. If all of it will be read, all cores take part when it is dropped; the thread that drops it may
+    /// do other work of the pool meanwhile, so it must not hold what that work waits for.
+    pub(crate) fn new(file: File, is_read_whole: bool) -> io::Result<Self> {
         handle_bus_errors()?;
         let before = file.metadata()?;
         let len = usize::try_from(before.len()).map_err(io::Error::other)?;
         let map = map(&file, len)?;
         let region = Region::add(map.as_ptr().addr(), len);
-        Ok(Self { map, file, before, region })
+        Ok(Self { map, file, before, region, is_read_whole })
     }
 
     /// Returns the file's bytes; those that were truncated away since read as zeros.
@@ -82,7 +85,7 @@ impl Mapped {
         /// Bytes at a time.
         const PART: usize = 4 << 20;
         let len = self.map.len();
-        if len <= PART {
+        if len <= PART || !self.is_read_whole {
             return;
         }
         (0..len.div_ceil(PART)).into_par_iter().for_each(|part| {
@@ -109,6 +112,47 @@ fn map(file: &File, len: usize) -> io::Result<Mmap> {
     // every bit pattern, so changed bytes give a wrong answer, which `Mapped::lost` reports, and never break an
     // invariant; truncated bytes read as zeros, because of the handler below.
     unsafe { MmapOptions::new().len(len).map(file) }
+}
+
+/// Bytes of a file: a copy, or mapped. A clone shares them.
+#[derive(Clone, Debug)]
+pub(crate) enum Bytes {
+    Copied(Arc<Vec<u8>>),
+    Mapped(Arc<Mapped>, Range<usize>),
+}
+
+impl Bytes {
+    /// Maps a whole file ([`Mapped::new`]).
+    pub(crate) fn map(file: File, is_read_whole: bool) -> io::Result<Self> {
+        let map = Mapped::new(file, is_read_whole)?;
+        let all = 0..map.bytes().len();
+        Ok(Self::Mapped(Arc::new(map), all))
+    }
+
+    /// Returns the offset in the file from which mapped bytes may be others than those that were mapped.
+    pub(crate) fn lost(&self) -> Option<u64> {
+        match self {
+            Self::Copied(_) => None,
+            Self::Mapped(map, _) => map.lost(),
+        }
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Copied(bytes) => bytes,
+            Self::Mapped(map, range) => map.bytes().get(range.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Copied(Arc::new(bytes))
+    }
 }
 
 /// A mapping, as the signal handler sees it. Never freed, so that the handler may walk the list at any moment.
@@ -275,8 +319,8 @@ mod tests {
     fn truncated_pages_read_as_zeros_and_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let file = file_of_ones(dir.path());
-        let (other, page) = (Mapped::new(file.try_clone().unwrap()).unwrap(), page());
-        let mapped = Mapped::new(file.try_clone().unwrap()).unwrap();
+        let (other, page) = (Mapped::new(file.try_clone().unwrap(), true).unwrap(), page());
+        let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
         assert_eq!((mapped.bytes()[page], mapped.lost()), (1, None));
         file.set_len(page as u64 * 3 / 2).unwrap();
         // From several threads at once, the last page first.
@@ -295,7 +339,7 @@ mod tests {
     fn a_loss_is_reported_after_the_file_grew_again() {
         let dir = tempfile::tempdir().unwrap();
         let (file, page) = (file_of_ones(dir.path()), page());
-        let mapped = Mapped::new(file.try_clone().unwrap()).unwrap();
+        let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
         file.set_len(0).unwrap();
         assert_eq!(mapped.bytes()[4 * page + 1], 0);
         file.set_len((PAGES * page + 1) as u64).unwrap();
@@ -307,7 +351,7 @@ mod tests {
         use std::io::{Seek, SeekFrom, Write};
         let dir = tempfile::tempdir().unwrap();
         let mut file = file_of_ones(dir.path());
-        let mapped = Mapped::new(file.try_clone().unwrap()).unwrap();
+        let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
         file.seek(SeekFrom::End(0)).unwrap();
         file.write_all(b"more").unwrap();
         assert_eq!(mapped.lost(), None);

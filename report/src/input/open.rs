@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use recrep_format::error::Error;
 use recrep_format::read::{self, Magic};
 
-use crate::input::map::Mapped;
+use crate::input::map::Bytes;
 use crate::query::Source;
 
 /// An open input.
@@ -38,29 +38,7 @@ pub struct Stream {
 impl Stream {
     /// Returns the records.
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get()
-    }
-}
-
-#[derive(Debug)]
-enum Bytes {
-    Mapped(Mapped),
-    Read(Vec<u8>),
-}
-
-impl Bytes {
-    fn get(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map.bytes(),
-            Self::Read(bytes) => bytes,
-        }
-    }
-
-    fn lost(&self) -> Option<u64> {
-        match self {
-            Self::Mapped(map) => map.lost(),
-            Self::Read(_) => None,
-        }
+        &self.bytes
     }
 }
 
@@ -150,7 +128,7 @@ impl Input {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let bytes = open_file(&file).or_else(|error| match error {
                 // The file of a thread that wrote nothing.
-                OpenError::Empty(_) => Ok(Bytes::Read(Vec::new())),
+                OpenError::Empty(_) => Ok(Vec::new().into()),
                 error => Err(error),
             })?;
             Ok(Stream { name, bytes })
@@ -162,7 +140,7 @@ impl Input {
 
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get()
+        &self.bytes
     }
 
     /// Parses the file and calls `act` with it.
@@ -247,7 +225,7 @@ fn open_file(path: &Path) -> Result<Bytes, OpenError> {
     if kind.len() == 0 {
         return Err(OpenError::Empty(path.into()));
     }
-    Ok(Bytes::Mapped(Mapped::new(file).map_err(open_error(path))?))
+    Bytes::map(file, true).map_err(open_error(path))
 }
 
 fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
@@ -256,5 +234,5 @@ fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
     if bytes.is_empty() {
         return Err(OpenError::Empty(path.into()));
     }
-    Ok(Bytes::Read(bytes))
+    Ok(bytes.into())
 }

@@ -66,11 +66,11 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     if header > 0 {
         table.add(b".plt", plt.offset, plt.offset.saturating_add(header));
     }
-    let symbols = relocations.and_then(|section| linked_symbols(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols::<Elf>(image, section));
     for slot in slots {
         let name = symbols
             .as_ref()
-            .and_then(|symbols| symbol_name::<Elf>(image, symbols, slot.symbol))
+            .and_then(|symbols| symbol_name(image, symbols, slot.symbol))
             .or_else(|| indirect_name(image, table, slot.indirect?))
             .unwrap_or_else(|| offset_name(offset));
         table.add(&name, offset, offset.saturating_add(entry));
@@ -107,8 +107,8 @@ fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section)
             .then(|| entry.r_addend(endian).into().cast_unsigned()),
     };
     match section.kind {
-        SHT_RELA => elf::entries(&contents).iter().copied().map(slot).collect(),
-        SHT_REL => elf::entries::<Elf::Rel>(&contents).iter().map(|entry| slot((*entry).into())).collect(),
+        SHT_RELA => elf::entries(contents).iter().copied().map(slot).collect(),
+        SHT_REL => elf::entries::<Elf::Rel>(contents).iter().map(|entry| slot((*entry).into())).collect(),
         _ => Vec::new(),
     }
 }
@@ -122,14 +122,14 @@ fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut 
     let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
     slots.retain(|slot| slot.symbol != 0);
     slots.sort_by_key(|slot| slot.address);
-    let symbols = relocations.and_then(|section| linked_symbols(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols::<Elf>(image, section));
     for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
         let slot = slot_of_jump(stub).and_then(|distance| {
             let address = section.address.wrapping_add(offset - section.offset).wrapping_add(distance);
             slots.get(slots.binary_search_by_key(&address, |slot| slot.address).ok()?)
         });
         let name = slot
-            .and_then(|slot| symbol_name::<Elf>(image, symbols.as_ref()?, slot.symbol))
+            .and_then(|slot| symbol_name(image, symbols.as_ref()?, slot.symbol))
             .unwrap_or_else(|| offset_name(offset));
         table.add(&name, offset, offset.saturating_add(section.entry_size));
     }
@@ -147,16 +147,16 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
 }
 
 /// Returns the symbols that a relocation section refers to.
-fn linked_symbols(image: &Image, relocations: &Section) -> Option<RawSymbols> {
+fn linked_symbols<'i, Elf: FileHeader>(image: &'i Image, relocations: &Section) -> Option<RawSymbols<'i, Elf>> {
     RawSymbols::read(image, image.sections.get(relocations.link)?).ok()
 }
 
 fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
     image: &Image,
-    symbols: &RawSymbols,
+    symbols: &RawSymbols<'_, Elf>,
     index: usize,
 ) -> Option<Vec<u8>> {
-    let symbol = symbols.entries::<Elf>().get(index)?;
+    let symbol = symbols.entries.get(index)?;
     let name = name_at(&symbols.names, symbol.st_name(image.endian) as usize);
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
 }

@@ -10,18 +10,17 @@
 //! a section of code or data (by its name). All must be defined, named, and in a section that is loaded. On ARM, the
 //! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
 
-use object::Endianness;
-
 use object::elf::{
     EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
     STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
 };
 use object::read::elf::{FileHeader, Sym};
+use object::{Endianness, U32};
 
-use super::bytes::Bytes;
 use super::elf::{self, Image, Section};
 use super::outcome::Refusal;
 use super::table::{NameRef, RawSymbol, TableBuilder};
+use crate::input::map::Bytes;
 
 /// Address space in which symbols are placed.
 #[derive(Clone, Copy, Debug)]
@@ -51,22 +50,18 @@ pub(super) fn add_symbols(
     Ok(added)
 }
 
-/// Symbol table section and its string table, as bytes.
-pub(super) struct RawSymbols {
-    entries: Bytes,
+/// Entries of a symbol table section, and the bytes of its string table.
+pub(super) struct RawSymbols<'i, Elf: FileHeader> {
+    pub(super) entries: &'i [Elf::Sym],
     pub(super) names: Bytes,
 }
 
-impl RawSymbols {
+impl<'i, Elf: FileHeader> RawSymbols<'i, Elf> {
     /// Reads the symbol table in `section` and the string table that it links to.
-    pub(super) fn read(image: &Image, section: &Section) -> Result<Self, Refusal> {
-        let entries = image.view(section)?;
-        let names = image.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| image.view(names))?;
+    pub(super) fn read(image: &'i Image, section: &Section) -> Result<Self, Refusal> {
+        let entries = elf::entries(image.view(section)?);
+        let names = image.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| image.keep(names))?;
         Ok(Self { entries, names })
-    }
-
-    pub(super) fn entries<Elf: FileHeader>(&self) -> &[Elf::Sym] {
-        elf::entries(&self.entries)
     }
 }
 
@@ -77,19 +72,25 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
-    let RawSymbols { entries, names } = RawSymbols::read(image, section)?;
+    let RawSymbols { entries, names } = RawSymbols::<Elf>::read(image, section)?;
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.symbols.len();
-    let extended = extended_indices(image, table_kind);
-    let entries = elf::entries::<Elf::Sym>(&entries);
+    // Section indices that do not fit into 16 bits.
+    let extended = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
+    let extended = extended.and_then(|section| image.view(section).ok()).unwrap_or_default();
+    let extended = elf::entries::<U32<Endianness>>(extended);
     table.symbols.reserve(entries.len());
     for (at, symbol) in entries.iter().enumerate() {
         let name = symbol.st_name(image.endian);
         if name == 0 || name as usize >= names.len() {
             continue;
         }
-        let Some(index) = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian) else { continue };
+        let index = match symbol.st_shndx(image.endian) {
+            SHN_UNDEF => continue,
+            SHN_XINDEX => extended.get(at).map_or(usize::MAX, |index| index.get(image.endian) as usize),
+            index => index.0.into(),
+        };
         let Some(section) = image.sections.get(index) else { continue };
         if !counts::<Elf>(symbol, section, image.endian) {
             continue;
@@ -150,29 +151,6 @@ fn offset(address: u64, section: &Section, image: &Image, runtime: &Image) -> Op
     let beyond = offset.wrapping_sub(segment.offset) >= segment.file_size;
     let hides = beyond && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
     (!hides).then_some(offset)
-}
-
-/// Reads the table of section indices that do not fit into 16 bits (`SHT_SYMTAB_SHNDX`).
-fn extended_indices(image: &Image, table_kind: SectionType) -> Bytes {
-    let section = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
-    section.and_then(|section| image.view(section).ok()).unwrap_or_else(|| Vec::new().into())
-}
-
-fn section_index(
-    index: object::elf::SymbolSection,
-    symbol: usize,
-    extended: &[u8],
-    endian: Endianness,
-) -> Option<usize> {
-    use object::Endian;
-    match index {
-        SHN_UNDEF => None,
-        SHN_XINDEX => {
-            let bytes = extended.get(symbol.checked_mul(4)?..)?.first_chunk::<4>()?;
-            Some(endian.read_u32(*bytes) as usize)
-        }
-        _ => Some(usize::from(index.0)),
-    }
 }
 
 fn is_mapping_symbol(name: &[u8]) -> bool {

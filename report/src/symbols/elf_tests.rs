@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use super::elf::Image;
 use super::elf_plt;
 use super::elf_symbols::{Placing, add_symbols};
-use super::file::Contents;
 use super::search::add_tables;
 use super::table::{SymbolTable, TableBuilder};
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
@@ -110,7 +109,7 @@ fn symbols_in_bss_hide_no_code() {
     let mut bytes = with_bss.build();
     // Move the text segment and section to where .bss would be.
     bytes[64 + 8..64 + 16].copy_from_slice(&0x3800_u64.to_le_bytes());
-    let image = Image::parse(Contents::Memory(bytes)).unwrap();
+    let image = Image::parse(bytes.into()).unwrap();
     assert_eq!(table_of(&image, &image).lookup(0x3900), None);
     assert_eq!(table_of(&image, &image).lookup(0x3800).unwrap().name, b"code");
 }
@@ -160,7 +159,7 @@ fn test_file() -> TestElf {
 
 /// Parses a file, builds its symbol table and looks addresses up.
 fn exercise(bytes: Vec<u8>) {
-    if let Ok(image) = Image::parse(Contents::Memory(bytes)) {
+    if let Ok(image) = Image::parse(bytes.into()) {
         image.debug_link();
         let table = table_of(&image, &image);
         for address in [0, 0x1000, 0x1006, 0x1100, u64::MAX] {

@@ -15,10 +15,11 @@
 
 use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK};
 
-use super::bytes::{Bytes, hexadecimal, name_at};
+use super::bytes::{hexadecimal, name_at};
 use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
+use crate::input::map::Bytes;
 
 /// Parsed list: sorted and with ends, not yet split by module.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::fetch::{self, Wanted};
-use super::file::{self, Contents};
+use super::file;
 use super::kernel::Kernel;
 use super::labels::LabelSlots;
 use super::lines::Lines;
@@ -256,13 +256,13 @@ impl Resolver {
             Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
             None => candidates::below(options, recorded),
         };
-        let found = Contents::open(&path).and_then(|contents| {
+        let found = file::open(&path).and_then(|file| {
             proof?;
             if !options.trusts_paths() {
                 // Without the time of the recording: the JIT may write to the file after it.
-                contents.check_recorded(dump.file, None)?;
+                file::check_recorded(&file, dump.file, None)?;
             }
-            jit::of_dump(&contents.read(0, contents.len())?, !options.mangled)
+            jit::of_dump(&file::bytes_of(file)?, !options.mangled)
         });
         outcome.keep(Source::JitDump, &path, found)
     }
@@ -300,7 +300,7 @@ impl Resolver {
                 made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
             }
         };
-        checked_image(vdso::running()?, proof, &module.origin)
+        checked_image(vdso::running()?.into(), proof, &module.origin)
     }
 }
 

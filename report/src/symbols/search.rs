@@ -11,13 +11,13 @@ use recrep_format::build_id::BuildId;
 
 use super::elf::{Image, Segment};
 use super::elf_symbols::{Placing, add_symbols};
-use super::file::Contents;
 use super::module::Module;
 use super::origin::Origin;
 use super::outcome::{Outcome, Refusal, Source, same_build_id};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
-use super::{candidates, elf_plt};
+use super::{candidates, elf_plt, file};
+use crate::input::map::Bytes;
 use crate::query::SymbolOptions;
 
 /// A file that was found: the kind of place, its path, its image.
@@ -169,17 +169,17 @@ impl Search {
     /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by machine and inode),
     /// or trusted.
     fn open_recorded(&self, path: &Path, module: &Module, trusted: bool) -> Result<Image, Refusal> {
-        let contents = Contents::open(path)?;
+        let file = file::open(path)?;
         let proof = match module.build_id {
             _ if trusted => Proof::Trust,
             Some(build_id) => Proof::BuildId(build_id),
             None => {
                 self.host.made(&module.origin)?;
-                contents.check_recorded(module.file, module.written)?;
+                file::check_recorded(&file, module.file, module.written)?;
                 Proof::Trust
             }
         };
-        checked_image(contents, proof, &module.origin)
+        checked_image(file::bytes_of(file)?, proof, &module.origin)
     }
 
     /// Returns the first separate file (debug file or cached copy) that `has` what the mapped file lacks. If the mapped
@@ -208,8 +208,9 @@ impl Search {
             (None, None) => trusted.then_some(Proof::Trust),
         };
         for (source, path) in places {
-            let image = Contents::open(&path)
-                .and_then(|contents| checked_image(contents, proof.ok_or(Refusal::NoChecksum)?, &module.origin));
+            let image = file::open(&path).and_then(|file| {
+                checked_image(file::bytes_of(file)?, proof.ok_or(Refusal::NoChecksum)?, &module.origin)
+            });
             match image {
                 Ok(image) if has(&image) => return Some((source, path, image)),
                 Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
@@ -283,12 +284,12 @@ pub(super) fn add_tables(image: &Image, placing: Placing<'_>, table: &mut TableB
 }
 
 pub(super) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
-    checked_image(Contents::open(path)?, proof, origin)
+    checked_image(file::bytes_of(file::open(path)?)?, proof, origin)
 }
 
 /// Parses a file and checks the proof and that the recorded machine can run its architecture.
-pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
-    let image = Image::parse(contents)?;
+pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+    let image = Image::parse(file)?;
     origin.runs(image.machine)?;
     match (proof, image.build_id) {
         (Proof::BuildId(recorded), None) => Err(Refusal::NoBuildId { recorded }),
@@ -296,7 +297,7 @@ pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -
             Err(Refusal::BuildIdMismatch { recorded, found })
         }
         (Proof::Checksum(linked), _) => {
-            let found = image.contents.crc()?;
+            let found = crc32fast::hash(&image.file);
             if found == linked { Ok(image) } else { Err(Refusal::CrcMismatch { linked, found }) }
         }
         _ => Ok(image),

@@ -29,9 +29,10 @@ use std::sync::OnceLock;
 
 use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
 
-use super::bytes::{Bytes, name_at};
+use super::bytes::name_at;
 use super::coarse::Coarse;
 use super::demangle;
+use crate::input::map::Bytes;
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

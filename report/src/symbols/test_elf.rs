@@ -8,7 +8,6 @@
 use object::elf;
 
 use super::elf::Image;
-use super::file::Contents;
 
 /// Indices of the sections that symbols can be in.
 pub(super) const TEXT: u16 = 1;
@@ -55,7 +54,7 @@ struct Writer {
 
 impl TestElf {
     pub(super) fn image(&self) -> Image {
-        Image::parse(Contents::Memory(self.build())).unwrap()
+        Image::parse(self.build().into()).unwrap()
     }
 
     pub(super) fn build(&self) -> Vec<u8> {

@@ -6,21 +6,20 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::file::Contents;
 use super::outcome::Refusal;
 
 /// Maximum size in bytes: more than any kernel's image has.
 const LIMIT: u64 = 1 << 20;
 
 /// Returns the bytes of this process's `[vdso]`.
-pub(super) fn running() -> Result<Contents, Refusal> {
+pub(super) fn running() -> Result<Vec<u8>, Refusal> {
     let maps = fs::read("/proc/self/maps")?;
     let range = maps.split(|&byte| byte == b'\n').find_map(range_of_vdso);
     let (start, end) = range.ok_or(Refusal::Other("this process has no [vdso] mapping"))?;
     let size = end.checked_sub(start).filter(|&size| size <= LIMIT).and_then(|size| usize::try_from(size).ok());
     let mut bytes = vec![0; size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
-    Ok(Contents::Memory(bytes))
+    Ok(bytes)
 }
 
 /// Returns the address range in a line of `/proc/self/maps`, if it is the line of `[vdso]`.

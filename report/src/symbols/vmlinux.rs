@@ -12,7 +12,7 @@ use object::elf::SHT_SYMTAB;
 
 use super::elf::Image;
 use super::elf_symbols::{Placing, add_symbols};
-use super::file::{self, Contents};
+use super::file;
 use super::module::Module;
 use super::origin::{Origin, Reference};
 use super::outcome::{Outcome, Refusal, Source};
@@ -104,7 +104,7 @@ fn from_file(
     start: u64,
     outcome: &mut Outcome,
 ) -> Result<SymbolTable, Refusal> {
-    let image = checked_image(Contents::Memory(decompress::decompressed(bytes)?), proof, &module.origin)?;
+    let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
     outcome.set_contradiction(path, module.build_id, image.build_id);
     let mut table = TableBuilder::new(false);
     add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
