@@ -8,9 +8,10 @@
 
 pub(crate) mod map;
 mod open;
-pub mod several;
-pub mod split;
-pub mod streams;
-pub mod unpack;
+pub(crate) mod several;
+pub(crate) mod split;
+pub(crate) mod streams;
+pub(crate) mod unpack;
 
-pub use open::{Changed, Input, OpenError, Stream};
+pub use open::Input;
+pub(crate) use open::{Changed, OpenError, Stream};

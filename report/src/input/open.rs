@@ -45,28 +45,21 @@ impl Stream {
 /// An input that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file does not exist.
     #[error("cannot read {}: there is no such file{}", .0.display(), hint(.0))]
     Missing(PathBuf),
-    /// The user may not read the file.
     #[error("cannot read {}: permission denied; its owner can allow it with chmod", .0.display())]
     Permission(PathBuf),
-    /// A directory that is not a recording.
     #[error("cannot read {}: it is a directory without a recording (`data`); name a perf.data file", .0.display())]
     Directory(PathBuf),
-    /// A directory without perf.data files.
     #[error("cannot read {}: no file in this directory is a perf.data file", .0.display())]
     NothingIn(PathBuf),
-    /// An empty file.
     #[error("cannot read {}: it is empty; the recording never started, or a copy was interrupted", .0.display())]
     Empty(PathBuf),
-    /// Any other I/O error.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
     /// Not a perf.data file, or its header or attrs cannot be parsed.
     #[error("cannot read {0}: {1}")]
     Format(String, Error),
-    /// None of several inputs can be read.
     #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
     All(Vec<Self>),
 }
@@ -75,7 +68,6 @@ pub enum OpenError {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {name}: another process changed it from byte {from} on while it was read")]
 pub struct Changed {
-    /// Name of the file.
     pub name: String,
     /// Offset of the first byte that may differ from the file that was opened.
     pub from: u64,
@@ -146,7 +138,7 @@ impl Input {
     /// Parses the file and calls `act` with it.
     ///
     /// # Errors
-    /// Returns [`OpenError::Format`] if it is not a perf.data file, [`Changed`] if it changed while `act` ran, and any
+    /// Returns `OpenError::Format` if it is not a perf.data file, `Changed` if it changed while `act` ran, and any
     /// error of `act`.
     pub fn read<R>(&self, act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
         let file = read::File::parse(self.bytes()).map_err(|error| OpenError::Format(self.name.clone(), error).into());

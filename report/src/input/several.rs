@@ -24,11 +24,12 @@ const GROUP: usize = 8;
 /// Number of groups of each core whose results may wait to be merged.
 const AHEAD: usize = 4;
 
-/// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read.
-///
-/// # Errors
-/// Returns an error if no input can be read, and any error of `act` that is not an [`OpenError`].
-pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<()>) -> anyhow::Result<Vec<Warning>> {
+/// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read. Fails if no
+/// input can be read, and with any error of `act` that is not an [`OpenError`].
+pub(crate) fn each(
+    sources: &[Source],
+    mut act: impl FnMut(&Source) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<Warning>> {
     let (inputs, mut outcomes) = inputs(sources);
     inputs.iter().try_for_each(|(number, input)| outcomes.add(*number, act(input)))?;
     outcomes.finish()
@@ -36,10 +37,7 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
 
 /// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each core reads groups
 /// of small files; until one input was read, and without it, `make` is called in order, too.
-///
-/// # Errors
-/// Returns the errors of [`each`].
-pub fn each_merged<T: Send>(
+pub(crate) fn each_merged<T: Send>(
     sources: &[Source],
     side_by_side: bool,
     make: &(dyn Fn(&Source) -> anyhow::Result<T> + Sync),
@@ -157,11 +155,8 @@ impl Outcomes {
 }
 
 /// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt opens it at its new
-/// size. Standard input cannot be read again.
-///
-/// # Errors
-/// Returns the error of the last attempt.
-pub fn settled<R>(sources: &[Source], mut answer: impl FnMut() -> anyhow::Result<R>) -> anyhow::Result<R> {
+/// size. The error of the last attempt counts. Standard input cannot be read again.
+pub(crate) fn settled<R>(sources: &[Source], mut answer: impl FnMut() -> anyhow::Result<R>) -> anyhow::Result<R> {
     for _ in 1..ATTEMPTS {
         match answer() {
             Err(error) if error.is::<Changed>() && !sources.contains(&Source::Stdin) => {}

@@ -47,7 +47,6 @@ pub struct Piece<'a> {
 /// Where the bytes of records are.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// In memory.
     Bytes(&'a [u8]),
     /// In a compressed section, of which this is known.
     Packed(&'a Section<'a>, &'a Skimmed),
@@ -175,7 +174,6 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Iterates over the records.
     #[inline]
     pub fn records<'b>(&self, buffer: &'b mut UnpackBuffer) -> impl Iterator<Item = RawRecord<'b>>
     where
@@ -199,7 +197,6 @@ impl<'a> Piece<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the size of the records in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

@@ -22,7 +22,7 @@ use crate::query::warning::Warning;
 
 /// All streams of an input.
 #[derive(Debug)]
-pub struct Streams<'f> {
+pub(crate) struct Streams<'f> {
     all: Vec<Stream<'f>>,
 }
 
@@ -52,7 +52,7 @@ const KEPT: usize = 16 << 20;
 
 impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
-    pub fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
+    pub(crate) fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let main = (None, file.data_bytes(), file.data.offset);
         let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), stream.bytes(), 0));
         let all: Vec<_> = std::iter::once(main).chain(others).collect();
@@ -79,7 +79,7 @@ impl<'f> Streams<'f> {
     }
 
     /// Walks all streams and cuts them into pieces.
-    pub fn split(&self, endian: Endian) -> Split<'_> {
+    pub(crate) fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
         for stream in &self.all {
             split.walk(stream.parts(), stream.begin, endian);
@@ -92,7 +92,7 @@ impl<'f> Streams<'f> {
     }
 
     /// Returns a warning for each stream that could not be unpacked completely.
-    pub fn unpacking(&self) -> impl Iterator<Item = Warning> {
+    pub(crate) fn unpacking(&self) -> impl Iterator<Item = Warning> {
         self.all.iter().filter_map(|stream| {
             let error = stream.unpacked.as_ref()?.damage.as_ref()?;
             Some(in_file(stream.file, Warning::from(error)))
@@ -101,7 +101,7 @@ impl<'f> Streams<'f> {
 
     /// Replaces the position in a warning by the offset in the file, and names the file if it is not the data
     /// section's.
-    pub fn located(&self, warning: Warning) -> Warning {
+    pub(crate) fn located(&self, warning: Warning) -> Warning {
         let Some(position) = warning.offset else { return warning };
         match self.all.iter().rev().find(|stream| stream.begin <= position) {
             Some(stream) => {

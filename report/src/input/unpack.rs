@@ -35,7 +35,7 @@ const MAX_CONTAINER: usize = 64 << 20;
 const ALWAYS_ALLOWED: usize = 16 << 20;
 
 /// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a section each.
-pub const MIN_SECTION: usize = 4 << 10;
+pub(crate) const MIN_SECTION: usize = 4 << 10;
 
 /// Records of a data section that begin where a frame may begin.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl UnpackBuffer {
 
 /// A part of the unpacked records: it begins with a record.
 #[derive(Debug)]
-pub enum Part<'a, K> {
+pub(crate) enum Part<'a, K> {
     /// All its bytes.
     Kept(Vec<u8>),
     /// Where it is unpacked from, and what was kept of it.
@@ -105,8 +105,7 @@ pub enum Part<'a, K> {
 
 /// The data section without its containers.
 #[derive(Debug)]
-pub struct Unpacked<'a, K> {
-    /// The records.
+pub(crate) struct Unpacked<'a, K> {
     pub parts: Vec<Part<'a, K>>,
     /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
     pub containers: u64,
@@ -116,14 +115,14 @@ pub struct Unpacked<'a, K> {
 
 /// Returns whether the data has compressed records. perf compresses from the first sample on, so only the headers up to
 /// the first sample are read.
-pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
+pub(crate) fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
     let mut first = frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE);
     first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
 /// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of a section and
 /// returns what to keep of them; `None` for all.
-pub fn unpack<'a, K: Send>(
+pub(crate) fn unpack<'a, K: Send>(
     frames: Frames<'a>,
     endian: Endian,
     least: usize,
@@ -260,11 +259,8 @@ impl Unpacking {
         self.decompressor.as_ref().is_none_or(Decompressor::is_between_frames) && self.whole == self.pending.len()
     }
 
-    /// Unpacks the next piece, found at byte `offset` of the file.
-    ///
-    /// # Errors
-    /// Returns an error if the piece is damaged or unpacks to too many bytes, or if zstd cannot allocate memory; bytes
-    /// unpacked before that can be taken.
+    /// Unpacks the next piece, found at byte `offset` of the file. Fails if the piece is damaged or unpacks to too many
+    /// bytes, or if zstd cannot allocate memory; bytes unpacked before that can be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
         let limit = (self.allowed - self.unpacked).min(MAX_CONTAINER);

@@ -35,7 +35,7 @@ use crate::tracepoints::Formats;
 ///
 /// # Errors
 /// Returns an error if no input can be read, or if an input lacks data that the query asks for;
-/// [`Changed`](crate::input::Changed) if an input changed while it was read: there is no second attempt.
+/// `Changed` if an input changed while it was read: there is no second attempt.
 pub fn run_with<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Vec<T>)> {
     let (profile, _, made) = gather(&Query { has_default_columns: false, ..query.clone() }, of)?;
     Ok((profile, made))

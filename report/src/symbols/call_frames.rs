@@ -10,7 +10,6 @@ use super::elf::{self, Image, Segment};
 /// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
 #[derive(Debug)]
 pub struct CallFrames {
-    /// Instruction set of the file.
     pub cpu: Cpu,
     /// Sections, at their linked addresses; no `.debug_frame` if there is an `.eh_frame`.
     pub sections: ExplicitModuleSectionInfo<Vec<u8>>,
@@ -20,9 +19,7 @@ pub struct CallFrames {
 /// Instruction set that can be unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
-    /// 64-bit x86.
     X86_64,
-    /// 64-bit Arm.
     Aarch64,
 }
 

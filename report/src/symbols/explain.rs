@@ -8,9 +8,7 @@ use super::outcome::{Outcome, Refusal, Source};
 pub struct Explanation {
     /// Short stable word for scripts.
     pub code: &'static str,
-    /// Description of the problem.
     pub message: &'static str,
-    /// Advice to the user.
     pub help: &'static str,
 }
 
@@ -18,23 +16,21 @@ const fn because(code: &'static str, message: &'static str, help: &'static str) 
     Explanation { code, message, help }
 }
 
-/// Reason for addresses without a known mapping.
-pub const UNMAPPED: Explanation = because(
+pub(crate) const UNMAPPED: Explanation = because(
     "unmapped",
     "the recording has no mapping at these addresses",
     "the mapping may have been lost with other records (see the counts of lost records; rec -m enlarges the rings), or \
      it was older than the recording and its process exited before rec could list its mappings",
 );
 
-/// Reason for samples of guests.
-pub const GUEST: Explanation = because(
+pub(crate) const GUEST: Explanation = because(
     "guest",
     "these samples come from a guest, whose files and kernel are not those of this machine",
     "record inside the guest",
 );
 
 /// Returns the reason why addresses in `module` have no function, judging by the outcome of its search.
-pub fn explain(module: &Module, outcome: &Outcome) -> Explanation {
+pub(crate) fn explain(module: &Module, outcome: &Outcome) -> Explanation {
     let found = outcome.found().next().is_some();
     match &module.kind {
         ModuleKind::PerfMap { .. } if found => because(

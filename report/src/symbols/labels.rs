@@ -19,7 +19,6 @@ pub struct Labels {
 /// Texts of all files of an answer.
 #[derive(Debug, Default)]
 pub struct AnswerLabels {
-    /// Texts of cells.
     pub cells: SharedLabels,
     /// Texts of frames, in call trees or folded stacks.
     pub frames: SharedLabels,
@@ -35,7 +34,6 @@ impl SharedLabels {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the texts.
     pub fn into_inner(self) -> Labels {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,7 +42,6 @@ impl SharedLabels {
 /// A text, or its number if that is known.
 #[derive(Debug)]
 pub enum Text<'s> {
-    /// The number.
     Known(u32),
     /// A text, and a slot that keeps its number for this kind of text.
     New(String, Option<(&'s LabelSlot, u8)>),
@@ -75,7 +72,6 @@ impl Labels {
         }
     }
 
-    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }

@@ -129,7 +129,6 @@ impl Lines {
         LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
     }
 
-    /// Returns the text with this number.
     pub fn text(&self, id: LineId) -> String {
         lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
     }

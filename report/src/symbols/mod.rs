@@ -9,7 +9,7 @@
 //!
 //! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
 //! unique addresses of its samples, calls [`Resolver::load`] for each module that was hit (from any number of threads:
-//! a module is loaded once, other callers wait for it), and looks each address up with [`SymbolTable::lookup`].
+//! a module is loaded once, other callers wait for it), and looks each address up with `SymbolTable::lookup`.
 //!
 //! # Addresses
 //! A module's kind decides by which address its symbols are looked up ([`ModuleKind::first_address`]):
@@ -21,10 +21,10 @@
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count (`elf_symbols`),
 //! where a symbol without size ends and which of several names at an address is shown (`table.rs`), how C++ and Rust
-//! names are demangled ([`demangle`]).
+//! names are demangled (`demangle`).
 //!
 //! # Errors
-//! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
+//! Loading never fails: a module without available symbols is `Loaded` with an empty table and an `Outcome` that
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.
 //!
@@ -36,7 +36,7 @@ mod call_frames;
 mod candidates;
 mod coarse;
 mod decompress;
-pub mod demangle;
+mod demangle;
 mod elf;
 mod elf_plt;
 mod elf_symbols;
@@ -48,7 +48,7 @@ mod file;
 mod jit;
 mod kallsyms;
 mod kernel;
-pub mod labels;
+pub(crate) mod labels;
 mod lines;
 mod module;
 mod origin;
@@ -64,12 +64,15 @@ mod test_elf;
 mod vdso;
 mod vmlinux;
 
-pub use call_frames::{CallFrames, Cpu};
-pub use explain::{Explanation, GUEST, UNMAPPED, explain};
-pub use lines::{LineId, Lines, SourceFrame};
-pub use module::{JitDump, Module, ModuleKind, Modules, kernel_module_name};
-pub use origin::{FileId, Origin, Reference};
-pub use outcome::{Attempt, Outcome, Refusal, Source};
-pub use recrep_format::build_id::BuildId;
-pub use resolver::{Functions, Loaded, Resolver};
-pub use table::{Symbol, SymbolId, SymbolTable};
+pub(crate) use call_frames::{CallFrames, Cpu};
+pub(crate) use explain::{Explanation, GUEST, UNMAPPED, explain};
+pub(crate) use lines::LineId;
+pub use lines::SourceFrame;
+pub(crate) use module::{JitDump, Modules, kernel_module_name};
+pub use module::{Module, ModuleKind};
+pub use origin::Origin;
+pub(crate) use origin::{FileId, Reference};
+pub(crate) use outcome::{Attempt, Outcome, Refusal, Source};
+pub use resolver::Resolver;
+pub(crate) use resolver::{Functions, Loaded};
+pub(crate) use table::SymbolId;

@@ -18,7 +18,7 @@ use rustc_hash::FxBuildHasher;
 use super::origin::{FileId, Origin};
 
 /// Modules of a file, by number.
-pub type Modules = IndexSet<Module, FxBuildHasher>;
+pub(crate) type Modules = IndexSet<Module, FxBuildHasher>;
 
 /// Identity of a mapped object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,9 +75,7 @@ pub enum ModuleKind {
 /// A file to which a JIT writes its code and names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JitDump {
-    /// Recorded path.
     pub path: Arc<[u8]>,
-    /// Recorded device and inode.
     pub file: Option<FileId>,
 }
 
@@ -161,7 +159,7 @@ impl Module {
 
 /// Returns the name of a kernel module from its path or its name in brackets; `None` for the kernel itself, whatever
 /// its file is called.
-pub fn kernel_module_name(path: &[u8]) -> Option<String> {
+pub(crate) fn kernel_module_name(path: &[u8]) -> Option<String> {
     let base = String::from_utf8_lossy(base_name(path));
     let is_module = if base.starts_with('[') { !base.starts_with("[kernel.") } else { without_ko(&base).is_some() };
     is_module.then(|| loaded_name(&base))

@@ -37,9 +37,7 @@ pub struct Origin {
 /// the kernel's `MMAP` record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reference {
-    /// Name of the symbol.
     pub symbol: String,
-    /// Address in the recorded kernel.
     pub address: u64,
 }
 
@@ -125,11 +123,8 @@ fn machines_of(arch: &str) -> Option<&'static [elf::Machine]> {
 /// Device and inode of a file, as in an `MMAP2` record and in `stat(2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
-    /// Major number of the device.
     pub major: u32,
-    /// Minor number of the device.
     pub minor: u32,
-    /// Inode.
     pub inode: u64,
 }
 

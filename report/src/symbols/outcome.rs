@@ -25,7 +25,6 @@ pub struct Outcome {
 /// Attempt to read symbols from one place.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Kind of place.
     pub source: Source,
     /// Path or URL of the place.
     pub path: PathBuf,
@@ -33,32 +32,24 @@ pub struct Attempt {
     pub result: Result<usize, Refusal>,
 }
 
-/// Kind of place that may have symbols.
+/// Kind of place that may have symbols; [`super::candidates`] lists those of a mapped file's copies and debug files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Recorded path, below `--symfs` if given.
     Path,
-    /// File named by the module's `.gnu_debuglink` section, next to it or below `/usr/lib/debug`.
     DebugLink,
-    /// Build ID cache, in which recorders keep copies (`~/.debug`).
     BuildIdCache,
-    /// Debug file below `/usr/lib/debug`, by path.
     DebugDirectory,
-    /// Debug file below `/usr/lib/debug/.build-id`.
     DebugBuildId,
     /// Compressed symbol table in the file itself (`.gnu_debugdata`).
     MiniDebugInfo,
-    /// Cache of debuginfod clients.
     Debuginfod,
     /// Debuginfod server; the path is the requested URL.
     DebuginfodServer,
     /// `/proc/kallsyms` of the running kernel, or the file given with `--kallsyms`.
     Kallsyms,
-    /// Kernel image with symbols.
     Vmlinux,
     /// `KSYMBOL` record that announced the code.
     Record,
-    /// Image of `[vdso]` in this process.
     RunningVdso,
     /// `/tmp/perf-PID.map`, written by a JIT.
     PerfMap,

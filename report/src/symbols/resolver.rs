@@ -48,7 +48,6 @@ pub struct Loaded {
     pub table: SymbolTable,
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
-    /// Identity of the module.
     pub module: Module,
     demangle: bool,
     search: Arc<Search>,
@@ -167,10 +166,7 @@ impl Resolver {
         slot.get_or_init(|| Arc::new(self.load_now(&module))).clone()
     }
 
-    /// Fails if a file whose symbols are in use was changed: names may be wrong.
-    ///
-    /// # Errors
-    /// Returns the file.
+    /// Returns the first file whose symbols are in use and that was changed, as an error: names may be wrong.
     pub fn check_unchanged(&self) -> Result<(), Changed> {
         let lost = |(module, loaded): &(Module, Arc<Loaded>)| Some((module.name().into_owned(), loaded.table.lost()?));
         self.loaded().iter().find_map(lost).map_or(Ok(()), |(name, from)| Err(Changed { name, from }))

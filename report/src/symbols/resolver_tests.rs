@@ -5,8 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use recrep_format::build_id::BuildId;
+
 use super::test_elf::{TestElf, function};
-use super::{BuildId, FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
+use super::{FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 use crate::query::SymbolOptions;
 
 const ID: [u8; 20] = [0xab; 20];

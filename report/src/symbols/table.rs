@@ -41,9 +41,7 @@ pub struct SymbolId(pub u32);
 /// A symbol of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Number in its table.
     pub id: SymbolId,
-    /// First address.
     pub start: u64,
     /// One past the last address.
     pub end: u64,
@@ -117,7 +115,6 @@ pub(super) struct TableBuilder {
 }
 
 impl SymbolTable {
-    /// Returns the symbol at `address`.
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.get(self.find(address)?)
     }
@@ -182,7 +179,6 @@ impl SymbolTable {
         self.places.len()
     }
 
-    /// Returns whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

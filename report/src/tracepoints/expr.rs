@@ -19,7 +19,6 @@ const MAX_DEPTH: usize = 200;
 /// Maximum number of operators in one argument or in one table number. It bounds the depth of the tree.
 const MAX_OPERATORS: usize = 1000;
 
-/// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     /// A number or an enumerator; unknown enumerators are 0.
@@ -94,7 +93,6 @@ impl<'t> Reader<'t> {
         Self { left, fields, long_size, depth: 0, operators: 0 }
     }
 
-    /// Parses an argument.
     pub(super) fn argument(&mut self) -> Option<Expr> {
         self.operators = 0;
         self.expr()

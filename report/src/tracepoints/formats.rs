@@ -85,11 +85,8 @@ impl Formats {
 /// loaded on first use.
 #[derive(Debug)]
 pub struct RecordedKernel<'s> {
-    /// Formats and strings of the file.
     pub formats: &'s Formats,
-    /// Timeline of the file.
     pub timeline: &'s Timeline,
-    /// Functions in the modules of the timeline.
     pub functions: &'s Functions<'s>,
 }
 

@@ -1,6 +1,5 @@
 //! The tokens of a `print fmt`: the subset of C in which the kernel describes how it prints an event.
 
-/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A name or a keyword.

@@ -25,7 +25,5 @@ mod traced;
 #[cfg(test)]
 mod tests;
 
-pub use eval::Kernel;
-pub use event::Event;
-pub use formats::{Formats, RecordedKernel};
-pub use traced::{PayloadTexts, Traced};
+pub(crate) use formats::{Formats, RecordedKernel};
+pub(crate) use traced::{PayloadTexts, Traced};

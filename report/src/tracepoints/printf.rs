@@ -16,7 +16,6 @@ pub(super) struct Spec {
     pub(super) alternate: bool,
     /// `0`: padded with zeroes.
     pub(super) zeroes: bool,
-    /// Minimum width.
     pub(super) width: usize,
     /// Minimum number of digits, or maximum number of bytes of a string.
     pub(super) precision: Option<usize>,
@@ -27,7 +26,6 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// Writes a number.
     pub(super) fn number(&self, value: u64, out: &mut Vec<u8>) {
         let bits = 8 * u32::try_from(self.size.clamp(1, 8)).unwrap_or(8);
         let shift = 64 - bits;

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::EventFormat;
 
-use super::{Event, Kernel};
+use super::eval::Kernel;
+use super::event::Event;
 
 struct Machine;
 

@@ -59,9 +59,7 @@ const NOTHING: &str = "N/A";
 
 impl<'f> Traced<'f> {
     /// Matches the columns to the events with these names. Also returns for each column whether any event has it.
-    ///
-    /// # Errors
-    /// Returns an error if a column's event name matches several events.
+    /// Fails if a column's event name matches several events.
     pub fn new(
         columns: &[(SortKey, TraceColumn)],
         names: &[String],

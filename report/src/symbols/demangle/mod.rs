@@ -19,7 +19,7 @@ use bounded::Bounded;
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
 
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
-pub fn demangled(name: &[u8]) -> Cow<'_, str> {
+pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     let (mangled, suffix) = match name.strip_suffix(PLT_SUFFIX) {
         Some(mangled) => (mangled, "@plt"),
