@@ -46,7 +46,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
 }
 
 /// Splits a text before the first character that is not of this kind.
-pub(super) fn split_while(text: &str, is: impl Fn(char) -> bool) -> (&str, &str) {
+fn split_while(text: &str, is: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !is(c)).unwrap_or(text.len()))
 }
 

@@ -5,11 +5,14 @@
 //!  Literal "comm="  String Field(comm)  Literal " pid="  Number Field(pid)
 //! ```
 
+use std::sync::LazyLock;
+
 use recrep_format::feature::tracing::EventField;
+use regex_lite::Regex;
 
 use super::eval::{LONGEST, Values};
 use super::expr::{Expr, Reader};
-use super::lex::{split_while, tokens};
+use super::lex::tokens;
 use super::printf::Spec;
 
 /// A piece of a parsed print fmt.
@@ -103,65 +106,42 @@ fn pieces(format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>>
     Some(pieces)
 }
 
+/// A conversion after its percent sign, as [`argument`] parses it.
+static CONVERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)^
+        (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*) (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
+        (?<letter>[diuxXocs] | p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?)",
+    )
+    .ok()
+});
+
 /// Parses a conversion after its percent sign, and takes its arguments. Returns the rest of the text too.
 fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Piece, &'t str)> {
-    let (flags, mut left) = split_while(text, |c| "-+ #0".contains(c));
-    let has = |flag| flags.contains(flag);
-    let (plus, space, alternate, zeroes) = (has('+'), has(' '), has('#'), has('0'));
-    let mut spec = Spec { left: has('-'), plus, space, alternate, zeroes, ..Spec::default() };
-    let width;
-    (spec.width, width, left) = amount(left, args)?;
-    let mut precision = None;
-    if let Some(rest) = left.strip_prefix('.') {
-        let digits;
-        (digits, precision, left) = amount(rest, args)?;
-        spec.precision = Some(digits);
-    }
-    let (size, rest) = split_while(left, |c| "hlLzZtj".contains(c));
-    spec.size = match size {
-        "hh" => 1,
-        "h" => 2,
-        "" => 4,
-        "ll" | "L" | "j" => 8,
-        "l" | "z" | "Z" | "t" => long_size,
-        _ => return None,
+    let found = CONVERSION.as_ref()?.captures(text)?;
+    let part = |name| found.name(name).map(|part| part.as_str());
+    let mut starred = |name| if part(name) == Some("*") { args.next().map(Some) } else { Some(None) };
+    let (width, precision) = (starred("width")?, starred("precision")?);
+    let number = |digits: &str| digits.parse().unwrap_or(0);
+    let has = |flag| part("flags").is_some_and(|flags| flags.contains(flag));
+    let spec = Spec {
+        left: has('-'),
+        plus: has('+'),
+        space: has(' '),
+        alternate: has('#'),
+        zeroes: has('0'),
+        width: part("width").map_or(0, number),
+        precision: part("precision").map(number),
+        size: match part("size") {
+            Some("hh") => 1,
+            Some("h") => 2,
+            None => 4,
+            Some("ll" | "L" | "j") => 8,
+            Some(_) => long_size,
+        },
+        letter: part("letter")?.chars().next()?,
     };
-    let mut chars = rest.chars();
-    spec.letter = chars.next().filter(|letter| "diuxXocsp".contains(*letter))?;
-    left = chars.as_str();
-    let len = if spec.letter == 'p' { letters_len(left) } else { 0 };
-    let (letters, left) = left.split_at_checked(len)?;
-    let expr = args.next()?;
-    let argument = Argument { expr, spec, width, precision, letters: letters.to_owned() };
-    Some((Piece::Argument(Box::new(argument)), left))
-}
-
-/// Returns the number of letters that belong to a `%p`.
-fn letters_len(text: &str) -> usize {
-    let rest = |skip: usize, of: &str| text.get(skip..).map_or(0, |rest| split_while(rest, |c| of.contains(c)).0.len());
-    match text.get(..1) {
-        Some("I" | "i") => {
-            1 + match text.get(1..2) {
-                Some("4") => 1 + rest(2, "hnbl").min(1),
-                Some("6") => 1 + rest(2, "c").min(1),
-                Some("S") => 1 + rest(2, "pfschnbl"),
-                _ => 0,
-            }
-        }
-        Some("S" | "s" | "F" | "f") => 1,
-        Some("M" | "m") => 1 + rest(1, "FR").min(1),
-        Some("U") => 1 + rest(1, "bBlL").min(1),
-        Some("b") => 1 + rest(1, "l").min(1),
-        Some("h") => 1 + rest(1, "CDN").min(1),
-        _ => 0,
-    }
-}
-
-/// Parses a width or a precision: digits, or a star, whose argument is taken. Returns the rest of the text too.
-fn amount<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>) -> Option<(usize, Option<Expr>, &'t str)> {
-    if let Some(rest) = text.strip_prefix('*') {
-        return Some((0, Some(args.next()?), rest));
-    }
-    let (digits, rest) = split_while(text, |c| c.is_ascii_digit());
-    Some((digits.parse().unwrap_or(0), None, rest))
+    let letters = part("more").unwrap_or_default().to_owned();
+    let argument = Argument { expr: args.next()?, spec, width, precision, letters };
+    Some((Piece::Argument(Box::new(argument)), text.get(found.get(0)?.end()..)?))
 }
