@@ -78,13 +78,8 @@ impl Search {
     /// symbols; and in any case the entries of its procedure linkage table (PLT).
     pub(super) fn symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         self.proven_or_trusted(|trusted| {
-            let mut runtime = self.mapped(module, trusted, outcome);
-            let separate = match &runtime {
-                Some((.., image)) if has_symtab(image) => None,
-                _ => self
-                    .separate_file(module, (&mut runtime, trusted), has_symtab, outcome)
-                    .or_else(|| compressed_symbols(runtime.as_ref(), outcome)),
-            };
+            let (runtime, separate) = self.mapped_and_separate(module, trusted, has_symtab, outcome);
+            let separate = separate.or_else(|| compressed_symbols(runtime.as_ref(), outcome));
             build(runtime.as_ref(), separate.as_ref(), !self.options.mangled, outcome)
         })
     }
@@ -92,12 +87,9 @@ impl Search {
     /// Returns the file with a mapped file's debug information.
     pub(super) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
         self.proven_or_trusted(|trusted| {
-            let mut runtime = self.mapped(module, trusted, outcome);
-            let separate = match &runtime {
-                Some((.., image)) if image.has_debug_info() => None,
-                _ => Some(self.separate_file(module, (&mut runtime, trusted), Image::has_debug_info, outcome)?),
-            };
-            let (_, path, image) = separate.as_ref().or(runtime.as_ref())?;
+            let (runtime, separate) = self.mapped_and_separate(module, trusted, Image::has_debug_info, outcome);
+            let found = separate.as_ref().or(runtime.as_ref());
+            let (_, path, image) = found.filter(|(.., image)| image.has_debug_info())?;
             let segments = runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
             let shared = image.alternate_link().map(|link| path.parent().unwrap_or(Path::new("/")).join(link));
             Some(DebugFile { path: path.clone(), shared, segments })
@@ -182,16 +174,20 @@ impl Search {
         checked_image(file::bytes_of(file)?, proof, &module.origin)
     }
 
-    /// Returns the first separate file (debug file or cached copy) that `has` what the mapped file lacks. If the mapped
-    /// file is missing, a file met on the way that has dynamic symbols becomes `runtime` in its place.
-    fn separate_file(
+    /// Returns the mapped file and, unless that `has` what is searched for, the first separate file (debug file or cached
+    /// copy) that does. If the mapped file is missing, a file met on the way that has dynamic symbols takes its place.
+    fn mapped_and_separate(
         &self,
         module: &Module,
-        (runtime, trusted): (&mut Option<Place>, bool),
+        trusted: bool,
         has: fn(&Image) -> bool,
         outcome: &mut Outcome,
-    ) -> Option<Place> {
+    ) -> (Option<Place>, Option<Place>) {
+        let mut runtime = self.mapped(module, trusted, outcome);
         let found = runtime.as_ref().map(|(.., image)| image);
+        if found.is_some_and(has) {
+            return (runtime, None);
+        }
         // The mapped file's own build ID finds its debug file. It is the recorded one, unless none was recorded or the
         // user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
@@ -212,21 +208,21 @@ impl Search {
                 checked_image(file::bytes_of(file)?, proof.ok_or(Refusal::NoChecksum)?, &module.origin)
             });
             match image {
-                Ok(image) if has(&image) => return Some((source, path, image)),
+                Ok(image) if has(&image) => return (runtime, Some((source, path, image))),
                 Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
-                    *runtime = Some((source, path, image));
+                    runtime = Some((source, path, image));
                 }
                 Ok(_) => outcome.add(source, path, Err(Refusal::NoSymbols)),
                 Err(refusal) => outcome.add(source, path, Err(refusal)),
             }
         }
-        None
+        (runtime, None)
     }
 }
 
 /// Returns the compressed symbol table within a stripped file.
 fn compressed_symbols(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<Place> {
-    let (_, path, image) = runtime?;
+    let (_, path, image) = runtime.filter(|(.., image)| !has_symtab(image))?;
     match image.mini_debug_info()? {
         Ok(inner) => Some((Source::MiniDebugInfo, path.clone(), inner)),
         Err(refusal) => {

@@ -92,23 +92,16 @@ pub(super) fn of_module(
     };
     let proven = recorded.chain(candidates::by_build_id(module, options)).map(|place| (place, proof.clone()));
     proven.chain(trusted).find_map(|((source, path), proof)| {
-        let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
+        let found = file::read_all(&path).and_then(|bytes| {
+            let proof = proof?;
+            let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
+            outcome.set_contradiction(&path, module.build_id, image.build_id);
+            let mut table = TableBuilder::new(false);
+            add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
+            Ok(table.finish())
+        });
         outcome.keep(source, &path, found)
     })
-}
-
-fn from_file(
-    bytes: Vec<u8>,
-    path: &Path,
-    (module, proof): (&Module, Proof),
-    start: u64,
-    outcome: &mut Outcome,
-) -> Result<SymbolTable, Refusal> {
-    let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
-    outcome.set_contradiction(path, module.build_id, image.build_id);
-    let mut table = TableBuilder::new(false);
-    add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
-    Ok(table.finish())
 }
 
 /// Returns the address of each section; `None` for sections other than code, and for initialization code.
