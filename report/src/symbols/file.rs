@@ -10,7 +10,6 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -38,8 +37,7 @@ pub(super) fn check_recorded(
 ) -> Result<(), Refusal> {
     let recorded = recorded.ok_or(Refusal::NoInode)?;
     let found = file.metadata()?;
-    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
-    if (FileId { major, minor, inode: found.ino() }) != recorded {
+    if FileId::from(&found) != recorded {
         return Err(Refusal::OtherInode);
     }
     // Inode numbers are reused: a new file may have the number of the one that it replaced.
@@ -104,15 +102,15 @@ mod tests {
         let path = directory.path().join("x");
         fs::write(&path, b"abcdef").unwrap();
         let metadata = fs::metadata(&path).unwrap();
-        let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
-        let id = FileId { major, minor, inode: metadata.ino() };
+        let id = FileId::from(&metadata);
         let (file, modified) = (open(&path).unwrap(), metadata.modified().unwrap());
         assert!(
             check_recorded(&file, Some(id), Some(modified)).is_ok() && check_recorded(&file, Some(id), None).is_ok()
         );
         let before = modified - std::time::Duration::from_secs(1);
         assert!(matches!(check_recorded(&file, Some(id), Some(before)), Err(Refusal::Changed)));
-        for other in [FileId { major: major + 1, ..id }, FileId { minor: minor + 1, ..id }, FileId { inode: 1, ..id }] {
+        let (major, minor) = (id.major + 1, id.minor + 1);
+        for other in [FileId { major, ..id }, FileId { minor, ..id }, FileId { inode: 1, ..id }] {
             assert!(matches!(check_recorded(&file, Some(other), None), Err(Refusal::OtherInode)));
         }
         assert!(matches!(check_recorded(&file, None, None), Err(Refusal::NoInode)));

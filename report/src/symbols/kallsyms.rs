@@ -149,30 +149,26 @@ ffffffffc0b01010 t other\t[ext4]
 not a line
 ";
 
-    fn name_at(table: &SymbolTable, address: u64) -> Option<&str> {
-        table.lookup(address).map(|symbol| std::str::from_utf8(symbol.name).unwrap())
+    /// Returns the names at these addresses, all beyond 0xffff_ffff_0000_0000; `-` where there is none.
+    fn names<const N: usize>(table: &SymbolTable, addresses: [u64; N]) -> [&str; N] {
+        let symbol = |address| table.lookup(0xffff_ffff_0000_0000 | address);
+        addresses.map(|address| symbol(address).map_or("-", |symbol| std::str::from_utf8(symbol.name).unwrap()))
     }
 
     #[test]
     fn kernel_symbols_end_at_the_next_and_the_last_a_page_later() {
         let table = Kallsyms::parse(TEXT.into()).unwrap().kernel(None).unwrap();
         // Of several symbols with the same start, only the last in the list extends to the next start.
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_0000), Some("_text"));
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_0100), Some("do_a"));
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_01ff), Some("weak_b"));
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_0200), Some("weak_b"));
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_1fff), Some("last"));
-        assert_eq!(name_at(&table, 0xffff_ffff_8100_2000), None);
-        assert_eq!(name_at(&table, 0xffff_ffff_80ff_ffff), None);
+        assert_eq!(names(&table, [0x8100_0000, 0x8100_0100]), ["_text", "do_a"]);
+        assert_eq!(names(&table, [0x8100_01ff, 0x8100_0200]), ["weak_b", "weak_b"]);
+        assert_eq!(names(&table, [0x8100_1fff, 0x8100_2000, 0x80ff_ffff]), ["last", "-", "-"]);
     }
 
     #[test]
     fn modules_have_their_own_symbols() {
         let list = Kallsyms::parse(TEXT.into()).unwrap();
         let table = list.module("nf_tables").unwrap();
-        assert_eq!(name_at(&table, 0xffff_ffff_c0a0_100f), Some("mod_a"));
-        assert_eq!(name_at(&table, 0xffff_ffff_c0a0_1010), Some("mod_b"));
-        assert_eq!(name_at(&table, 0xffff_ffff_c0b0_1010), None);
+        assert_eq!(names(&table, [0xc0a0_100f, 0xc0a0_1010, 0xc0b0_1010]), ["mod_a", "mod_b", "-"]);
         assert!(matches!(list.module("xfs"), Err(Refusal::NoSymbols)));
     }
 
@@ -181,7 +177,7 @@ not a line
         let list = Kallsyms::parse(TEXT.into()).unwrap();
         let recorded = Reference { symbol: "_text".into(), address: 0xffff_ffff_9100_0000 };
         let table = list.kernel(Some(&recorded)).unwrap();
-        assert_eq!(name_at(&table, 0xffff_ffff_9100_0101), Some("do_a"));
+        assert_eq!(names(&table, [0x9100_0101]), ["do_a"]);
         let unknown = Reference { symbol: "_nowhere".into(), address: 1 };
         assert!(matches!(list.kernel(Some(&unknown)), Err(Refusal::Other(_))));
     }

@@ -10,6 +10,9 @@
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
 use object::elf;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{Arch, Hostname, OsRelease};
@@ -126,6 +129,12 @@ pub struct FileId {
     pub major: u32,
     pub minor: u32,
     pub inode: u64,
+}
+
+impl From<&Metadata> for FileId {
+    fn from(file: &Metadata) -> Self {
+        Self { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()), inode: file.ino() }
+    }
 }
 
 impl FileId {

@@ -1,7 +1,6 @@
 //! Tests of the symbol search on generated files.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,12 +37,7 @@ fn debug() -> TestElf {
 fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
     let module = Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&Origin::here().into());
     let metadata = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
-    let file = metadata.map(|metadata| FileId {
-        major: rustix::fs::major(metadata.dev()),
-        minor: rustix::fs::minor(metadata.dev()),
-        inode: metadata.ino(),
-    });
-    Module { file, ..module }
+    Module { file: metadata.as_ref().map(FileId::from), ..module }
 }
 
 fn load(path: &[u8], id: Option<&[u8]>, options: SymbolOptions) -> Arc<Loaded> {
