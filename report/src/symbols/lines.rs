@@ -14,9 +14,9 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use addr2line::Loader;
-use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
+use super::labels::SharedLabels;
 use super::search::DebugFile;
 use super::{demangle, elf};
 use crate::input::map;
@@ -43,7 +43,7 @@ pub struct Lines {
     whole_paths: bool,
     spare: Mutex<Vec<Loader>>,
     known: Mutex<FxHashMap<u64, LineId>>,
-    texts: Mutex<IndexSet<String>>,
+    texts: SharedLabels,
 }
 
 impl fmt::Debug for Lines {
@@ -66,7 +66,7 @@ impl Lines {
             whole_paths,
             spare: Mutex::new(loader.into_iter().collect()),
             known: Mutex::default(),
-            texts: Mutex::default(),
+            texts: SharedLabels::default(),
         }
     }
 
@@ -126,11 +126,11 @@ impl Lines {
 
     /// Returns the number of a text; equal texts have the same number.
     pub fn number(&self, text: String) -> LineId {
-        LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
+        LineId(self.texts.lock().intern(text))
     }
 
     pub fn text(&self, id: LineId) -> String {
-        lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
+        self.texts.lock().text(id.0.into()).to_owned()
     }
 }
 

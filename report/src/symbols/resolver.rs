@@ -303,16 +303,14 @@ impl Resolver {
 /// Finds functions in a file's modules. Loads a module when it is first needed.
 #[derive(Debug)]
 pub struct Functions<'f> {
-    modules: Vec<&'f Module>,
-    loaded: Vec<OnceLock<Arc<Loaded>>>,
+    modules: Vec<(&'f Module, OnceLock<Arc<Loaded>>)>,
     resolver: &'f Resolver,
 }
 
 impl<'f> Functions<'f> {
     /// Creates a finder for `modules`, indexed by module number.
     pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
-        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
-        Self { modules, loaded, resolver }
+        Self { modules: modules.into_iter().map(|module| (module, OnceLock::new())).collect(), resolver }
     }
 
     /// Loads the modules that were hit on all cores, given the number of hits of each: workers that meet them one by one
@@ -324,8 +322,9 @@ impl<'f> Functions<'f> {
         }
         let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
         let modules = self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
-        let mut hit: Vec<(bool, u64, usize)> =
-            modules.map(|(number, (module, _))| (module.kind == ModuleKind::Kernel, size(module), number)).collect();
+        let mut hit: Vec<(bool, u64, usize)> = modules
+            .map(|(number, ((module, _), _))| (module.kind == ModuleKind::Kernel, size(module), number))
+            .collect();
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
         let next = AtomicUsize::new(0);
         rayon::broadcast(|_| {
@@ -342,7 +341,7 @@ impl<'f> Functions<'f> {
 
     /// Returns the symbols of a module. They stay the same, even if its debug file is fetched meanwhile.
     pub fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
-        let (slot, module) = self.loaded.get(module).zip(self.modules.get(module))?;
+        let (module, slot) = self.modules.get(module)?;
         Some(slot.get_or_init(|| self.resolver.load(module)))
     }
 }
