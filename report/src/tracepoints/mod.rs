@@ -16,7 +16,6 @@ mod event;
 mod expr;
 mod formats;
 mod lex;
-mod operators;
 mod print_fmt;
 mod printf;
 mod special;
