@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use clap::{ColorChoice, Parser};
 
 use crate::cli;
+use crate::cli::SourcesArgs;
 use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::help::commands_and_keys;
-use crate::cli::source_args::SourcesArgs;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;

@@ -6,15 +6,15 @@ pub mod call_args;
 pub mod filter_args;
 pub mod help;
 pub mod outcome;
-pub mod source_args;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{Error, ErrorKind};
+use clap::{Args, Parser};
 
-use crate::query::Format;
+use crate::query::{Format, Source};
 
 /// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
 ///
@@ -51,4 +51,44 @@ pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParse
         "csv" => Format::Csv,
         _ => Format::Text,
     })
+}
+
+/// File to read.
+#[derive(Clone, Debug, Args)]
+pub struct SourceArgs {
+    /// File to read, `-` for standard input [default: out.data, else perf.data]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// File to read
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    input: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// Returns the input to read.
+    pub fn source(&self) -> Source {
+        Source::or_default(self.input.as_ref().or(self.file.as_ref()).cloned())
+    }
+}
+
+/// Files to read.
+#[derive(Clone, Debug, Args)]
+pub struct SourcesArgs {
+    /// Files to read, `-` for standard input [default: out.data, else perf.data]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// File to read (may be given several times)
+    #[arg(short, long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+}
+
+impl SourcesArgs {
+    /// Returns the inputs to read.
+    pub fn sources(self) -> Vec<Source> {
+        let named = self.input.into_iter().chain(self.files).map(|path| Source::or_default(Some(path)));
+        let named: Vec<_> = named.collect();
+        if named.is_empty() { vec![Source::or_default(None)] } else { named }
+    }
 }

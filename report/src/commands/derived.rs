@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::SourcesArgs;
 use crate::cli::filter_args::FilterArgs;
-use crate::cli::source_args::SourcesArgs;
 use crate::input::several::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;

@@ -7,7 +7,7 @@ use clap::Parser;
 use recrep_format::abi::RecordType;
 
 use crate::cli;
-use crate::cli::source_args::SourceArgs;
+use crate::cli::SourceArgs;
 use crate::query::Source;
 
 /// Print every record with its offset, its bytes and its fields

@@ -10,7 +10,7 @@ use recrep_format::feature::{GroupDesc, GroupDescEntry};
 use recrep_format::read::File;
 
 use super::attr;
-use crate::cli::source_args::SourceArgs;
+use crate::cli::SourceArgs;
 use crate::input::Input;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;

@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use clap::Parser;
 
-use crate::cli::source_args::SourceArgs;
+use crate::cli::SourceArgs;
 use crate::input::Input;
 use crate::input::several::settled;
 use crate::input::streams::Keep;

@@ -11,8 +11,8 @@ use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
 use crate::cli;
+use crate::cli::SourceArgs;
 use crate::cli::filter_args::SampleFilterArgs;
-use crate::cli::source_args::SourceArgs;
 use crate::query::lists;
 use crate::query::{Filters, Source, SymbolOptions};
 use crate::terminal::style::HeaderArgs;

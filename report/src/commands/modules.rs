@@ -1,21 +1,98 @@
-//! Data that `rep modules` prints, in the shape of its JSON (`recrep-modules/1`), and as text.
+//! `rep modules`: for each module the number of samples with a function, the places searched for symbols, the reason
+//! why symbols are missing, and what would help.
+//!
+//! ```text
+//!   report (by dso, symbol) ─► Profile::module_uses ─► Listing ─► text, JSON
+//!   Session of each input ───► StackSummary ─────────────┘
+//! ```
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 
+use anyhow::Context as _;
+use clap::Parser;
+use rayon::prelude::*;
+use recrep_format::abi::SampleType;
+use recrep_format::layout::UpTo;
+use recrep_format::record::{RawRecord, SampleFields};
 use serde::{Serialize, Serializer};
 
-use super::stacks::StackSummary;
+use crate::cli;
+use crate::cli::SourcesArgs;
+use crate::commands::derived;
 use crate::commands::info::Value;
 use crate::count::metrics::{rounded, share};
+use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
+use crate::pipeline::counted::samples_have;
+use crate::pipeline::session::Session;
+use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
+use crate::query::{Format, MAX_STACK, Query, SymbolOptions};
 use crate::symbols::{Attempt, Explanation, GUEST, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
+use crate::view::{CANNOT_WRITE, write_json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ModulesQuery {
+    /// Histogram from which modules are counted.
+    report: Query,
+    /// `true` if only modules with samples without a function are listed.
+    unresolved: bool,
+}
+
+/// Show for each module how many samples have a function name, where symbols were searched, and how to find more
+#[derive(Debug, Parser)]
+#[command(name = "rep modules", version, long_about = None)]
+// These concern names, which the listing does not show.
+#[command(mut_arg("source_paths", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
+#[command(mut_arg("mangled", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
+struct ModulesArgs {
+    #[command(flatten)]
+    sources: SourcesArgs,
+
+    #[command(flatten)]
+    symbol_sources: SymbolOptions,
+
+    /// Only modules that have samples whose function is unknown
+    #[arg(short, long)]
+    unresolved: bool,
+
+    /// Print JSON, schema recrep-modules/1
+    #[arg(long)]
+    json: bool,
+}
+
+/// Parses a command line, whose first word is `rep modules`.
+pub(crate) fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
+    cli::parse(words, |args: ModulesArgs| {
+        let sources = args.sources.sources();
+        let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
+        let format = if args.json { Format::Json } else { Format::Text };
+        let symbol_sources = args.symbol_sources.with_environment()?;
+        let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
+        Ok(ModulesQuery { report, unresolved: args.unresolved })
+    })
+}
+
+/// Lists the modules, and returns warnings.
+pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let (profile, _, stacks) = derived::profile_with(&query.report, &query.report.columns, StackSummary::of)?;
+    let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
+    let listing = Listing::of(&profile, stacks, query.unresolved);
+    match query.report.format {
+        Format::Json => write_json(&listing, out),
+        _ => listing.print(out),
+    }
+    .context(CANNOT_WRITE)?;
+    Ok(profile.warnings)
+}
 
 /// Output of `rep modules`.
 #[derive(Serialize)]
-pub(super) struct Listing<'p> {
+struct Listing<'p> {
     schema: &'static str,
     inputs: Vec<&'p str>,
     /// Number of all samples.
@@ -63,7 +140,7 @@ const AT_LIMIT: Explanation = Explanation {
 };
 
 impl<'p> Listing<'p> {
-    pub(super) fn of(profile: &'p Profile, stacks: StackSummary, unresolved: bool) -> Self {
+    fn of(profile: &'p Profile, stacks: StackSummary, unresolved: bool) -> Self {
         let uses = &profile.module_uses;
         let (all, resolved) = uses.total();
         let mut modules: Vec<ModuleRow<'_>> = uses
@@ -99,7 +176,7 @@ impl<'p> Listing<'p> {
     }
 
     /// Prints the listing as text.
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let percent = share(self.resolved, self.samples);
         writeln!(out, "# {} samples, {percent:.2}% of them with a function", self.samples)?;
         writeln!(out, "#\n# {:>9}  {:>8}  {:>8}  Module", "Samples", "Share", "Resolved")?;
@@ -166,4 +243,66 @@ fn attempts<S: Serializer>(attempts: &&[Attempt], serializer: S) -> Result<S::Ok
         let path = path.to_string_lossy().into_owned();
         Value::Map(vec![("source", Value::Text(source.to_string())), ("path", Value::Text(path)), result])
     }))
+}
+
+/// Numbers of recorded stacks, and of those that were truncated, so that outer callers are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct StackSummary {
+    /// Number of samples with a callchain.
+    callchains: u64,
+    /// Number of callchains of the kernel's maximum depth.
+    callchains_at_limit: u64,
+    /// Number of samples with a copy of the user stack.
+    copies: u64,
+    /// Number of copies that are full, so that the rest of the stack is missing.
+    copies_truncated: u64,
+    /// Size of the largest copy in bytes.
+    copy_bytes: u64,
+}
+
+impl StackSummary {
+    /// Counts the stacks of an input.
+    fn of(session: &Session<'_>) -> Self {
+        let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
+        if !samples_have(session, wanted) {
+            return Self::default();
+        }
+        let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| Self::of_records(session, piece.records(buffer));
+        session.split.pieces.par_iter().map_init(UnpackBuffer::default, of_piece).reduce(Self::default, Self::and)
+    }
+
+    fn of_records<'r>(session: &Session<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+        let attrs = &session.file.attrs;
+        let mut all = Self::default();
+        for (event, sample) in records.filter_map(|raw| attrs.sample(raw)) {
+            let mut fields = SampleFields::default();
+            if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
+                continue;
+            }
+            if let Some(chain) = &fields.callchain {
+                let asked = attrs.entries().get(event.0).map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
+                let most = if asked == 0 { MAX_STACK } else { asked };
+                all.callchains += 1;
+                all.callchains_at_limit += u64::from(chain.len() >= most);
+            }
+            if let Some(stack) = fields.stack_user.filter(|stack| !stack.bytes.is_empty()) {
+                let size = stack.bytes.len() as u64;
+                all.copies += 1;
+                all.copies_truncated += u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
+                all.copy_bytes = all.copy_bytes.max(size);
+            }
+        }
+        all
+    }
+
+    /// Returns the sum of two summaries.
+    fn and(self, other: Self) -> Self {
+        Self {
+            callchains: self.callchains + other.callchains,
+            callchains_at_limit: self.callchains_at_limit + other.callchains_at_limit,
+            copies: self.copies + other.copies,
+            copies_truncated: self.copies_truncated + other.copies_truncated,
+            copy_bytes: self.copy_bytes.max(other.copy_bytes),
+        }
+    }
 }
