@@ -7,7 +7,6 @@ use clap::{ColorChoice, Parser};
 use crate::cli;
 use crate::cli::SourcesArgs;
 use crate::cli::call_args::CallArgs;
-use crate::cli::filter_args::FilterArgs;
 use crate::cli::help::commands_and_keys;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::mode::Mode;
@@ -99,8 +98,8 @@ struct Args {
     raw_trace: bool,
 
     /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
-    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
-    time_quantum: String,
+    #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    time_quantum: u64,
 
     /// Show times to the nanosecond
     #[arg(long)]
@@ -114,7 +113,7 @@ struct Args {
     calls: CallArgs,
 
     #[command(flatten)]
-    filters: FilterArgs,
+    filters: Filters,
 
     #[command(flatten)]
     symbol_sources: SymbolOptions,
@@ -145,7 +144,7 @@ struct Args {
 
 /// Options that concern the file's own events or records.
 const OF_EVENTS: [&str; 8] =
-    ["branch_stack", "mem_mode", "branch_history", "event", "stats", "tasks", "mmaps", "dump_raw_trace"];
+    ["branch_stack", "mem_mode", "branch_history", "events", "stats", "tasks", "mmaps", "dump_raw_trace"];
 
 /// Parses a command line, whose first word is the program's name.
 ///
@@ -202,12 +201,12 @@ fn query(args: Args) -> Result<Query, String> {
             && !args.calls.branch_history,
         raw_trace: args.raw_trace,
         shown,
-        quantum: times::quantum(&args.time_quantum)?,
+        quantum: args.time_quantum,
         nanosecs: args.ns,
         double_lines: false,
         hierarchy: args.hierarchy,
         group: args.group,
-        filters: Filters { resolved: args.hide_unresolved, ..args.filters.compiled()? },
+        filters: Filters { resolved: args.hide_unresolved, ..args.filters },
         format,
         chains,
         limit: args.limit,
@@ -363,8 +362,8 @@ mod tests {
     #[test]
     fn filters_are_lists() {
         let query = read("rep --comm a,b --cpu 0,2-4 --pid 1,-1 x").unwrap();
-        assert_eq!(query.filters.comms.unwrap().len(), 2);
-        assert_eq!(query.filters.cpus.unwrap(), [0, 2, 3, 4].into());
-        assert_eq!(query.filters.pids.unwrap(), [1, -1].into());
+        assert_eq!(query.filters.samples.comms.unwrap().len(), 2);
+        assert_eq!(query.filters.samples.cpus.unwrap(), [0, 2, 3, 4].into());
+        assert_eq!(query.filters.samples.pids.unwrap(), [1, -1].into());
     }
 }

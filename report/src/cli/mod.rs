@@ -3,10 +3,10 @@
 
 pub mod args;
 pub mod call_args;
-pub mod filter_args;
 pub mod help;
 pub mod outcome;
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{Error, ErrorKind};
 use clap::{Args, Parser};
 
-use crate::query::{Format, Source};
+use crate::query::{Format, Source, UsageError};
 
 /// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
 ///
@@ -24,7 +24,13 @@ pub fn parse<A: Parser, Q>(
     words: impl IntoIterator<Item = OsString>,
     compile: impl FnOnce(A) -> Result<Q, String>,
 ) -> Result<Q, Error> {
-    compile(A::try_parse_from(words)?).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
+    let wrong = |message: String| A::command().error(ErrorKind::InvalidValue, message);
+    let args = A::try_parse_from(words).map_err(|error| {
+        // The message of this one says all, so clap puts nothing in front of it.
+        let own = error.source().and_then(|source| source.downcast_ref::<UsageError>());
+        own.map(|UsageError(message)| wrong(message.clone())).unwrap_or(error)
+    })?;
+    compile(args).map_err(wrong)
 }
 
 /// Returns the message of the first fault that was found as an error.
@@ -49,6 +55,7 @@ pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParse
         "json" => Format::Json,
         "folded" => Format::Folded,
         "csv" => Format::Csv,
+        "bolt" => Format::Bolt,
         _ => Format::Text,
     })
 }
@@ -86,8 +93,8 @@ pub struct SourcesArgs {
 
 impl SourcesArgs {
     /// Returns the inputs to read.
-    pub fn sources(self) -> Vec<Source> {
-        let named = self.input.into_iter().chain(self.files).map(|path| Source::or_default(Some(path)));
+    pub fn sources(&self) -> Vec<Source> {
+        let named = self.input.iter().chain(&self.files).map(|path| Source::or_default(Some(path.clone())));
         let named: Vec<_> = named.collect();
         if named.is_empty() { vec![Source::or_default(None)] } else { named }
     }

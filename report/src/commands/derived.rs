@@ -7,15 +7,15 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli;
 use crate::cli::SourcesArgs;
-use crate::cli::filter_args::FilterArgs;
 use crate::input::several::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
-use crate::query::{Column, Format, Query, SymbolOptions};
+use crate::query::{Column, Filters, Format, Query, SymbolOptions};
 use crate::table::profile::{InputSummary, Profile};
 use crate::view::{CANNOT_WRITE, write_json};
 
@@ -38,18 +38,22 @@ pub(crate) struct ViewArgs {
     pub limit: Option<usize>,
 
     #[command(flatten)]
-    filters: FilterArgs,
+    filters: Filters,
 
     #[command(flatten)]
     symbol_sources: SymbolOptions,
+
+    /// Output format
+    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
+    pub format: Format,
 }
 
 impl ViewArgs {
-    /// Builds a query from these options; `--json` takes precedence over `format`.
-    pub(crate) fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
-        let (sources, filters) = (self.sources.sources(), self.filters.compiled()?);
+    /// Builds a query from these options; `--json` takes precedence over `--format`.
+    pub(crate) fn query(self, mode: Mode) -> Result<Query, String> {
+        let (sources, filters) = (self.sources.sources(), self.filters);
         let symbol_sources = self.symbol_sources.with_environment()?;
-        let format = if self.json { Format::Json } else { format };
+        let format = if self.json { Format::Json } else { self.format };
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
     }
 }

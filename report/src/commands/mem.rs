@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Parser;
@@ -18,11 +17,11 @@ use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
+use crate::query::Column;
 use crate::query::mode::{Availability, Mode};
 use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::warning::Warning;
-use crate::query::{Column, Format};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 
@@ -30,13 +29,9 @@ use crate::terminal::escape::escape;
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
 #[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(Availability::Always)))]
-struct MemArgs {
+pub struct MemArgs {
     #[command(flatten)]
     view: ViewArgs,
-
-    /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
-    format: Format,
 
     /// Group by these keys, listed below
     #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
@@ -71,43 +66,41 @@ struct MemArgs {
     field_separator: Option<String>,
 
     /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
-    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
-    time_quantum: String,
+    #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    time_quantum: u64,
 
     /// Show times to the nanosecond
     #[arg(long)]
     ns: bool,
 }
 
-/// Parses a command line, whose first word is `rep mem`.
-pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
-    cli::parse(words, |args: MemArgs| {
-        cli::check(args.percent_limit, args.field_separator.as_deref())?;
-        let mut query = args.view.query(Mode::Memory, args.format)?;
-        query.percent_limit = args.percent_limit;
-        query.filters.resolved = args.hide_unresolved;
-        query.quantum = times::quantum(&args.time_quantum)?;
-        query.nanosecs = args.ns;
-        let more = [(args.phys_data, "phys_daddr"), (args.data_page_size, "data_page_size")];
-        let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);
-        let mut keys: Vec<Column> = Vec::new();
-        for name in args.sort.split(',').map(str::trim).chain(more) {
-            let column = Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
-            if keys.iter().all(|have| have.key != column.key) {
-                keys.push(column);
-            }
+/// Returns the query that the options mean.
+pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
+    cli::check(args.percent_limit, args.field_separator.as_deref())?;
+    let mut query = args.view.query(Mode::Memory)?;
+    query.percent_limit = args.percent_limit;
+    query.filters.resolved = args.hide_unresolved;
+    query.quantum = args.time_quantum;
+    query.nanosecs = args.ns;
+    let more = [(args.phys_data, "phys_daddr"), (args.data_page_size, "data_page_size")];
+    let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);
+    let mut keys: Vec<Column> = Vec::new();
+    for name in args.sort.split(',').map(str::trim).chain(more) {
+        let column = Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
+        if keys.iter().all(|have| have.key != column.key) {
+            keys.push(column);
         }
-        query.columns = Column::with_companions(keys, query.format);
-        let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
-        // Filters that only histograms support.
-        cli::refuse([
-            (listed && query.filters.symbol_part.is_some(), "--symbol-filter cannot be used with -D"),
-            (listed && query.filters.socket.is_some(), "--socket-filter cannot be used with -D"),
-            (listed && query.filters.events.is_some(), "--event cannot be used with -D"),
-        ])?;
-        let (physical, page_size) = (args.phys_data, args.data_page_size);
-        Ok(AccessQuery { query, kinds, physical, page_size, separator, listed })
-    })
+    }
+    query.columns = Column::with_companions(keys, query.format);
+    let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
+    // Filters that only histograms support.
+    cli::refuse([
+        (listed && query.filters.symbol_part.is_some(), "--symbol-filter cannot be used with -D"),
+        (listed && query.filters.socket.is_some(), "--socket-filter cannot be used with -D"),
+        (listed && query.filters.events.is_some(), "--event cannot be used with -D"),
+    ])?;
+    let (physical, page_size) = (args.phys_data, args.data_page_size);
+    Ok(AccessQuery { query, kinds, physical, page_size, separator, listed })
 }
 
 #[derive(Serialize)]

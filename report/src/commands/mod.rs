@@ -1,8 +1,8 @@
 //! The commands of `rep`: command line → query → output → exit status. `info` has `evlist` too; `tasks` is
 //! `--tasks` and `--mmaps` of `rep report`; `derived` is shared by commands that summarize a histogram.
 //!
-//! `report` is the default. Other commands have `run` (query → output and warnings) and, except `tasks` and `info`,
-//! `parse` (command line → query).
+//! `report` is the default. Other commands have `run`, which answers a query and returns warnings. Most queries are the
+//! options themselves; where more is to be found out, `query` makes the query of the options or completes it.
 
 mod branches;
 pub mod c2c;
@@ -19,12 +19,13 @@ mod timeline;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use clap::error::{Error, ErrorKind};
 
 use crate::cli::help::help;
 use crate::cli::outcome::{refused, stream};
+use crate::cli::parse;
 use crate::input::map::keep_freed_memory;
+use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
@@ -43,15 +44,15 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
         std::iter::once(format!("rep {command}").into()).chain(rest).collect::<Vec<_>>()
     };
     match &*command {
-        "script" => stream(script::parse(command_line()), script::run),
-        "info" => stream(InfoQuery::try_parse_from(command_line()), info::run),
-        "modules" => stream(modules::parse(command_line()), modules::run),
-        "evlist" => stream(EvlistQuery::try_parse_from(command_line()), info::run_evlist),
-        "dump" => stream(dump::parse(command_line()), dump::run),
-        "mem" => stream(mem::parse(command_line()), mem::run),
-        "c2c" => stream(c2c::parse(command_line()), c2c::run),
-        "branches" => stream(branches::parse(command_line()), branches::run),
-        "timeline" => stream(timeline::parse(command_line()), timeline::run),
+        "script" => stream(parse(command_line(), script::query), script::run),
+        "info" => stream(parse(command_line(), Ok::<InfoQuery, _>), info::run),
+        "modules" => stream(parse(command_line(), modules::query), modules::run),
+        "evlist" => stream(parse(command_line(), Ok::<EvlistQuery, _>), info::run_evlist),
+        "dump" => stream(parse(command_line(), Ok::<DumpQuery, _>), dump::run),
+        "mem" => stream(parse(command_line(), mem::query), mem::run),
+        "c2c" => stream(parse(command_line(), c2c::query), c2c::run),
+        "branches" => stream(parse(command_line(), branches::query), branches::run),
+        "timeline" => stream(parse(command_line(), timeline::query), timeline::run),
         _ => report::main(words),
     }
 }

@@ -6,7 +6,6 @@
 //!   Session of each input ───► StackSummary ─────────────┘
 //! ```
 
-use std::ffi::OsString;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
@@ -17,7 +16,6 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, SampleFields};
 use serde::{Serialize, Serializer};
 
-use crate::cli;
 use crate::cli::SourcesArgs;
 use crate::commands::derived;
 use crate::commands::info::Value;
@@ -35,21 +33,13 @@ use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, write_json};
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ModulesQuery {
-    /// Histogram from which modules are counted.
-    report: Query,
-    /// `true` if only modules with samples without a function are listed.
-    unresolved: bool,
-}
-
 /// Show for each module how many samples have a function name, where symbols were searched, and how to find more
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, long_about = None)]
 // These concern names, which the listing does not show.
 #[command(mut_arg("source_paths", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
 #[command(mut_arg("mangled", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
-struct ModulesArgs {
+pub(crate) struct ModulesQuery {
     #[command(flatten)]
     sources: SourcesArgs,
 
@@ -63,18 +53,18 @@ struct ModulesArgs {
     /// Print JSON, schema recrep-modules/1
     #[arg(long)]
     json: bool,
+
+    /// Histogram from which modules are counted.
+    #[arg(skip)]
+    report: Query,
 }
 
-/// Parses a command line, whose first word is `rep modules`.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
-    cli::parse(words, |args: ModulesArgs| {
-        let sources = args.sources.sources();
-        let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
-        let format = if args.json { Format::Json } else { Format::Text };
-        let symbol_sources = args.symbol_sources.with_environment()?;
-        let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
-        Ok(ModulesQuery { report, unresolved: args.unresolved })
-    })
+pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
+    let sources = asked.sources.sources();
+    let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
+    let format = if asked.json { Format::Json } else { Format::Text };
+    let symbol_sources = asked.symbol_sources.clone().with_environment()?;
+    Ok(ModulesQuery { report: Query { sources, columns, format, symbol_sources, ..Query::default() }, ..asked })
 }
 
 /// Lists the modules, and returns warnings.

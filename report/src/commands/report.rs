@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use super::dump::DumpOptions;
 use super::{dump, info, tasks};
 use crate::cli::args;
 use crate::cli::outcome::{Out, failed, output, refused, say, stream, warn, written};
@@ -26,7 +27,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     match query.inspection {
         Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(query), tasks::run),
         Some(Inspection::Records) => {
-            return stream(Ok(query), each(|source, out| dump::run(&dump::whole(source), out)));
+            return stream(Ok(query), each(|source, out| dump::print(source, &DumpOptions::default(), out)));
         }
         Some(Inspection::Header) => return stream(Ok(query), each(|source, out| info::print(source, false, out))),
         Some(Inspection::Stats) | None => {}

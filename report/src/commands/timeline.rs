@@ -4,22 +4,20 @@
 //! per thread and a character per slice: `.` for no samples, else `1` to `9`, where `9` is the event's maximum.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
 use crate::count::Count;
+use crate::query::Query;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::warning::Warning;
-use crate::query::{Format, Query};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 
@@ -29,25 +27,17 @@ const MAX_COLUMNS: usize = 100;
 /// Show when threads ran: samples per thread and time slice
 #[derive(Debug, Parser)]
 #[command(name = "rep timeline", version, long_about = None, args_override_self = true)]
-struct TimelineArgs {
+pub(crate) struct TimelineArgs {
     #[command(flatten)]
     view: ViewArgs,
 
-    /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
-    format: Format,
-
     /// Length of a slice: a whole number with s, ms, us or ns. Text joins slices to show at most 100
-    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
-    time_quantum: String,
+    #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    time_quantum: u64,
 }
 
-/// Parses a command line, whose first word is `rep timeline`.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
-    cli::parse(words, |args: TimelineArgs| {
-        let query = args.view.query(Mode::Samples, args.format)?;
-        Ok(Query { quantum: times::quantum(&args.time_quantum)?, ..query })
-    })
+pub(crate) fn query(args: TimelineArgs) -> Result<Query, String> {
+    Ok(Query { quantum: args.time_quantum, ..args.view.query(Mode::Samples)? })
 }
 
 #[derive(Serialize)]

@@ -35,7 +35,7 @@ impl Layout {
     /// Returns the layout for a query.
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key.declared());
-        let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
+        let (by_module, by_symbol) = (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
         let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
         let callees_have_positions = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
         let needed = |field: &Field| match field {

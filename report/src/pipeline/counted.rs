@@ -68,7 +68,7 @@ pub(crate) fn histogram(
     } else {
         Groups::default()
     };
-    let filter = SampleFilter::new(&query.filters, session.filters(&query.filters, &groups), timeline);
+    let filter = SampleFilter::new(&query.filters.samples, session.filters(&query.filters, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
     let deferred = deferred_chains(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.frames(), outermost };

@@ -91,7 +91,7 @@ pub fn without_timeline<R>(
 impl Session<'_> {
     /// Compiles filters for this file.
     pub fn filters(&self, filters: &Filters, groups: &Groups) -> FileFilters {
-        let modules = filters.dsos.as_ref().map(|wanted| {
+        let modules = filters.samples.dsos.as_ref().map(|wanted| {
             let has = |name: &str| wanted.contains(name);
             let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
             self.side_band.modules.iter().map(is_wanted).collect()
@@ -101,7 +101,7 @@ impl Session<'_> {
             self.events.iter().map(is_wanted).collect()
         });
         let socket = filters.socket.map(|socket| groups.cpus_of(socket));
-        let times = filters.times.as_ref().map(|times| {
+        let times = filters.samples.times.as_ref().map(|times| {
             let (first, last) = match times {
                 Times::Absolute(_) => (0, 0),
                 Times::Shares(_) => self.sampled_between(),

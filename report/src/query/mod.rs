@@ -1,8 +1,9 @@
-//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] are
-//! arguments for clap too: their flags and help are declared here.
+//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] and [`Filters`] are arguments
+//! for clap too: their flags and help are declared here.
 
 mod column;
 pub(crate) mod fields;
+mod filters;
 pub(crate) mod graph;
 pub(crate) mod key;
 pub(crate) mod lists;
@@ -21,9 +22,11 @@ pub(crate) mod warning;
 pub(crate) mod word_text;
 
 pub(crate) use column::{Column, KeyError};
+pub use filters::{Filters, SampleFilters};
+pub(crate) use lists::UsageError;
 pub(crate) use output::{Format, Inspection};
 pub(crate) use request::MAX_STACK;
-pub use request::{ChainOptions, Filters, Query};
+pub use request::{ChainOptions, Query};
 pub(crate) use servers::Servers;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;

@@ -11,6 +11,8 @@ pub enum Format {
     Folded,
     /// Comma-separated values, one line per row of each event.
     Csv,
+    /// A profile for BOLT, which only `rep branches` has.
+    Bolt,
 }
 
 /// Something to print instead of a histogram.

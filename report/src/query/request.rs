@@ -1,9 +1,8 @@
 //! The compiled query: plain data, independent of files.
 
-use std::collections::HashSet;
-
 use super::column::Column;
 use super::fields::{Number, TableColumn};
+use super::filters::Filters;
 use super::graph::{FrameKey, Graph, Shape};
 use super::key::Field;
 use super::mode::Mode;
@@ -13,7 +12,6 @@ use super::shown::Kind;
 use super::sort_key::SortKey;
 use super::source::Source;
 use super::symbol_options::SymbolOptions;
-use super::times::Times;
 use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
 
@@ -78,45 +76,6 @@ impl ChainOptions {
 
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 pub(crate) const MAX_STACK: usize = 127;
-
-/// Filters of the samples that make rows. As in perf, other samples still count in the event's totals, unless noted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filters {
-    /// Only threads with these names.
-    pub comms: Option<HashSet<String>>,
-    /// Only modules with these names or paths.
-    pub dsos: Option<HashSet<String>>,
-    /// Only functions with these names.
-    pub symbols: Option<HashSet<String>>,
-    /// Only these processes.
-    pub pids: Option<HashSet<i32>>,
-    /// Only these threads.
-    pub tids: Option<HashSet<i32>>,
-    /// Only these CPUs; samples on others do not count in totals either.
-    pub cpus: Option<HashSet<u32>>,
-    /// Only functions whose names contain this.
-    pub symbol_part: Option<String>,
-    /// Only samples with a known function; others do not count in totals either.
-    pub resolved: bool,
-    /// Only CPUs of this socket.
-    pub socket: Option<u32>,
-    /// Only events with these names, with or without modifiers; others do not count in totals either.
-    pub events: Option<Vec<String>>,
-    /// Only these time intervals; samples outside do not count in totals either.
-    pub times: Option<Times>,
-}
-
-impl Filters {
-    /// Returns whether a filter needs the functions of samples.
-    pub fn by_symbol(&self) -> bool {
-        self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
-    }
-
-    /// Returns whether a filter needs the threads of samples.
-    pub fn by_task(&self) -> bool {
-        self.pids.is_some() || self.tids.is_some() || self.comms.is_some()
-    }
-}
 
 /// Everything that the user requested.
 #[derive(Clone, Debug, Default, PartialEq)]

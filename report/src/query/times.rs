@@ -8,6 +8,8 @@
 //!   0%-10%,30%-40%   from one percentage to another
 //! ```
 
+use super::lists::UsageError;
+
 /// A time interval in nanoseconds of the perf clock, including both ends.
 pub(crate) type Interval = (u64, u64);
 
@@ -21,9 +23,10 @@ pub enum Times {
 
 impl Times {
     /// Parses the value of `--time`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, UsageError> {
         let wrong = |part: &str| {
-            format!("--time takes START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%, not `{part}`")
+            let forms = "START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%";
+            UsageError(format!("--time takes {forms}, not `{part}`"))
         };
         if text.contains('%') {
             let shares = text.split(',').map(|part| share(part).ok_or_else(|| wrong(part)));
@@ -97,7 +100,7 @@ fn share(part: &str) -> Option<(f64, f64)> {
 }
 
 /// Parses the value of `--time-quantum`, such as `100ms`. Returns nanoseconds.
-pub(crate) fn quantum(text: &str) -> Result<u64, String> {
+pub(crate) fn quantum(text: &str) -> Result<u64, UsageError> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
     let unit = match unit.trim() {
@@ -108,9 +111,10 @@ pub(crate) fn quantum(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let length = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let wrong =
-        || format!("--time-quantum takes a whole number above 0 with s, ms, us or ns, such as 100ms, not `{text}`");
-    length.filter(|length| *length > 0).ok_or_else(wrong)
+    length.filter(|length| *length > 0).ok_or_else(|| {
+        let form = "a whole number above 0 with s, ms, us or ns, such as 100ms";
+        UsageError(format!("--time-quantum takes {form}, not `{text}`"))
+    })
 }
 
 #[cfg(test)]

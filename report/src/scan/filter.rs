@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use recrep_format::record::Sample;
 
-use crate::query::Filters;
+use crate::query::SampleFilters;
 use crate::query::times::Interval;
 use crate::timeline::{CommRef, ModuleId, Task, Timeline};
 
@@ -41,7 +41,7 @@ impl FileFilters {
 /// Filters in the terms of one file.
 #[derive(Debug)]
 pub struct SampleFilter<'f> {
-    filters: &'f Filters,
+    filters: &'f SampleFilters,
     pub(super) compiled: FileFilters,
     /// Selected comms.
     comms: Option<Vec<bool>>,
@@ -49,7 +49,7 @@ pub struct SampleFilter<'f> {
 
 impl<'f> SampleFilter<'f> {
     /// Creates the filters for the file of this timeline.
-    pub fn new(filters: &'f Filters, compiled: FileFilters, timeline: &Timeline) -> Self {
+    pub fn new(filters: &'f SampleFilters, compiled: FileFilters, timeline: &Timeline) -> Self {
         let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
         Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }
     }

@@ -32,7 +32,7 @@ pub(crate) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         Format::Json => json::print(profile, query, out),
         Format::Folded => folded::print(profile, query, out),
         Format::Csv => csv::print(profile, query, out),
-        Format::Text if query.inspection == Some(Inspection::Stats) => stats::print(profile, query, out),
-        Format::Text => text::print(profile, query, screen, out),
+        _ if query.inspection == Some(Inspection::Stats) => stats::print(profile, query, out),
+        Format::Text | Format::Bolt => text::print(profile, query, screen, out),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use recrep_report::cli::args;
+use recrep_report::cli::{args, parse};
 use recrep_report::commands::{c2c, mem, script};
 
 const TABLES: [&str; 2] = [include_str!("../../docs/options.md"), include_str!("../../docs/script-options.md")];
@@ -79,9 +79,9 @@ fn error<'a>(command: &'a str, words: impl IntoIterator<Item = &'a str>) -> Opti
     let words: Vec<_> = [command].into_iter().chain(words).map(OsString::from).collect();
     let error = match command {
         "rep" => args::parse(words).err(),
-        "rep mem" => mem::parse(words).err(),
-        "rep c2c" => c2c::parse(words).err(),
-        _ => script::parse(words).err(),
+        "rep mem" => parse(words, mem::query).err(),
+        "rep c2c" => parse(words, c2c::query).err(),
+        _ => parse(words, script::query).err(),
     };
     error.map(|said| said.to_string())
 }

@@ -12,7 +12,6 @@
 
 mod bolt;
 
-use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 
@@ -31,38 +30,26 @@ use crate::query::{Column, Format, Query};
 use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 
-#[derive(Clone, Debug)]
-pub(crate) struct BranchesQuery {
-    query: Query,
-    /// `true` if the output is a profile for BOLT.
-    bolt: bool,
-}
-
 /// Show code paths, from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
 #[command(name = "rep branches", version, long_about = None, args_override_self = true)]
-struct BranchesArgs {
+#[command(mut_arg("format", |arg| arg.value_parser(cli::formats(["text", "json", "bolt"])).help(FORMATS)))]
+pub(crate) struct BranchesArgs {
     #[command(flatten)]
     view: ViewArgs,
-
-    /// Output format; `bolt` is a pre-aggregated profile for BOLT
-    #[arg(long, value_parser = ["text", "json", "bolt"], default_value = "text")]
-    format: String,
 }
 
-/// Parses a command line, whose first word is `rep branches`.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
-    cli::parse(words, |args: BranchesArgs| {
-        let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == "bolt");
-        let format = if args.format == "json" { Format::Json } else { Format::Text };
-        let query = args.view.query(Mode::Branches, format)?;
-        cli::refuse([
-            (bolt && limit.is_some(), "--limit does not work with --format bolt"),
-            (bolt && json, "--json does not work with --format bolt"),
-            (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
-        ])?;
-        Ok(BranchesQuery { query, bolt })
-    })
+const FORMATS: &str = "Output format; `bolt` is a pre-aggregated profile for BOLT";
+
+pub(crate) fn query(args: BranchesArgs) -> Result<Query, String> {
+    let (bolt, json, limit) = (args.view.format == Format::Bolt, args.view.json, args.view.limit);
+    let query = args.view.query(Mode::Branches)?;
+    cli::refuse([
+        (bolt && limit.is_some(), "--limit does not work with --format bolt"),
+        (bolt && json, "--json does not work with --format bolt"),
+        (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
+    ])?;
+    Ok(query)
 }
 
 #[derive(Serialize)]
@@ -74,11 +61,10 @@ struct Answer {
 }
 
 /// Answers the query, and returns warnings.
-pub(crate) fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    if asked.bolt {
-        return bolt::run(&asked.query, out);
+pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    if query.format == Format::Bolt {
+        return bolt::run(query, out);
     }
-    let query = &asked.query;
     // Text needs the companion columns (CPU modes) of JSON too.
     let of_edges = Query { format: Format::Json, ..query.clone() };
     let (profile, by_edge) = derived::profile(&of_edges, &columns())?;

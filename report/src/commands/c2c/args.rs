@@ -1,54 +1,36 @@
 //! Command line of `rep c2c`.
 
-use std::ffi::OsString;
-
 use clap::{Parser, ValueEnum};
 
-use crate::cli;
 use crate::commands::derived::ViewArgs;
+use crate::query::Query;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
-use crate::query::{Format, Query};
-
-/// Query of `rep c2c`.
-#[derive(Clone, Debug)]
-pub struct C2cQuery {
-    pub(super) query: Query,
-    pub(super) display: Display,
-    pub(super) detail: Vec<Detail>,
-    pub(super) nodes: bool,
-    pub(super) stats: bool,
-    pub(super) all: bool,
-}
 
 /// Show contended cache lines, and which code and threads access them
 #[derive(Debug, Parser)]
 #[command(name = "rep c2c", version, long_about = None)]
 #[command(args_override_self = true)]
 #[command(mut_arg("comms", |arg| arg.short(None)), mut_arg("dsos", |arg| arg.short(None)))]
-struct C2cArgs {
+pub struct C2cQuery {
     #[command(flatten)]
     view: ViewArgs,
 
-    /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
-    format: Format,
-
     /// List cache lines with these loads, most loads first
     #[arg(short, long, value_enum, default_value = "tot")]
-    display: Display,
+    pub(super) display: Display,
 
     /// Also show cache lines that have no loads of the kind chosen with -d
     #[arg(long)]
-    show_all: bool,
+    pub(super) show_all: bool,
 
     /// Group the accesses to each offset of a cache line by these fields, not by function
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "FIELD[,FIELD…]")]
-    coalesce: Vec<Detail>,
+    pub(super) coalesce: Vec<Detail>,
 
     /// Show the nodes and CPUs that accessed each offset
     #[arg(short = 'N', long)]
-    node_info: bool,
+    pub(super) node_info: bool,
 
     /// Treat pairs of adjacent lines, which some processors prefetch together, as one line (128 bytes)
     #[arg(long)]
@@ -56,7 +38,7 @@ struct C2cArgs {
 
     /// Show only the number of accesses of each kind
     #[arg(long)]
-    stats: bool,
+    pub(super) stats: bool,
 
     /// No effect; perf has it: names are always shown in full
     #[arg(long)]
@@ -65,6 +47,9 @@ struct C2cArgs {
     /// No effect; perf has it: source lines are never shown
     #[arg(long)]
     no_source: bool,
+
+    #[arg(skip)]
+    pub(super) query: Query,
 }
 
 /// Loads for which a cache line is listed, and by which lines are sorted.
@@ -109,16 +94,11 @@ impl Detail {
     }
 }
 
-/// Parses a command line, whose first word is `rep c2c`.
-pub fn parse(words: Vec<OsString>) -> Result<C2cQuery, clap::Error> {
-    cli::parse(words, |args: C2cArgs| {
-        let mut query = args.view.query(Mode::Memory, args.format)?;
-        query.double_lines = args.double_cl;
-        let mut detail = args.coalesce;
-        if detail.is_empty() || detail.contains(&Detail::Iaddr) {
-            detail.push(Detail::Function);
-        }
-        let (display, nodes, stats, all) = (args.display, args.node_info, args.stats, args.show_all);
-        Ok(C2cQuery { query, display, detail, nodes, stats, all })
-    })
+/// Completes the query.
+pub fn query(mut asked: C2cQuery) -> Result<C2cQuery, String> {
+    asked.query = Query { double_lines: asked.double_cl, ..asked.view.clone().query(Mode::Memory)? };
+    if asked.coalesce.is_empty() || asked.coalesce.contains(&Detail::Iaddr) {
+        asked.coalesce.push(Detail::Function);
+    }
+    Ok(asked)
 }

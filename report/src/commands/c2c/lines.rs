@@ -81,8 +81,8 @@ pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
         ("data_src", SortKey::DataSrc),
         ("reach", SortKey::Reach),
     ];
-    keys.extend(asked.detail.iter().map(|detail| detail.key()).filter(|(_, key)| *key != SortKey::Tid));
-    if asked.nodes {
+    keys.extend(asked.coalesce.iter().map(|detail| detail.key()).filter(|(_, key)| *key != SortKey::Tid));
+    if asked.node_info {
         keys.push(("cpu", SortKey::Cpu));
     }
     keys.extend(companions(asked));
@@ -137,18 +137,18 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
             Detail::Tid => Some(thread.clone()),
             _ => more.next(),
         };
-        let texts: Vec<Text<'_>> = asked.detail.iter().filter_map(text).collect();
+        let texts: Vec<Text<'_>> = asked.coalesce.iter().filter_map(text).collect();
         let at = offsets.entry((place.clone(), texts.clone())).or_default();
         at.offset = place.into();
-        let names = asked.detail.iter().map(|detail| detail.key().0);
+        let names = asked.coalesce.iter().map(|detail| detail.key().0);
         at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
         // The function has the same CPU mode as the line.
-        if asked.detail.contains(&Detail::Function) {
+        if asked.coalesce.contains(&Detail::Function) {
             at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
         }
         at.stats.add(&stats);
-        let cpu = DETAILS + asked.detail.iter().filter(|detail| **detail != Detail::Tid).count();
-        if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.nodes && *cpu != u32::MAX) {
+        let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
+        if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.node_info && *cpu != u32::MAX) {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
             at.nodes.entry(node).or_default().insert(cpu);
         }

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-pub use args::{C2cQuery, parse};
+pub use args::{C2cQuery, query};
 
 use crate::commands::derived;
 use crate::query::warning::Warning;
@@ -46,7 +46,7 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
     let shared_lines = lines.iter().filter(is_shared).count();
     let shared = lines::total(lines.iter().filter(is_shared));
-    lines.retain(|line| asked.all || line.stats.shown(asked.display) > 0);
+    lines.retain(|line| asked.show_all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let listed = if asked.stats { &[] } else { &lines[..] };
     let answer = Answer { counts: stats, stats, shared_lines, shared, lines: listed };

@@ -1,14 +1,12 @@
 //! Command line and query of `rep dump`.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
-use crate::cli;
 use crate::cli::SourceArgs;
-use crate::query::Source;
+use crate::query::UsageError;
 
 /// Print every record with its offset, its bytes and its fields
 ///
@@ -17,67 +15,49 @@ use crate::query::Source;
 /// unpacked stream.
 #[derive(Debug, Parser)]
 #[command(name = "rep dump", version)]
-struct DumpArgs {
+pub(crate) struct DumpQuery {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
 
+    #[command(flatten)]
+    pub(super) options: DumpOptions,
+}
+
+/// What is printed of a file; by default all records, with their bytes.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DumpOptions {
     /// Do not print the bytes of records
     #[arg(long)]
-    no_raw: bool,
+    pub no_raw: bool,
 
     /// Print at most N bytes of the data that follows AUXTRACE and TRACING_DATA records
     #[arg(long, value_name = "N", default_value_t = 0)]
-    payload: usize,
+    pub payload: usize,
 
     /// Only records of these types, by name or number: MMAP2,SAMPLE or 10,9
-    #[arg(long = "type", value_name = "TYPE[,TYPE…]")]
-    types: Option<String>,
+    #[arg(long = "type", value_name = "TYPE[,TYPE…]", value_parser = types)]
+    pub types: Option<BTreeSet<RecordType>>,
 
     /// Print at most N records
     #[arg(long, value_name = "N")]
-    limit: Option<u64>,
+    pub limit: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct DumpQuery {
-    pub source: Source,
-    /// `true` if the bytes of records are printed.
-    pub raw: bool,
-    /// Maximum number of bytes to print of the data that follows a record.
-    pub payload: usize,
-    /// Types of records to print; `None` for all.
-    pub types: Option<BTreeSet<RecordType>>,
-    pub limit: u64,
-}
-
-impl DumpQuery {
+impl DumpOptions {
     pub(crate) fn prints(&self, kind: RecordType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&kind))
     }
 }
 
-/// Parses a command line whose first word is `rep dump`.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<DumpQuery, clap::Error> {
-    cli::parse(words, |args: DumpArgs| {
-        Ok(DumpQuery {
-            source: args.source.source(),
-            raw: !args.no_raw,
-            payload: args.payload,
-            types: args.types.as_deref().map(types).transpose()?,
-            limit: args.limit.unwrap_or(u64::MAX),
-        })
-    })
-}
-
 /// Parses a list of record types, each a name (with or without `PERF_RECORD_`) or a number.
-fn types(list: &str) -> Result<BTreeSet<RecordType>, String> {
+fn types(list: &str) -> Result<BTreeSet<RecordType>, UsageError> {
     let one = |name: &str| {
         let upper = name.trim().to_ascii_uppercase();
         let short = upper.strip_prefix("PERF_RECORD_").unwrap_or(&upper);
         let named = RecordType::NAMED.iter().copied().find(|kind| kind.name() == Some(short));
-        named
-            .or_else(|| short.parse().ok().map(RecordType))
-            .ok_or_else(|| format!("--type: unknown record type `{name}`; `rep report --stats` lists a file's types"))
+        named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
+            UsageError(format!("--type: unknown record type `{name}`; `rep report --stats` lists a file's types"))
+        })
     };
     list.split(',').map(one).collect()
 }
@@ -91,6 +71,6 @@ mod tests {
         let found: Vec<u32> =
             types("PERF_RECORD_SAMPLE,mmap2,84,999").unwrap().into_iter().map(|kind| kind.0).collect();
         assert_eq!(found, [9, 10, 84, 999]);
-        assert!(types("nope").unwrap_err().contains("`nope`"));
+        assert!(types("nope").unwrap_err().0.contains("`nope`"));
     }
 }

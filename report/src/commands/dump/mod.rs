@@ -27,7 +27,7 @@ mod record;
 mod sample;
 mod stream;
 
-pub(crate) use args::{DumpQuery, parse};
+pub(crate) use args::{DumpOptions, DumpQuery};
 pub(crate) use body::access_letters;
 
 use std::io::{self, Write};
@@ -44,24 +44,23 @@ use crate::view::{CANNOT_WRITE, Workers, in_order};
 use known::FileFacts;
 use stream::{Printed, Walk};
 
-/// Returns a query for all records of a file, with their bytes.
-pub(crate) fn whole(source: &Source) -> DumpQuery {
-    DumpQuery { source: source.clone(), raw: true, payload: 0, types: None, limit: u64::MAX }
+pub(crate) fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    print(&query.source.source(), &query.options, out)
 }
 
-/// Prints the records and returns the warnings.
-pub(crate) fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let input = Input::open(&query.source)?;
+/// Prints the records of a file and returns the warnings.
+pub(crate) fn print(source: &Source, options: &DumpOptions, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let input = Input::open(source)?;
     input.read(|file| {
         let known = &FileFacts::of(file);
         let streams = input
             .streams()
             .iter()
             .map(|stream| (Frames::new(stream.bytes(), 0, file.endian), format!("{}:", escape(&stream.name))));
-        let mut walk = Walk::new(known, query, std::iter::once((file.records(), String::new())).chain(streams));
+        let mut walk = Walk::new(known, options, std::iter::once((file.records(), String::new())).chain(streams));
         let mut malformed: Option<(u64, Warning)> = None;
         let buffers = Workers::<Vec<u8>>::default();
-        let print = |chunk| stream::print(known, query, &chunk, buffers.take(Vec::new));
+        let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
         in_order(&mut walk, false, print, |printed: io::Result<Printed>| {
             let (text, wrong) = printed?;
             if let Some((count, first)) = wrong {

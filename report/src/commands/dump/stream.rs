@@ -10,7 +10,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 
 use super::known::FileFacts;
-use super::{DumpQuery, hex, record};
+use super::{DumpOptions, hex, record};
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
@@ -29,7 +29,7 @@ pub(super) struct Chunk<'f> {
 /// another, since each piece continues the one before.
 pub(super) struct Walk<'f, 'q> {
     known: &'q FileFacts<'f>,
-    query: &'q DumpQuery,
+    options: &'q DumpOptions,
     /// Streams that have not ended.
     streams: VecDeque<Stream<'f>>,
     /// Chunks that are ready, behind the one that was returned last.
@@ -53,7 +53,7 @@ impl<'f, 'q> Walk<'f, 'q> {
     /// Returns the walk over these streams, each with the text that stands before its offsets.
     pub(super) fn new(
         known: &'q FileFacts<'f>,
-        query: &'q DumpQuery,
+        options: &'q DumpOptions,
         streams: impl IntoIterator<Item = (Frames<'f>, String)>,
     ) -> Self {
         let stream = |(records, name): (Frames<'f>, String)| Stream {
@@ -65,17 +65,17 @@ impl<'f, 'q> Walk<'f, 'q> {
         };
         Self {
             known,
-            query,
+            options,
             streams: streams.into_iter().map(stream).collect(),
             unpacked: VecDeque::new(),
             warnings: Vec::new(),
-            left: query.limit,
+            left: options.limit.unwrap_or(u64::MAX),
         }
     }
 
     /// Counts a record that is to be printed, and returns whether the listing goes on with it.
     fn count(&mut self, kind: RecordType) -> bool {
-        if !self.query.prints(kind) {
+        if !self.options.prints(kind) {
             return true;
         }
         let goes_on = self.left > 0;
@@ -181,7 +181,7 @@ pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
 /// Returns none: a vector takes everything.
 pub(super) fn print(
     known: &FileFacts<'_>,
-    query: &DumpQuery,
+    options: &DumpOptions,
     chunk: &Chunk<'_>,
     mut out: Vec<u8>,
 ) -> io::Result<Printed> {
@@ -189,11 +189,11 @@ pub(super) fn print(
     let mut malformed = None;
     let name = &*chunk.name;
     for raw in Frames::new(&chunk.bytes, chunk.offset, known.file.endian).map_while(Result::ok) {
-        if !query.prints(raw.header.kind) {
+        if !options.prints(raw.header.kind) {
             continue;
         }
         record::head(known, &raw, name, &mut out)?;
-        if query.raw {
+        if !options.no_raw {
             hex::print(raw.bytes, usize::MAX, &mut out);
         }
         match known.file.attrs.decode(&raw) {
@@ -206,7 +206,7 @@ pub(super) fn print(
         if !raw.payload.is_empty() {
             let at = raw.offset + u64::from(raw.header.size);
             writeln!(out, "  payload: {} bytes at {name}{at:#x}", raw.payload.len())?;
-            hex::print(raw.payload, query.payload, &mut out);
+            hex::print(raw.payload, options.payload, &mut out);
         }
     }
     Ok((out, malformed))

@@ -103,7 +103,7 @@ fn list(
 ) -> anyhow::Result<Vec<Warning>> {
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
-    let filter = SampleFilter::new(&asked.query.filters, &Switches::default(), session)?;
+    let filter = SampleFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
     let mut spans = RecentSpans::default();
     let positions = order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate();
     let lines = positions.filter_map(|(position, at)| {

@@ -3,64 +3,61 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
-use super::choice::FieldChoice;
-use crate::cli;
+use super::choice::Rule;
 use crate::cli::SourceArgs;
-use crate::cli::filter_args::SampleFilterArgs;
 use crate::query::lists;
-use crate::query::{Filters, Source, SymbolOptions};
+use crate::query::{SampleFilters, Source, SymbolOptions, UsageError};
 use crate::terminal::style::HeaderArgs;
 
 /// Print samples as text, in time order
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(name = "rep script", version, long_about = None, mut_arg("dsos", |arg| arg.short(None)))]
-struct ScriptArgs {
+pub struct ScriptQuery {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
 
     /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
     /// dso, srcline, brstack, … (a wrong name lists all names). +FIELD adds to the defaults, -FIELD removes. A prefix
     /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
-    #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
-    fields: Vec<String>,
+    #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true, value_parser = rule)]
+    pub(super) fields: Vec<Rule>,
 
     #[command(flatten)]
-    symbol_sources: SymbolOptions,
+    pub(super) symbol_sources: SymbolOptions,
 
     #[command(flatten)]
-    header: HeaderArgs,
+    pub(super) header: HeaderArgs,
 
     /// Print only the header information, as comments
     #[arg(long)]
-    header_only: bool,
+    pub(super) header_only: bool,
 
     /// Write the samples of each event to its own file, FILE.EVENT.dump
     #[arg(long)]
-    per_event_dump: bool,
+    pub(super) per_event_dump: bool,
 
     /// Print all records, raw and decoded, as `rep dump` does
     #[arg(short = 'D', long, visible_alias = "dump-unsorted-raw-trace")]
-    dump_raw_trace: bool,
+    pub(super) dump_raw_trace: bool,
 
     /// Print at most N samples
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
 
     // Those with headings come last: options without one would stand below them.
     #[command(flatten)]
-    look: ScriptStyle,
+    pub(super) look: ScriptStyle,
 
     #[command(flatten)]
-    filters: FilterArgs,
+    pub(super) filters: ScriptFilters,
 
     #[command(flatten)]
-    records: RecordArgs,
+    pub(super) records: RecordArgs,
 }
 
 /// Output style.
@@ -88,7 +85,7 @@ pub(super) struct ScriptStyle {
     pub(super) max_stack: usize,
 
     /// End callchains at these functions
-    #[arg(long, value_name = "NAME[,NAME…]", value_parser = |list: &str| Ok::<_, Infallible>(lists::names(list)))]
+    #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names)]
     pub(super) stop_bt: Option<HashSet<String>>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
@@ -121,22 +118,22 @@ impl ScriptStyle {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Filters")]
-struct FilterArgs {
+pub(super) struct ScriptFilters {
     #[command(flatten)]
-    samples: SampleFilterArgs,
+    pub(super) samples: SampleFilters,
 
     /// Only these functions, by name or by address (0x…)
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
-    symbols: Option<String>,
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = Symbols::parse)]
+    pub(super) symbols: Option<Symbols>,
 
     /// Each address in -S selects BYTES bytes, beginning at that address [default: 1]
     #[arg(long, value_name = "BYTES", requires = "symbols")]
-    addr_range: Option<u64>,
+    pub(super) addr_range: Option<u64>,
 
     #[command(flatten)]
-    switches: Switches,
+    pub(super) switches: Switches,
 }
 
 /// Events whose samples start and stop printing.
@@ -155,9 +152,9 @@ pub(super) struct Switches {
     pub(super) show_on_off_events: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Other records")]
-struct RecordArgs {
+pub(super) struct RecordArgs {
     /// Print COMM, FORK and EXIT records
     #[arg(long)]
     show_task_events: bool,
@@ -195,38 +192,31 @@ struct RecordArgs {
     show_text_poke_events: bool,
 }
 
-/// Parses a command line whose first word is `rep script`.
-pub fn parse(words: Vec<OsString>) -> Result<ScriptQuery, clap::Error> {
-    cli::parse(words, query)
+/// Checks the query and completes it.
+pub fn query(asked: ScriptQuery) -> Result<ScriptQuery, String> {
+    if asked.per_event_dump && asked.source.source() == Source::Stdin {
+        return Err("--per-event-dump needs an input file to name its output files after".into());
+    }
+    Ok(ScriptQuery { symbol_sources: asked.symbol_sources.with_environment()?, ..asked })
 }
 
-fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
-    let fields = FieldChoice::parse(args.fields.iter().map(String::as_str));
-    let source = args.source.source();
-    let per_event_dump = match &source {
-        _ if !args.per_event_dump => None,
-        Source::Path(path) => Some(path.clone()),
-        Source::Stdin => return Err("--per-event-dump needs an input file to name its output files after".into()),
-    };
-    Ok(ScriptQuery {
-        source,
-        fields: fields.map_err(|message| format!("--fields: {message}"))?,
-        filters: args.filters.samples.compiled()?,
-        symbols: args.filters.symbols.map(|list| Symbols::parse(&list, args.filters.addr_range.unwrap_or(1))),
-        switches: args.filters.switches,
-        records: args.records.kinds(),
-        symbol_sources: args.symbol_sources.with_environment()?,
-        look: args.look,
-        header: args.header.is_asked() || args.header_only,
-        header_only: args.header_only,
-        per_event_dump,
-        dump: args.dump_raw_trace,
-        limit: args.limit,
-    })
+fn rule(list: &str) -> Result<Rule, UsageError> {
+    Rule::parse(list).map_err(|message| UsageError(format!("--fields: {message}")))
+}
+
+impl ScriptQuery {
+    /// Returns with which path the names of the files begin to which each event's samples go, if they go to files.
+    pub(super) fn event_files<'s>(&self, source: &'s Source) -> Option<&'s Path> {
+        match source {
+            Source::Path(path) if self.per_event_dump => Some(path),
+            _ => None,
+        }
+    }
 }
 
 impl RecordArgs {
-    fn kinds(&self) -> BTreeSet<RecordType> {
+    /// Returns the types of other records to print among the samples.
+    pub(super) fn kinds(&self) -> BTreeSet<RecordType> {
         type T = RecordType;
         let options: [(bool, &[T]); 9] = [
             (self.show_task_events, &[T::COMM, T::FORK, T::EXIT]),
@@ -243,46 +233,18 @@ impl RecordArgs {
     }
 }
 
-/// Query of `rep script`.
-#[derive(Clone, Debug)]
-pub struct ScriptQuery {
-    pub(super) source: Source,
-    pub(super) fields: FieldChoice,
-    /// Filters of samples that histograms have too.
-    pub(super) filters: Filters,
-    /// Only these functions, by name, by start address, or by sampled address.
-    pub(super) symbols: Option<Symbols>,
-    pub(super) switches: Switches,
-    /// Types of other records to print among the samples.
-    pub(super) records: BTreeSet<RecordType>,
-    pub(super) symbol_sources: SymbolOptions,
-    pub(super) look: ScriptStyle,
-    /// `true` if the file's header is printed.
-    pub(super) header: bool,
-    /// `true` if nothing else is printed.
-    pub(super) header_only: bool,
-    /// If set, each event's samples go to a file of their own, whose name begins with this path.
-    pub(super) per_event_dump: Option<PathBuf>,
-    /// `true` to print all records as `rep dump` does.
-    pub(super) dump: bool,
-    /// Maximum number of samples to print.
-    pub(super) limit: Option<usize>,
-}
-
 /// Functions by name and by address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {
     pub(super) names: HashSet<String>,
     /// Start addresses of functions, or sampled addresses.
     addresses: Vec<u64>,
-    /// Number of bytes from each address in which a sampled address matches.
-    range: u64,
 }
 
 impl Symbols {
     /// Parses a list such as `main,0x401000`.
-    fn parse(list: &str, range: u64) -> Self {
-        let mut found = Self { range: range.max(1), ..Self::default() };
+    fn parse(list: &str) -> Result<Self, Infallible> {
+        let mut found = Self::default();
         for name in list.split(',').map(str::trim) {
             let address = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
             match address {
@@ -290,31 +252,35 @@ impl Symbols {
                 None => drop(found.names.insert(name.to_owned())),
             }
         }
-        found
+        Ok(found)
     }
 
-    /// Returns whether a sampled address, or the start of its function, matches one of the addresses.
-    pub(super) fn has_address(&self, ip: u64, start: Option<u64>) -> bool {
-        let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < self.range);
+    /// Returns whether a sampled address is one of the `range` bytes from one of the addresses on, or the start of its
+    /// function is one of the addresses.
+    pub(super) fn has_address(&self, ip: u64, start: Option<u64>, range: u64) -> bool {
+        let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < range.max(1));
         self.addresses.iter().any(|address| is_near(*address) || start == Some(*address))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
+    use crate::cli;
 
     fn read(line: &str) -> Result<ScriptQuery, clap::Error> {
-        parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from).collect())
+        cli::parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from), query)
     }
 
     #[test]
     fn options_have_perfs_letters() {
         let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
-        assert!(query.look.hide_call_graph && query.filters.comms.unwrap().len() == 2);
-        assert_eq!(query.symbols.unwrap().range, 8);
+        assert!(query.look.hide_call_graph && query.filters.samples.comms.unwrap().len() == 2);
+        assert_eq!(query.filters.addr_range, Some(8));
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
-        assert_eq!((query.records.len(), query.header, query.header_only), (5, true, false));
+        assert_eq!((query.records.kinds().len(), query.header.is_asked(), query.header_only), (5, true, false));
         assert_eq!(read("--inline --no-inline x").unwrap().look.inlined(), Some(false));
         assert_eq!(read("--no-inline --inline x").unwrap().look.inlined(), Some(true));
     }
@@ -335,11 +301,12 @@ mod tests {
     }
     #[test]
     fn functions_go_by_name_and_address() {
-        let symbols = Symbols::parse("main, 0x1000,add", 16);
+        let Ok(symbols) = Symbols::parse("main, 0x1000,add");
         assert_eq!(symbols.names, ["main".to_owned(), "add".to_owned()].into());
-        let has = |ip, start| symbols.has_address(ip, start);
+        let has = |ip, start| symbols.has_address(ip, start, 16);
         assert!(has(0x1000, None) && has(0x100f, None) && has(0x2000, Some(0x1000)));
         assert!(!has(0x1010, None) && !has(0xfff, Some(0xff0)));
-        assert!(!Symbols::parse("0x1000", 0).has_address(0x1001, None));
+        let Ok(one) = Symbols::parse("0x1000");
+        assert!(!one.has_address(0x1001, None, 0));
     }
 }

@@ -31,7 +31,7 @@ fn can_have(kind: EventType, field: Field) -> bool {
 
 /// One `-F`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+pub(super) struct Rule {
     /// Type of events that it applies to; `None` for all.
     kind: Option<EventType>,
     change: Change,
@@ -45,42 +45,30 @@ enum Change {
     Change(Vec<(bool, Field)>),
 }
 
-/// All `-F` options, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FieldChoice {
-    rules: Vec<Rule>,
-}
-
-impl FieldChoice {
-    /// Parses the lists, in order.
-    ///
-    /// # Errors
-    /// Returns a message if a list is malformed or names an unknown field or prefix.
-    pub(super) fn parse<'a>(lists: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        lists.into_iter().map(Rule::parse).collect::<Result<_, _>>().map(|rules| Self { rules })
-    }
-
-    /// Returns the fields of an event's samples.
-    pub(super) fn of(&self, attr: &Attr) -> Fields {
-        let kind = attr.kind;
-        let rules = || self.rules.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));
-        let mut fields = Fields::usual(attr, rules().next().is_none());
-        for rule in rules() {
-            match &rule.change {
-                Change::Set(set) => fields.set(set.iter().copied().filter(|field| can_have(kind, *field))),
-                Change::Change(changes) => {
-                    for (is_added, field) in changes.iter().filter(|(_, field)| can_have(kind, *field)) {
-                        if *is_added { fields.add(*field) } else { fields.remove(*field) }
-                    }
+/// Returns the fields of an event's samples. `all` has all `-F` options, in order.
+pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
+    let kind = attr.kind;
+    let rules = || all.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));
+    let mut fields = Fields::usual(attr, rules().next().is_none());
+    for rule in rules() {
+        match &rule.change {
+            Change::Set(set) => fields.set(set.iter().copied().filter(|field| can_have(kind, *field))),
+            Change::Change(changes) => {
+                for (is_added, field) in changes.iter().filter(|(_, field)| can_have(kind, *field)) {
+                    if *is_added { fields.add(*field) } else { fields.remove(*field) }
                 }
             }
         }
-        fields.completed(attr)
     }
+    fields.completed(attr)
 }
 
 impl Rule {
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a list.
+    ///
+    /// # Errors
+    /// Returns a message if the list is malformed or names an unknown field or prefix.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
             Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),
             Some((prefix, list)) => {
@@ -119,7 +107,8 @@ mod tests {
     fn of(kind: EventType, lists: &[&str]) -> Vec<&'static str> {
         let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
         let attr = Attr { kind, sample_type, ..Attr::default() };
-        FieldChoice::parse(lists.iter().copied()).unwrap().of(&attr).set.iter().map(|field| field.name()).collect()
+        let rules: Vec<_> = lists.iter().map(|list| Rule::parse(list).unwrap()).collect();
+        fields_of(&rules, &attr).set.iter().map(|field| field.name()).collect()
     }
 
     #[test]
@@ -148,7 +137,7 @@ mod tests {
             ("hw:bpf-output", "bpf-output"),
             ("", "no field"),
         ] {
-            let message = FieldChoice::parse([list]).unwrap_err();
+            let message = Rule::parse(list).unwrap_err();
             assert!(message.contains(word), "{list}: {message}");
         }
     }

@@ -5,13 +5,13 @@ use recrep_format::attr::AttrIndex;
 use super::args::Switches;
 use super::sample::Found;
 use crate::pipeline::session::Session;
-use crate::query::Filters;
+use crate::query::{Filters, SampleFilters};
 use crate::scan::FileFilters;
 use crate::timeline::ModuleId;
 use crate::timeline::cgroups::Groups;
 
 pub(super) struct SampleFilter<'q> {
-    filters: &'q Filters,
+    filters: &'q SampleFilters,
     pub(super) compiled: FileFilters,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
@@ -24,10 +24,11 @@ pub(super) struct SampleFilter<'q> {
 impl<'q> SampleFilter<'q> {
     /// # Errors
     /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
-    pub(super) fn new(filters: &'q Filters, switches: &Switches, session: &Session<'_>) -> anyhow::Result<Self> {
+    pub(super) fn new(filters: &'q SampleFilters, switches: &Switches, session: &Session<'_>) -> anyhow::Result<Self> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
-        let compiled = session.filters(filters, &Groups::default());
+        let wanted = Filters { samples: filters.clone(), ..Filters::default() };
+        let compiled = session.filters(&wanted, &Groups::default());
         Ok(Self { filters, compiled, on, off, shows_switches: switches.show_on_off_events })
     }
 

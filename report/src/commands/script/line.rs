@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::args::ScriptQuery;
 use super::branches;
 use super::chain::ChainPrinter;
+use super::choice::fields_of;
 use super::fields::{Field, Fields};
 use super::filter::SampleFilter;
 use super::frames::{Finder, Function};
@@ -99,7 +100,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             functions,
             deferred,
             unwinding,
-            filter: SampleFilter::new(&query.filters, &query.switches, session)?,
+            filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
@@ -244,12 +245,13 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !filter.passes(s, module) {
             return false;
         }
-        if let Some(symbols) = &self.listing.query.symbols {
+        let filters = &self.listing.query.filters;
+        if let Some(symbols) = &filters.symbols {
             let function = self.finder.symbol(self.finder.place_of(s));
             let ip = s.ip();
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
             if !function.is_some_and(|function| symbols.names.contains(self.finder.name(function.name)))
-                && !symbols.has_address(ip, start)
+                && !symbols.has_address(ip, start, filters.addr_range.unwrap_or(1))
             {
                 return false;
             }
@@ -398,7 +400,7 @@ impl<'s, 'f> Printer<'s, 'f> {
 /// Returns the fields of each event, with warnings about those that cannot be printed.
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&AttrEntry, &String)| {
-        let fields = query.fields.of(&entry.attr);
+        let fields = fields_of(&query.fields, &entry.attr);
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
         let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));
         let mut warnings = Vec::new();

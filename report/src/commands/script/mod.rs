@@ -34,7 +34,7 @@ mod start;
 mod values;
 
 pub use accesses::{Access, AccessQuery, list_accesses};
-pub use args::{ScriptQuery, parse};
+pub use args::{ScriptQuery, query};
 use fields::{Field, Fields};
 
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ use std::ops::ControlFlow;
 
 use crate::callchain::deferred_chains;
 use crate::commands::dump;
-use crate::commands::dump::DumpQuery;
+use crate::commands::dump::DumpOptions;
 use crate::commands::info;
 use crate::input::Input;
 use crate::input::streams::Keep;
@@ -57,6 +57,7 @@ use crate::table::module_use::Doubts;
 use crate::tracepoints::Formats;
 use crate::view::{CANNOT_WRITE, Workers, in_order};
 use anyhow::Context as _;
+use choice::fields_of;
 use frames::Finder;
 use line::{Listing, Printer};
 use order::RecordPosition;
@@ -64,10 +65,11 @@ use outputs::Outputs;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
 fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
-    let shown: Vec<Fields> = session.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
+    let shown: Vec<Fields> =
+        session.file.attrs.entries().iter().map(|entry| fields_of(&query.fields, &entry.attr)).collect();
     let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
     let mut columns = Vec::new();
-    if any(&[Field::Sym, Field::BrStackSym]) || query.symbols.is_some() {
+    if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
         columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
     }
     if any(&[Field::SrcLine, Field::SrcCode]) {
@@ -84,14 +86,15 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
 /// # Errors
 /// Returns an error if the input cannot be read or lacks what the query needs, or if the output cannot be written.
 pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    if query.dump {
-        let limit = query.limit.map_or(u64::MAX, |limit| limit as u64);
-        return dump::run(&DumpQuery { limit, ..dump::whole(&query.source) }, out);
+    let source = query.source.source();
+    if query.dump_raw_trace {
+        let limit = query.limit.map(|limit| limit as u64);
+        return dump::print(&source, &DumpOptions { limit, ..DumpOptions::default() }, out);
     }
-    let input = Input::open(&query.source)?;
+    let input = Input::open(&source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
     session::on(&input, Keep::All, |session| {
-        if query.header {
+        if query.header.is_asked() || query.header_only {
             info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }
         if query.header_only {
@@ -103,7 +106,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let unwinding = session.unwinding(&resolver);
         let functions = session.functions(&resolver);
         let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
-        let mut outputs = Outputs::new(out, query.per_event_dump.as_deref(), &session.events)
+        let mut outputs = Outputs::new(out, query.event_files(&source), &session.events)
             .context("cannot write the files of --per-event-dump")?;
         let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
@@ -144,8 +147,8 @@ fn preload(listing: &Listing<'_, '_>, listed: &[Vec<RecordPosition>]) {
 /// Prints all that is listed, and returns the doubts about names.
 fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
     let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
-    let files = if listing.query.per_event_dump.is_some() { session.events.len() } else { 0 };
-    let listed = order::listed(session, &listing.query.records);
+    let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
+    let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);
     let text = |(first, chunk): (usize, &[RecordPosition])| {
         let print = |printer: &mut Printer<'s, 'f>| {

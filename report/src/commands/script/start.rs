@@ -155,11 +155,12 @@ fn letters(bits: u16, kind: RecordType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::script::choice::{Rule, fields_of};
     use recrep_format::attr::Attr;
 
     fn printed(fields: &str, start: &mut Start<'_>, times: &[u64]) -> Vec<String> {
         let attr = Attr::default();
-        let fields = super::super::choice::FieldChoice::parse([fields]).unwrap().of(&attr);
+        let fields = fields_of(&[Rule::parse(fields).unwrap()], &attr);
         let line = |time: &u64| {
             let mut out = Vec::new();
             let (comm, tid, misc) = ("a-long-command", [7, -1], 2);
