@@ -4,15 +4,12 @@ use std::ffi::OsString;
 
 use clap::{ColorChoice, Parser};
 
-use crate::cli;
-use crate::cli::SourcesArgs;
 use crate::cli::call_args::CallArgs;
 use crate::cli::help::commands_and_keys;
-use crate::query::fields::{Number, TableColumn};
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::times;
-use crate::query::{Column, Filters, Format, Inspection, Query, SymbolOptions};
+use crate::cli::{self, SourcesArgs};
+use crate::query::{
+    Column, Filters, Format, Inspection, Mode, Number, Query, SortKey, SymbolOptions, TableColumn, times,
+};
 use crate::terminal::style::Style;
 
 /// Read perf.data files and print histograms

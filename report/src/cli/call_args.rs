@@ -3,9 +3,7 @@
 use clap::Args;
 
 use crate::query::graph::{FrameKey, Graph};
-use crate::query::mode::Mode;
-use crate::query::pattern::Pattern;
-use crate::query::{ChainOptions, Format};
+use crate::query::{ChainOptions, Format, Mode, Pattern};
 
 /// Options for callchains.
 #[derive(Clone, Debug, Default, Args)]

@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::query::mode::Availability;
-use crate::query::sort_key::SortKey;
+use crate::query::{Availability, SortKey};
 
 /// The commands, with what each shows.
 const COMMANDS: [(&str, &str); 10] = [

@@ -3,8 +3,7 @@
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
-use crate::query::KeyError;
-use crate::query::warning::Warning;
+use crate::query::{KeyError, Warning};
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 

@@ -7,15 +7,11 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli;
-use crate::cli::SourcesArgs;
+use crate::cli::{self, SourcesArgs};
 use crate::input::several::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::warning::Warning;
-use crate::query::{Column, Filters, Format, Query, SymbolOptions};
+use crate::query::{Column, Filters, Format, Mode, Query, SortKey, SymbolOptions, Warning};
 use crate::table::profile::{InputSummary, Profile};
 use crate::view::{CANNOT_WRITE, write_json};
 

@@ -13,15 +13,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::cli;
-use crate::commands::derived;
-use crate::commands::derived::ViewArgs;
+use crate::commands::derived::{self, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
-use crate::query::Column;
-use crate::query::mode::{Availability, Mode};
-use crate::query::sort_key::SortKey;
-use crate::query::times;
-use crate::query::warning::Warning;
+use crate::query::{Availability, Column, Mode, SortKey, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 

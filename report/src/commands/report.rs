@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::dump::DumpOptions;
-use super::{dump, info, tasks};
+use super::dump::{self, DumpOptions};
+use super::{info, tasks};
 use crate::cli::args;
 use crate::cli::outcome::{Out, failed, output, refused, say, stream, warn, written};
 use crate::input::several;
 use crate::pipeline::report;
-use crate::query::warning::Warning;
-use crate::query::{Inspection, Query, Source};
+use crate::query::{Inspection, Query, Source, Warning};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;

@@ -10,14 +10,9 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::commands::derived;
-use crate::commands::derived::ViewArgs;
+use crate::commands::derived::{self, ViewArgs};
 use crate::count::Count;
-use crate::query::Query;
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::times;
-use crate::query::warning::Warning;
+use crate::query::{Mode, Query, SortKey, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 

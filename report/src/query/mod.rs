@@ -22,12 +22,17 @@ pub(crate) mod warning;
 pub(crate) mod word_text;
 
 pub(crate) use column::{Column, KeyError};
+pub(crate) use fields::{Number, TableColumn};
 pub use filters::{Filters, SampleFilters};
 pub(crate) use lists::UsageError;
+pub(crate) use mode::{Availability, Mode};
 pub(crate) use output::{Format, Inspection};
+pub(crate) use pattern::Pattern;
 pub(crate) use request::MAX_STACK;
 pub use request::{ChainOptions, Query};
 pub(crate) use servers::Servers;
+pub(crate) use sort_key::SortKey;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;
 pub(crate) use trace_fields::TraceColumn;
+pub(crate) use warning::Warning;

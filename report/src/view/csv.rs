@@ -12,8 +12,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::parts::in_parts;
-use crate::query::Query;
-use crate::query::fields::Number;
+use crate::query::{Number, Query};
 use crate::table::profile::Profile;
 
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {

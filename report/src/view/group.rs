@@ -9,8 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
-use crate::query::Query;
-use crate::query::fields::Number;
+use crate::query::{Number, Query};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 

@@ -10,8 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, rounded, share};
-use crate::query::sort_key::SortKey;
-use crate::query::{Column, Query};
+use crate::query::{Column, Query, SortKey};
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::tree::Trees;

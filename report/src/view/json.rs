@@ -11,9 +11,7 @@ use super::group;
 use super::hierarchy::{self, Level};
 use crate::count::Count;
 use crate::count::metrics::{Metrics, Value, rounded, share};
-use crate::query::fields::Number;
-use crate::query::warning::Warning;
-use crate::query::{Column, Query};
+use crate::query::{Column, Number, Query, Warning};
 use crate::table::profile::{EventTable, InputSummary, Profile, Row};
 
 #[derive(Serialize)]

@@ -19,10 +19,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
 use crate::commands::derived;
-use crate::query::Query;
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::warning::Warning;
+use crate::query::{Mode, Query, SortKey, Warning};
 use crate::table::profile::EventTable;
 use crate::view::CANNOT_WRITE;
 

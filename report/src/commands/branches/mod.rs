@@ -20,13 +20,9 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::cli;
-use crate::commands::derived;
-use crate::commands::derived::ViewArgs;
+use crate::commands::derived::{self, ViewArgs};
 use crate::count::metrics::{rounded, share};
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::warning::Warning;
-use crate::query::{Column, Format, Query};
+use crate::query::{Column, Format, Mode, Query, SortKey, Warning};
 use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 

@@ -3,9 +3,7 @@
 use clap::{Parser, ValueEnum};
 
 use crate::commands::derived::ViewArgs;
-use crate::query::Query;
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
+use crate::query::{Mode, Query, SortKey};
 
 /// Show contended cache lines, and which code and threads access them
 #[derive(Debug, Parser)]

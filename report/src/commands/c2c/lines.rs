@@ -12,9 +12,7 @@ use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
 use crate::commands::derived;
 use crate::pipeline::session::Session;
-use crate::query::lists;
-use crate::query::sort_key::SortKey;
-use crate::query::{Column, Format};
+use crate::query::{Column, Format, SortKey, lists};
 use crate::table::profile::EventTable;
 
 /// A cache line.

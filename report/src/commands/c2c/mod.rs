@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use args::{C2cQuery, query};
 
 use crate::commands::derived;
-use crate::query::warning::Warning;
+use crate::query::Warning;
 use crate::terminal::escape::escape;
 use args::Display;
 use lines::Line;

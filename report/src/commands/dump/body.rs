@@ -10,9 +10,8 @@ use recrep_format::record::{
 use super::known::FileFacts;
 use super::line::{Lines, fixed, named};
 use super::sample;
-use crate::commands::info;
-use crate::commands::info::Value;
 use crate::commands::info::Value::Hex;
+use crate::commands::info::{self, Value};
 
 /// Maximum number of CPUs to print.
 const MAX_CPUS: usize = 1 << 16;

@@ -37,8 +37,7 @@ use anyhow::Context as _;
 use recrep_format::read::Frames;
 
 use crate::input::Input;
-use crate::query::Source;
-use crate::query::warning::Warning;
+use crate::query::{Source, Warning};
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, Workers, in_order};
 use known::FileFacts;

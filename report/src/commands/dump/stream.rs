@@ -12,7 +12,7 @@ use recrep_format::read::Frames;
 use super::known::FileFacts;
 use super::{DumpOptions, hex, record};
 use crate::input::unpack::Unpacking;
-use crate::query::warning::Warning;
+use crate::query::Warning;
 
 /// Number of bytes of records that a worker prints at a time.
 const CHUNK: usize = 64 << 10;

@@ -12,7 +12,7 @@ use recrep_format::read::File;
 use super::attr;
 use crate::cli::SourceArgs;
 use crate::input::Input;
-use crate::query::warning::Warning;
+use crate::query::Warning;
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 

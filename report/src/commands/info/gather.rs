@@ -11,13 +11,11 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::attr;
-use super::features;
-use super::features::{map, maps, number};
+use super::features::{self, map, maps, number};
 use super::value::Value;
-use crate::input::unpack;
-use crate::input::{Input, Stream};
+use crate::input::{Input, Stream, unpack};
 use crate::pipeline::session::Session;
-use crate::query::warning::Warning;
+use crate::query::Warning;
 use crate::timeline::sideband::total;
 
 /// A file, and what had to be found out about it.

@@ -26,11 +26,8 @@ use crate::cli::SourceArgs;
 use crate::input::Input;
 use crate::input::several::settled;
 use crate::input::streams::Keep;
-use crate::pipeline::session;
-use crate::pipeline::session::Session;
-use crate::query::Source;
-use crate::query::mode::Mode;
-use crate::query::warning::Warning;
+use crate::pipeline::session::{self, Session};
+use crate::query::{Mode, Source, Warning};
 use crate::view::{CANNOT_WRITE, write_json};
 
 pub(crate) use attr::text as attr_text;

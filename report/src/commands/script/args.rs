@@ -10,8 +10,7 @@ use recrep_format::abi::RecordType;
 
 use super::choice::Rule;
 use crate::cli::SourceArgs;
-use crate::query::lists;
-use crate::query::{SampleFilters, Source, SymbolOptions, UsageError};
+use crate::query::{SampleFilters, Source, SymbolOptions, UsageError, lists};
 use crate::terminal::style::HeaderArgs;
 
 /// Print samples as text, in time order
