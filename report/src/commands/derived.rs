@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::{self, SourcesArgs};
-use crate::input::several::settled;
+use crate::input::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
 use crate::query::{Column, Filters, Format, Mode, Query, SortKey, SymbolOptions, Warning};

@@ -152,8 +152,7 @@ impl Latency {
     }
 }
 
-/// Answers the query, and returns warnings.
-pub fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if asked.listed {
         return list_accesses(asked, out);
     }

@@ -83,7 +83,6 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
 struct Listing<'p> {
     schema: &'static str,
     inputs: Vec<&'p str>,
-    /// Number of all samples.
     samples: u64,
     /// Number of samples with a function.
     resolved: u64,
@@ -107,7 +106,6 @@ struct ModuleRow<'p> {
     /// Number of its samples with a function.
     resolved: u64,
     resolved_percent: f64,
-    /// Number of its known symbols.
     symbols: usize,
     /// Reason why samples have no function; `None` if all have one.
     reason: Option<Explanation>,
@@ -163,7 +161,6 @@ impl<'p> Listing<'p> {
         }
     }
 
-    /// Prints the listing as text.
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let percent = share(self.resolved, self.samples);
         writeln!(out, "# {} samples, {percent:.2}% of them with a function", self.samples)?;
@@ -249,7 +246,6 @@ struct StackSummary {
 }
 
 impl StackSummary {
-    /// Counts the stacks of an input.
     fn of(session: &Session<'_>) -> Self {
         let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
         if !samples_have(session, wanted) {
@@ -283,7 +279,6 @@ impl StackSummary {
         all
     }
 
-    /// Returns the sum of two summaries.
     fn and(self, other: Self) -> Self {
         Self {
             callchains: self.callchains + other.callchains,

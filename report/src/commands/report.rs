@@ -17,7 +17,6 @@ use crate::terminal::progress::Bar;
 use crate::terminal::style::Screen;
 use crate::view;
 
-/// Runs the command, and returns the exit status.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let query = match args::parse(words) {
         Ok(query) => query,

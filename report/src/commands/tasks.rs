@@ -17,9 +17,7 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use crate::commands::dump;
-use crate::input::Input;
-use crate::input::several::{each, settled};
-use crate::input::streams::Keep;
+use crate::input::{Input, Keep, each, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Format, Inspection, Query, Warning};
 use crate::terminal::escape::escape;
@@ -153,7 +151,6 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     }
 }
 
-/// Prints the tasks of each input.
 fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
     for list in lists {
         if lists.len() > 1 {

@@ -37,7 +37,6 @@ pub(crate) fn query(args: TimelineArgs) -> Result<Query, String> {
 
 #[derive(Serialize)]
 struct Answer<'p> {
-    /// Length of a slice.
     quantum_ns: u64,
     events: Vec<Event<'p>>,
 }
@@ -67,7 +66,6 @@ struct Slice {
     nanoseconds: u64,
 }
 
-/// Answers the query, and returns warnings.
 pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };

@@ -107,7 +107,6 @@ pub(crate) fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<
     out.write_all(b"\n")
 }
 
-/// Prints the whole profile on one line.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let tables = profile.tables(query);
     let group = query.group.then(|| {

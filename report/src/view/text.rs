@@ -264,7 +264,6 @@ impl Aligned<'_> {
     }
 }
 
-/// Appends this many spaces.
 fn push_spaces(text: &mut String, mut spaces: usize) {
     const SPACES: &str = "                                                                ";
     while spaces > 0 {

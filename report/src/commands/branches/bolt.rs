@@ -26,10 +26,6 @@ use crate::view::CANNOT_WRITE;
 /// Path of a module, and an offset in its file.
 type Place = (String, u64);
 
-/// Writes the profile.
-///
-/// # Errors
-/// Returns an error if no input can be read, no branch is in a file, or the output cannot be written.
 pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let places = [("place_from", SortKey::FromPlace), ("place_to", SortKey::ToPlace)];
     let branches = derived::columns(&[places[0], places[1], ("mispredict", SortKey::Mispredict)]);

@@ -56,7 +56,6 @@ struct Answer {
     ranges: Vec<Range>,
 }
 
-/// Answers the query, and returns warnings.
 pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if query.format == Format::Bolt {
         return bolt::run(query, out);
@@ -175,7 +174,6 @@ fn columns() -> Vec<Column> {
     Column::with_companions(columns, Format::Json)
 }
 
-/// Returns source and target of a row.
 fn ends(row: Row<'_>) -> (End, End) {
     let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
         let text = |column: usize| row.text(column).into_owned();

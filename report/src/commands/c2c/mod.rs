@@ -36,8 +36,7 @@ struct Answer<'p> {
     lines: &'p [Line],
 }
 
-/// Answers the query, and returns warnings.
-pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (profile, query, nodes) = derived::profile_with(&asked.query, &lines::columns(asked), lines::nodes)?;
     let nodes = nodes.into_iter().flatten().collect();
     let tables = profile.tables(&query);

@@ -17,7 +17,6 @@ macro_rules! stats {
         }
 
         impl Stats {
-            /// Adds the numbers of `other`.
             pub(super) fn add(&mut self, other: &Self) {
                 $( self.$name += other.$name; )*
             }
@@ -27,7 +26,6 @@ macro_rules! stats {
                 [$( ($label, self.$name), )*].into_iter()
             }
 
-            /// Multiplies all numbers by `count`.
             fn times(mut self, count: u64) -> Self {
                 $( self.$name *= count; )*
                 self
@@ -162,12 +160,10 @@ impl Stats {
         true
     }
 
-    /// Returns the number of local and remote HITMs.
     pub(super) fn hitm(&self) -> u64 {
         self.lcl_hitm + self.rmt_hitm
     }
 
-    /// Returns the number of loads from caches of peers.
     pub(super) fn peer(&self) -> u64 {
         self.lcl_peer + self.rmt_peer
     }

@@ -13,7 +13,6 @@ use super::sample;
 use crate::commands::info::Value::Hex;
 use crate::commands::info::{self, Value};
 
-/// Maximum number of CPUs to print.
 const MAX_CPUS: usize = 1 << 16;
 
 pub(super) fn print(known: &FileFacts<'_>, raw: &RawRecord<'_>, body: &Body<'_>, lines: &mut Lines<'_>) {

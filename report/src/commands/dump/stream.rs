@@ -176,9 +176,6 @@ impl<'f> Iterator for Walk<'f, '_> {
 pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
 
 /// Prints the records of a chunk in place of the text in `out`.
-///
-/// # Errors
-/// Returns none: a vector takes everything.
 pub(super) fn print(
     known: &FileFacts<'_>,
     options: &DumpOptions,

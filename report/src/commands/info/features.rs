@@ -15,9 +15,6 @@ use super::value::Value;
 
 /// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown. `cpus` is the number of
 /// available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail depends.
-///
-/// # Errors
-/// Returns an error if the section is malformed.
 pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     use f::FeatureBody as B;
     Ok(Some(match B::decode(id, c)? {

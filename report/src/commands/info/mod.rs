@@ -23,9 +23,7 @@ use anyhow::Context as _;
 use clap::Parser;
 
 use crate::cli::SourceArgs;
-use crate::input::Input;
-use crate::input::several::settled;
-use crate::input::streams::Keep;
+use crate::input::{Input, Keep, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Mode, Source, Warning};
 use crate::view::{CANNOT_WRITE, write_json};
@@ -48,7 +46,6 @@ pub(crate) struct InfoQuery {
     json: bool,
 }
 
-/// Answers the query, and returns warnings.
 pub(crate) fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     print(&query.source.source(), query.json, out)
 }

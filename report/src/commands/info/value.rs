@@ -31,7 +31,6 @@ impl Value {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Returns a list of the values.
     pub(crate) fn list(values: impl IntoIterator<Item = Self>) -> Self {
         Self::List(values.into_iter().collect())
     }

@@ -13,9 +13,7 @@ use super::filter::SampleFilter;
 use super::frames::Finder;
 use super::sample::Found;
 use super::{order, values};
-use crate::input::Input;
-use crate::input::several::each;
-use crate::input::streams::Keep;
+use crate::input::{Input, Keep, each};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
 use crate::query::{Column, Query, SortKey, Warning};
@@ -59,8 +57,7 @@ pub struct AccessQuery {
     pub(crate) listed: bool,
 }
 
-/// Prints the accesses of each input and returns the warnings.
-pub fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut warnings = Vec::new();

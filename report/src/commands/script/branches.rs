@@ -7,7 +7,6 @@ use super::frames::Finder;
 use super::sample::Found;
 use crate::terminal::digits;
 
-/// Prints the branches of a sample.
 pub(super) fn print(
     branches: impl Iterator<Item = BranchEntry>,
     fields: &Fields,

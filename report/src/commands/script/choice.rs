@@ -24,7 +24,6 @@ const KINDS: [(&str, EventType); 5] = [
     ("break", EventType::BREAKPOINT),
 ];
 
-/// Returns whether events of this type can have a field.
 fn can_have(kind: EventType, field: Field) -> bool {
     field != Field::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
 }
@@ -64,10 +63,6 @@ pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
 }
 
 impl Rule {
-    /// Parses a list.
-    ///
-    /// # Errors
-    /// Returns a message if the list is malformed or names an unknown field or prefix.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
             Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),

@@ -110,10 +110,7 @@ const CODE: &str = "it needs the machine code, and rep does not disassemble";
 const GUESTS: &str = "only samples of guests have it, and these are not printed";
 
 impl Field {
-    /// Returns the field with this name.
-    ///
-    /// # Errors
-    /// Returns a message if the field is unknown or not supported.
+    /// Returns the field with this name, or a message.
     pub(super) fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
             return Ok(*field);
@@ -125,12 +122,10 @@ impl Field {
         Err(format!("unknown field `{name}`; known fields: {list}"))
     }
 
-    /// Returns a bit of its own.
     fn bit(self) -> u64 {
         1 << (self as u32)
     }
 
-    /// Returns whether the samples of an event have it.
     fn is_sampled(self, attr: &Attr) -> bool {
         let has_weight = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
         attr.sample_type.contains(self.needs())
@@ -190,13 +185,11 @@ impl Fields {
         self
     }
 
-    /// Returns whether the field is printed.
     #[inline]
     pub(super) fn has(&self, field: Field) -> bool {
         self.bits & field.bit() != 0
     }
 
-    /// Returns whether no field is printed.
     pub(super) fn is_empty(&self) -> bool {
         self.set.is_empty()
     }

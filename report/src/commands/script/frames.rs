@@ -87,7 +87,6 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.session.timeline.place(mode, task.space, ip, at)
     }
 
-    /// Returns the place of the sampled instruction.
     pub(super) fn place_of(&self, s: &Found<'_>) -> Place {
         self.place(s.mode, &s.task, s.ip(), s.at)
     }
@@ -170,12 +169,10 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.module(place.module?).map(|module| escape(&module.name()).into_owned())
     }
 
-    /// Returns the module's path.
     pub(super) fn long_dso(&self, place: Place) -> Option<String> {
         self.module(place.module?).map(|module| module.long_name().into_owned())
     }
 
-    /// Returns the function at a place.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
         let function = place.module.and_then(|module| {
             let symbol = self.loaded(module)?.table.find(place.address)?;
@@ -219,7 +216,6 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.add(module, Lookups { all: times, found, first: is_found.then_some(self.now) });
     }
 
-    /// Adds lookups of addresses in a module.
     pub(super) fn add(&mut self, module: Option<ModuleId>, lookups: Lookups) {
         if let Some(all) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) {
             all.add(lookups);

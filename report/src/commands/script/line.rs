@@ -70,8 +70,6 @@ pub(super) struct Printer<'s, 'f> {
 }
 
 impl<'s, 'f> Listing<'s, 'f> {
-    /// # Errors
-    /// Returns an error if the file lacks something that is asked for.
     pub(super) fn new(
         session: &'s Session<'f>,
         query: &'s ScriptQuery,
@@ -110,7 +108,6 @@ impl<'s, 'f> Listing<'s, 'f> {
         })
     }
 
-    /// Returns whether any event has this column.
     pub(super) fn has(&self, field: Field) -> bool {
         self.fields.iter().any(|fields| fields.has(field))
     }

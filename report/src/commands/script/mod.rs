@@ -33,7 +33,8 @@ mod source;
 mod start;
 mod values;
 
-pub use accesses::{Access, AccessQuery, list_accesses};
+pub(crate) use accesses::list_accesses;
+pub use accesses::{Access, AccessQuery};
 pub use args::{ScriptQuery, query};
 use fields::{Field, Fields};
 
@@ -43,8 +44,7 @@ use std::ops::ControlFlow;
 use crate::callchain::deferred_chains;
 use crate::commands::dump::{self, DumpOptions};
 use crate::commands::info;
-use crate::input::Input;
-use crate::input::streams::Keep;
+use crate::input::{Input, Keep};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
 use crate::query::{ChainOptions, Column, Query, SortKey, Warning};
@@ -77,11 +77,7 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
-/// Prints the samples and returns the warnings.
-///
-/// # Errors
-/// Returns an error if the input cannot be read or lacks what the query needs, or if the output cannot be written.
-pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let source = query.source.source();
     if query.dump_raw_trace {
         let limit = query.limit.map(|limit| limit as u64);

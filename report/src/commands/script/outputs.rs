@@ -62,7 +62,6 @@ impl<'o, W: Write> Outputs<'o, W> {
         Ok(Self { main, files: events.iter().map(file).collect::<io::Result<_>>()? })
     }
 
-    /// Writes the lines of a chunk of records.
     pub(super) fn write(&mut self, lines: &Lines) -> io::Result<()> {
         self.main.write_all(&lines.main)?;
         for (file, (text, samples)) in self.files.iter_mut().zip(&lines.events) {

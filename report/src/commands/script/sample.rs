@@ -53,12 +53,10 @@ impl<'a> Found<'a> {
         Some((index, Self { mode, misc: raw.header.misc, sample, fields, task: span.task, tid, comm, at }))
     }
 
-    /// Returns the CPU that it was taken on.
     pub(super) fn cpu(&self) -> Option<u32> {
         self.fields.cpu.map(|[cpu, _]| cpu)
     }
 
-    /// Returns the sampled address.
     pub(super) fn ip(&self) -> u64 {
         self.fields.ip.unwrap_or(0)
     }
