@@ -311,8 +311,9 @@ mod tests {
 
     #[test]
     fn report_is_the_default_command() {
-        assert_eq!(read("rep report a.data").unwrap(), read("rep a.data").unwrap());
-        assert_eq!(read("rep -i a.data").unwrap(), read("rep a.data").unwrap());
+        let of = |line: &str| format!("{:?}", read(line).unwrap());
+        assert_eq!(of("rep report a.data"), of("rep a.data"));
+        assert_eq!(of("rep -i a.data"), of("rep a.data"));
         assert_eq!(read("rep a b -").unwrap().sources.len(), 3);
         assert_eq!(read("rep -").unwrap().sources, [Source::Stdin]);
     }

@@ -1,9 +1,11 @@
 //! Options for callchains.
 
 use clap::Args;
+use regex_lite::Regex;
 
 use crate::query::graph::{FrameKey, Graph};
-use crate::query::{ChainOptions, Format, Mode, Pattern};
+use crate::query::lists::pattern;
+use crate::query::{ChainOptions, Format, Mode};
 
 /// Options for callchains.
 #[derive(Clone, Debug, Default, Args)]
@@ -35,16 +37,16 @@ pub struct CallArgs {
     pub(super) branch_history: bool,
 
     /// Group also by the caller that matches REGEX (sort key `parent`) [default with -s parent: ^sys_|^do_page_fault]
-    #[arg(short = 'p', long, value_name = "REGEX")]
-    pub(super) parent: Option<Pattern>,
+    #[arg(short = 'p', long, value_name = "REGEX", value_parser = pattern)]
+    pub(super) parent: Option<Regex>,
 
     /// Only samples with a caller that matches --parent (needs -p or -s parent)
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
     /// Count the samples of callees of functions matching REGEX in these functions themselves
-    #[arg(long, value_name = "REGEX")]
-    ignore_callees: Option<Pattern>,
+    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    ignore_callees: Option<Regex>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
     /// of recordings made with --call-graph dwarf]
@@ -105,7 +107,7 @@ impl CallArgs {
             return Err("--exclude-other needs the sort key `parent`: add -p REGEX or -s parent".into());
         }
         let parent =
-            if has_parent { Some(self.parent.clone().map_or_else(|| DEFAULT_PARENT.parse(), Ok)?) } else { None };
+            if has_parent { Some(self.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok)?) } else { None };
         Ok(ChainOptions {
             counted: format == Format::Folded,
             most: self.max_stack,

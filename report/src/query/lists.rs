@@ -1,4 +1,4 @@
-//! Parsers of comma-separated lists.
+//! Parsers of lists and patterns.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -7,6 +7,8 @@ use std::convert::Infallible;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
+
+use regex_lite::Regex;
 
 /// Parses a comma-separated list of names.
 pub(crate) fn names(list: &str) -> Result<HashSet<String>, Infallible> {
@@ -43,4 +45,22 @@ pub(crate) fn cpus(list: &str) -> Result<HashSet<u32>, UsageError> {
         all.extend(first..=last);
     }
     Ok(all)
+}
+
+/// Parses a pattern of function names, which may match anywhere in a name.
+pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| format!("`{text}` is not a regular expression: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_anywhere() {
+        let pattern = pattern("^sys_|page_fault$").unwrap();
+        let matches = |text: &str| pattern.is_match(text);
+        assert!(matches("sys_read") && matches("do_page_fault") && !matches("do_sys_read"));
+        assert!(super::pattern("(").is_err());
+    }
 }

@@ -9,7 +9,6 @@ pub(crate) mod key;
 pub(crate) mod lists;
 pub(crate) mod mode;
 mod output;
-pub(crate) mod pattern;
 mod request;
 mod servers;
 pub(crate) mod shown;

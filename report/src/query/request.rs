@@ -1,5 +1,7 @@
 //! The compiled query: plain data, independent of files.
 
+use regex_lite::Regex;
+
 use super::column::Column;
 use super::fields::{Number, TableColumn};
 use super::filters::Filters;
@@ -7,7 +9,6 @@ use super::graph::{FrameKey, Graph, Shape};
 use super::key::Field;
 use super::mode::Mode;
 use super::output::{Format, Inspection};
-use super::pattern::Pattern;
 use super::shown::Kind;
 use super::sort_key::SortKey;
 use super::source::Source;
@@ -16,7 +17,7 @@ use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
 
 /// Options of callchains.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct ChainOptions {
     /// `true` if callchains are part of the counted keys.
     pub counted: bool,
@@ -37,11 +38,11 @@ pub struct ChainOptions {
     /// Whether inlined functions become frames; `None`: of unwound stacks only, as in perf.
     pub inlined: Option<bool>,
     /// Callers that the key `parent` shows.
-    pub parent: Option<Pattern>,
+    pub parent: Option<Regex>,
     /// `true` if samples without a parent are left out.
     pub only_parents: bool,
     /// Functions whose callees are counted as the functions themselves.
-    pub ignored_callees: Option<Pattern>,
+    pub ignored_callees: Option<Regex>,
     /// `true` if an option that needs callchains was given; if none were recorded, that is an error.
     pub is_asked: bool,
 }
@@ -78,7 +79,7 @@ impl ChainOptions {
 pub(crate) const MAX_STACK: usize = 127;
 
 /// Everything that the user requested.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Query {
     /// Inputs, merged into one profile.
     pub sources: Vec<Source>,

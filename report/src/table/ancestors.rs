@@ -1,13 +1,13 @@
 //! Options that depend on the callers of a row: grouping by `parent`, and `--ignore-callees`.
 
 use rayon::prelude::*;
+use regex_lite::Regex;
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, named};
 use crate::callchain::{ChainRef, Frame, Node, Stacks};
 use crate::count::Rows;
 use crate::query::key::Field;
-use crate::query::pattern::Pattern;
 
 impl Labeller<'_> {
     /// Sets the parents of rows (and drops rows without one if the query says so), then replaces callees of
@@ -69,11 +69,11 @@ impl Labeller<'_> {
     }
 
     /// Returns, for each frame, whether its function's name matches.
-    fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
+    fn matches(&self, pattern: &Regex, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
         let matches = |frame: &Frame| {
             let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
             // As in perf, inlined functions never match.
-            !frame.end.is_inlined && name.is_some_and(|name| pattern.matches(&name))
+            !frame.end.is_inlined && name.is_some_and(|name| pattern.is_match(&name))
         };
         stacks.frames.par_iter().map(matches).collect()
     }
