@@ -33,6 +33,14 @@ impl Place {
         run(rep().args(words.split_whitespace()).arg("--symfs").arg(root).arg("--kallsyms").arg(kallsyms).arg(file))
     }
 
+    /// Returns the lines of the call tree below the first row of a function in user code, each after a line feed.
+    pub(crate) fn tree(&self, words: &str, function: &str) -> String {
+        let text = self.rep(words);
+        let (_, tree) = text.split_once(&format!("[.] {function}")).unwrap();
+        let lines = tree.lines().skip(1).take_while(|line| !line.is_empty());
+        lines.map(|line| format!("\n{}", line.trim_end())).collect()
+    }
+
     /// Returns the functions of each sample that `rep script` prints, outermost first.
     pub(crate) fn listed(&self, words: &str) -> Vec<String> {
         let text = self.rep(&format!("script -F ip,sym {words}"));

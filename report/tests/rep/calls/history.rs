@@ -34,44 +34,32 @@ fn two_ways() -> Stream {
         )
 }
 
-/// Returns the lines of the first tree.
-fn tree(text: &str) -> Vec<&str> {
-    let lines = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).skip(1);
-    lines.take_while(|line| !line.is_empty()).map(str::trim_end).collect()
-}
-
 #[test]
 fn trees_show_the_branches_before_samples() {
     let place = Place::of(&two_ways());
-    assert_eq!(
-        tree(&place.rep("--branch-history --no-children -s comm,sym")),
-        [
-            "            |",
-            "            ---parse +0 (predicted:50.0%)",
-            "               work +4 (cycles:6)",
-            "               work +0",
-            "               |",
-            "               |--75.00%--main +2 (cycles:9)",
-            "               |",
-            "                --25.00%--main +6 (cycles:7)",
-        ]
-    );
+    let want = "
+            |
+            ---parse +0 (predicted:50.0%)
+               work +4 (cycles:6)
+               work +0
+               |
+               |--75.00%--main +2 (cycles:9)
+               |
+                --25.00%--main +6 (cycles:7)";
+    assert_eq!(place.tree("--branch-history --no-children -s comm,sym", "parse"), want);
     // With -G the branches are in the order in which they were taken.
-    assert_eq!(
-        tree(&place.rep("--branch-history -G --no-children -s comm,sym --limit 1")),
-        [
-            "            |",
-            "            |--75.00%--main +2 (cycles:9)",
-            "            |          work +0",
-            "            |          work +4 (cycles:5)",
-            "            |          parse +0",
-            "            |",
-            "             --25.00%--main +6 (cycles:7)",
-            "                       work +0",
-            "                       work +4 (cycles:8)",
-            "                       parse +0 (predicted:0.0%)",
-        ]
-    );
+    let want = "
+            |
+            |--75.00%--main +2 (cycles:9)
+            |          work +0
+            |          work +4 (cycles:5)
+            |          parse +0
+            |
+             --25.00%--main +6 (cycles:7)
+                       work +0
+                       work +4 (cycles:8)
+                       parse +0 (predicted:0.0%)";
+    assert_eq!(place.tree("--branch-history -G --no-children -s comm,sym --limit 1", "parse"), want);
 }
 
 #[test]
@@ -80,16 +68,13 @@ fn iterations_of_a_loop_are_counted_and_shown_once() {
     let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
     let stack = [turn(2), turn(40), enter];
     let place = Place::of(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
-    assert_eq!(
-        tree(&place.rep("--branch-history --no-children -s comm,sym")),
-        [
-            "            |",
-            "            ---parse +0",
-            "               parse +8 (cycles:2)",
-            "               parse +0",
-            "               main +2 (cycles:1 iter:1 avg_cycles:40)",
-        ]
-    );
+    let want = "
+            |
+            ---parse +0
+               parse +8 (cycles:2)
+               parse +0
+               main +2 (cycles:1 iter:1 avg_cycles:40)";
+    assert_eq!(place.tree("--branch-history --no-children -s comm,sym", "parse"), want);
 }
 
 #[test]
@@ -103,34 +88,31 @@ fn branches_come_before_callers_in_every_format() {
     // The outermost caller is dropped to make room for the branch.
     let with_calls = "app;main +8;work +6;parse +8;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded"), with_calls);
-    let shown = tree(&place.rep("--branch-history --no-children -g callee -s comm,sym")).join("\n");
+    let shown = place.tree("--branch-history --no-children -g callee -s comm,sym", "parse");
     assert!(shown.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{shown}");
     // -g branch groups by function and leaves out the properties of branches.
-    assert_eq!(
-        tree(&place.rep("-g branch,callee --no-children -s comm,sym")),
-        [
-            "            |",
-            "            ---parse",
-            "               work",
-            "               parse",
-            "               work",
-            "               main"
-        ]
-    );
-    assert_eq!(
-        tree(&place.rep("-g address,callee --no-children -s comm,sym")),
-        [
-            "            |",
-            "            ---parse +8",
-            "               work +6",
-            "               main +8",
-            "               main +4"
-        ]
-    );
-    assert_eq!(
-        tree(&place.rep("-g srcline,callee --no-children -s comm,sym")),
-        ["            |", "            ---parse", "               work", "               main", "               main"]
-    );
+    let want = "
+            |
+            ---parse
+               work
+               parse
+               work
+               main";
+    assert_eq!(place.tree("-g branch,callee --no-children -s comm,sym", "parse"), want);
+    let want = "
+            |
+            ---parse +8
+               work +6
+               main +8
+               main +4";
+    assert_eq!(place.tree("-g address,callee --no-children -s comm,sym", "parse"), want);
+    let want = "
+            |
+            ---parse
+               work
+               main
+               main";
+    assert_eq!(place.tree("-g srcline,callee --no-children -s comm,sym", "parse"), want);
     let want = [("[.] main", 1, 0), ("[.] parse", 1, 1), ("[.] work", 1, 0)];
     assert_eq!(place.children("--branch-history", "sym"), rows(&want));
     assert_eq!(place.children("--branch-history --max-stack 1", "sym"), rows(&want[..]));

@@ -24,21 +24,14 @@ fn callers_include_their_callees() {
     assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
     assert_eq!(place.children("", "sym"), rows(&want));
-    let text = place.rep("-s sym -g caller");
-    let main = text.split("[.] main").nth(1).unwrap();
-    let tree: Vec<&str> = main.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim_end).collect();
-    assert_eq!(
-        tree,
-        [
-            "            |",
-            "            ---work",
-            "               |",
-            "               |--25.00%--entry",
-            "               |",
-            "                --25.00%--parse",
-        ],
-        "{text}"
-    );
+    let want = "
+            |
+            ---work
+               |
+               |--25.00%--entry
+               |
+                --25.00%--parse";
+    assert_eq!(place.tree("-s sym -g caller", "main"), want);
 }
 
 #[test]
