@@ -4,31 +4,26 @@ use std::ops::Range;
 
 use framehop::ExplicitModuleSectionInfo;
 use object::elf::{EM_AARCH64, EM_X86_64};
+use recrep_format::abi::RegsArch;
 
 use super::elf::{self, Image, Segment};
 
 /// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
 #[derive(Debug)]
 pub struct CallFrames {
-    pub cpu: Cpu,
+    /// Instruction set of the file: 64-bit x86 or 64-bit Arm.
+    pub arch: RegsArch,
     /// Sections, at their linked addresses; no `.debug_frame` if there is an `.eh_frame`.
     pub sections: ExplicitModuleSectionInfo<Vec<u8>>,
     segments: Vec<Segment>,
 }
 
-/// Instruction set that can be unwound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cpu {
-    X86_64,
-    Aarch64,
-}
-
 impl CallFrames {
     /// Reads the call frame information of a file; `None` if it has none or its instruction set is not supported.
     pub(super) fn of(image: &Image) -> Option<Self> {
-        let cpu = match image.machine {
-            EM_X86_64 => Cpu::X86_64,
-            EM_AARCH64 => Cpu::Aarch64,
+        let arch = match image.machine {
+            EM_X86_64 => RegsArch::X86,
+            EM_AARCH64 => RegsArch::Arm64,
             _ => return None,
         };
         let range = |name: &[u8]| {
@@ -51,7 +46,7 @@ impl CallFrames {
             eh_frame_hdr,
             ..ExplicitModuleSectionInfo::default()
         };
-        Some(Self { cpu, sections, segments: image.segments.clone() })
+        Some(Self { arch, sections, segments: image.segments.clone() })
     }
 
     /// Returns the linked address of the byte at this file offset.

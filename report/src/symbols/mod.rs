@@ -64,7 +64,7 @@ mod test_elf;
 mod vdso;
 mod vmlinux;
 
-pub(crate) use call_frames::{CallFrames, Cpu};
+pub(crate) use call_frames::CallFrames;
 pub(crate) use explain::{Explanation, GUEST, UNMAPPED, explain};
 pub(crate) use lines::LineId;
 pub use lines::SourceFrame;

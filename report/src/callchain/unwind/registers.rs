@@ -6,8 +6,6 @@ use recrep_format::abi::{RegsAbi, RegsArch};
 use recrep_format::endian::Endian;
 use recrep_format::record::{Regs, StackUser};
 
-use crate::symbols::Cpu;
-
 /// Numbers of `x29` and `lr` in [`RegsArch::Arm64`].
 const ARM_FP: u32 = 29;
 const ARM_LR: u32 = 30;
@@ -29,24 +27,20 @@ pub(super) enum Registers {
 impl Registers {
     /// Returns a sample's user registers, the instruction pointer and the stack pointer; `None` if the sample has none,
     /// is of a 32-bit task, or lacks a required register.
-    pub(super) fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<(Self, u64, u64)> {
+    pub(super) fn of(arch: RegsArch, regs: &Regs<'_>) -> Option<(Self, u64, u64)> {
         if regs.abi != RegsAbi::ABI_64 {
             return None;
         }
-        let arch = match cpu {
-            Cpu::X86_64 => RegsArch::X86,
-            Cpu::Aarch64 => RegsArch::Arm64,
-        };
         let (ip, sp) = (regs.get(arch.instruction_pointer())?, regs.get(arch.stack_pointer())?);
-        let registers = match cpu {
-            Cpu::X86_64 => {
+        let registers = match arch {
+            RegsArch::X86 => {
                 let mut all = UnwindRegsX86_64::new(ip, sp, 0);
                 for (reg, number) in x86_regs() {
                     all.set(reg, regs.get(number).unwrap_or(0));
                 }
                 Self::X86(all)
             }
-            Cpu::Aarch64 => Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?)),
+            _ => Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?)),
         };
         Some((registers, ip, sp))
     }
@@ -104,14 +98,14 @@ mod tests {
         let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
         let words: Vec<u8> = [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
         let regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&words, Endian::Little) };
-        let (found, ip, sp) = Registers::of(Cpu::X86_64, &regs).unwrap();
+        let (found, ip, sp) = Registers::of(RegsArch::X86, &regs).unwrap();
         assert_eq!((ip, sp), (0x400, 0x7000));
         let Registers::X86(all) = found else { panic!("{found:?}") };
         assert_eq!((all.ip(), all.sp()), (0x400, 0x7000));
         assert_eq!((all.get(Reg::RBX), all.get(Reg::R8), all.get(Reg::RAX)), (11, 88, 0));
-        assert!(Registers::of(Cpu::X86_64, &Regs { mask: mask & !(1 << 7), ..regs }).is_none());
-        assert!(Registers::of(Cpu::Aarch64, &regs).is_none());
-        assert!(Registers::of(Cpu::X86_64, &Regs { abi: RegsAbi::ABI_32, ..regs }).is_none());
+        assert!(Registers::of(RegsArch::X86, &Regs { mask: mask & !(1 << 7), ..regs }).is_none());
+        assert!(Registers::of(RegsArch::Arm64, &regs).is_none());
+        assert!(Registers::of(RegsArch::X86, &Regs { abi: RegsAbi::ABI_32, ..regs }).is_none());
     }
 
     #[test]

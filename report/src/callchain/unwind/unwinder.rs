@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use framehop::aarch64::{CacheAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{Error, FrameAddress, Module as Unwindable, Unwinder};
-use recrep_format::abi::{CpuMode, SampleType};
+use recrep_format::abi::{CpuMode, RegsArch, SampleType};
 use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
@@ -14,7 +14,7 @@ use recrep_format::read::File;
 use recrep_format::record::SampleFields;
 
 use super::registers::{ReadError, Registers, UserStack};
-use crate::symbols::{CallFrames, Cpu, Modules, Resolver};
+use crate::symbols::{CallFrames, Modules, Resolver};
 use crate::timeline::{Moment, Place, SpaceId, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
@@ -23,7 +23,7 @@ pub struct StackUnwinder<'s> {
     modules: &'s Modules,
     endian: Endian,
     resolver: &'s Resolver,
-    cpu: Cpu,
+    arch: RegsArch,
     files: Vec<OnceLock<Option<Prepared>>>,
 }
 
@@ -53,14 +53,14 @@ impl<'s> StackUnwinder<'s> {
         let has = |entry: &AttrEntry| entry.attr.sample_type.contains(needed);
         file.attrs.entries().iter().any(has).then_some(())?;
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
-        let cpu = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
+        let arch = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
             // A truncated file lacks this feature.
-            Some("x86_64") | None => Cpu::X86_64,
-            Some("aarch64" | "arm64") => Cpu::Aarch64,
+            Some("x86_64") | None => RegsArch::X86,
+            Some("aarch64" | "arm64") => RegsArch::Arm64,
             Some(_) => return None,
         };
         let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
-        Some(Self { timeline, modules, endian: file.endian, resolver, cpu, files })
+        Some(Self { timeline, modules, endian: file.endian, resolver, arch, files })
     }
 
     /// Writes the addresses of at most `most` frames of a sample into `ips`, innermost first. Returns whether they
@@ -73,7 +73,7 @@ impl<'s> StackUnwinder<'s> {
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
     ) -> Option<bool> {
         ips.clear();
-        let (mut registers, mut ip, sp) = Registers::of(self.cpu, fields.regs_user.as_ref()?)?;
+        let (mut registers, mut ip, sp) = Registers::of(self.arch, fields.regs_user.as_ref()?)?;
         let stack = UserStack::of(fields.stack_user.as_ref()?, sp, self.endian);
         let mut is_return = false;
         while ips.len() < most {
@@ -99,7 +99,7 @@ impl<'s> StackUnwinder<'s> {
         let index = place.module?.0 as usize;
         let make = || {
             let module = self.modules.get_index(index)?;
-            Prepared::new(self.resolver.call_frames(module)?, self.cpu)
+            Prepared::new(self.resolver.call_frames(module)?, self.arch)
         };
         let file = self.files.get(index)?.get_or_init(make).as_ref()?;
         Some((file, file.frames.address_of(place.address)?))
@@ -107,15 +107,15 @@ impl<'s> StackUnwinder<'s> {
 }
 
 impl Prepared {
-    fn new(mut frames: CallFrames, cpu: Cpu) -> Option<Self> {
-        if frames.cpu != cpu {
+    fn new(mut frames: CallFrames, arch: RegsArch) -> Option<Self> {
+        if frames.arch != arch {
             return None;
         }
         // Mapped at the file's own addresses (bias 0).
         let module = Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
-        let unwinder = match cpu {
-            Cpu::X86_64 => ArchUnwinder::X86(unwinder_of(module)),
-            Cpu::Aarch64 => ArchUnwinder::Arm(unwinder_of(module)),
+        let unwinder = match arch {
+            RegsArch::X86 => ArchUnwinder::X86(unwinder_of(module)),
+            _ => ArchUnwinder::Arm(unwinder_of(module)),
         };
         Some(Self { frames, unwinder })
     }
