@@ -133,10 +133,12 @@ impl Classified {
             let repeats = !own_only && callers.may_have(class) && self.has_class(stacks, node.callers, class);
             Path { classes: callers.classes | Path::bit(class), depth: callers.depth + 1, repeats }
         });
-        let by_base = self.by_base();
+        let bases = self.samples.iter().map(|sample| sample.base as usize);
+        let (_, by_base) = grouped(self.bases.len(), bases.zip(0..));
+        let by_base: Vec<&Sample> = by_base.iter().filter_map(|sample| self.samples.get(*sample as usize)).collect();
         let most = self.samples.len().div_ceil(2 * rayon::current_num_threads()).max(1);
-        let units: Vec<&[u32]> =
-            by_base.chunk_by(|a, b| self.base(*a) == self.base(*b)).flat_map(|of_base| of_base.chunks(most)).collect();
+        let units: Vec<&[&Sample]> =
+            by_base.chunk_by(|a, b| a.base == b.base).flat_map(|of_base| of_base.chunks(most)).collect();
         let next = AtomicUsize::new(0);
         let parts = rayon::broadcast(|_| {
             let sums = if own_only { Vec::new() } else { vec![Below::default(); stacks.chains.len() + 1] };
@@ -162,16 +164,6 @@ impl Classified {
         let parts = by_part(parts).into_par_iter();
         let merged = parts.flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default());
         merged.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
-    }
-
-    /// Returns the indexes of all samples, grouped by base.
-    fn by_base(&self) -> Vec<u32> {
-        let bases = self.samples.iter().map(|sample| sample.base as usize);
-        grouped(self.bases.len(), bases.zip(0..)).1
-    }
-
-    fn base(&self, sample: u32) -> u32 {
-        self.samples.get(sample as usize).map_or(0, |sample| sample.base)
     }
 
     fn class_of(&self, frame: u32) -> u32 {
@@ -257,11 +249,10 @@ struct Adding<'c> {
 
 impl Adding<'_> {
     /// Adds samples of one base.
-    fn unit(&mut self, unit: &[u32], own_only: bool) {
+    fn unit(&mut self, unit: &[&Sample], own_only: bool) {
         self.unit += 1;
         self.chains.clear();
-        let samples = unit.iter().filter_map(|sample| self.classified.samples.get(*sample as usize));
-        for sample in samples {
+        for sample in unit {
             let Some(path) = self.paths.get(sample.callers as usize) else { continue };
             let (count, frames) = (sample.count, path.depth + u32::from(sample.own.is_some()));
             // A function that was called by itself counts where it was called first.
@@ -286,7 +277,7 @@ impl Adding<'_> {
             self.chains.get_mut(first..).into_iter().for_each(<[u32]>::reverse);
             self.add(sample.callers, Below { count, longest: frames, unit: self.unit });
         }
-        let Some(base) = unit.first().map(|sample| self.classified.base(*sample)) else { return };
+        let Some(base) = unit.first().map(|sample| sample.base) else { return };
         for chain in std::mem::take(&mut self.chains).into_iter().rev() {
             let (node, path) = (self.stacks.chains.node(chain), self.paths.get(chain as usize));
             let (Some((node, path)), Some(below)) = (node.zip(path), self.sums.get(chain as usize).copied()) else {
