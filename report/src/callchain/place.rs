@@ -140,7 +140,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the context of instructions that are sampled in this mode from now on, and when it ends.
     pub(crate) fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
         let word = self.code(Some(mode), true, space, 0, at);
-        (Sampled { word, space }, self.epoch.map_or(at..at, |epoch| epoch.moments()))
+        (Sampled { word, space }, self.epoch.as_ref().map_or(at..at, |epoch| epoch.moments.clone()))
     }
 
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
@@ -153,7 +153,7 @@ impl<'t> FrameFinder<'t> {
         let Piece { shift, image, is_mapped, .. } = self.last;
         let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
-        let frame = if is_mapped { self.function_at(address, image) } else { NO_FUNCTION };
+        let frame = if is_mapped { self.frame_at(address, image, false) } else { NO_FUNCTION };
         if frame != NO_FUNCTION {
             frame.into()
         } else {
@@ -257,7 +257,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the epoch of a space that this moment is in.
     #[inline]
     pub(crate) fn epoch(&mut self, space: Option<SpaceId>, at: Moment) -> SpaceEpoch {
-        match self.epoch {
+        match &self.epoch {
             Some(epoch) if epoch.covers(space, at) => epoch.of,
             _ => self.epoch.insert(self.timeline.epoch(space, at)).of,
         }
@@ -268,32 +268,19 @@ impl<'t> FrameFinder<'t> {
     fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> (u32, u64) {
         let Piece { shift, mask, image, .. } = self.piece(word, space, at);
         let address = word.ip.wrapping_add(shift);
-        (self.frame_at(address & mask, image), address)
+        (self.frame_at(address & mask, image, true), address)
     }
 
-    /// Returns the number of the frame at an address of an image.
+    /// Returns the number of the frame at an address of an image. Unless `is_numbered`, it is [`NO_FUNCTION`] for an
+    /// address that has a frame of its own.
     #[inline]
-    fn frame_at(&mut self, address: u64, image: u32) -> u32 {
-        match self.recent(address, image) {
-            (_, Some(frame)) if frame != NO_FUNCTION => frame,
-            (place, _) => self.new_frame((address, image), place, true),
-        }
-    }
-
-    /// Like [`FrameFinder::frame_at`], but [`NO_FUNCTION`] for an address that has a frame of its own.
-    #[inline]
-    fn function_at(&mut self, address: u64, image: u32) -> u32 {
-        let (place, known) = self.recent(address, image);
-        known.unwrap_or_else(|| self.new_frame((address, image), place, false))
-    }
-
-    /// Returns the place of an address in the cache of ranges, and its frame if it is there.
-    #[inline]
-    fn recent(&self, address: u64, image: u32) -> (usize, Option<u32>) {
+    fn frame_at(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
         let place = cache_place(address >> NEIGHBORS, image, RECENT);
-        let recent = self.recent.get(place);
         let has = |recent: &&Recent| recent.image == image && recent.start <= address && address < recent.end;
-        (place, recent.filter(has).map(|recent| recent.frame))
+        match self.recent.get(place).filter(has) {
+            Some(recent) if !is_numbered || recent.frame != NO_FUNCTION => recent.frame,
+            _ => self.new_frame((address, image), place, is_numbered),
+        }
     }
 
     #[cold]

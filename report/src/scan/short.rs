@@ -122,7 +122,7 @@ impl Worker<'_> {
         let has_task = self.scan.has_tasks;
         if has_task {
             let (span, _) = self.spans.get(self.scan.timeline, (point.pid, point.tid), at, |_| true);
-            let of_task = span.moments();
+            let of_task = &span.moments;
             moments = moments.start.max(of_task.start)..moments.end.min(of_task.end);
         }
         let times = self.scan.clock.times_within(&moments);

@@ -75,23 +75,18 @@ pub(crate) fn cache_place(block: u64, of: u32, bits: u32) -> usize {
 
 /// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
 /// of the same space, an address means the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
     /// The space, and what it had seen.
     pub of: SpaceEpoch,
-    from: Moment,
-    until: Moment,
+    pub moments: Range<Moment>,
 }
 
 impl Epoch {
     /// Returns whether this epoch is valid for this space at this moment.
     #[inline]
     pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
-        self.of.space == space && self.from <= at && at < self.until
-    }
-
-    pub fn moments(&self) -> Range<Moment> {
-        self.from..self.until
+        self.of.space == space && self.moments.contains(&at)
     }
 }
 
@@ -103,8 +98,7 @@ impl Timeline {
         let kernel = of(Some(&self.kernel));
         Epoch {
             of: SpaceEpoch { space, mapped: own.0, kernel: kernel.0 },
-            from: own.1.max(kernel.1),
-            until: own.2.min(kernel.2),
+            moments: own.1.max(kernel.1)..own.2.min(kernel.2),
         }
     }
 }

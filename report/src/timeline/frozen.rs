@@ -111,7 +111,7 @@ impl Timeline {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Bare(tid));
             let task = Task { thread, pid, comm, space: self.leader_space(pid, tid, at) };
-            return Span { pid, tid, from: at, until: at, named: Moment::START, task };
+            return Span { pid, tid, moments: at..at, named: Moment::START, task };
         };
         let task = Task {
             thread: ThreadRef::Known(index),
@@ -122,7 +122,7 @@ impl Timeline {
         let names = &life.names;
         let named = names.first().map_or(Moment::START, |(when, _)| *when);
         if life.space.is_none() {
-            return Span { pid, tid, from: at, until: at, named, task };
+            return Span { pid, tid, moments: at..at, named, task };
         }
         let next = names.partition_point(|(when, _)| *when <= at);
         // The first comm also applies to the time before it.
@@ -130,7 +130,7 @@ impl Timeline {
         let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
         let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
         let from = since.map_or(life.start, |(when, _)| life.start.max(*when));
-        Span { pid, tid, from, until: renamed.min(replaced), named, task }
+        Span { pid, tid, moments: from..renamed.min(replaced), named, task }
     }
 
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
@@ -207,7 +207,8 @@ impl<T: Copy> RecentSpans<T> {
         }
         known.get_or_insert_with(|| {
             let span = timeline.span(pid, tid, at);
-            (span, value(&span))
+            let value = value(&span);
+            (span, value)
         })
     }
 }
@@ -232,9 +233,9 @@ mod tests {
         // The two threads share a place.
         for time in (0..40).chain((0..40).rev()) {
             for tid in [5, 5 + 256, 7] {
-                let (span, value) = *spans.get(&timeline, (tid, tid), at(time), |span| span.from);
+                let (span, value) = spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
                 let fresh = timeline.span(tid, tid, at(time));
-                assert_eq!((span.task, value), (fresh.task, fresh.from), "{tid} at {time}");
+                assert_eq!((span.task, value), (fresh.task, fresh.moments.start), "{tid} at {time}");
                 assert_eq!(span.comm_so_far(at(time)), fresh.comm_so_far(at(time)), "{tid} at {time}");
             }
         }
@@ -244,9 +245,9 @@ mod tests {
     fn a_comm_so_far_does_not_apply_to_the_time_before_it() {
         let timeline = timeline();
         let first = timeline.span(5, 5, at(3));
-        let so_far = |span: Span, time| timeline.comm(span.comm_so_far(at(time))).into_owned();
-        assert_eq!([so_far(first, 9), so_far(first, 10)], [":5", "a"]);
+        let so_far = |span: &Span, time| timeline.comm(span.comm_so_far(at(time))).into_owned();
+        assert_eq!([so_far(&first, 9), so_far(&first, 10)], [":5", "a"]);
         assert_eq!(timeline.comm(first.task.comm), "a");
-        assert_eq!(so_far(timeline.span(5, 5, at(20)), 20), "b");
+        assert_eq!(so_far(&timeline.span(5, 5, at(20)), 20), "b");
     }
 }

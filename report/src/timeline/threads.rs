@@ -80,26 +80,21 @@ impl Task {
 }
 
 /// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Span {
     pub(super) pid: i32,
     pub(super) tid: i32,
-    pub(super) from: Moment,
-    pub(super) until: Moment,
+    pub moments: Range<Moment>,
     /// Moment of its first comm.
     pub(super) named: Moment,
     pub task: Task,
 }
 
 impl Span {
-    pub fn moments(&self) -> Range<Moment> {
-        self.from..self.until
-    }
-
     /// Returns whether this span is valid for this thread at this moment.
     #[inline]
     pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
-        self.tid == tid && self.pid == pid && self.from <= at && at < self.until
+        self.tid == tid && self.pid == pid && self.moments.contains(&at)
     }
 
     /// Returns the comm as known at this moment of the span. For listings in record order, in which a comm does not

@@ -48,7 +48,7 @@ impl<'a> Found<'a> {
         sample.read(fields).ok()?;
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
-        let (span, ()) = *spans.get(&session.timeline, tid.into(), at, |_| ());
+        let (span, ()) = spans.get(&session.timeline, tid.into(), at, |_| ());
         let comm = session.timeline.comm(span.comm_so_far(at));
         Some((index, Self { mode, misc: raw.header.misc, sample, fields, task: span.task, tid, comm, at }))
     }
