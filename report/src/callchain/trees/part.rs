@@ -19,8 +19,6 @@ pub(super) struct Part<'f> {
     pub(super) samples: &'f [Sample],
     /// Each sample's frames are followed by [`END`].
     pub(super) frames: Vec<u32>,
-    /// Index behind the last frame of each sample.
-    pub(super) ends: Vec<u32>,
 }
 
 /// Number that no frame has.
@@ -40,7 +38,7 @@ impl CallTrees {
         rows: &FxHashMap<RowId, usize>,
         (children, from_caller): (bool, bool),
     ) -> (Part<'f>, RowItems) {
-        let mut part = Part { samples, frames: Vec::new(), ends: Vec::with_capacity(samples.len()) };
+        let mut part = Part { samples, frames: Vec::new() };
         // Of each class that wanted rows have, the last sample with it.
         let mut last = vec![None; self.class_count];
         for (_, class) in rows.keys() {
@@ -74,7 +72,6 @@ impl CallTrees {
                 part.frames.extend(&path);
                 part.frames.push(END);
             }
-            part.ends.push(u32::try_from(part.frames.len()).unwrap_or(u32::MAX));
         }
         (part, items)
     }

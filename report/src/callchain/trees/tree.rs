@@ -162,12 +162,11 @@ impl<'c> Walk<'c> {
         self.trees.names.get(self.frame(item, depth)? as usize).copied()
     }
 
-    /// Returns an item's frame at `depth`; `None` if its chain ends before.
+    /// Returns an item's frame at `depth`: a number that no frame has behind the last one.
     #[inline]
     fn frame(self, item: &Item, depth: u32) -> Option<u32> {
         let part = self.parts.get(item.part as usize)?;
-        let (at, end) = (item.at.checked_add(depth)?, *part.ends.get(item.sample as usize)?);
-        if at < end { part.frames.get(at as usize).copied() } else { None }
+        part.frames.get(item.at.checked_add(depth)? as usize).copied()
     }
 }
 
