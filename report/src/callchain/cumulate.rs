@@ -24,7 +24,7 @@ use super::chains::Chains;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, by_part};
-use crate::query::key::{End, Field, Key};
+use crate::query::key::{End, Field, Key, NO_KEY};
 use crate::timeline::grouped;
 
 /// A group of equal samples.
@@ -79,7 +79,7 @@ impl Classified {
     pub(crate) fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
         let class = |frame: &Frame| {
-            let frame = shown_of(*frame, columns);
+            let frame = shown_of(frame, columns);
             *known.entry(frame).or_insert_with(|| {
                 shown.push(frame);
                 small(shown.len() - 1)
@@ -310,26 +310,18 @@ fn small(number: usize) -> u32 {
 }
 
 /// Returns a frame with only the displayed fields.
-fn shown_of(frame: Frame, columns: &Layout) -> Frame {
-    let has = |field| columns.has(field);
-    Frame {
-        module: if has(Field::Module) { frame.module } else { 0 },
-        end: if has(Field::Address) { frame.end } else { End::default() },
-        address: if has(Field::Address) { frame.address } else { 0 },
-        ip: if has(Field::Ip) { frame.ip } else { 0 },
-        offset: if has(Field::Offset) { frame.offset } else { 0 },
-        line: if has(Field::Line) { frame.line } else { 0 },
-        is_return: false,
-        size: if has(Field::MapSize) { frame.size } else { 0 },
-        branch: 0,
-    }
+fn shown_of(frame: &Frame, columns: &Layout) -> Frame {
+    let mut key = NO_KEY;
+    frame.put(&mut key);
+    Field::ALL.iter().filter(|field| !columns.has(**field)).for_each(|field| *field.of_mut(&mut key) = 0);
+    let end = if columns.has(Field::Address) { frame.end } else { End::default() };
+    Frame { end, ..Frame::of(&key) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args;
-    use crate::query::key::NO_KEY;
 
     fn frame(module: u32, address: u64) -> Frame {
         Frame { module, address, ..Frame::default() }
