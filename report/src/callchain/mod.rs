@@ -20,7 +20,6 @@ mod cumulate;
 pub(crate) mod folded;
 mod history;
 mod images;
-mod pieces;
 mod place;
 mod source;
 mod stacks;

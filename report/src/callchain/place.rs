@@ -20,8 +20,7 @@ use std::ops::Range;
 use recrep_format::abi::CpuMode;
 
 use super::history::parts;
-use super::images::{FrameFields, Image, Images, UNMAPPED, word_of};
-use super::pieces::{Piece, RecentPieces};
+use super::images::{FrameFields, Image, Images, Piece, RecentPieces, UNMAPPED, word_of};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::key::End;
