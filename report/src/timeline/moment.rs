@@ -70,7 +70,6 @@ pub(crate) struct FlushLimits {
     largest: u64,
     waiting: bool,
     next: u64,
-    flushed: u64,
 }
 
 impl FlushLimits {
@@ -88,8 +87,7 @@ impl FlushLimits {
             return;
         }
         let limit = self.next;
-        if limit > self.flushed {
-            self.flushed = limit;
+        if limit > self.limits.last().map_or(0, |(_, flushed)| *flushed) {
             self.limits.push((offset, limit));
         }
         if self.largest <= limit {
