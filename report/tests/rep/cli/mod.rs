@@ -1,9 +1,7 @@
 //! The `rep` command as a whole: from files and pipes to output, messages and exit statuses.
 
 mod answers;
-mod branches;
 mod common;
-mod compressed;
 mod corpus;
 mod inputs;
 mod names;

@@ -57,15 +57,11 @@ fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
     let keys: Vec<&Value> = list(&answer["events"][0]["rows"]).iter().map(|row| &row["key"]).collect();
     assert_eq!(keys, [&key("hypervisor"), &key("kernel"), &key("unknown"), &key("user")]);
     let csv = text(&["--format", "csv", "-s", "symbol,comm"], &file);
-    let lines: Vec<&str> = csv.lines().take(3).collect();
-    assert_eq!(
-        lines,
-        [
-            "event,symbol,comm,cpumode,samples,period,percent",
-            "cycles,0x0000000000000042,app,hypervisor,1,1,25.00",
-            "cycles,0x0000000000000042,app,kernel,1,1,25.00",
-        ]
-    );
+    let want = "event,symbol,comm,cpumode,samples,period,percent
+cycles,0x0000000000000042,app,hypervisor,1,1,25.00
+cycles,0x0000000000000042,app,kernel,1,1,25.00
+";
+    assert!(csv.starts_with(want), "{csv}");
     let tree = json(&["--hierarchy", "-s", "symbol,comm"], &file);
     let levels = list(&tree["events"][0]["hierarchy"]);
     assert_eq!(levels.len(), 4);
