@@ -97,7 +97,7 @@ impl Classified {
                 Frame::default().put(&mut key);
                 *Field::Chain.of_mut(&mut key) = 0;
                 layout.pack(&key, &mut packed);
-                let base = small(bases.add(&packed, count));
+                let base = small(bases.add(&packed, &count));
                 Sample { base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
             };
             (numbers.map(sample).collect::<Vec<_>>(), bases)
@@ -108,7 +108,7 @@ impl Classified {
         let parts: Vec<(Vec<Sample>, Partition<Count>)> = parts.collect();
         let (mut samples, mut bases) = (Vec::with_capacity(rows.len()), Partition::new(width));
         for (own, of_part) in parts {
-            let numbers: Vec<u32> = of_part.iter().map(|(base, count)| small(bases.add(base, *count))).collect();
+            let numbers: Vec<u32> = of_part.iter().map(|(base, count)| small(bases.add(base, count))).collect();
             let base = |sample: &Sample| numbers.get(sample.base as usize).copied().unwrap_or(0);
             samples.extend(own.into_iter().map(|sample| Sample { base: base(&sample), ..sample }));
         }
@@ -350,7 +350,7 @@ mod tests {
         ] {
             let mut packed = vec![0; layout.len()];
             layout.pack(&key, &mut packed);
-            partition.add(&packed, count);
+            partition.add(&packed, &count);
         }
         (stacks, Rows::new(&layout, vec![partition]))
     }

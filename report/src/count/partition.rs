@@ -135,12 +135,12 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Adds to a key at once and returns its index. Keys have the length of the first one.
-    pub fn add(&mut self, key: &[u64], value: V) -> usize {
+    pub fn add(&mut self, key: &[u64], value: &V) -> usize {
         if self.is_empty() {
             self.width = key.len();
         }
         self.settle();
-        self.add_hashed(hash(key), key, &value)
+        self.add_hashed(hash(key), key, value)
     }
 
     /// Adds to the key with this hash, where no entries wait, and returns its index.
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn keys_are_added_to_those_known_to_be_different() {
         let mut partition = Partition::of_distinct(1, vec![5, 6], vec![10, 20]);
-        assert_eq!((partition.add(&[6], 1), partition.add(&[7], 2), partition.add(&[5], 3)), (1, 2, 0));
+        assert_eq!((partition.add(&[6], &1), partition.add(&[7], &2), partition.add(&[5], &3)), (1, 2, 0));
         assert!(partition.iter().map(|(_, value)| *value).eq([13, 21, 2]));
     }
 
@@ -478,7 +478,7 @@ mod tests {
         let mut partition = Partition::<u64>::new(1);
         (0..200_000).for_each(|n| partition.push(&[n % 3], 1));
         assert!(partition.values.capacity() * 16 <= 4 * MAX_WAITING, "{}", partition.values.capacity());
-        assert_eq!(partition.add(&[7], 1), partition.len() - 1);
+        assert_eq!(partition.add(&[7], &1), partition.len() - 1);
         partition.settle();
         assert_eq!(partition.len(), 4);
     }

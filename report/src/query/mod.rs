@@ -26,7 +26,6 @@ pub use filters::{Filters, SampleFilters};
 pub(crate) use lists::UsageError;
 pub(crate) use mode::{Availability, Mode};
 pub(crate) use output::{Format, Inspection};
-pub(crate) use pattern::Pattern;
 pub(crate) use request::MAX_STACK;
 pub use request::{ChainOptions, Query};
 pub(crate) use servers::Servers;
