@@ -44,7 +44,7 @@ impl<'l> Row<'l> {
         self.table.weight(self.metrics)
     }
 
-    /// Returns the cell in a column: its number, or the number of its text ([`Labels`](crate::symbols::labels::Labels)).
+    /// Returns the cell in a column: its number, or the number of its text (`symbols::labels`).
     pub fn cell(self, column: usize) -> u64 {
         self.cells.get(column).copied().unwrap_or(0)
     }
@@ -63,7 +63,7 @@ impl<'l> Row<'l> {
         self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
     }
 
-    /// Returns the number of the label in a column ([`Labels`](crate::symbols::labels::Labels)); `None` if it has no labels.
+    /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
     pub fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))
     }
