@@ -305,7 +305,8 @@ impl Adding<'_> {
     }
 }
 
-fn small(number: usize) -> u32 {
+/// Returns a number of frames, classes or bases in 32 bits.
+pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 

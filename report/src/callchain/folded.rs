@@ -13,6 +13,7 @@
 use rayon::prelude::*;
 
 use super::chains::{Chains, Node};
+use crate::count::merge_equal;
 use crate::symbols::labels::Labels;
 use crate::timeline::starts;
 
@@ -31,7 +32,7 @@ pub struct Folded {
 const MANY: usize = 1 << 18;
 
 /// A line: index of its event in the profile, the chains of its columns and of its frames, and its count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Line {
     event: usize,
     columns: u32,
@@ -79,14 +80,8 @@ impl Folded {
 
     /// Sorts the lines and merges equal ones.
     fn merge_equal(&mut self) {
-        self.lines.par_sort_unstable();
-        self.lines.dedup_by(|next, line| {
-            let is_same = (next.event, next.columns, next.frames) == (line.event, line.columns, line.frames);
-            if is_same {
-                line.count = line.count.wrapping_add(next.count);
-            }
-            is_same
-        });
+        let key = |line: &Line| (line.event, line.columns, line.frames);
+        merge_equal(&mut self.lines, key, |line, next| line.count = line.count.wrapping_add(next.count));
         self.merged = self.lines.len();
     }
 

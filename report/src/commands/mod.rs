@@ -2,7 +2,7 @@
 //! `--tasks` and `--mmaps` of `rep report`; `derived` is shared by commands that summarize a histogram.
 //!
 //! `report` is the default. Other commands have `run`, which answers a query and returns warnings. Most queries are the
-//! options themselves; where more is to be found out, `query` makes the query of the options or completes it.
+//! options themselves; other commands have `query`, which makes a query of the options or completes it.
 
 mod branches;
 pub mod c2c;

@@ -183,8 +183,9 @@ fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io
     Ok(())
 }
 
-/// Orders tasks, each below its parent, by thread ID. Returns indices into `lives` (sorted by thread ID) with their depths, depth first. Tasks without a parent in the
-/// list have depth 0. If parents form a cycle, as reused thread IDs can, its first task by thread ID has depth 0 too.
+/// Orders tasks, each below its parent, by thread ID. Returns indices into `lives` (sorted by thread ID) with their
+/// depths, depth first. Tasks without a parent in the list have depth 0. If parents form a cycle, as reused thread IDs
+/// can, its first task by thread ID has depth 0 too.
 fn order(lives: &[LastLife]) -> Vec<(usize, usize)> {
     let places: FxHashMap<i32, usize> = lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
     let parent = |life: &LastLife| life.parent.and_then(|tid| places.get(&tid).copied());

@@ -149,12 +149,6 @@ impl Layout {
         self.bits & !told == 0 && !self.cpu_mode && (!self.cpu || tells_cpu)
     }
 
-    /// Sets the words in use of a key to 0.
-    #[inline]
-    pub fn clear(&self, key: &mut Key) {
-        self.fields.iter().for_each(|field| *field.of_mut(key) = 0);
-    }
-
     /// Copies the words in use from a key to `packed`.
     #[inline]
     pub fn pack(&self, key: &Key, packed: &mut [u64]) {

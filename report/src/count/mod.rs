@@ -20,6 +20,6 @@ mod rows;
 pub use histogram::{Count, Histogram, SampleRows, add_totals};
 pub use layout::Layout;
 pub(crate) use partition::for_width;
-pub use partition::{Partition, Sum, add_all, by_part, distinct, joined, merged, push};
+pub use partition::{Partition, Sum, add_all, by_part, distinct, joined, merge_equal, merged, push};
 pub use reads::{PieceReads, settle_reads};
 pub use rows::Rows;

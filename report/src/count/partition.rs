@@ -318,6 +318,18 @@ pub fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize)
     (Partition::joined(table.into_iter()), index)
 }
 
+/// Sorts values by their keys and merges those with equal keys.
+pub fn merge_equal<V: Send, K: Ord>(values: &mut Vec<V>, key: impl Fn(&V) -> K + Sync, add: impl Fn(&mut V, &V)) {
+    values.par_sort_unstable_by_key(&key);
+    values.dedup_by(|next, value| {
+        let is_equal = key(next) == key(value);
+        if is_equal {
+            add(value, next);
+        }
+        is_equal
+    });
+}
+
 /// Hashes and indexes of entries: lists for each partition, by parts of the entries.
 type Distributed = Vec<Vec<Vec<(u64, usize)>>>;
 

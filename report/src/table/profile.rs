@@ -111,13 +111,17 @@ impl Profile {
     /// for [`Self::settle`].
     pub fn append(&mut self, mut other: Self) {
         let places = self.places(&other.events);
-        let place = |event: usize| places.get(event).copied().unwrap_or(0);
+        let place = |event: u64| {
+            let place = usize::try_from(event).ok().and_then(|event| places.get(event)).copied();
+            place.unwrap_or(0) as u64
+        };
+        let are_same = places.iter().copied().eq(0..places.len());
         if !other.table.is_empty() {
             other.settle_rows();
         }
         for mut one in other.waiting.into_iter().chain([(other.rows, other.calls)]) {
-            if !places.iter().copied().eq(0..places.len()) {
-                one.0.set_first(|event| usize::try_from(event).map_or(0, |event| place(event) as u64));
+            if !are_same {
+                one.0.set_first(place);
             }
             self.wait(one);
         }

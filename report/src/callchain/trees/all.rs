@@ -1,11 +1,12 @@
 //! Callchains of one file, or of several merged: what trees are built from.
 
 use indexmap::IndexSet;
-use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::callchain::chains::Chains;
+use crate::callchain::cumulate::small;
 use crate::callchain::{RowId, Sample};
+use crate::count::merge_equal;
 
 pub(crate) type RowIndex = usize;
 
@@ -142,14 +143,7 @@ impl CallTrees {
 
     /// Sorts the samples and merges equal ones.
     fn merge_equal(&mut self) {
-        self.samples.par_sort_unstable_by_key(Sample::key);
-        self.samples.dedup_by(|next, sample| {
-            let is_equal = next.key() == sample.key();
-            if is_equal {
-                sample.count.add(next.count);
-            }
-            is_equal
-        });
+        merge_equal(&mut self.samples, Sample::key, |sample, next| sample.count.add(next.count));
         self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
     }
 }
@@ -163,8 +157,4 @@ fn put_words(words: &mut Vec<u64>, row: &[u64], shows: &[Shows], is_shown: fn(&S
 /// Returns the number of these words, which are added if they are new.
 fn number(all: &mut IndexSet<Vec<u64>, FxBuildHasher>, words: &[u64]) -> u32 {
     small(all.get_index_of(words).unwrap_or_else(|| all.insert_full(words.to_vec()).0))
-}
-
-fn small(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -204,7 +204,7 @@ fn rule(list: &str) -> Result<Rule, UsageError> {
 }
 
 impl ScriptQuery {
-    /// Returns with which path the names of the files begin to which each event's samples go, if they go to files.
+    /// Returns the path with which the names of the events' files begin, if each event's samples go to a file.
     pub(super) fn event_files<'s>(&self, source: &'s Source) -> Option<&'s Path> {
         match source {
             Source::Path(path) if self.per_event_dump => Some(path),
