@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use super::chains::Chains;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, Layout, Partition, Rows, by_part};
+use crate::count::{Count, Layout, Partition, Rows, Sum as _, by_part};
 use crate::query::key::{End, Field, Key, NO_KEY};
 use crate::timeline::grouped;
 
@@ -87,17 +87,22 @@ impl Classified {
         };
         let classes: Vec<u32> = stacks.frames.iter().map(class).collect();
         let (layout, width) = (rows.layout(), rows.layout().len());
+        let mut mask = vec![0; width];
+        let mut no_frame = NO_KEY.map(|_| u64::MAX);
+        Frame::default().put(&mut no_frame);
+        *Field::Chain.of_mut(&mut no_frame) = 0;
+        layout.pack(&no_frame, &mut mask);
         let part = |numbers: std::ops::Range<usize>| {
-            let (mut bases, mut packed) = (Partition::new(width), vec![0; width]);
+            let (mut bases, mut base, mut key) = (Partition::new(width), vec![0; width], NO_KEY);
             let sample = |number: usize| {
-                let (mut key, count) = (rows.key(number), rows.count(number));
+                let count = rows.count(number);
+                rows.read_key(number, &mut key);
                 let chained = ChainRef::unpack(Field::Chain.of(&key));
                 let own = stacks.find(&Frame::of(&key));
                 let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
-                Frame::default().put(&mut key);
-                *Field::Chain.of_mut(&mut key) = 0;
-                layout.pack(&key, &mut packed);
-                let base = small(bases.add(&packed, &count));
+                layout.pack(&key, &mut base);
+                base.iter_mut().zip(&mask).for_each(|(word, mask)| *word &= mask);
+                let base = small(bases.add(&base, &count));
                 Sample { base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
             };
             (numbers.map(sample).collect::<Vec<_>>(), bases)
@@ -124,6 +129,10 @@ impl Classified {
 
     pub(crate) fn class_count(&self) -> usize {
         self.shown.len()
+    }
+
+    pub(crate) fn base_count(&self) -> usize {
+        self.bases.len()
     }
 
     /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
@@ -156,14 +165,13 @@ impl Classified {
             }
             adding.rows
         });
-        let merge = |a: FxHashMap<RowId, Sums>, b: FxHashMap<RowId, Sums>| {
+        let merge = |a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>| {
             let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            from.into_iter().for_each(|(row, sums)| into.entry(row).or_default().add(sums));
+            from.into_iter().for_each(|(row, metrics)| into.entry(row).or_default().add(&metrics));
             into
         };
         let parts = by_part(parts).into_par_iter();
-        let merged = parts.flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default());
-        merged.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
+        parts.flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default()).collect()
     }
 
     fn class_of(&self, frame: u32) -> u32 {
@@ -217,22 +225,6 @@ struct Below {
     unit: u32,
 }
 
-/// Sums of a row: its own samples, those with it in their callchains, and the longest callchain below it.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    count: Count,
-    all: Count,
-    depth: usize,
-}
-
-impl Sums {
-    fn add(&mut self, other: Self) {
-        self.count.add(other.count);
-        self.all.add(other.all);
-        self.depth = self.depth.max(other.depth);
-    }
-}
-
 /// A worker that adds up samples over the tree of chains.
 struct Adding<'c> {
     classified: &'c Classified,
@@ -244,7 +236,7 @@ struct Adding<'c> {
     /// Chains of the current unit: callers before what they call.
     chains: Vec<u32>,
     /// Rows, in parts by their class.
-    rows: Vec<FxHashMap<RowId, Sums>>,
+    rows: Vec<FxHashMap<RowId, Metrics>>,
 }
 
 impl Adding<'_> {
@@ -260,7 +252,8 @@ impl Adding<'_> {
                 && path.may_have(sample.class)
                 && self.classified.has_class(self.stacks, sample.callers, sample.class);
             let all = if is_inner { Count::default() } else { count };
-            self.add_row((sample.base, sample.class), Sums { count, all, depth: frames as usize });
+            let own = Metrics { count, all, depth: frames as usize, parts: None };
+            self.add_row((sample.base, sample.class), &own);
             if own_only {
                 continue;
             }
@@ -286,15 +279,15 @@ impl Adding<'_> {
             self.add(node.callers, below);
             if !path.repeats {
                 let depth = (below.longest - path.depth + 1) as usize;
-                let sums = Sums { count: Count::default(), all: below.count, depth };
-                self.add_row((base, self.classified.class_of(node.frame)), sums);
+                let callers = Metrics { count: Count::default(), all: below.count, depth, parts: None };
+                self.add_row((base, self.classified.class_of(node.frame)), &callers);
             }
         }
     }
 
-    fn add_row(&mut self, row: RowId, sums: Sums) {
+    fn add_row(&mut self, row: RowId, metrics: &Metrics) {
         let rows = self.rows.get_mut(row.1 as usize % PARTS);
-        rows.into_iter().for_each(|rows| rows.entry(row).or_default().add(sums));
+        rows.into_iter().for_each(|rows| rows.entry(row).or_default().add(metrics));
     }
 
     fn add(&mut self, chain: u32, below: Below) {
@@ -371,8 +364,8 @@ mod tests {
             .into_iter()
             .map(|(id, metrics)| {
                 let key = classified.key(id);
-                let (count, all) = (metrics.count, metrics.all());
-                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, metrics.depth())
+                let (count, all) = (metrics.count, metrics.all);
+                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, metrics.depth)
             })
             .collect();
         all.sort_unstable();
@@ -390,7 +383,7 @@ mod tests {
         let (stacks, mut classified) = classified("sym");
         classified.join(&[0, 0]);
         let sum = classified.rows(&stacks, false).into_iter().fold((0, 0, 0), |(rows, own, all), (_, metrics)| {
-            (rows + 1, own + metrics.count.period, all + metrics.all().period)
+            (rows + 1, own + metrics.count.period, all + metrics.all.period)
         });
         assert_eq!(sum, (1, 35, 35));
     }

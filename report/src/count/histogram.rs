@@ -29,6 +29,11 @@ impl Sum for Count {
     }
 }
 
+/// The value of keys that are only numbered.
+impl Sum for () {
+    fn add(&mut self, (): &Self) {}
+}
+
 impl std::iter::Sum for Count {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts.fold(Self::default(), |mut sum, count| {

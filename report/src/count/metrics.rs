@@ -9,20 +9,17 @@ use crate::count::{Count, Sum};
 use crate::query::fields::Number;
 use crate::query::key::{Field, Key, Meta};
 
-/// Metrics of a row. What only some tables have is stored apart: a table of addresses has millions of rows.
+/// Metrics of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Self: samples taken in the row itself.
     pub count: Count,
-    more: Option<Box<More>>,
-}
-
-/// Metrics of rows with children or parts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct More {
-    all: Count,
-    depth: usize,
-    parts: Option<Box<Parts>>,
+    /// Children: samples with the row anywhere in their callchains.
+    pub all: Count,
+    /// Length of the longest callchain below the row; 0 if children are not counted.
+    pub depth: usize,
+    /// Stored apart: a table of addresses has millions of rows.
+    pub parts: Option<Box<Parts>>,
 }
 
 /// Parts of a row's self count.
@@ -37,56 +34,20 @@ pub struct Parts {
 impl Metrics {
     /// Creates the metrics of a count; with parts if the row's key is given, which must have the words for them.
     pub fn of(count: Count, key: Option<&Key>) -> Self {
-        let more = key.map(|key| Box::new(More { all: count, depth: 0, parts: Some(Box::new(Parts::of(count, key))) }));
-        Self { count, more }
-    }
-
-    /// Creates the metrics of a row with children: its self count, its children count, and the length of the longest
-    /// callchain below it.
-    pub fn with_children(count: Count, all: Count, depth: usize) -> Self {
-        Self { count, more: Some(Box::new(More { all, depth, parts: None })) }
-    }
-
-    /// Returns the children count: samples with the row anywhere in their callchains.
-    pub fn all(&self) -> Count {
-        self.more.as_ref().map_or(self.count, |more| more.all)
-    }
-
-    /// Returns the length of the longest callchain below the row; 0 if children are not counted.
-    pub fn depth(&self) -> usize {
-        self.more.as_ref().map_or(0, |more| more.depth)
-    }
-
-    /// Replaces the parts by those of other metrics.
-    pub fn set_parts(&mut self, of: Self) {
-        let all = self.all();
-        let parts = of.more.and_then(|more| more.parts);
-        self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() })).parts = parts;
-    }
-
-    fn add_more(&mut self, other: &Self) {
-        let all = self.all();
-        let own = self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() }));
-        own.all.add(other.all());
-        own.depth = own.depth.max(other.depth());
-        if let Some(other) = other.more.as_ref().and_then(|more| more.parts.as_ref()) {
-            let own = own.parts.get_or_insert_default();
-            let parts = own.levels.iter_mut().zip(&other.levels).chain(own.weights.iter_mut().zip(&other.weights));
-            parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
-        }
+        let parts = key.map(|key| Box::new(Parts::of(count, key)));
+        Self { count, all: count, depth: 0, parts }
     }
 
     /// Returns a number of the row: a percentage of `total` (the event's period), a mean or a sum.
     pub fn value(&self, number: Number, total: u64) -> Value {
-        let parts = self.more.as_ref().and_then(|more| more.parts.as_deref());
-        let Parts { levels, weights } = parts.copied().unwrap_or_default();
+        let Parts { levels, weights } = self.parts.as_deref().copied().unwrap_or_default();
         let [sys, us, guest_sys, guest_us] = levels;
         let [weight1, weight2, weight3] = weights;
         let percent = |part: u64| Value::Percent(share(part, total));
         let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
         match number {
             Number::Overhead => percent(self.count.period),
-            Number::Children => percent(self.all().period),
+            Number::Children => percent(self.all.period),
             Number::OverheadSys => percent(sys),
             Number::OverheadUs => percent(us),
             Number::OverheadGuestSys => percent(guest_sys),
@@ -114,10 +75,14 @@ impl Parts {
 impl Sum for Metrics {
     #[inline]
     fn add(&mut self, other: &Self) {
-        if self.more.is_some() || other.more.is_some() {
-            self.add_more(other);
-        }
         self.count.add(other.count);
+        self.all.add(other.all);
+        self.depth = self.depth.max(other.depth);
+        if let Some(other) = &other.parts {
+            let own = self.parts.get_or_insert_default();
+            let parts = own.levels.iter_mut().zip(&other.levels).chain(own.weights.iter_mut().zip(&other.weights));
+            parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
+        }
     }
 }
 
@@ -166,20 +131,15 @@ mod tests {
     #[test]
     fn rows_with_and_without_children_add_up() {
         let count = |samples| Count { samples, period: 10 * samples };
-        let all =
-            [Metrics::of(count(1), None), Metrics::with_children(count(2), count(5), 3), Metrics::of(count(4), None)];
+        let with_children = Metrics { count: count(2), all: count(5), depth: 3, parts: None };
+        let all = [Metrics::of(count(1), None), with_children, Metrics::of(count(4), None)];
         let sum = |order: [usize; 3]| {
             let mut sum = Metrics::default();
             order.iter().for_each(|one| sum.add(&all[*one]));
-            (sum.count, sum.all(), sum.depth())
+            (sum.count, sum.all, sum.depth)
         };
         assert_eq!(sum([0, 1, 2]), (count(7), count(10), 3));
         assert_eq!(sum([0, 1, 2]), sum([1, 2, 0]));
-        let plain = all.into_iter().step_by(2).fold(Metrics::default(), |mut sum, one| {
-            sum.add(&one);
-            sum
-        });
-        assert_eq!((plain.all(), plain.more.is_none()), (count(5), true));
     }
 
     #[test]
@@ -187,8 +147,7 @@ mod tests {
         let count = Count { samples: 4, period: 50 };
         let all = Count { samples: 5, period: 100 };
         let parts = Parts { levels: [10, 40, 0, 0], weights: [10, 8, 0] };
-        let more = More { all, depth: 0, parts: Some(Box::new(parts)) };
-        let metrics = Metrics { count, more: Some(Box::new(more)) };
+        let metrics = Metrics { count, all, depth: 0, parts: Some(Box::new(parts)) };
         let text = |number: Number| metrics.value(number, 200).to_string();
         assert_eq!(text(Number::OverheadSys), "5.00%");
         assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::cells::Labelled;
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, label_slots, module_of, named};
 use crate::callchain::trees::{CallTrees, Shows, frame_name};
@@ -23,24 +24,57 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
         own.entry((sample.base, sample.class)).or_default().add(&Metrics::of(count, Some(&key)));
     }
     for (id, row) in metrics {
-        row.set_parts(own.remove(id).unwrap_or_default());
+        row.parts = own.remove(id).and_then(|own| own.parts);
     }
+}
+
+/// Returns, for each class of frames, the first one that looks like it.
+fn same(of_classes: &Labelled) -> Vec<u32> {
+    let mut first = FxHashMap::default();
+    let classes = (0..).zip(of_classes.words.chunks_exact(of_classes.width));
+    classes.map(|(class, words)| *first.entry(words).or_insert(class)).collect()
+}
+
+/// Returns the cells of rows, given those of their bases and classes and which of these each word shows.
+fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &Labelled, of_classes: &Labelled) -> Labelled {
+    let width = of_bases.width;
+    let mut words = vec![0; rows.len() * width];
+    words.par_chunks_exact_mut(width).zip(rows).for_each(|(words, ((base, class), _))| {
+        let parts = of_bases.row(*base as usize).iter().zip(of_classes.row(*class as usize));
+        for ((word, shows), (base, class)) in words.iter_mut().zip(shows).zip(parts) {
+            *word = if shows.frame { *class } else { *base };
+        }
+    });
+    Labelled { width, words }
 }
 
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, (symbols, stacks): (&LoadedSymbols, Stacks), profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
-        if self.query.chains.children && self.query.columns.iter().all(|column| !column.key.declared().is_apart) {
-            classified.join(&self.same(&classified, symbols));
+        let (children, shows) = (self.query.chains.children, self.shows());
+        let label = |classified: &Classified, rows: usize, id: &(dyn Fn(usize) -> Option<RowId> + Sync)| {
+            let read_key = |row: usize, key: &mut Key| *key = id(row).map_or(NO_KEY, |id| classified.key(id));
+            self.label(rows, &read_key, symbols)
+        };
+        let number = |row: usize| u32::try_from(row).ok();
+        let of_classes =
+            label(&classified, if children { classified.class_count() } else { 0 }, &|class| Some((0, number(class)?)));
+        let are_joined = children && self.query.columns.iter().all(|column| !column.key.declared().is_apart);
+        if are_joined {
+            classified.join(&same(&of_classes));
         }
-        let mut metrics = classified.rows(&stacks, !self.query.chains.children);
+        let mut metrics = classified.rows(&stacks, !children);
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);
         }
-        let read_key =
-            |row: usize, key: &mut Key| *key = metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
-        let labelled = self.label(metrics.len(), &read_key, symbols);
+        // Callers have far more rows than there are classes and bases.
+        let labelled = if children && shows.iter().all(|shows| !(shows.frame && shows.base)) {
+            let of_bases = label(&classified, classified.base_count(), &|base| Some((number(base)?, 0)));
+            of_ids(&metrics, &shows, &of_bases, &of_classes)
+        } else {
+            label(&classified, metrics.len(), &|row| metrics.get(row).map(|(id, _)| *id))
+        };
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
         let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
@@ -64,7 +98,7 @@ impl Labeller<'_> {
                 true => stacks.frames.iter().map(|frame| frame.branch).collect(),
                 false => Vec::new(),
             };
-            let (chains, shows) = (stacks.chains.closed(), self.shows());
+            let chains = stacks.chains.closed();
             profile.calls = CallTrees {
                 chains,
                 branches,
@@ -77,17 +111,6 @@ impl Labeller<'_> {
                 ..CallTrees::default()
             };
         }
-    }
-
-    /// Returns, for each class of frames, the first one that looks like it.
-    fn same(&self, classified: &Classified, symbols: &LoadedSymbols) -> Vec<u32> {
-        let read_key = |class: usize, key: &mut Key| {
-            *key = u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)));
-        };
-        let labelled = self.label(classified.class_count(), &read_key, symbols);
-        let mut first = FxHashMap::default();
-        let classes = (0..).zip(0..classified.class_count());
-        classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()
     }
 
     /// Returns what each word of a row shows: the event, then the columns.

@@ -36,7 +36,7 @@ impl<'l> Row<'l> {
 
     /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
     pub fn children(self) -> Option<(Count, f64)> {
-        self.table.children.then(|| (self.metrics.all(), self.table.percent(self.metrics.all())))
+        self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
     /// Returns the period by which rows are sorted: children's if counted, else the row's own.
@@ -139,7 +139,7 @@ impl<'l> EventTable<'l> {
     }
 
     fn weight(&self, metrics: &Metrics) -> u64 {
-        if self.children { metrics.all().period } else { metrics.count.period }
+        if self.children { metrics.all.period } else { metrics.count.period }
     }
 
     /// Returns the rows, of those with these numbers, that have at least `least` percent and can be among the first
@@ -168,7 +168,7 @@ impl<'l> EventTable<'l> {
     pub(super) fn sort(&mut self, places: &[usize], most: usize) {
         let key = |place: usize| {
             let (cells, metrics) = at(self.rows, place)?;
-            let by_depth = || [!(metrics.depth() as u64), !metrics.count.period];
+            let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
             let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
             Some(SortItem { weight: Reverse(self.weight(metrics)), prefix, place })
         };

@@ -22,6 +22,9 @@ use crate::timeline::{Activity, CommRef, ThreadRef};
 /// Least number of rows whose distinct contents one core finds at a time.
 const PART: usize = 1 << 14;
 
+/// Bit of a cell that has the number of its text, rather than that of its content.
+const KNOWN: u64 = 1 << 63;
+
 impl Labeller<'_> {
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
@@ -71,14 +74,18 @@ impl Texts<'_, '_> {
                 let Some((event, cells)) = words.split_first_mut() else { continue };
                 read_key(row, &mut key);
                 *event = u64::from(Meta::unpack(Field::Meta.of(&key)).event);
-                for (((declared, kind), cell), found) in declared.iter().zip(cells).zip(&mut found) {
+                let of_columns = declared.iter().zip(columns).zip(cells).zip(&mut found);
+                for ((((declared, kind), column), cell), found) in of_columns {
                     *cell = match kind {
-                        Kind::Label => {
-                            let content = found.entry(declared.content(&key));
-                            let number = content.index() as u64;
-                            content.or_insert(row);
-                            number
-                        }
+                        Kind::Label => match Text::known(self.slot(column.key, &key)) {
+                            Some(Text::Known(label)) => KNOWN | u64::from(label),
+                            _ => {
+                                let content = found.entry(declared.content(&key));
+                                let number = content.index() as u64;
+                                content.or_insert(row);
+                                number
+                            }
+                        },
                         // Rows must not differ in digits that are not displayed.
                         Kind::Micros => declared.number(&key) / 1000 * 1000,
                         _ => declared.number(&key),
@@ -95,8 +102,7 @@ impl Texts<'_, '_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                let slot = self.slot(column.key, &key);
-                Text::known(slot).unwrap_or_else(|| Text::New(self.text(column.key, &key), slot))
+                Text::New(self.text(column.key, &key), self.slot(column.key, &key))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
@@ -108,7 +114,8 @@ impl Texts<'_, '_> {
             drop(labels);
             words.par_chunks_mut(size * width).zip(&numbers).for_each(|(words, numbers)| {
                 for cell in words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place)) {
-                    *cell = usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied().unwrap_or(0);
+                    let number = usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied();
+                    *cell = number.unwrap_or(*cell & !KNOWN);
                 }
             });
         }

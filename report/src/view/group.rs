@@ -27,11 +27,11 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Rows<'p> 
             }
         }
     }
-    let period = |members: &[Metrics], event: usize| members.get(event).map_or(0, |member| member.all().period);
+    let period = |members: &[Metrics], event: usize| members.get(event).map_or(0, |member| member.all.period);
     let total = tables.first().map_or(0, |table| table.total.period);
     rows.retain(|_, members| query.percent_limit.is_none_or(|least| share(period(members, 0), total) >= least));
     let periods = |members: &[Metrics]| {
-        let all = members.iter().map(|member| member.all().period);
+        let all = members.iter().map(|member| member.all.period);
         (period(members, query.style.group_sort), all.collect::<Vec<_>>())
     };
     rows.sort_by(|a_texts, a, b_texts, b| periods(b).cmp(&periods(a)).then_with(|| a_texts.cmp(b_texts)));

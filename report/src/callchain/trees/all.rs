@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::callchain::chains::Chains;
 use crate::callchain::cumulate::small;
 use crate::callchain::{RowId, Sample};
-use crate::count::merge_equal;
+use crate::count::{Partition, merge_equal};
 
 pub(crate) type RowIndex = usize;
 
@@ -44,9 +44,9 @@ pub struct Shows {
 #[derive(Debug, Default)]
 pub struct Merged {
     /// Classes: the words that show the frame, and the number of earlier classes of the same file with these words.
-    classes: IndexSet<Vec<u64>, FxBuildHasher>,
+    classes: Partition<()>,
     /// Bases: the words that show the base.
-    bases: IndexSet<Vec<u64>, FxBuildHasher>,
+    bases: Partition<()>,
     /// Frames: class, name and branch information.
     frames: IndexSet<(u32, u32, u64), FxBuildHasher>,
     rows: FxHashSet<RowId>,
@@ -85,7 +85,7 @@ impl CallTrees {
         let mut base = |index: Option<RowIndex>| {
             let Some(index) = index else { return 0 };
             put_words(&mut words, row(index).1, &other.shows, |shows| shows.base);
-            number(&mut merged.bases, &words)
+            small(merged.bases.add(&words, &()))
         };
         let bases: Vec<u32> = of_base.into_iter().map(&mut base).collect();
         let mut is_taken = vec![false; merged.classes.len()];
@@ -94,7 +94,7 @@ impl CallTrees {
             put_words(&mut words, row(index).1, &other.shows, |shows| shows.frame);
             words.push(0);
             loop {
-                let class = number(&mut merged.classes, &words);
+                let class = small(merged.classes.add(&words, &()));
                 is_taken.resize(merged.classes.len(), false);
                 match is_taken.get_mut(class as usize) {
                     Some(true) => words.last_mut().into_iter().for_each(|before| *before += 1),
@@ -152,9 +152,4 @@ impl CallTrees {
 fn put_words(words: &mut Vec<u64>, row: &[u64], shows: &[Shows], is_shown: fn(&Shows) -> bool) {
     words.clear();
     words.extend(row.iter().zip(shows).map(|(word, shows)| if is_shown(shows) { *word } else { 0 }));
-}
-
-/// Returns the number of these words, which are added if they are new.
-fn number(all: &mut IndexSet<Vec<u64>, FxBuildHasher>, words: &[u64]) -> u32 {
-    small(all.get_index_of(words).unwrap_or_else(|| all.insert_full(words.to_vec()).0))
 }
