@@ -153,6 +153,11 @@ impl Input {
         Some(Changed { name, from })
     }
 
+    /// Lets go of the memory of its bytes, of which few will be read again.
+    pub fn release(&self) {
+        self.streams.iter().map(|stream| &stream.bytes).chain([&self.bytes]).for_each(Bytes::release);
+    }
+
     /// Returns the streams beside it, in the order of their numbers.
     pub fn streams(&self) -> &[Stream] {
         &self.streams

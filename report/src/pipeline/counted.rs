@@ -124,6 +124,7 @@ pub(crate) fn histogram(
         Labeller { query, fields: query.fields(), timeline, modules, events: &events, labels, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
+        session.release();
         let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));
         Naming { labeller: &labeller, symbols, inlined }
     });

@@ -47,6 +47,7 @@ pub struct Session<'f> {
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
     streams: &'f Streams<'f>,
+    input: &'f Input,
 }
 
 /// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and returns the result of
@@ -84,7 +85,7 @@ pub fn without_timeline<R>(
         let changes = std::mem::take(&mut side_band.changes);
         let timeline = LazyLock::new(Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>);
         let events = file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
-        act(&Session { file, split, clock, side_band, timeline, events, off_cpu, streams: &streams })
+        act(&Session { file, split, clock, side_band, timeline, events, off_cpu, streams: &streams, input })
     })
 }
 
@@ -145,6 +146,11 @@ impl Session<'_> {
             samples.filter_map(|raw| attrs.time_of(&raw)).map(|time| (time, time)).reduce(both)
         };
         self.split.pieces.par_iter().map_init(UnpackBuffer::default, times).flatten().reduce_with(both)
+    }
+
+    /// Lets go of the memory of the file, once its samples were read.
+    pub fn release(&self) {
+        self.input.release();
     }
 
     /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.
