@@ -4,13 +4,11 @@ use std::ffi::OsString;
 
 use clap::{ColorChoice, Parser};
 
-use crate::cli::call_args::CallArgs;
 use crate::cli::help::commands_and_keys;
 use crate::cli::{self, SourcesArgs};
-use crate::query::{
-    Column, Filters, Format, Inspection, Mode, Number, Query, SortKey, SymbolOptions, TableColumn, times,
-};
-use crate::terminal::style::Style;
+use crate::query::graph::{FrameKey, Graph};
+use crate::query::lists::pattern;
+use crate::query::{ChainOptions, Column, Format, Inspection, Mode, Number, Query, SortKey, TableColumn};
 
 /// Read perf.data files and print histograms
 #[derive(Debug, Parser)]
@@ -82,41 +80,8 @@ struct Args {
     #[arg(long, visible_alias = "showcpuutilization")]
     show_cpu_utilization: bool,
 
-    /// Show a hierarchy of rows, one level per sort key
-    #[arg(short = 'H', long, conflicts_with = "group")]
-    hierarchy: bool,
-
-    /// Show all events in one table, with one column per event
-    #[arg(long)]
-    group: bool,
-
-    /// Show tracepoint fields raw, ignoring the kernel's print format
-    #[arg(long)]
-    raw_trace: bool,
-
-    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
-    #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
-    time_quantum: u64,
-
-    /// Show times to the nanosecond
-    #[arg(long)]
-    ns: bool,
-
-    /// Separate fields with SEP, without padding; SEP inside a field becomes a dot
-    #[arg(short = 't', long, value_name = "SEP")]
-    field_separator: Option<String>,
-
     #[command(flatten)]
-    calls: CallArgs,
-
-    #[command(flatten)]
-    filters: Filters,
-
-    #[command(flatten)]
-    symbol_sources: SymbolOptions,
-
-    #[command(flatten)]
-    style: Style,
+    query: Query,
 
     /// Leave out samples without a known function, also from the totals
     #[arg(short = 'U', long)]
@@ -141,7 +106,7 @@ struct Args {
 
 /// Options that concern the file's own events or records.
 const OF_EVENTS: [&str; 8] =
-    ["branch_stack", "mem_mode", "branch_history", "events", "stats", "tasks", "mmaps", "dump_raw_trace"];
+    ["branch_stack", "mem_mode", "branch_details", "events", "stats", "tasks", "mmaps", "dump_raw_trace"];
 
 /// Parses a command line, whose first word is the program's name.
 ///
@@ -156,11 +121,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
 }
 
 fn query(args: Args) -> Result<Query, String> {
-    let percent_limit = args.percent_limit;
-    cli::check(percent_limit, args.field_separator.as_deref())?;
+    cli::check(args.percent_limit, args.query.separator.as_deref())?;
+    let by_history = args.query.chains.branch_details;
     let mode = match (args.branch_stack, args.mem_mode) {
         // As in perf, --branch-history counts samples.
-        (true, _) if !args.calls.branch_history => Mode::Branches,
+        (true, _) if !by_history => Mode::Branches,
         (_, true) => Mode::Memory,
         _ if args.off_cpu => Mode::OffCpu,
         _ if args.wall => Mode::Wall,
@@ -172,61 +137,96 @@ fn query(args: Args) -> Result<Query, String> {
     }
     let default_keys = match mode {
         _ if format == Format::Folded => "comm",
-        Mode::Samples if args.calls.branch_history => "srcline,symbol,dso",
+        Mode::Samples if by_history => "srcline,symbol,dso",
         _ => mode.default_keys(),
     };
     let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
-    let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
-    if args.calls.parent.is_some() && !has_parent {
+    if args.query.chains.parent.is_some() && columns.iter().all(|column| column.key != SortKey::Parent) {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
-        has_parent = true;
     }
-    let columns = Column::with_companions(columns, format);
-    let has = (shown.contains(&TableColumn::Number(Number::Children)), has_parent);
-    let by_ip = columns.iter().any(|column| column.key == SortKey::Ip);
-    let chains = args.calls.chains((mode, format), (args.hierarchy, by_ip), has, percent_limit)?;
-    let inspection = inspection(&args);
-    check_format(format, inspection, &args)?;
-    Ok(Query {
-        mode,
-        columns,
-        has_default_columns: args.sort.is_none()
-            && args.fields.is_none()
-            && mode == Mode::Samples
-            && format != Format::Folded
-            && !args.calls.branch_history,
-        raw_trace: args.raw_trace,
-        shown,
-        quantum: args.time_quantum,
-        nanosecs: args.ns,
-        double_lines: false,
-        hierarchy: args.hierarchy,
-        group: args.group,
-        filters: Filters { resolved: args.hide_unresolved, ..args.filters },
-        format,
-        chains,
-        limit: args.limit,
-        percent_limit,
-        separator: args.field_separator,
-        symbol_sources: args.symbol_sources.with_environment()?,
-        style: args.style,
-        inspection,
+    let has_keys = args.sort.is_some() || args.fields.is_some();
+    let mut query = Query {
         sources: args.sources.sources(),
+        mode,
+        columns: Column::with_companions(columns, format),
+        has_default_columns: !has_keys && mode == Mode::Samples && format != Format::Folded && !by_history,
+        shown,
+        format,
+        limit: args.limit,
+        percent_limit: args.percent_limit,
+        inspection: inspection(&args),
+        ..args.query
+    };
+    query.filters.resolved = args.hide_unresolved;
+    query.chains = chains(&query)?;
+    check_format(&query)?;
+    query.symbol_sources = query.symbol_sources.with_environment()?;
+    Ok(query)
+}
+
+/// perf's default for `--parent`.
+const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
+
+/// Returns the options of callchains with what follows from them. As in perf, text has children and trees by default; not
+/// if rows are sampled addresses: no sample has the address of its callers' calls. JSON and CSV have children only on
+/// request, by option or as a column. A hierarchy has no children.
+fn chains(query: &Query) -> Result<ChainOptions, String> {
+    let Query { chains: asked, mode, .. } = query;
+    let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
+    let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));
+    let text = query.format == Format::Text && !mode.is_of_branches();
+    let default_children = text && *mode != Mode::Memory && !query.hierarchy && !by_ip;
+    let mut graph = match &asked.call_graph {
+        Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
+        None => Some(Graph::default()),
+    };
+    if let (Some(graph), true) = (&mut graph, asked.inverted) {
+        graph.from_caller = Some(true);
+    }
+    if let (Some(graph), Some(percent)) = (&mut graph, query.percent_limit) {
+        graph.percent = percent;
+    }
+    let key = match graph {
+        _ if asked.branch_details => FrameKey::Address,
+        graph => graph.map(|graph| graph.key).unwrap_or_default(),
+    };
+    let branches = asked.branch_details || graph.is_some_and(|graph| graph.branches);
+    let children_requested = !asked.no_children && (asked.children || has_column);
+    let has_graph = asked.call_graph.is_some() && graph.is_some();
+    let is_asked = asked.children || asked.inverted || branches || has_graph;
+    if mode.is_of_branches() && (is_asked || has_column || has_parent || asked.ignored_callees.is_some()) {
+        return Err("-b counts branches, which have no callchains: leave out -b or the callchain options".into());
+    }
+    if asked.only_parents && !has_parent {
+        return Err("--exclude-other needs the sort key `parent`: add -p REGEX or -s parent".into());
+    }
+    let parent = has_parent.then(|| asked.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok)).transpose()?;
+    Ok(ChainOptions {
+        counted: query.format == Format::Folded,
+        children: children_requested || (default_children && !asked.no_children),
+        children_requested,
+        graph: graph.filter(|_| text && (is_asked || !by_ip)),
+        key,
+        branches,
+        inlined: (asked.inline || asked.no_inline).then_some(asked.inline),
+        parent,
+        is_asked,
+        ..asked.clone()
     })
 }
 
 /// Rejects options that the output format does not support.
-fn check_format(format: Format, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
-    let (style, is_other) = (&args.style, format != Format::Text);
-    let is_nested = args.hierarchy || args.group || inspection.is_some();
+fn check_format(query: &Query) -> Result<(), String> {
+    let (style, is_other) = (&query.style, query.format != Format::Text);
+    let is_nested = query.hierarchy || query.group || query.inspection.is_some();
     cli::refuse([
         (is_other && style.header.is_asked(), "--header needs text output (--format text)"),
         (is_other && style.widths.is_some(), "--column-widths needs text output (--format text)"),
         (is_other && style.colour == ColorChoice::Always, "--stdio-color needs text output (--format text)"),
-        (is_other && args.field_separator.is_some(), "--field-separator needs text output (--format text)"),
+        (is_other && query.separator.is_some(), "--field-separator needs text output (--format text)"),
         (
-            format == Format::Csv && is_nested,
+            query.format == Format::Csv && is_nested,
             "--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
         ),
     ])
@@ -239,7 +239,7 @@ fn inspection(args: &Args) -> Option<Inspection> {
         (args.tasks, Inspection::Tasks),
         (args.mmaps, Inspection::Mmaps),
         (args.dump_raw_trace, Inspection::Records),
-        (args.style.header_only, Inspection::Header),
+        (args.query.style.header_only, Inspection::Header),
     ];
     all.into_iter().find_map(|(is_asked, inspection)| is_asked.then_some(inspection))
 }

@@ -2,7 +2,6 @@
 //! [`Query`](crate::query::Query).
 
 pub mod args;
-pub mod call_args;
 pub mod help;
 pub mod outcome;
 

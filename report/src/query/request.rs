@@ -1,5 +1,6 @@
 //! The compiled query: plain data, independent of files.
 
+use clap::Args;
 use regex_lite::Regex;
 
 use super::column::Column;
@@ -7,43 +8,92 @@ use super::fields::{Number, TableColumn};
 use super::filters::Filters;
 use super::graph::{FrameKey, Graph, Shape};
 use super::key::Field;
+use super::lists::pattern;
 use super::mode::Mode;
 use super::output::{Format, Inspection};
 use super::shown::Kind;
 use super::sort_key::SortKey;
 use super::source::Source;
 use super::symbol_options::SymbolOptions;
+use super::times;
 use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
 
-/// Options of callchains.
-#[derive(Clone, Debug, Default)]
+/// Options of callchains, and what follows from them.
+#[derive(Clone, Debug, Default, Args)]
 pub struct ChainOptions {
-    /// `true` if callchains are part of the counted keys.
-    pub counted: bool,
-    /// Maximum number of frames per callchain, if it was given.
-    pub most: Option<usize>,
-    /// `true` if samples also count for their callers, if callchains were recorded.
+    // Afterwards the default too, if callchains were recorded.
+    /// Count samples in their callers too (default for text if callchains were recorded, but not with -b, --mem-mode, -H
+    /// or the sort key `ip`)
+    #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
     pub children: bool,
+
+    /// Count each sample only in the function where it was taken
+    #[arg(long, overrides_with = "children")]
+    pub no_children: bool,
+
+    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: graph, fractal, flat, folded
+    /// or none (shape); caller (outermost function first; default with --children) or callee (sampled function first;
+    /// default otherwise); function, address or srcline (frames); percent, period or count (values); branch (like
+    /// --branch-history, without predictions); or numbers: minimum percent, then maximum entries per level
+    /// [default: graph,0.5,percent,function]
+    #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
+    pub call_graph: Option<String>,
+
+    /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
+    #[arg(short = 'G', long)]
+    pub inverted: bool,
+
+    /// Add the branches of each sample's branch stack to its callchain: the target and the source address of each
+    /// branch become frames. Call trees also show predictions, cycles and loop iterations
+    #[arg(long = "branch-history", conflicts_with = "hierarchy")]
+    pub branch_details: bool,
+
+    /// Group also by the caller that matches REGEX (sort key `parent`) [default with -s parent: ^sys_|^do_page_fault]
+    #[arg(short = 'p', long, value_name = "REGEX", value_parser = pattern)]
+    pub parent: Option<Regex>,
+
+    /// Only samples with a caller that matches --parent (needs -p or -s parent)
+    #[arg(short = 'x', long = "exclude-other")]
+    pub only_parents: bool,
+
+    /// Count the samples of callees of functions matching REGEX in these functions themselves
+    #[arg(long = "ignore-callees", value_name = "REGEX", value_parser = pattern)]
+    pub ignored_callees: Option<Regex>,
+
+    /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
+    /// of recordings made with --call-graph dwarf]
+    #[arg(long, overrides_with = "no_inline")]
+    pub inline: bool,
+
+    /// Do not show inlined functions
+    #[arg(long, overrides_with = "inline")]
+    pub no_inline: bool,
+
+    /// Use at most N frames of each callchain [default: 127]
+    #[arg(long = "max-stack", value_name = "N")]
+    pub most: Option<usize>,
+
+    /// `true` if callchains are part of the counted keys.
+    #[arg(skip)]
+    pub counted: bool,
     /// `true` if `children` was requested and is not just the default.
+    #[arg(skip)]
     pub children_requested: bool,
     /// Call trees below rows, if callchains were recorded.
+    #[arg(skip)]
     pub graph: Option<Graph>,
     /// Key by which frames are grouped.
+    #[arg(skip)]
     pub key: FrameKey,
     /// `true` if the branches before a sample become frames in front of its callers.
+    #[arg(skip)]
     pub branches: bool,
-    /// `true` if trees show predictions, cycles and loop iterations of branches.
-    pub branch_details: bool,
     /// Whether inlined functions become frames; `None`: of unwound stacks only, as in perf.
+    #[arg(skip)]
     pub inlined: Option<bool>,
-    /// Callers that the key `parent` shows.
-    pub parent: Option<Regex>,
-    /// `true` if samples without a parent are left out.
-    pub only_parents: bool,
-    /// Functions whose callees are counted as the functions themselves.
-    pub ignored_callees: Option<Regex>,
     /// `true` if an option that needs callchains was given; if none were recorded, that is an error.
+    #[arg(skip)]
     pub is_asked: bool,
 }
 
@@ -78,49 +128,74 @@ impl ChainOptions {
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 pub(crate) const MAX_STACK: usize = 127;
 
-/// Everything that the user requested.
-#[derive(Clone, Debug, Default)]
+/// Everything that the user requested. The fields that are arguments stand together, in the order of the help.
+#[derive(Clone, Debug, Default, Args)]
 pub struct Query {
     /// Inputs, merged into one profile.
+    #[arg(skip)]
     pub sources: Vec<Source>,
     /// Kind of items that are counted.
+    #[arg(skip)]
     pub mode: Mode,
     /// Sort keys, companions last.
+    #[arg(skip)]
     pub columns: Vec<Column>,
     /// `true` if the columns are the defaults, which change if the file has tracepoints only.
+    #[arg(skip)]
     pub has_default_columns: bool,
-    /// `true` if tracepoint fields are shown raw, ignoring the print fmt.
-    pub raw_trace: bool,
-    /// Filters of the samples.
-    pub filters: Filters,
-    /// Output format.
-    pub format: Format,
+    /// Columns of a table, in order: numbers, and all of `columns` but companions.
+    #[arg(skip)]
+    pub shown: Vec<TableColumn>,
+    #[arg(skip)]
+    pub(crate) format: Format,
     /// Maximum number of rows per event.
+    #[arg(skip)]
     pub limit: Option<usize>,
     /// Minimum share of a row, in percent.
+    #[arg(skip)]
     pub percent_limit: Option<f64>,
-    /// Columns of a table, in order: numbers, and all of `columns` but companions.
-    pub shown: Vec<TableColumn>,
-    /// Step of the `time` key, in nanoseconds.
-    pub quantum: u64,
-    /// `true` if times are shown in nanoseconds.
-    pub nanosecs: bool,
     /// `true` if two adjacent cache lines count as one.
+    #[arg(skip)]
     pub double_lines: bool,
-    /// `true` if rows are nested, one level per column.
-    pub hierarchy: bool,
-    /// `true` if all events share one table, with a column for each.
-    pub group: bool,
-    /// Separator of fields in text output; they are not padded then.
-    pub separator: Option<String>,
-    /// Options of symbol sources.
-    pub symbol_sources: SymbolOptions,
-    /// Options of callchains.
-    pub chains: ChainOptions,
     /// Something to print instead of a histogram.
+    #[arg(skip)]
     pub inspection: Option<Inspection>,
-    /// Display options.
-    pub style: Style,
+
+    /// Show a hierarchy of rows, one level per sort key
+    #[arg(short = 'H', long, conflicts_with = "group")]
+    pub hierarchy: bool,
+
+    /// Show all events in one table, with one column per event
+    #[arg(long)]
+    pub group: bool,
+
+    /// Show tracepoint fields raw, ignoring the kernel's print format
+    #[arg(long)]
+    pub raw_trace: bool,
+
+    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
+    #[arg(long = "time-quantum", value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    pub quantum: u64,
+
+    /// Show times to the nanosecond
+    #[arg(long = "ns")]
+    pub nanosecs: bool,
+
+    /// Separate fields with SEP, without padding; SEP inside a field becomes a dot
+    #[arg(short = 't', long = "field-separator", value_name = "SEP")]
+    pub separator: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) chains: ChainOptions,
+
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+
+    #[command(flatten)]
+    pub(crate) symbol_sources: SymbolOptions,
+
+    #[command(flatten)]
+    pub(crate) style: Style,
 }
 
 impl Query {
