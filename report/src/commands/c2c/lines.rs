@@ -1,15 +1,15 @@
 //! Cache lines and the offsets in them, computed from the rows of a histogram.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexMap;
 use recrep_format::abi::DataSrc;
 use recrep_format::feature::NumaTopology;
 use serde::{Serialize, Serializer};
 
-use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
+use super::{C2cQuery, Detail};
 use crate::commands::derived;
 use crate::pipeline::session::Session;
 use crate::query::{Column, Format, SortKey, lists};
@@ -47,7 +47,7 @@ pub(super) struct Offset {
 }
 
 /// Names and values of fields, in the order requested.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Details(pub(super) Vec<(&'static str, String)>);
 
 impl Serialize for Details {
@@ -107,62 +107,48 @@ pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
 /// Index of the first column that distinguishes accesses of an offset.
 const DETAILS: usize = 6;
 
-type Text<'r> = Cow<'r, str>;
-
 /// Returns all lines, those with most of the requested loads first.
 pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
-    let mut lines =
-        IndexMap::<(Text<'_>, Text<'_>, Vec<Text<'_>>), (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)>::new();
-    let companions = companions(asked);
+    type Offsets<'r> = BTreeMap<(Cow<'r, str>, Details), Offset>;
+    let mut lines = BTreeMap::<(Cow<'_, str>, Cow<'_, str>, Details), (Line, Offsets<'_>)>::new();
+    let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
     for row in tables.iter().flat_map(EventTable::rows) {
         let [address, dso, place, thread] = [0, 1, 2, 3].map(|column| row.text(column));
-        let mut more: Vec<Text<'_>> = row.texts().skip(DETAILS).collect();
-        let own = more.split_off(more.len().saturating_sub(companions.len()));
         let stats = Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples);
-        let details = companions.iter().zip(&own).map(|((name, _), text)| (*name, text.to_string()));
-        let details = Details(details.collect());
-        let (line, offsets) = lines.entry((address.clone(), dso.clone(), own)).or_default();
-        (line.line, line.dso, line.companions) = (address.into(), dso.into(), details);
-        line.stats.add(&stats);
-        if stats.load > 0 {
-            line.readers.insert(thread.to_string());
-        }
-        if stats.store > 0 {
-            line.writers.insert(thread.to_string());
-        }
-        let mut more = more.into_iter();
+        let mut more = row.texts().skip(DETAILS);
         let text = |detail: &Detail| match detail {
-            Detail::Tid => Some(thread.clone()),
-            _ => more.next(),
+            Detail::Tid => Some((detail.key().0, thread.to_string())),
+            _ => more.next().map(|text| (detail.key().0, text.into_owned())),
         };
-        let texts: Vec<Text<'_>> = asked.coalesce.iter().filter_map(text).collect();
-        let at = offsets.entry((place.clone(), texts.clone())).or_default();
-        at.offset = place.into();
-        let names = asked.coalesce.iter().map(|detail| detail.key().0);
-        at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
+        let mut details: Vec<_> = asked.coalesce.iter().filter_map(text).collect();
+        let own = more.skip(usize::from(asked.node_info)).map(Cow::into_owned);
+        let own: Vec<_> = companions(asked).iter().map(|(name, _)| *name).zip(own).collect();
         // The function has the same CPU mode as the line.
         if asked.coalesce.contains(&Detail::Function) {
-            at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
+            details.extend(own.iter().find(|(name, _)| *name == "cpumode").cloned());
         }
+        let (line, offsets) = lines.entry((address, dso, Details(own))).or_default();
+        line.stats.add(&stats);
+        for (threads, accesses) in [(&mut line.readers, stats.load), (&mut line.writers, stats.store)] {
+            threads.extend((accesses > 0).then(|| thread.to_string()));
+        }
+        let at = offsets.entry((place, Details(details))).or_default();
         at.stats.add(&stats);
-        let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
         if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.node_info && *cpu != u32::MAX) {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
             at.nodes.entry(node).or_default().insert(cpu);
         }
     }
-    let order = |stats: &Stats| (stats.shown(asked.display), stats.records);
-    let whole = |(mut line, offsets): (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)| {
-        let mut offsets: Vec<_> = offsets.into_iter().collect();
-        offsets.sort_by(|(a_key, a), (b_key, b)| order(&b.stats).cmp(&order(&a.stats)).then_with(|| a_key.cmp(b_key)));
-        line.offsets = offsets.into_iter().map(|(_, offset)| offset).collect();
-        line
+    // Equal ones stay in the order of their names.
+    let order = |stats: &Stats| Reverse((stats.shown(asked.display), stats.records));
+    let whole = |((address, dso, companions), (line, offsets)): (_, (Line, Offsets<'_>))| {
+        let offset = |((offset, detail), at)| Offset { offset: Cow::into_owned(offset), detail, ..at };
+        let mut offsets: Vec<Offset> = offsets.into_iter().map(offset).collect();
+        offsets.sort_by_key(|offset| order(&offset.stats));
+        Line { line: Cow::into_owned(address), dso: Cow::into_owned(dso), companions, offsets, ..line }
     };
-    let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
-    lines.sort_by(|a, b| {
-        let by_name = || (&a.line, &a.dso, &a.companions.0).cmp(&(&b.line, &b.dso, &b.companions.0));
-        order(&b.stats).cmp(&order(&a.stats)).then_with(by_name)
-    });
+    let mut lines: Vec<Line> = lines.into_iter().map(whole).collect();
+    lines.sort_by_key(|line| order(&line.stats));
     lines
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use recrep_format::abi::{DataSrc, mem};
 use serde::Serialize;
 
-use super::args::Display;
+use super::Display;
 use crate::count::metrics::share;
 
 macro_rules! stats {
