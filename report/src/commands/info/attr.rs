@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use recrep_format::abi::{AttrFlags, BranchSampleType, ReadFormat, SampleType};
+use bitflags::Flags;
+use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::Attr;
 
 use super::value::Value;
@@ -16,21 +17,20 @@ fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
     let number = |value: u32| Value::Number(value.into());
     let rate = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
     let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) { "wakeup_watermark" } else { "wakeup_events" };
-    let (reads, branches) = (attr.read_format, attr.branch_sample_type);
     let before = [
         ("type", number(attr.kind.0)),
         ("size", number(attr.size)),
         ("config", Value::Hex(attr.config)),
         (rate, Value::Number(attr.sample_period)),
-        ("sample_type", Value::Bits(sample_type(attr.sample_type))),
-        ("read_format", Value::Bits(named(reads.iter_names(), reads.bits(), ReadFormat::bits))),
+        ("sample_type", named(&attr.sample_type, place)),
+        ("read_format", named(&attr.read_format, |_| ())),
     ];
     let after = [
         (wakeup, number(attr.wakeup)),
         ("bp_type", number(attr.bp_type)),
         ("config1", Value::Hex(attr.config1)),
         ("config2", Value::Hex(attr.config2)),
-        ("branch_sample_type", Value::Bits(named(branches.iter_names(), branches.bits(), BranchSampleType::bits))),
+        ("branch_sample_type", named(&attr.branch_sample_type, |_| ())),
         ("sample_regs_user", Value::Hex(attr.sample_regs_user)),
         ("sample_stack_user", number(attr.sample_stack_user)),
         ("clockid", Value::Signed(attr.clockid.into())),
@@ -67,31 +67,23 @@ fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
     fields
 }
 
-/// Returns the names of the set bits; bits without a name are one number at the end.
-fn named<B>(names: impl Iterator<Item = (&'static str, B)>, all: u64, bits: fn(&B) -> u64) -> Vec<String> {
-    let mut unknown = all;
-    let mut found: Vec<String> = names
-        .map(|(name, bit)| {
-            unknown &= !bits(&bit);
-            name.to_owned()
-        })
-        .collect();
-    if unknown != 0 {
-        found.push(format!("{unknown:#x}"));
-    }
-    found
+/// Returns the names of the set bits, sorted by `order`; bits without a name are one number at the end.
+fn named<B: Flags<Bits = u64>, O: Ord>(bits: &B, order: impl Fn(B) -> O) -> Value {
+    let mut names = bits.iter_names();
+    let mut known: Vec<_> = names.by_ref().map(|(name, bit)| (order(bit), name.to_owned())).collect();
+    known.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let unknown = Some(names.remaining().bits()).filter(|bits| *bits != 0);
+    Value::Bits(known.into_iter().map(|(_, name)| name).chain(unknown.map(|bits| format!("{bits:#x}"))).collect())
 }
 
-/// Returns the names of the bits of a `sample_type`, in perf's order: three of them are not in the order of the bits.
-fn sample_type(all: SampleType) -> Vec<String> {
-    let mut ordered: Vec<(&'static str, SampleType)> = all.iter_names().collect();
-    ordered.sort_by_key(|(_, bit)| match *bit {
+/// Returns the place of a bit of a `sample_type` in perf's order: three of them are not in the order of the bits.
+fn place(bit: SampleType) -> (u64, u64) {
+    match bit {
         SampleType::DATA_SRC => (SampleType::REGS_INTR.bits(), 1),
         SampleType::WEIGHT => (SampleType::REGS_INTR.bits(), 2),
         SampleType::TRANSACTION => (u64::MAX, 0),
         bit => (bit.bits(), 0),
-    });
-    named(ordered.into_iter(), all.bits(), SampleType::bits)
+    }
 }
 
 /// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
@@ -119,7 +111,7 @@ pub(super) fn value(attr: &Attr) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use recrep_format::abi::EventType;
+    use recrep_format::abi::{EventType, ReadFormat};
 
     use super::*;
 

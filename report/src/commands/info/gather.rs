@@ -1,6 +1,7 @@
-//! Data that `rep info` prints, gathered from the file and its session; as JSON (`recrep-info/1`).
+//! Data that `rep info` prints, gathered from the file and its session; as JSON (`recrep-info/1`) and as text.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use recrep_format::attr::AttrEntry;
 use recrep_format::bytes::Cursor;
@@ -16,33 +17,34 @@ use super::value::Value;
 use crate::input::{Input, Stream, unpack};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
+use crate::terminal::escape::escape;
 use crate::timeline::sideband::total;
 
 /// A file, and what had to be found out about it.
 pub(super) struct Info<'s> {
-    pub(super) input: &'s Input,
-    pub(super) session: &'s Session<'s>,
+    input: &'s Input,
+    session: &'s Session<'s>,
     /// Header features: in file mode by number, in pipe mode in the order of the stream.
-    pub(super) features: Vec<Feature>,
+    features: Vec<Feature>,
     /// Number of records by type, including those inside compressed records.
-    pub(super) records: BTreeMap<String, u64>,
-    pub(super) lost_samples: u64,
+    records: BTreeMap<String, u64>,
+    lost_samples: u64,
     /// Number of samples that BPF filters dropped.
-    pub(super) filtered_samples: u64,
+    filtered_samples: u64,
     pub(super) warnings: Vec<Warning>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Feature {
-    pub(super) number: u8,
+struct Feature {
+    number: u8,
     /// Name, or `FEATURE_` and the number.
-    pub(super) name: String,
-    pub(super) offset: u64,
-    pub(super) size: u64,
+    name: String,
+    offset: u64,
+    size: u64,
     /// Decoded contents; `None` if the feature is unknown or malformed.
-    pub(super) value: Option<Value>,
+    value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<Warning>,
+    error: Option<Warning>,
 }
 
 impl<'s> Info<'s> {
@@ -63,7 +65,7 @@ impl<'s> Info<'s> {
     }
 
     /// Returns the magic, its version, the byte order and the mode.
-    pub(super) fn format(&self) -> (&'static str, u8, &'static str, &'static str) {
+    fn format(&self) -> (&'static str, u8, &'static str, &'static str) {
         let file = self.session.file;
         let is_old = matches!(Magic::read(file.bytes()), Ok(Magic::V1));
         let (magic, version) = if is_old { ("PERFFILE", 1) } else { ("PERFILE2", 2) };
@@ -71,19 +73,19 @@ impl<'s> Info<'s> {
         (magic, version, order, if file.mode == Mode::File { "file" } else { "pipe" })
     }
 
-    pub(super) fn is_compressed(&self) -> bool {
+    fn is_compressed(&self) -> bool {
         let file = self.session.file;
         unpack::is_compressed(file.records(), file.endian) || file.feature_cursor(FeatureId::COMPRESSED).is_some()
     }
 
     /// Returns the offset of the table of feature sections; `None` in pipe mode.
-    pub(super) fn feature_table(&self) -> Option<u64> {
+    fn feature_table(&self) -> Option<u64> {
         let (file, data) = (self.session.file, self.session.file.header.data);
         data.offset.checked_add(data.size).filter(|_| file.mode == Mode::File)
     }
 
     /// Returns the names of known features that the file lacks.
-    pub(super) fn missing_features(&self) -> Vec<String> {
+    fn missing_features(&self) -> Vec<String> {
         let is_missing = |id: &&FeatureId| self.session.file.features.iter().all(|(have, _)| have != *id);
         FeatureId::NAMED.iter().filter(is_missing).map(ToString::to_string).collect()
     }
@@ -164,4 +166,123 @@ impl Serialize for Container<'_> {
         json.serialize_entry("feature_table", &self.0.feature_table())?;
         json.end()
     }
+}
+
+/// Prints the description of a file as text.
+pub(super) fn print(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    print_container(info, out)?;
+    print_events(info, out)?;
+    print_features(info, out)?;
+    print_records(info, out)
+}
+
+fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    let (input, file) = (info.input, info.session.file);
+    let header = &file.header;
+    writeln!(out, "file: {}, {} bytes", escape(&input.name), input.len())?;
+    for stream in input.streams() {
+        writeln!(out, "stream: {}, {} bytes", escape(&stream.name), stream.bytes().len())?;
+    }
+    let (magic, version, order, mode) = info.format();
+    let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
+    let whole = if info.session.is_complete() { "complete" } else { "not complete" };
+    writeln!(out, "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}")?;
+    writeln!(out, "header: {} bytes", header.size)?;
+    let part = |part: Section| format!("{} bytes at {:#x}", part.size, part.offset);
+    if file.mode == Mode::File {
+        writeln!(out, "attrs: {}, {} bytes each", part(header.attrs), header.attr_size)?;
+        writeln!(out, "event types: {}", part(header.event_types))?;
+    }
+    write!(out, "data: {}", part(header.data))?;
+    if file.data.size != header.data.size {
+        write!(out, ", of which {} are present", file.data.size)?;
+    }
+    writeln!(out)?;
+    if let Some(table) = info.feature_table() {
+        let bits = header.features.map(|bits| format!("{bits:#x}")).join(" ");
+        writeln!(out, "features: table at {table:#x}, bits {bits}")?;
+    }
+    Ok(())
+}
+
+fn print_events(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    let session = info.session;
+    writeln!(out, "\nevents: {}", session.events.len())?;
+    for (index, (entry, name)) in session.file.attrs.entries().iter().zip(&session.events).enumerate() {
+        writeln!(out, "  {index}: {}", escape(name))?;
+        writeln!(out, "    attr: {}", attr::text(&entry.attr))?;
+        let ids: Vec<String> = entry.ids.iter().map(u64::to_string).collect();
+        writeln!(out, "    ids: {}", if ids.is_empty() { "none".into() } else { ids.join(" ") })?;
+    }
+    Ok(())
+}
+
+fn print_features(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nfeatures: {}", info.features.len())?;
+    for Feature { number, name, offset, size, value, error } in &info.features {
+        write!(out, "  {name} ({number}, {size} bytes at {offset:#x}):")?;
+        match (value, error) {
+            (Some(value), _) => block(value, 4, out)?,
+            (None, Some(error)) => {
+                let at = error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
+                writeln!(out, " cannot be read: {}{at}", escape(&error.message))?;
+            }
+            (None, None) => writeln!(out, " unknown feature")?,
+        }
+    }
+    writeln!(out, "missing features: {}", info.missing_features().join(" "))
+}
+
+/// Prints a value on the rest of the line, or its parts on separate lines.
+fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
+    match value {
+        Value::List(items) if items.is_empty() => writeln!(out, " none"),
+        Value::List(items) if value.is_block() => {
+            writeln!(out)?;
+            for item in items {
+                write!(out, "{:indent$}", "")?;
+                part(item, indent, out)?;
+            }
+            Ok(())
+        }
+        Value::Map(parts) if value.is_block() => {
+            writeln!(out)?;
+            for (name, part) in parts {
+                write!(out, "{:indent$}{name}:", "")?;
+                block(part, indent + 2, out)?;
+            }
+            Ok(())
+        }
+        value => writeln!(out, " {value}"),
+    }
+}
+
+/// Prints an item of a list: simple parts on one line, blocks below it.
+fn part(item: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
+    let Value::Map(parts) = item else { return writeln!(out, "{item}") };
+    let (blocks, flat): (Vec<_>, Vec<_>) = parts.iter().partition(|(_, part)| part.is_block());
+    let flat: Vec<String> = flat.iter().map(|(name, part)| format!("{name}: {part}")).collect();
+    writeln!(out, "{}", flat.join(", "))?;
+    for (name, part) in blocks {
+        write!(out, "{:width$}{name}:", "", width = indent + 2)?;
+        block(part, indent + 4, out)?;
+    }
+    Ok(())
+}
+
+fn print_records(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nrecords: {}", info.records.values().sum::<u64>())?;
+    for (name, count) in &info.records {
+        writeln!(out, "  {name}: {count}")?;
+    }
+    if let Some((first, last)) = info.session.sample_times() {
+        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let length = seconds(last - first);
+        writeln!(out, "samples: first at {}, last at {}, {length} s", seconds(first), seconds(last))?;
+    }
+    writeln!(out, "lost: {} events, {} samples", info.session.side_band.lost_events, info.lost_samples)?;
+    if info.filtered_samples > 0 {
+        writeln!(out, "filtered: {} samples", info.filtered_samples)?;
+    }
+    writeln!(out, "warnings: {}", info.warnings.len())
 }

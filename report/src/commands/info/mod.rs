@@ -14,7 +14,6 @@ mod attr;
 mod evlist;
 mod features;
 mod gather;
-mod text;
 mod value;
 
 use std::io::{self, Write};
@@ -56,7 +55,7 @@ pub(crate) fn print(source: &Source, is_json: bool, out: &mut impl Write) -> any
         let input = Input::open(source)?;
         session::without_timeline(&input, Mode::Samples, Keep::Some, |session| {
             let (info, mut text) = (Info::gather(&input, session), Vec::new());
-            if is_json { write_json(&info, &mut text) } else { text::print(&info, &mut text) }?;
+            if is_json { write_json(&info, &mut text) } else { gather::print(&info, &mut text) }?;
             Ok((text, info.warnings))
         })
     })?;
@@ -75,7 +74,7 @@ pub(crate) fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<V
 /// Does the same as [`comment`], for an input whose session exists already.
 pub(crate) fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    text::print(&Info::gather(input, session), &mut text)?;
+    gather::print(&Info::gather(input, session), &mut text)?;
     commented(&text, out)
 }
 
