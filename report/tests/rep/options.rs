@@ -47,12 +47,13 @@ const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samp
 const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph display coalesce force stitch-lbr \
     double-cl verbose";
 
+/// What a row says of one of its names.
 struct Row {
     section: &'static str,
     name: &'static str,
     answer: &'static str,
     why: &'static str,
-    tried: &'static str,
+    tried: String,
 }
 
 impl Row {
@@ -86,7 +87,7 @@ fn error<'a>(command: &'a str, words: impl IntoIterator<Item = &'a str>) -> Opti
     error.map(|said| said.to_string())
 }
 
-/// Returns the rows of a file's tables, each with the heading that it is under.
+/// Returns the rows of a file's tables, one for each name, with the heading that it is under.
 fn rows(file: &'static str) -> Vec<Row> {
     let mut section = "";
     let mut rows = Vec::new();
@@ -97,8 +98,12 @@ fn rows(file: &'static str) -> Vec<Row> {
         if line.starts_with("| `") {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             let [names, answer, why, tried] = cells[..] else { panic!("{line}") };
-            let name = names.rsplit(", ").next().unwrap().trim_matches('`').trim_start_matches('-');
-            rows.push(Row { section, name, answer, why, tried: tried.trim_matches('`') });
+            for (names, tried) in names.split(" · ").zip(tried.split(" · ").cycle()) {
+                let mut names = names.split(", ").map(|name| name.trim_matches('`'));
+                let first = names.next().unwrap();
+                let name = names.last().unwrap_or(first).trim_start_matches('-');
+                rows.push(Row { section, name, answer, why, tried: tried.trim_matches('`').replace('…', first) });
+            }
         }
     }
     rows
@@ -115,16 +120,19 @@ fn every_option_key_and_field_of_perf_has_a_row() {
         ("perf c2c report", C2C),
     ];
     let wanted = wanted.iter().flat_map(|(section, names)| names.split_whitespace().map(|name| (*section, name)));
-    let found: Vec<_> = TABLES.into_iter().flat_map(rows).map(|row| (row.section, row.name)).collect();
-    assert_eq!(found, wanted.collect::<Vec<_>>());
+    let mut wanted: Vec<_> = wanted.collect();
+    let mut found: Vec<_> = TABLES.into_iter().flat_map(rows).map(|row| (row.section, row.name)).collect();
+    wanted.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, wanted);
 }
 
 #[test]
 fn options_are_accepted_or_refused_by_name_as_the_table_says() {
     for row in TABLES.into_iter().flat_map(rows) {
-        let Row { name, answer, why, tried, .. } = row;
+        let Row { name, answer, why, tried, .. } = &row;
         assert!(tried.contains(name) || tried.starts_with('-'), "{tried}");
-        match (answer, row.refusal()) {
+        match (*answer, row.refusal()) {
             ("not" | "none", Some(said)) => {
                 let named = tried.split(' ').find(|word| said.contains(*word));
                 let least = if row.is_of_report() { 20 } else { 10 };
