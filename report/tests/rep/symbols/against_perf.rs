@@ -1,19 +1,13 @@
-//! Comparison with `perf` on this machine: samples real programs and looks up each sampled address with both.
+//! Comparison with `perf` on this machine: samples real programs and lists each frame of their callchains with both.
 //!
-//! `perf script -F ip,sym,symoff,dso` prints each frame's address in the space that our lookups use (for user code the
-//! file offset, for the kernel the address) and the name it found. Older versions of perf leave PLT entries unnamed or
-//! name them after another slot; this is the only difference that the test accepts.
+//! Older versions of perf leave PLT entries unnamed or name them after another slot; this is the only difference that
+//! the test accepts.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
-use recrep_format::build_id::BuildId;
-use recrep_report::query::SymbolOptions;
-use recrep_report::symbols::{Module, ModuleKind, Origin, Resolver};
-
-use super::common::{Place, build_id_in, tool};
+use super::common::{Place, run, tool};
+use crate::common::rep;
 
 /// Source of a program whose hot functions have all kinds of names.
 const PROGRAM: &str = r#"
@@ -55,41 +49,15 @@ int main() {
 }
 "#;
 
-/// Returns address, `name+offset` and module of each frame that perf prints.
-fn frames(data: &Path) -> Vec<(u64, String, String)> {
-    let text = tool("perf script --no-inline -F ip,sym,symoff,dso -i", &[data]);
-    let frame = |line: &str| {
-        let (address, rest) = line.trim().split_once(' ')?;
-        let (name, module) = rest.strip_suffix(')')?.rsplit_once(" (")?;
-        Some((u64::from_str_radix(address, 16).ok()?, name.to_owned(), module.to_owned()))
-    };
-    text.lines().filter_map(frame).collect()
-}
-
-/// Returns our `name+offset` for the same address.
-fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str) -> Option<String> {
-    let module = match module {
-        "[unknown]" => return None,
-        "[kernel.kallsyms]" => Module::new(b"[kernel.kallsyms]", kernel, ModuleKind::Kernel),
-        _ => {
-            let path = module.as_bytes();
-            Module::new(path, None, ModuleKind::of_user_mapping(path, 0, true, false))
-        }
-    };
-    let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));
-    let loaded = resolver.load(&module);
-    let symbol = loaded.table.lookup(address);
-    Some(
-        symbol.map_or("[unknown]".into(), |symbol| {
-            format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start)
-        }),
-    )
+/// Returns `name+offset` and module of each frame in a listing.
+fn frames(listing: &str) -> Vec<(&str, &str)> {
+    let frames = listing.lines().filter_map(|line| line.trim().split_once(' ')?.1.strip_suffix(')'));
+    frames.filter_map(|frame| frame.rsplit_once(" (")).collect()
 }
 
 #[test]
 fn the_same_symbols_as_perf() {
     let Some(place) = Place::with("perf g++ objcopy") else { return };
-    let kernel = std::fs::read("/sys/kernel/notes").ok().and_then(|notes| BuildId::new(&build_id_in(&notes)));
     let kinds =
         [("pie", "-fPIE -pie"), ("fixed", "-no-pie -fno-PIE"), ("static", "-static"), ("stripped", "-Wl,--build-id")];
     for (name, flags) in kinds {
@@ -111,19 +79,20 @@ fn the_same_symbols_as_perf() {
             eprintln!("skipped: perf cannot record here: {}", String::from_utf8_lossy(&recorded.stderr));
             return;
         }
-        compare(name, &frames(&data), kernel);
+        let words = "script --no-inline -F ip,sym,symoff,dso -i";
+        let theirs = tool(&format!("perf {words}"), &[&data]);
+        // perf uses the file at the recorded path too, and none has changed since.
+        let ours = run(rep().args(words.split(' ')).arg(&data).arg("--trust-paths"));
+        compare(name, &frames(&ours), &frames(&theirs));
     }
 }
 
-fn compare(name: &str, frames: &[(u64, String, String)], kernel: Option<BuildId>) {
-    // perf uses the file at the recorded path too, and none has changed since.
-    let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
-    let mut differing = BTreeMap::new();
-    let mut compared = 0;
-    for (address, theirs, module) in frames {
-        let Some(ours) = ours(&resolver, kernel, *address, module) else { continue };
+fn compare(name: &str, ours: &[(&str, &str)], theirs: &[(&str, &str)]) {
+    assert_eq!(ours.len(), theirs.len(), "{name}");
+    let (mut compared, mut differing) = (0, BTreeMap::new());
+    for ((ours, _), (theirs, module)) in ours.iter().zip(theirs).filter(|(_, (_, module))| *module != "[unknown]") {
         compared += 1;
-        if ours != *theirs && !ours.contains("plt+0x") {
+        if ours != theirs && !ours.contains("plt+0x") {
             *differing.entry((module, theirs, ours)).or_insert(0) += 1;
         }
     }
