@@ -31,16 +31,12 @@ fn main() {
 /// Returns the path of the file, which is created on first use.
 fn path() -> &'static PathBuf {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
-    FILE.get_or_init(|| {
-        std::env::var_os("RECREP_BENCH_FILE").map_or_else(
-            || {
-                let path = std::env::temp_dir().join(format!("recrep-bench-{}.data", std::process::id()));
-                std::fs::write(&path, file_bytes()).unwrap();
-                path
-            },
-            PathBuf::from,
-        )
-    })
+    let make = || {
+        let path = std::env::temp_dir().join(format!("recrep-bench-{}.data", std::process::id()));
+        std::fs::write(&path, file_bytes()).unwrap();
+        path
+    };
+    FILE.get_or_init(|| std::env::var_os("RECREP_BENCH_FILE").map_or_else(make, PathBuf::from))
 }
 
 fn file_bytes() -> Vec<u8> {
@@ -79,21 +75,12 @@ fn plain_loop(bencher: Bencher<'_, '_>) {
     });
 }
 
-fn by_ip(bencher: Bencher<'_, '_>, threads: usize) {
+#[divan::bench(args = [1, 2], sample_count = 11)]
+fn rep_by_ip_on_cores(bencher: Bencher<'_, '_>, cores: usize) {
     let query =
         args::parse(["rep", "--json", "--sort", "ip"].map(OsString::from).into_iter().chain([path().into()])).unwrap();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build().unwrap();
     measure(bencher, || {
         pool.install(|| report::answer(&query).unwrap().0.tables(&query).iter().map(|table| table.total.samples).sum())
     });
-}
-
-#[divan::bench(sample_count = 11)]
-fn rep_by_ip_on_one_core(bencher: Bencher<'_, '_>) {
-    by_ip(bencher, 1);
-}
-
-#[divan::bench(sample_count = 11)]
-fn rep_by_ip_on_two_cores(bencher: Bencher<'_, '_>) {
-    by_ip(bencher, 2);
 }
