@@ -107,14 +107,10 @@ mod tests {
     fn results_come_in_the_order_of_the_chunks() {
         for one_by_one in [false, true] {
             let (workers, mut passed) = (Workers::<usize>::default(), Vec::new());
+            let add = |count: &mut usize| *count += 1;
             let make = |number: usize| {
-                workers.with(
-                    || 0,
-                    |count| {
-                        *count += 1;
-                        number * 10
-                    },
-                )
+                workers.with(|| 0, add);
+                number * 10
             };
             let outcome: Result<(), ()> = in_order(0..1000, one_by_one, make, |result| {
                 passed.push(result);
@@ -129,15 +125,8 @@ mod tests {
 
     #[test]
     fn the_first_error_ends_it() {
-        let outcome = in_order(
-            0..100,
-            false,
-            |number| number,
-            |number| match number {
-                7 => Err(number),
-                _ => Ok(ControlFlow::Continue(())),
-            },
-        );
+        let pass = |number| if number == 7 { Err(number) } else { Ok(ControlFlow::Continue(())) };
+        let outcome = in_order(0..100, false, |number| number, pass);
         assert_eq!(outcome, Err(7));
     }
 }

@@ -195,6 +195,7 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
+    use super::Mark::{Alive, Begin, Cpu, Exit, In, Switch};
     use super::*;
 
     const WAIT: Mark = Mark::Out(Activity::Waiting);
@@ -225,19 +226,8 @@ mod tests {
 
     #[test]
     fn a_sample_belongs_to_the_switch_out_beside_it() {
-        let (thread, counts) = walk(
-            &[
-                (10, Mark::Switch),
-                (12, WAIT),
-                (50, Mark::In),
-                (60, PREEMPT),
-                (61, Mark::Switch),
-                (80, Mark::In),
-                (85, WAIT),
-                (95, Mark::In),
-            ],
-            100,
-        );
+        let marks = [(10, Switch), (12, WAIT), (50, In), (60, PREEMPT), (61, Switch), (80, In), (85, WAIT), (95, In)];
+        let (thread, counts) = walk(&marks, 100);
         assert_eq!(sampled(&thread), [(10, 38, Activity::Waiting), (61, 20, Activity::Preempted)]);
         assert_eq!(unsampled(&thread), [(10, 22, Activity::Running), (85, 10, Activity::Waiting)]);
         assert_eq!((counts.stretches, counts.unsampled, counts.unpaired, counts.unfinished), (3, 1, 0, 0));
@@ -245,15 +235,7 @@ mod tests {
 
     #[test]
     fn samples_share_the_running_time_between_them() {
-        let marks = [
-            (10, Mark::Alive),
-            (30, Mark::Cpu),
-            (40, WAIT),
-            (70, Mark::In),
-            (75, Mark::Cpu),
-            (90, WAIT),
-            (95, Mark::In),
-        ];
+        let marks = [(10, Alive), (30, Cpu), (40, WAIT), (70, In), (75, Cpu), (90, WAIT), (95, In)];
         let (thread, counts) = walk(&marks, 100);
         // The last one also stands for 75 to 90 and 95 to 100.
         assert_eq!(shares(&thread), [20, 15 + 20]);
@@ -264,9 +246,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_stays_away_counts_until_the_end_unless_it_has_exited() {
-        let (thread, counts) = walk(&[(5, Mark::In), (10, Mark::Switch), (11, WAIT)], 100);
+        let (thread, counts) = walk(&[(5, In), (10, Switch), (11, WAIT)], 100);
         assert_eq!((sampled(&thread), counts.unfinished), (vec![(10, 89, Activity::Waiting)], 1));
-        let (thread, counts) = walk(&[(5, Mark::In), (8, Mark::Exit), (9, PREEMPT), (10, Mark::In), (11, WAIT)], 100);
+        let (thread, counts) = walk(&[(5, In), (8, Exit), (9, PREEMPT), (10, In), (11, WAIT)], 100);
         assert_eq!(unsampled(&thread), [(5, 5, Activity::Running), (9, 1, Activity::Preempted)]);
         assert_eq!((counts.unfinished, counts.unpaired), (0, 0));
     }
@@ -275,13 +257,13 @@ mod tests {
     fn switches_without_their_other_half_have_no_length() {
         for (marks, unpaired) in [
             // Nothing is known of the time before the first switch in.
-            (vec![(10, Mark::In), (20, WAIT), (30, Mark::In)], 0),
-            (vec![(10, WAIT), (20, WAIT), (30, Mark::In)], 1),
-            (vec![(15, Mark::In), (18, Mark::In), (20, WAIT), (30, Mark::In)], 1),
-            (vec![(10, Mark::Switch), (15, Mark::In), (20, WAIT), (30, Mark::In)], 1),
-            (vec![(9, Mark::Switch), (10, WAIT), (19, Mark::Switch), (20, WAIT), (30, Mark::In)], 1),
-            (vec![(10, WAIT), (12, Mark::Cpu), (14, Mark::Cpu), (20, WAIT), (30, Mark::In)], 1),
-            (vec![(10, WAIT), (12, Mark::Exit)], 1),
+            (vec![(10, In), (20, WAIT), (30, In)], 0),
+            (vec![(10, WAIT), (20, WAIT), (30, In)], 1),
+            (vec![(15, In), (18, In), (20, WAIT), (30, In)], 1),
+            (vec![(10, Switch), (15, In), (20, WAIT), (30, In)], 1),
+            (vec![(9, Switch), (10, WAIT), (19, Switch), (20, WAIT), (30, In)], 1),
+            (vec![(10, WAIT), (12, Cpu), (14, Cpu), (20, WAIT), (30, In)], 1),
+            (vec![(10, WAIT), (12, Exit)], 1),
         ] {
             let (thread, counts) = walk(&marks, 40);
             assert_eq!(counts.unpaired, unpaired, "{marks:?}");
@@ -291,20 +273,20 @@ mod tests {
                 .filter(|(_, _, activity)| *activity != Activity::Running)
                 .map(|(_, length, _)| length)
                 .collect();
-            let expected = if marks.last().is_some_and(|(_, mark)| *mark == Mark::Exit) { vec![] } else { vec![10] };
+            let expected = if marks.last().is_some_and(|(_, mark)| *mark == Exit) { vec![] } else { vec![10] };
             assert_eq!(lengths, expected, "{marks:?}");
         }
     }
 
     #[test]
     fn a_cpu_sample_just_after_the_switch_out_does_not_end_it() {
-        let (thread, counts) = walk(&[(10, WAIT), (11, Mark::Cpu), (50, Mark::In)], 60);
+        let (thread, counts) = walk(&[(10, WAIT), (11, Cpu), (50, In)], 60);
         assert_eq!((unsampled(&thread), counts.unpaired), (vec![(10, 40, Activity::Waiting)], 0));
     }
 
     #[test]
     fn a_reused_number_is_another_thread() {
-        let marks = [(10, Mark::In), (12, Mark::Cpu), (20, WAIT), (40, Mark::Begin), (45, Mark::In), (48, Mark::Cpu)];
+        let marks = [(10, In), (12, Cpu), (20, WAIT), (40, Begin), (45, In), (48, Cpu)];
         let (thread, counts) = walk(&marks, 50);
         assert_eq!((unsampled(&thread), shares(&thread)), (vec![], vec![2 + 8, 3 + 2]));
         assert_eq!(counts, SwitchCounts::default());

@@ -23,15 +23,17 @@ fn bare() -> Stream {
 
 /// Returns a stream with two samples in `parse`, called by `work`, which `main` called from two places.
 fn two_ways() -> Stream {
-    let call = |from, flags| branch(from, WORK, flags);
-    let last = |flags| branch(WORK + 4, PARSE, flags);
+    let sample = |last, from, first| {
+        SampleSpec::at(PARSE + 8).branches(&[branch(WORK + 4, PARSE, last), branch(from, WORK, GOOD | first)])
+    };
     bare()
-        .sample(
-            SampleSpec::at(PARSE + 8).period(3).branches(&[last(GOOD | cycles(5)), call(MAIN + 2, GOOD | cycles(9))]),
-        )
-        .sample(
-            SampleSpec::at(PARSE + 8).period(1).branches(&[last(BAD | cycles(8)), call(MAIN + 6, GOOD | cycles(7))]),
-        )
+        .sample(sample(GOOD | cycles(5), MAIN + 2, cycles(9)).period(3))
+        .sample(sample(BAD | cycles(8), MAIN + 6, cycles(7)).period(1))
+}
+
+/// Returns a tree of one path.
+fn path(frames: &[&str]) -> String {
+    format!("\n            |\n            ---{}", frames.join("\n               "))
 }
 
 #[test]
@@ -68,12 +70,7 @@ fn iterations_of_a_loop_are_counted_and_shown_once() {
     let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
     let stack = [turn(2), turn(40), enter];
     let place = Place::of(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
-    let want = "
-            |
-            ---parse +0
-               parse +8 (cycles:2)
-               parse +0
-               main +2 (cycles:1 iter:1 avg_cycles:40)";
+    let want = path(&["parse +0", "parse +8 (cycles:2)", "parse +0", "main +2 (cycles:1 iter:1 avg_cycles:40)"]);
     assert_eq!(place.tree("--branch-history --no-children -s comm,sym", "parse"), want);
 }
 
@@ -91,28 +88,14 @@ fn branches_come_before_callers_in_every_format() {
     let shown = place.tree("--branch-history --no-children -g callee -s comm,sym", "parse");
     assert!(shown.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{shown}");
     // -g branch groups by function and leaves out the properties of branches.
-    let want = "
-            |
-            ---parse
-               work
-               parse
-               work
-               main";
-    assert_eq!(place.tree("-g branch,callee --no-children -s comm,sym", "parse"), want);
-    let want = "
-            |
-            ---parse +8
-               work +6
-               main +8
-               main +4";
-    assert_eq!(place.tree("-g address,callee --no-children -s comm,sym", "parse"), want);
-    let want = "
-            |
-            ---parse
-               work
-               main
-               main";
-    assert_eq!(place.tree("-g srcline,callee --no-children -s comm,sym", "parse"), want);
+    for (graph, want) in [
+        ("branch", &["parse", "work", "parse", "work", "main"][..]),
+        ("address", &["parse +8", "work +6", "main +8", "main +4"]),
+        ("srcline", &["parse", "work", "main", "main"]),
+    ] {
+        let words = format!("-g {graph},callee --no-children -s comm,sym");
+        assert_eq!(place.tree(&words, "parse"), path(want), "{graph}");
+    }
     let want = [("[.] main", 1, 0), ("[.] parse", 1, 1), ("[.] work", 1, 0)];
     assert_eq!(place.children("--branch-history", "sym"), rows(&want));
     assert_eq!(place.children("--branch-history --max-stack 1", "sym"), rows(&want[..]));

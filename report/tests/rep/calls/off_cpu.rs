@@ -17,8 +17,9 @@ const PREEMPTED: u16 = misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT;
 const PER_THREAD: Body<'static> = Body::Switch;
 const CPU_WIDE: Body<'static> = Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 });
 
-fn switch(stream: Stream, kind: &Body<'_>, bits: u16) -> Stream {
-    stream.record(bits, kind.clone())
+/// Adds switches of the current thread: their times, and what it does.
+fn switches(stream: Stream, kind: &Body<'_>, all: &[(u64, u16)]) -> Stream {
+    all.iter().fold(stream, |stream, (time, bits)| stream.at(*time).record(*bits, kind.clone()))
 }
 
 /// Returns an event of running time, and at place 1 the event of switches.
@@ -49,25 +50,19 @@ fn sampled_switch(stream: Stream, time: u64) -> Stream {
 /// All that can happen to threads 7 and 8; the last record is one of thread 9.
 fn eventful(kind: &Body<'_>) -> Stream {
     let mut all = running(clock(), 1000, WORK);
-    all = switch(sampled_switch(all, 1100).at(1105), kind, WAITING);
+    all = switches(sampled_switch(all, 1100), kind, &[(1105, WAITING)]);
     // Another thread runs meanwhile: it comes from nowhere, goes without a sample, loses a record, and exits.
-    all = switch(all.task(7, 8).at(2000), kind, IN);
-    all = switch(all.at(2100), kind, PREEMPTED);
-    all = switch(all.at(2150), kind, IN);
-    all = switch(all.at(2300), kind, IN).at(2400).exit();
-    all = switch(all.at(2410), kind, WAITING);
-    all = switch(all.task(7, 7).at(3105), kind, IN);
-    all = switch(sampled_switch(running(all, 3200, PARSE), 3300).at(3302), kind, PREEMPTED);
-    all = switch(all.at(3402), kind, IN);
-    // This switch has no sample.
-    all = switch(all.at(3500), kind, WAITING);
-    all = switch(all.at(4500), kind, IN);
+    all = switches(all.task(7, 8), kind, &[(2000, IN), (2100, PREEMPTED), (2150, IN), (2300, IN)]);
+    all = switches(all.at(2400).exit(), kind, &[(2410, WAITING)]);
+    all = switches(all.task(7, 7), kind, &[(3105, IN)]);
+    // The second switch out has no sample.
+    all = sampled_switch(running(all, 3200, PARSE), 3300);
+    all = switches(all, kind, &[(3302, PREEMPTED), (3402, IN), (3500, WAITING), (4500, IN)]);
     // From this one the thread does not come back.
-    all = switch(sampled_switch(all, 5000).at(5001), kind, WAITING);
+    all = switches(sampled_switch(all, 5000), kind, &[(5001, WAITING)]);
     // Idle tasks and those that are gone are not looked at.
     for tid in [0, u32::MAX] {
-        all = switch(all.task(tid, tid).at(5100), kind, WAITING);
-        all = switch(all.at(5200), kind, IN);
+        all = switches(all.task(tid, tid), kind, &[(5100, WAITING), (5200, IN)]);
     }
     running(all.task(9, 9), 6001, WORK)
 }
@@ -125,14 +120,10 @@ fn times_are_filtered_by_their_beginnings() {
 #[test]
 fn cycles_stand_for_the_running_time_between_them() {
     let mut all = running(events(EventType::HARDWARE, HwEvent::CPU_CYCLES.0), 1000, WORK);
-    all = switch(sampled_switch(all, 1100).at(1105), &PER_THREAD, WAITING);
-    all = switch(all.at(3105), &PER_THREAD, IN);
-    all = running(all, 3200, PARSE);
-    all = switch(all.at(3300), &PER_THREAD, PREEMPTED);
-    all = switch(all.at(3400), &PER_THREAD, IN);
+    all = switches(sampled_switch(all, 1100), &PER_THREAD, &[(1105, WAITING), (3105, IN)]);
+    all = switches(running(all, 3200, PARSE), &PER_THREAD, &[(3300, PREEMPTED), (3400, IN)]);
     // A thread without CPU samples.
-    all = switch(all.task(7, 8).at(4000), &PER_THREAD, IN);
-    all = switch(all.at(4100), &PER_THREAD, WAITING);
+    all = switches(all.task(7, 8), &PER_THREAD, &[(4000, IN), (4100, WAITING)]);
     let place = Place::of(&running(all.task(9, 9), 5000, WORK));
     // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to 5000, thread 7 has its
     // last sample at 3200. Thread 8 runs for 100 and then waits until the end.
@@ -150,11 +141,11 @@ fn threads_change_no_number() {
     for n in 0..40_000 {
         let (tid, time) = (7 + n % 5, 1000 * u64::from(n));
         all = running(all.task(7, tid), time, WORK);
-        all = switch(all.at(time + 100), &PER_THREAD, IN);
+        all = switches(all, &PER_THREAD, &[(time + 100, IN)]);
         if n % 3 > 0 {
             all = sampled_switch(all, time + 200);
         }
-        all = switch(all.at(time + 203), &PER_THREAD, if n % 2 == 0 { WAITING } else { PREEMPTED });
+        all = switches(all, &PER_THREAD, &[(time + 203, if n % 2 == 0 { WAITING } else { PREEMPTED })]);
     }
     let place = Place::of(&all);
     let with = |threads: &str| {
@@ -176,7 +167,7 @@ fn files_without_switches_are_refused_with_advice() {
         assert!(message.contains("rec --off-cpu"), "{message}");
     }
     let faults = stream(Event::new("faults").counting(EventType::SOFTWARE, SwEvent::PAGE_FAULTS.0));
-    let faults = switch(switch(faults.at(10), &PER_THREAD, WAITING).at(20), &PER_THREAD, IN);
+    let faults = switches(faults, &PER_THREAD, &[(10, WAITING), (20, IN)]);
     assert!(refusal(&faults, &["--wall"]).contains("running time is unknown"));
     assert_eq!(by(&Place::of(&faults), "--off-cpu", "switch"), rows(&[("waiting", 1, 10)]));
 }

@@ -55,8 +55,8 @@ fn agrees(golden: &Value, file: &Path) -> usize {
     let mut compared = 0;
     for (view, flags, keys) in VIEWS {
         let Some(tables) = golden["views"][view].as_array() else { continue };
-        let want = tables.iter().map(|table| golden_rows(&table["rows"])).filter(|t| !t.is_empty());
-        let want: Vec<Rows> = want.collect();
+        let want = tables.iter().map(|table| serde_json::from_value(table["rows"].clone()).unwrap());
+        let want: Vec<Rows> = want.filter(|rows: &Rows| !rows.is_empty()).collect();
         let total: u64 = want.iter().flat_map(BTreeMap::values).map(|(samples, _)| samples).sum();
         if total == 0 || (view == "comm,dso" && total != samples.iter().sum::<u64>()) {
             continue; // perf synthesized samples from AUX data
@@ -68,11 +68,6 @@ fn agrees(golden: &Value, file: &Path) -> usize {
         compared += 1;
     }
     compared
-}
-
-fn golden_rows(rows: &Value) -> Rows {
-    let pair = |v: &Value| (v[0].as_u64().unwrap(), v[1].as_u64().unwrap());
-    rows.as_object().unwrap().iter().map(|(key, counts)| (key.clone(), pair(counts))).collect()
 }
 
 fn rows(event: &Value, keys: &str) -> Rows {
