@@ -18,8 +18,8 @@
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
 //!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. Its
-//!   [`ordered`](read::Recording::ordered) returns the records in order of time. Bytes that are in memory are read
-//!   without a copy by [`of_bytes`](read::Recording::of_bytes).
+//!   [`ordered`](read::Recording::ordered) returns the records in order of time.
+//!   [`of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
 //! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).
@@ -32,7 +32,7 @@
 //! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of
 //! the byte.
 //!
-//! Samples of each thread, from standard input:
+//! Counts the samples of each thread in a recording on standard input:
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;

@@ -6,9 +6,9 @@
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
 //!               cli  (options)          view  (text, tree, JSON, CSV, folded; line width)   │
 //!                │                                  │                                      │
-//!  pipeline      │    inputs ─► session ─► counted ─► report: one profile of all inputs   ◄─┘
+//!  pipeline      │    inputs ─► session ─► counted ─► one profile of all inputs           ◄─┘
 //!                │
-//!  table         │    counts ─► rows of cells, names, percentages, order; rows of several inputs are merged here
+//!  table         │    counts ─► sorted rows of cells, with names and percentages; merges those of several inputs
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
@@ -23,7 +23,7 @@
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
 //! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
 //! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and `view` prints
-//! them. Reports neither sort nor keep single samples.
+//! them. A histogram needs no single samples: they are neither sorted nor kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

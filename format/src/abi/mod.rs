@@ -1,4 +1,4 @@
-//! The kernel's and perf's own numbers, under their own names.
+//! Constants of the kernel and of perf, under their own names.
 //!
 //! Source: `include/uapi/linux/perf_event.h` (record types below 64, bits, contexts) and perf's user record types
 //! (64 and up). Constants are newtypes that print their own name; a number without a name keeps its value.

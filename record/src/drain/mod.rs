@@ -1,4 +1,4 @@
-//! Draining: rounds over all rings, into the queue before the file.
+//! Draining: goes round all rings and copies what is in them into the queue from which the file is written.
 //!
 //! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here
 //! waits for a disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`]; twice where a

@@ -1,5 +1,5 @@
-//! Output of a recording: a file made safely, a directory of files, or standard output; plain or compressed; once or in
-//! pieces.
+//! Output of a recording: a file, a directory of files, or standard output; plain or compressed; in one file or in
+//! several, one after another.
 //!
 //! ```text
 //!   rings ──copy──▶ queue ──▶ writer ─┬──────────────▶ file ─ header at the end ─▶ out.data

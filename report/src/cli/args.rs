@@ -38,7 +38,8 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, and add the time on CPUs that the CPU samples stand for (event `wall`, in nanoseconds)
+    /// Show the time of threads off and on CPUs (event `wall`, in nanoseconds): that of --off-cpu, and for each CPU sample
+    /// the time that it stands for
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -50,7 +51,7 @@ struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print a table on standard output (default); no effect with --format, an error with --json
+    /// Print a table on standard output (default); --format overrides it, and --json must not be given with it
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
@@ -62,9 +63,10 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys (at least one, here or in -s), overhead, overhead_children,
-    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages: weight1, weight2,
-    /// weight3. With --children, a leading overhead becomes two columns: Children and Self
+    /// Show these columns, in the order given. Possible are sort keys (at least one must be given, here or in -s),
+    /// overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and
+    /// averages: weight1, weight2, weight3. With --children, overhead in the first place becomes two columns: Children
+    /// and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -1,5 +1,5 @@
-//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] and [`Filters`] are arguments
-//! for clap too: their flags and help are declared here.
+//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] and [`Filters`] also
+//! declare arguments for clap: their flags and help are here.
 
 mod column;
 pub(crate) mod fields;

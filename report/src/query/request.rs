@@ -32,10 +32,10 @@ pub struct ChainOptions {
     #[arg(long, overrides_with = "children")]
     pub no_children: bool,
 
-    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: graph, fractal, flat, folded
-    /// or none (shape); caller (outermost function first; default with --children) or callee (sampled function first;
-    /// default otherwise); function, address or srcline (frames); percent, period or count (values); branch (like
-    /// --branch-history, without predictions); or numbers: minimum percent, then maximum entries per level
+    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: a shape: graph, fractal, flat,
+    /// folded or none; an order: caller (outermost function first; default with --children) or callee (sampled function
+    /// first; default otherwise); frames: function, address or srcline; values: percent, period or count; branch (like
+    /// --branch-history, without predictions); numbers: minimum percent, then maximum entries per level
     /// [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     pub call_graph: Option<String>,
@@ -57,7 +57,7 @@ pub struct ChainOptions {
     #[arg(short = 'x', long = "exclude-other")]
     pub only_parents: bool,
 
-    /// Count the samples of callees of functions matching REGEX in these functions themselves
+    /// If a function matches REGEX, count the samples of its callees as its own
     #[arg(long = "ignore-callees", value_name = "REGEX", value_parser = pattern)]
     pub ignored_callees: Option<Regex>,
 

@@ -10,7 +10,7 @@ use super::servers::Servers;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct SymbolOptions {
     // This machine's kernel is not used then.
-    /// Look for recorded files below DIR, not below /; implies --trust-paths
+    /// Look for the recorded programs and libraries below DIR, not below /; implies --trust-paths
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
 
@@ -26,7 +26,7 @@ pub struct SymbolOptions {
     #[arg(long, conflicts_with = "vmlinux")]
     pub ignore_vmlinux: bool,
 
-    /// If no file is proven to be the recorded one, use the one at its path
+    /// Where no program or library is proven to be the recorded one, use the file at the recorded path
     #[arg(long)]
     pub trust_paths: bool,
 
@@ -42,8 +42,8 @@ pub struct SymbolOptions {
     #[arg(long = "buildid-dir", value_name = "DIR")]
     pub build_id_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for each module where at least PERCENT (if omitted: 1) of
-    /// all samples have no known function (or line, if shown). Without this option, fetch nothing
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules whose samples without a known function (or
+    /// line, if shown) are at least PERCENT of all samples; without =PERCENT, 1. Without this option, fetch nothing
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,
