@@ -1,7 +1,5 @@
 //! Counts the samples of one file, names them and adds them to the profile.
 
-use std::sync::OnceLock;
-
 use rayon::prelude::*;
 use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attr::{AttrEntry, AttrIndex};
@@ -22,7 +20,7 @@ use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
-use crate::table::{CountValue, Labeller, Naming};
+use crate::table::{CountValue, Labeller, loaded};
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
@@ -120,15 +118,21 @@ pub(crate) fn histogram(
     };
     let modules = side_band.modules.iter().collect();
     let events = session.events_of(mode);
-    let labeller =
-        Labeller { query, fields: query.fields(), timeline, modules, events: &events, labels, groups: &groups, traced };
-    let symbols = OnceLock::new();
-    let scanned = scan.run(&session.split.pieces, |hits| {
+    let (scanned, labeller) = scan.run(&session.split.pieces, |hits| {
         session.release();
-        let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));
-        Naming { labeller: &labeller, symbols, inlined }
+        Labeller {
+            query,
+            fields: query.fields(),
+            timeline,
+            modules,
+            symbols: loaded(query, hits, &functions),
+            inlined,
+            events: &events,
+            labels,
+            groups: &groups,
+            traced,
+        }
     });
-    let symbols = symbols.into_inner().unwrap_or_default();
     let mut totals = scanned.totals;
     if query.filters.resolved {
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
@@ -142,36 +146,36 @@ pub(crate) fn histogram(
         profile.add_total(index, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
     }
     if query.has(SortKey::Symbol) {
-        let doubts = profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
+        let doubts = profile.module_uses.count(&scanned.rows, &labeller);
         profile.warnings.extend(doubts.warnings("samples"));
         profile.module_uses.guest += scanned.dropped.guest;
     }
     if only_uses {
-        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, (&side_band.modules, &symbols));
+        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &labeller);
         return Ok(scanned.dropped);
     }
     let mut stacks = scanned.stacks;
-    let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks, &symbols);
+    let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks);
     if counted && !is_shown || query.filters.by_symbol() {
         rows = rows.changed(|row| {
             if !is_shown {
                 *Field::Chain.of_mut(row) = 0;
             }
-            labeller.takes(row, &symbols)
+            labeller.takes(row)
         });
     }
     if query.format == Format::Folded {
         let values: Vec<CountValue> = attrs.entries().iter().map(|entry| folded_value(query, entry)).collect();
-        labeller.fold(&rows, (&symbols, &stacks), &values, &mut profile.folded);
+        labeller.fold(&rows, &stacks, &values, &mut profile.folded);
         return Ok(scanned.dropped);
     }
     if is_shown {
         profile.children |= query.chains.children;
-        labeller.cumulate(&rows, (&symbols, stacks), profile);
+        labeller.cumulate(&rows, stacks, profile);
         return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();
-    let labelled = labeller.label(rows.len(), &|row, key| rows.read_key(row, key), &symbols);
+    let labelled = labeller.label(rows.len(), &|row, key| rows.read_key(row, key));
     let of_row = |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = (0..rows.len()).into_par_iter().map(of_row).collect();
     profile.set_rows(labelled, metrics, rows.layout().is_told_by(query.columns.iter().map(|column| column.key)));

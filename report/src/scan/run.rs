@@ -40,9 +40,9 @@ impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
     ///
     /// Then `prepare` gets the modules that were hit and returns the naming that turns keys into rows: keys with
-    /// symbols instead of addresses. Naming runs on all cores too, before the merge: there are far fewer rows than
-    /// keys, so little is left to merge.
-    pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
+    /// symbols instead of addresses. It is returned, too. Naming runs on all cores too, before the merge: there are far
+    /// fewer rows than keys, so little is left to merge.
+    pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> (Scanned, F) {
         self.preload(pieces);
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|context| {
@@ -128,7 +128,7 @@ impl Scan<'_> {
                 stacks.number(frame);
             }
         }
-        Scanned { rows, totals, dropped, stacks }
+        (Scanned { rows, totals, dropped, stacks }, naming)
     }
 
     /// Loads the modules that the first samples of every second piece hit, all at once.

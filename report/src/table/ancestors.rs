@@ -4,7 +4,6 @@ use rayon::prelude::*;
 use regex_lite::Regex;
 
 use super::labeller::Labeller;
-use super::side::{LoadedSymbols, named};
 use crate::callchain::{ChainRef, Frame, Node, Stacks};
 use crate::count::Rows;
 use crate::query::key::Field;
@@ -13,13 +12,13 @@ impl Labeller<'_> {
     /// Sets the parents of rows (and drops rows without one if the query says so), then replaces callees of
     /// `--ignore-callees` functions by these functions.
     #[must_use]
-    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &LoadedSymbols) -> Rows {
+    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks) -> Rows {
         let chains = &self.query.chains;
         if let Some(pattern) = &chains.parent {
-            rows = self.with_parents(rows, stacks, &self.matches(pattern, stacks, symbols));
+            rows = self.with_parents(rows, stacks, &self.matches(pattern, stacks));
         }
         if let Some(pattern) = &chains.ignored_callees {
-            let matches = self.matches(pattern, stacks, symbols);
+            let matches = self.matches(pattern, stacks);
             // The outermost frame that matches, and its callers.
             let is_match = |node: &Node| matches.get(node.frame as usize) == Some(&true);
             let roots = stacks.chains.fold_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
@@ -69,11 +68,10 @@ impl Labeller<'_> {
     }
 
     /// Returns, for each frame, whether its function's name matches.
-    fn matches(&self, pattern: &Regex, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
+    fn matches(&self, pattern: &Regex, stacks: &Stacks) -> Vec<bool> {
         let matches = |frame: &Frame| {
-            let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
             // As in perf, inlined functions never match.
-            !frame.end.is_inlined && name.is_some_and(|name| pattern.is_match(&name))
+            !frame.end.is_inlined && self.function(frame).is_some_and(|name| pattern.is_match(&name))
         };
         stacks.frames.par_iter().map(matches).collect()
     }

@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 
 use super::cells::Labelled;
 use super::labeller::Labeller;
-use super::side::{LoadedSymbols, label_slots, module_of, named};
 use crate::callchain::trees::{CallTrees, Shows, frame_name};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
@@ -50,12 +49,12 @@ fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &Labelled, of_cl
 
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
-    pub fn cumulate(&self, rows: &Rows, (symbols, stacks): (&LoadedSymbols, Stacks), profile: &mut Profile) {
+    pub fn cumulate(&self, rows: &Rows, stacks: Stacks, profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
         let (children, shows) = (self.query.chains.children, self.shows());
         let label = |classified: &Classified, rows: usize, id: &(dyn Fn(usize) -> Option<RowId> + Sync)| {
             let read_key = |row: usize, key: &mut Key| *key = id(row).map_or(NO_KEY, |id| classified.key(id));
-            self.label(rows, &read_key, symbols)
+            self.label(rows, &read_key)
         };
         let number = |row: usize| u32::try_from(row).ok();
         let of_classes =
@@ -80,10 +79,9 @@ impl Labeller<'_> {
         if self.query.chains.graph.is_some() {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {
-                let slots = label_slots(symbols, (frame.module.into(), frame.end, frame.address));
-                let slot = slots.filter(|_| by_function).map(|slots| (&slots.frame, 0));
+                let slot = self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
                 Text::known(slot).unwrap_or_else(|| {
-                    let (module, function) = self.frame_name(*frame, symbols);
+                    let (module, function) = self.frame_name(frame);
                     Text::New(frame_name(&module, &function), slot)
                 })
             };
@@ -136,18 +134,18 @@ impl Labeller<'_> {
 
     /// Returns the module and the function of a frame; without a function, `module+offset`. If frames are told apart by
     /// address or source line, the texts are those of [`Self::position`].
-    pub(super) fn frame_name(&self, frame: Frame, symbols: &LoadedSymbols) -> (String, String) {
+    pub(super) fn frame_name(&self, frame: &Frame) -> (String, String) {
         let Some(module) = self.module(frame.module.into()) else {
             let has_address = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
             return (String::new(), if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() });
         };
         let name = module.name().into_owned();
         if self.query.chains.key != FrameKey::Function
-            && let Some(names) = self.position(frame, &name, symbols)
+            && let Some(names) = self.position(frame, &name)
         {
             return names;
         }
-        let function = match named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
+        let function = match self.function(frame) {
             Some(function) => function.into_owned(),
             None => format!("{name}+{:#x}", frame.address),
         };
@@ -157,9 +155,9 @@ impl Labeller<'_> {
     /// Returns the module and the function of a frame that is told apart by its position in the function; `None` if it
     /// has no function or line. As in perf, the text is `function line`; if the line is unknown, `function`, or
     /// `function +offset` by address. By address, the module is `module+address`.
-    fn position(&self, frame: Frame, module: &str, symbols: &LoadedSymbols) -> Option<(String, String)> {
-        let function = named(symbols, (u64::from(frame.module), frame.end, frame.address))?;
-        let loaded = module_of(symbols, u64::from(frame.module))?;
+    fn position(&self, frame: &Frame, module: &str) -> Option<(String, String)> {
+        let function = self.function(frame)?;
+        let loaded = self.loaded(frame.module.into())?;
         let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;
         // For an unknown line the text is `function+offset`.
         let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));

@@ -4,8 +4,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::labeller::Labeller;
-use super::side::{INLINED, LoadedSymbols, label_slots, named};
+use super::labeller::{INLINED, Labeller};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
@@ -20,15 +19,9 @@ pub type CountValue = fn(&Count) -> u64;
 impl Labeller<'_> {
     /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event,
     /// the function that selects the value.
-    pub fn fold(
-        &self,
-        rows: &Rows,
-        (symbols, stacks): (&LoadedSymbols, &Stacks),
-        values: &[CountValue],
-        folded: &mut Folded,
-    ) {
+    pub fn fold(&self, rows: &Rows, stacks: &Stacks, values: &[CountValue], folded: &mut Folded) {
         // By the frames' numbers; `None` for frames that are left out.
-        let names: Vec<Option<Text<'_>>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
+        let names: Vec<Option<Text<'_>>> = stacks.frames.par_iter().map(|frame| self.folded_name(frame)).collect();
         let mut all = self.labels.frames.lock();
         let usual: Vec<Option<u32>> = names.into_iter().map(|name| Some(all.number(name?))).collect();
         drop(all);
@@ -40,7 +33,7 @@ impl Labeller<'_> {
             (callers, if own { stacks.find(&Frame::of(&key)) } else { None })
         };
         let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
-        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key), symbols);
+        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key));
         // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
         for (row, (callers, own)) in own.into_iter().enumerate() {
@@ -70,8 +63,7 @@ impl Labeller<'_> {
             // Every sample is in a line: without frames, its frame is the sampled function.
             if frames == 0 {
                 let frame = Frame::of(&rows.key(row));
-                let name = self.frame(frame, symbols);
-                let name = name.unwrap_or_else(|| Text::New(self.shown_name(frame, symbols), None));
+                let name = self.folded_name(&frame).unwrap_or_else(|| Text::New(self.shown_name(&frame), None));
                 let label = self.labels.frames.lock().number(name);
                 frames = folded.chain(0, label);
             }
@@ -80,21 +72,20 @@ impl Labeller<'_> {
     }
 
     /// Returns the name that trees show for a frame, as part of a line.
-    fn shown_name(&self, frame: Frame, symbols: &LoadedSymbols) -> String {
-        self.frame_name(frame, symbols).1.replace(';', ":")
+    fn shown_name(&self, frame: &Frame) -> String {
+        self.frame_name(frame).1.replace(';', ":")
     }
 
     /// Returns the name of a frame as part of a line; `None` if it is left out.
-    fn frame<'s>(&self, frame: Frame, symbols: &'s LoadedSymbols) -> Option<Text<'s>> {
+    fn folded_name(&self, frame: &Frame) -> Option<Text<'_>> {
         if self.query.chains.key != FrameKey::Function {
-            return Some(Text::New(self.shown_name(frame, symbols), None));
+            return Some(Text::New(self.shown_name(frame), None));
         }
-        let word = (u64::from(frame.module), frame.end, frame.address);
-        let slot = label_slots(symbols, word).map(|slots| (&slots.frame, 0));
+        let slot = self.label_slots(frame).map(|slots| (&slots.frame, 0));
         if let Some(known) = Text::known(slot) {
             return Some(known);
         }
-        let text = match (named(symbols, word), self.module(word.0)) {
+        let text = match (self.function(frame), self.module(frame.module.into())) {
             (Some(name), _) => function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name))?,
             (None, None) => "[unknown]".into(),
             (None, Some(module)) => {

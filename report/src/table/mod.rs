@@ -10,10 +10,7 @@ pub mod module_use;
 mod naming;
 pub mod profile;
 pub mod recording;
-mod side;
 mod texts;
 
-pub use labeller::Labeller;
+pub use labeller::{Labeller, loaded};
 pub use lines::CountValue;
-pub use naming::Naming;
-pub use side::LoadedSymbols;

@@ -11,7 +11,8 @@ use crate::count::metrics::share;
 use crate::count::{Count, Rows};
 use crate::query::key::{Field, Meta};
 use crate::query::warning::Warning;
-use crate::symbols::{Explanation, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
+use crate::symbols::{Explanation, Loaded, Module, Outcome, UNMAPPED, explain};
+use crate::table::Labeller;
 
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
@@ -39,20 +40,22 @@ impl ModuleUses {
     /// Adds the counts of another file.
     pub fn append(&mut self, other: Self) {
         self.guest += other.guest;
-        for (module, other) in other.modules {
-            let uses = self.modules.entry(module).or_default();
-            uses.all.add(other.all);
-            uses.resolved.add(other.resolved);
-            uses.unresolved_callers += other.unresolved_callers;
-            uses.loaded = uses.loaded.take().or(other.loaded);
-        }
+        other.modules.into_iter().for_each(|(module, uses)| self.add(module, uses));
+    }
+
+    fn add(&mut self, module: Option<Module>, other: ModuleUse) {
+        let uses = self.modules.entry(module).or_default();
+        uses.all.add(other.all);
+        uses.resolved.add(other.resolved);
+        uses.unresolved_callers += other.unresolved_callers;
+        uses.loaded = uses.loaded.take().or(other.loaded);
     }
 
     /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
     /// proven to be the recorded one.
-    pub fn count(&mut self, rows: &Rows, modules: &Modules, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
+    pub fn count(&mut self, rows: &Rows, labeller: &Labeller<'_>) -> Doubts {
         let mut doubts = Doubts::default();
-        let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
+        let mut counts = vec![(Count::default(), Count::default()); labeller.modules.len() + 1];
         for (row, count) in rows.iter() {
             let number = usize::try_from(Field::Module.of(&row)).unwrap_or(usize::MAX);
             let Some((all, resolved)) = counts.get_mut(number) else { continue };
@@ -61,28 +64,20 @@ impl ModuleUses {
                 resolved.add(count);
             }
         }
-        for (number, (all, resolved)) in counts.into_iter().enumerate().filter(|(_, (all, _))| all.samples > 0) {
-            let (module, loaded) = module_of(number, modules, symbols);
+        for (number, (all, resolved)) in (0..).zip(counts).filter(|(_, (all, _))| all.samples > 0) {
+            let (module, loaded) = module_of(number, labeller);
             if let Some(loaded) = &loaded {
                 doubts.add(&loaded.outcome, all.samples, resolved.samples);
             }
-            let uses = self.modules.entry(module).or_default();
-            uses.all.add(all);
-            uses.resolved.add(resolved);
-            uses.loaded = uses.loaded.take().or(loaded);
+            self.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });
         }
         doubts
     }
 
     /// Counts unresolved callers, once per sample and module.
-    pub fn count_callers(
-        &mut self,
-        rows: &Rows,
-        stacks: &Stacks,
-        (modules, symbols): (&Modules, &[Option<Arc<Loaded>>]),
-    ) {
+    pub fn count_callers(&mut self, rows: &Rows, stacks: &Stacks, labeller: &Labeller<'_>) {
         let mut lacking: Vec<u32> = Vec::new();
-        let mut counts = vec![0_u64; modules.len() + 1];
+        let mut counts = vec![0_u64; labeller.modules.len() + 1];
         for (row, count) in rows.iter() {
             lacking.clear();
             let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
@@ -96,9 +91,9 @@ impl ModuleUses {
                 }
             }
         }
-        for (number, samples) in counts.into_iter().enumerate().filter(|(_, samples)| *samples > 0) {
-            let (module, _) = module_of(number, modules, symbols);
-            self.modules.entry(module).or_default().unresolved_callers += samples;
+        for (number, unresolved_callers) in (0..).zip(counts).filter(|(_, samples)| *samples > 0) {
+            let (module, _) = module_of(number, labeller);
+            self.add(module, ModuleUse { unresolved_callers, ..ModuleUse::default() });
         }
     }
 
@@ -146,16 +141,11 @@ impl ModuleUses {
     }
 }
 
-/// Returns the module with this number plus one, as it was loaded, and its symbols; `None` if nothing was mapped.
-fn module_of(
-    number: usize,
-    modules: &Modules,
-    symbols: &[Option<Arc<Loaded>>],
-) -> (Option<Module>, Option<Arc<Loaded>>) {
-    let Some(place) = number.checked_sub(1) else { return (None, None) };
-    let loaded = symbols.get(place).and_then(Clone::clone);
-    let module = loaded.as_ref().map(|loaded| &loaded.module).or_else(|| modules.get_index(place));
-    (module.cloned(), loaded)
+/// Returns a module, given its number in a key, as it was loaded, and its symbols; `None` if nothing was mapped.
+fn module_of(number: u64, labeller: &Labeller<'_>) -> (Option<Module>, Option<Arc<Loaded>>) {
+    let loaded = labeller.loaded(number);
+    let module = loaded.map(|loaded| &loaded.module).or_else(|| labeller.module(number));
+    (module.cloned(), loaded.cloned())
 }
 
 /// Samples that are unresolved because no file is proven to be the recorded one, and samples resolved with a file whose

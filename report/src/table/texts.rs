@@ -6,8 +6,7 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::labeller::Labeller;
-use super::side::{LoadedSymbols, function, label_slots, module_of};
+use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
@@ -28,8 +27,8 @@ const KNOWN: u64 = 1 << 63;
 impl Labeller<'_> {
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
-    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols) -> Labelled {
-        let texts = Texts { labeller: self, symbols, threads: self.threads(rows, read_key) };
+    pub fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Labelled {
+        let texts = Texts { labeller: self, threads: self.threads(rows, read_key) };
         let columns = &self.query.columns;
         Labelled { width: 1 + columns.len(), words: texts.rows(columns, rows, read_key) }
     }
@@ -53,7 +52,6 @@ impl Labeller<'_> {
 /// Builds the cells of a file's rows.
 struct Texts<'t, 'f> {
     labeller: &'t Labeller<'f>,
-    symbols: &'t LoadedSymbols,
     threads: FxHashMap<i32, ThreadRef>,
 }
 
@@ -126,9 +124,9 @@ impl Texts<'_, '_> {
     fn slot(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
         let declared = column.declared();
         let Shown::Name(Name::Function(side)) = declared.shown else { return None };
-        let end = side.end(row);
-        let slots = label_slots(self.symbols, (side.module().of(row), end, side.address().of(row)));
-        slots.filter(|_| declared.then.is_none()).map(|slots| (&slots.cell, end.cpu_mode))
+        let frame = frame_at(row, side);
+        let slots = self.labeller.label_slots(&frame).filter(|_| declared.then.is_none());
+        slots.map(|slots| (&slots.cell, frame.end.cpu_mode))
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {
@@ -173,7 +171,7 @@ impl Texts<'_, '_> {
             Name::MapSize => word(Field::MapSize).to_string(),
             Name::Function(side) => self.symbol(row, side),
             Name::FunctionSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
-            Name::FunctionOffset => match function(self.symbols, row, KeyAddress::At) {
+            Name::FunctionOffset => match self.labeller.function(&frame_at(row, KeyAddress::At)) {
                 Some(name) => self.marked(letter, &format!("{name}+{}", hex(word(Field::Offset)))),
                 None => self.symbol(row, KeyAddress::At),
             },
@@ -212,10 +210,11 @@ impl Texts<'_, '_> {
     }
 
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
-        let letter = cpu_mode_letter(side.end(row).cpu_mode);
-        match function(self.symbols, row, side) {
+        let frame = frame_at(row, side);
+        let letter = cpu_mode_letter(frame.end.cpu_mode);
+        match self.labeller.function(&frame) {
             Some(name) => self.marked(letter, &name),
-            None if side.address().of(row) == UNMAPPED => self.marked(letter, "[unknown]"),
+            None if frame.address == UNMAPPED => self.marked(letter, "[unknown]"),
             None => match self
                 .labeller
                 .module(side.module().of(row))
@@ -246,7 +245,7 @@ impl Texts<'_, '_> {
     /// Returns the name of the function in a [`Field::Parent`] word.
     fn parent(&self, word: u64) -> String {
         let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
-        let name = module_of(self.symbols, word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
+        let name = self.labeller.loaded(word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
         name.map_or_else(|| "[other]".into(), Cow::into_owned)
     }
 
@@ -254,13 +253,13 @@ impl Texts<'_, '_> {
         let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
         let end = KeyAddress::At.end(row);
         let is_symbol = end.is_symbol && !end.is_inlined;
-        let symbol = module_of(self.symbols, Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
+        let symbol = self.labeller.loaded(Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
         Some(symbol.end - symbol.start)
     }
 
     /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
     fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
-        match module_of(self.symbols, module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
+        match self.labeller.loaded(module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
             Some((loaded, symbol)) => format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)),
             None => self.address(shown),
         }
@@ -269,7 +268,7 @@ impl Texts<'_, '_> {
     /// Returns the source line as `file:line`, `??:0` if unknown.
     fn line(&self, row: &Key, side: KeyAddress) -> String {
         let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
-        let module = module_of(self.symbols, side.module().of(row));
+        let module = self.labeller.loaded(side.module().of(row));
         module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
     }
 
