@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::stacks::{ChainRef, Frame, Stacks};
+use super::stacks::{ChainRef, Frame, Stacks, small};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, Sum as _, by_part};
 use crate::query::key::{End, Field, Key, NO_KEY};
@@ -296,11 +296,6 @@ impl Adding<'_> {
             sum.longest = sum.longest.max(below.longest);
         }
     }
-}
-
-/// Returns a number of frames, classes or bases in 32 bits.
-pub(super) fn small(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns a frame with only the displayed fields.

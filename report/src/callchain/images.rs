@@ -4,7 +4,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-use super::stacks::Frame;
+use super::stacks::{Frame, Stacks};
 use crate::timeline::{ModuleId, cache_place};
 
 /// Fields that distinguish frames.
@@ -64,11 +64,11 @@ impl Images {
     }
 
     /// Returns the frame for which a word of [`Field::Frame`](crate::query::key::Field::Frame) stands: one of
-    /// `numbered`, or with the highest bit set an address's own. There may be many of these, so they are in no list.
+    /// the worker's `stacks`, or with the highest bit set an address's own. There may be many of these, so they are in no list.
     #[inline]
-    pub(crate) fn frame(&self, word: u64, numbered: &[Frame]) -> Option<Frame> {
+    pub(crate) fn frame(&self, word: u64, stacks: &Stacks) -> Option<Frame> {
         if word >> 63 == 0 {
-            return numbered.get(usize::try_from(word).ok()?).copied();
+            return stacks.frame(u32::try_from(word).ok()?).copied();
         }
         let image = word >> ADDRESS_BITS & ((1 << IMAGE_BITS) - 1);
         Some(self.get(u32::try_from(image).ok()?)?.at(word & ((1 << ADDRESS_BITS) - 1)))

@@ -320,8 +320,7 @@ impl<'t> FrameFinder<'t> {
         match known {
             Some(known) => {
                 if *known == 0 {
-                    // Its image and symbol are in no other frame.
-                    *known = self.stacks.push(frame) + 1;
+                    *known = self.stacks.number(frame) + 1;
                 }
                 *known - 1
             }
@@ -460,7 +459,7 @@ mod tests {
                     let (sampled, moments) = finder.sampled(mode, space, at);
                     prop_assert!(moments.contains(&at));
                     let named = finder.named(&sampled, address, || at);
-                    prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
+                    prop_assert_eq!(finder.images.frame(named, &finder.stacks), Some(expected));
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };
                     let (epoch, mut found) = (finder.epoch(space, at), Vec::new());

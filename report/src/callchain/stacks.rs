@@ -1,9 +1,7 @@
 //! Frames, and chains of them.
 
-use std::hash::BuildHasher;
-
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use indexmap::IndexSet;
+use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 use super::chains::Chains;
@@ -94,8 +92,7 @@ impl Frame {
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     /// Distinct frames, indexed by the numbers in chains.
-    pub frames: Vec<Frame>,
-    numbers: HashTable<u32>,
+    pub frames: IndexSet<Frame, FxBuildHasher>,
     /// Chains of the frames' numbers.
     pub chains: Chains,
 }
@@ -126,35 +123,29 @@ impl Stacks {
 
     /// Returns the number of a frame; `None` if it is unknown.
     pub fn find(&self, frame: &Frame) -> Option<u32> {
-        self.numbers.find(hash(frame), |number| self.frames.get(*number as usize) == Some(frame)).copied()
+        self.frames.get_index_of(frame).map(small)
     }
 
     /// Returns the number of a frame, adding the frame if it is new.
     pub fn number(&mut self, frame: Frame) -> u32 {
-        let Self { frames, numbers, .. } = self;
-        let of = |number: &u32| frames.get(*number as usize);
-        match numbers.entry(hash(&frame), |number| of(number) == Some(&frame), |number| of(number).map_or(0, hash)) {
-            Entry::Occupied(number) => *number.get(),
-            Entry::Vacant(slot) => {
-                let number = u32::try_from(frames.len()).unwrap_or(u32::MAX);
-                slot.insert(number);
-                frames.push(frame);
-                number
-            }
-        }
+        small(self.frames.insert_full(frame).0)
     }
 
-    /// Adds a frame of which the caller knows that it is new, and returns its number. It is not found again.
-    pub fn push(&mut self, frame: Frame) -> u32 {
-        let number = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
-        self.frames.push(frame);
-        number
+    /// Returns the frame with this number.
+    #[inline]
+    pub fn frame(&self, number: u32) -> Option<&Frame> {
+        self.frames.get_index(number as usize)
+    }
+
+    /// Returns a value for each frame, made on all cores.
+    pub fn of_frames<T: Send>(&self, value: impl Fn(&Frame) -> T + Sync + Send) -> Vec<T> {
+        (0..self.frames.len()).into_par_iter().filter_map(|number| self.frames.get_index(number).map(&value)).collect()
     }
 }
 
-#[inline]
-fn hash(frame: &Frame) -> u64 {
-    FxBuildHasher.hash_one(frame)
+/// Returns a number of frames, chains, classes or bases in 32 bits.
+pub(super) fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -182,7 +173,7 @@ mod tests {
         assert_eq!((chains[3], stacks.chains.len()), (0, 3));
         let mut folded = Stacks::default();
         let numbers = folded.join(&stacks, |f, new| new.push(frame(f.address / 10)));
-        assert_eq!(folded.frames, [frame(1), frame(2)]);
+        assert!(folded.frames.iter().eq(&[frame(1), frame(2)]));
         let texts = chains.map(|chain| addresses(&folded, numbers[chain as usize]));
         assert_eq!(texts, [vec![1, 2], vec![1, 2], vec![2], vec![]]);
         assert_eq!((numbers[chains[0] as usize], folded.chains.len()), (numbers[chains[1] as usize], 2));

@@ -154,7 +154,7 @@ impl Part {
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
-            let frame = self.images.frame(Field::Frame.of(key), &self.stacks.frames);
+            let frame = self.images.frame(Field::Frame.of(key), &self.stacks);
             frame.into_iter().for_each(|frame| frame.put(key));
         }
         if counted.has(Field::Chain) {

@@ -359,7 +359,7 @@ impl<'s> Worker<'s> {
     /// Returns whether anything is mapped at the sampled address of a key.
     pub(super) fn is_mapped(&self, key: &Key) -> bool {
         let FrameFinder { images, stacks, .. } = &self.chains.finder;
-        let frame = if self.names_own { images.frame(Field::Frame.of(key), &stacks.frames) } else { None };
+        let frame = if self.names_own { images.frame(Field::Frame.of(key), stacks) } else { None };
         frame.map_or_else(|| Field::Module.of(key), |frame| frame.module.into()) != 0
     }
 

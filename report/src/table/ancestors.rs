@@ -1,6 +1,5 @@
 //! Options that depend on the callers of a row: grouping by `parent`, and `--ignore-callees`.
 
-use rayon::prelude::*;
 use regex_lite::Regex;
 
 use super::labeller::Labeller;
@@ -23,7 +22,7 @@ impl Labeller<'_> {
             let is_match = |node: &Node| matches.get(node.frame as usize) == Some(&true);
             let roots = stacks.chains.fold_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
             // Without branch information the frame may be one that no chain has: give it a number.
-            let found = roots.iter().flatten().filter_map(|root| stacks.frames.get(root.frame as usize).copied());
+            let found = roots.iter().flatten().filter_map(|root| stacks.frame(root.frame).copied());
             let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
             for frame in found {
                 stacks.number(frame);
@@ -31,7 +30,7 @@ impl Labeller<'_> {
             rows = rows.changed(|row| {
                 let chained = ChainRef::unpack(Field::Chain.of(row));
                 let root = roots.get(chained.callers as usize).copied().flatten();
-                let root = root.and_then(|Node { callers, frame }| Some((stacks.frames.get(frame as usize)?, callers)));
+                let root = root.and_then(|Node { callers, frame }| Some((stacks.frame(frame)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
                     *Field::Chain.of_mut(row) = ChainRef { callers, own: true }.pack();
@@ -50,7 +49,7 @@ impl Labeller<'_> {
         // The words of all chains, by their numbers; 0 if one has no parent.
         let of_chains = stacks.chains.fold_callers(0, |node, of_callers| {
             let is_parent = is_match(node.frame) && !(from_outermost && of_callers > 0);
-            let frame = if is_parent { stacks.frames.get(node.frame as usize) } else { None };
+            let frame = if is_parent { stacks.frame(node.frame) } else { None };
             frame.map_or(of_callers, parent_word)
         });
         rows.changed(|row| {
@@ -73,7 +72,7 @@ impl Labeller<'_> {
             // As in perf, inlined functions never match.
             !frame.end.is_inlined && self.function(frame).is_some_and(|name| pattern.is_match(&name))
         };
-        stacks.frames.par_iter().map(matches).collect()
+        stacks.of_frames(matches)
     }
 }
 

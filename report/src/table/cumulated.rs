@@ -1,6 +1,5 @@
 //! Rows of samples with callchains, counted in their callers too if `--children` applies, and the data for call trees.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::cells::Labelled;
@@ -85,7 +84,7 @@ impl Labeller<'_> {
                     Text::New(frame_name(&module, &function), slot)
                 })
             };
-            let names: Vec<Text<'_>> = stacks.frames.par_iter().map(name).collect();
+            let names: Vec<Text<'_>> = stacks.of_frames(name);
             let mut labels = self.labels.frames.lock();
             let names = names.into_iter().map(|name| labels.number(name)).collect();
             drop(labels);

@@ -21,7 +21,7 @@ impl Labeller<'_> {
     /// the function that selects the value.
     pub fn fold(&self, rows: &Rows, stacks: &Stacks, values: &[CountValue], folded: &mut Folded) {
         // By the frames' numbers; `None` for frames that are left out.
-        let names: Vec<Option<Text<'_>>> = stacks.frames.par_iter().map(|frame| self.folded_name(frame)).collect();
+        let names: Vec<Option<Text<'_>>> = stacks.of_frames(|frame| self.folded_name(frame));
         let mut all = self.labels.frames.lock();
         let usual: Vec<Option<u32>> = names.into_iter().map(|name| Some(all.number(name?))).collect();
         drop(all);

@@ -81,7 +81,7 @@ impl ModuleUses {
         for (row, count) in rows.iter() {
             lacking.clear();
             let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
-            let frames = callers.filter_map(|number| stacks.frames.get(number as usize));
+            let frames = callers.filter_map(|number| stacks.frame(number));
             lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
             lacking.sort_unstable();
             lacking.dedup();

@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::callchain::chains::Chains;
-use crate::callchain::cumulate::small;
+use crate::callchain::stacks::small;
 use crate::callchain::{RowId, Sample};
 use crate::count::{Partition, merge_equal};
 
