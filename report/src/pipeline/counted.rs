@@ -175,10 +175,11 @@ pub(crate) fn histogram(
         return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();
-    let labelled = labeller.label(rows.len(), &|row, key| rows.read_key(row, key));
+    let words = labeller.label(rows.len(), &|row, key| rows.read_key(row, key));
     let of_row = |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = (0..rows.len()).into_par_iter().map(of_row).collect();
-    profile.set_rows(labelled, metrics, rows.layout().is_told_by(query.columns.iter().map(|column| column.key)));
+    let are_distinct = rows.layout().is_told_by(query.columns.iter().map(|column| column.key));
+    profile.set_rows(words, metrics, are_distinct);
     Ok(scanned.dropped)
 }
 

@@ -229,6 +229,11 @@ impl Query {
         self.columns.iter().map(|column| column.key.kind(self.nanosecs)).collect()
     }
 
+    /// Returns the number of words of a row: its event, then a cell for each column.
+    pub fn width(&self) -> usize {
+        1 + self.columns.len()
+    }
+
     /// Returns the numeric columns, in order.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         self.shown.iter().filter_map(|shown| match shown {

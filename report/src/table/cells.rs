@@ -15,22 +15,6 @@ use crate::query::shown::Kind;
 use crate::symbols::labels::{Labels, first_bytes};
 use crate::terminal::digits::push_address;
 
-/// Rows of a file: each is the number of its event, then its cells.
-#[derive(Debug)]
-pub struct Labelled {
-    /// Number of words per row.
-    pub width: usize,
-    /// The words of all rows.
-    pub words: Vec<u64>,
-}
-
-impl Labelled {
-    /// Returns the words of a row.
-    pub fn row(&self, row: usize) -> &[u64] {
-        self.words.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
-    }
-}
-
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
 pub struct Cells<'l> {

@@ -1,8 +1,8 @@
 //! Rows of samples with callchains, counted in their callers too if `--children` applies, and the data for call trees.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::cells::Labelled;
 use super::labeller::Labeller;
 use crate::callchain::trees::{CallTrees, Shows, frame_name};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
@@ -27,23 +27,23 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
 }
 
 /// Returns, for each class of frames, the first one that looks like it.
-fn same(of_classes: &Labelled) -> Vec<u32> {
+fn same(of_classes: &[u64], width: usize) -> Vec<u32> {
     let mut first = FxHashMap::default();
-    let classes = (0..).zip(of_classes.words.chunks_exact(of_classes.width));
+    let classes = (0..).zip(of_classes.chunks_exact(width));
     classes.map(|(class, words)| *first.entry(words).or_insert(class)).collect()
 }
 
-/// Returns the cells of rows, given those of their bases and classes and which of these each word shows.
-fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &Labelled, of_classes: &Labelled) -> Labelled {
-    let width = of_bases.width;
-    let mut words = vec![0; rows.len() * width];
-    words.par_chunks_exact_mut(width).zip(rows).for_each(|(words, ((base, class), _))| {
-        let parts = of_bases.row(*base as usize).iter().zip(of_classes.row(*class as usize));
-        for ((word, shows), (base, class)) in words.iter_mut().zip(shows).zip(parts) {
-            *word = if shows.frame { *class } else { *base };
+/// Returns the words of rows, given those of their bases and classes and which of these each word shows.
+fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &[u64], of_classes: &[u64]) -> Vec<u64> {
+    let mut words = vec![0; rows.len() * shows.len()];
+    words.par_chunks_exact_mut(shows.len()).zip(rows).for_each(|(words, ((base, class), _))| {
+        let [base, class] = [base, class].map(|number| *number as usize * shows.len());
+        for (place, (word, shows)) in words.iter_mut().zip(shows).enumerate() {
+            let shown = if shows.frame { of_classes.get(class + place) } else { of_bases.get(base + place) };
+            *word = shown.copied().unwrap_or(0);
         }
     });
-    Labelled { width, words }
+    words
 }
 
 impl Labeller<'_> {
@@ -60,21 +60,21 @@ impl Labeller<'_> {
             label(&classified, if children { classified.class_count() } else { 0 }, &|class| Some((0, number(class)?)));
         let are_joined = children && self.query.columns.iter().all(|column| !column.key.declared().is_apart);
         if are_joined {
-            classified.join(&same(&of_classes));
+            classified.join(&same(&of_classes, self.query.width()));
         }
         let mut metrics = classified.rows(&stacks, !children);
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);
         }
         // Callers have far more rows than there are classes and bases.
-        let labelled = if children && shows.iter().all(|shows| !(shows.frame && shows.base)) {
+        let words = if children && shows.iter().all(|shows| !(shows.frame && shows.base)) {
             let of_bases = label(&classified, classified.base_count(), &|base| Some((number(base)?, 0)));
             of_ids(&metrics, &shows, &of_bases, &of_classes)
         } else {
             label(&classified, metrics.len(), &|row| metrics.get(row).map(|(id, _)| *id))
         };
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
-        let places = profile.set_rows(labelled, metrics, false);
+        let places = profile.set_rows(words, metrics, false);
         if self.query.chains.graph.is_some() {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {

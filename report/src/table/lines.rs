@@ -33,11 +33,11 @@ impl Labeller<'_> {
             (callers, if own { stacks.find(&Frame::of(&key)) } else { None })
         };
         let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
-        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key));
+        let words = self.label(rows.len(), &|row, key| rows.read_key(row, key));
         // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
-        for (row, (callers, own)) in own.into_iter().enumerate() {
-            let Some((event, cells)) = labelled.row(row).split_first() else { continue };
+        for (row, ((callers, own), words)) in own.into_iter().zip(words.chunks_exact(self.query.width())).enumerate() {
+            let Some((event, cells)) = words.split_first() else { continue };
             let Ok(event) = usize::try_from(*event) else { continue };
             let Some(value) = values.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {

@@ -16,7 +16,7 @@ use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
 use crate::symbols::labels::Labels;
-use crate::table::cells::{Cells, Labelled};
+use crate::table::cells::Cells;
 use crate::table::event_table::at;
 pub use crate::table::event_table::{EventTable, Row};
 use crate::table::module_use::ModuleUses;
@@ -206,10 +206,10 @@ impl Profile {
         }
     }
 
-    /// Sets the rows, and returns the number of each in the profile: equal rows become one. With `are_distinct` no rows
-    /// are equal, and the numbers are not listed: they are those of the rows.
-    pub fn set_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>, are_distinct: bool) -> Vec<RowIndex> {
-        let Labelled { width, words } = labelled;
+    /// Sets the rows, given their words, and returns the number of each in the profile: equal rows become one. With
+    /// `are_distinct` no rows are equal, and the numbers are not listed: they are those of the rows.
+    pub fn set_rows(&mut self, words: Vec<u64>, metrics: Vec<Metrics>, are_distinct: bool) -> Vec<RowIndex> {
+        let width = words.len() / metrics.len().max(1);
         let (rows, places) = match are_distinct {
             true => (Partition::of_distinct(width, words, metrics), Vec::new()),
             false => distinct(width, words, metrics),
@@ -304,7 +304,7 @@ mod tests {
         let words = rows.iter().flat_map(|(text, number)| [0, labels.intern((*text).into()).into(), *number]);
         let words = words.collect();
         let metrics = vec![Metrics::of(Count { samples: 1, period: 1 }, None); rows.len()];
-        profile.set_rows(Labelled { width: 3, words }, metrics, false);
+        profile.set_rows(words, metrics, false);
         profile
     }
 
@@ -391,7 +391,7 @@ mod tests {
             let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
             let count = |samples| Count { samples, period: 6 };
             let metrics = rows.map(|(_, samples)| Metrics::of(count(samples), None)).to_vec();
-            profile.set_rows(Labelled { width: 2, words }, metrics, false);
+            profile.set_rows(words, metrics, false);
             let tables = profile.tables(&query);
             tables[0].rows().map(|row| row.count().samples).collect::<Vec<_>>()
         };
@@ -405,7 +405,7 @@ mod tests {
         let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()]).collect();
         let count = |period| Count { samples: 1, period };
         let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
-        assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics, false), [0, 1, 2, 0]);
+        assert_eq!(profile.set_rows(words, metrics, false), [0, 1, 2, 0]);
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {

@@ -8,14 +8,14 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
+use crate::query::Format;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
-use crate::query::{Column, Format};
 use crate::symbols::labels::{LabelSlot, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::{Labelled, cpu, hex};
+use crate::table::cells::{cpu, hex};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -25,45 +25,15 @@ const PART: usize = 1 << 14;
 const KNOWN: u64 = 1 << 63;
 
 impl Labeller<'_> {
-    /// Returns the cells of rows, given their keys. Several rows may have equal cells.
+    /// Returns the words of rows, given their keys: the number of the event, then the cells of the query's columns.
+    /// Several rows may have equal words. Finds the distinct contents first, then builds their texts in parallel.
     #[must_use]
-    pub fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Labelled {
-        let texts = Texts { labeller: self, threads: self.threads(rows, read_key) };
-        let columns = &self.query.columns;
-        Labelled { width: 1 + columns.len(), words: texts.rows(columns, rows, read_key) }
-    }
-
-    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
-    fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> FxHashMap<i32, ThreadRef> {
-        let mut first = FxHashMap::default();
-        if self.query.needs(Field::Thread) {
-            let mut key = NO_KEY;
-            for row in 0..rows {
-                read_key(row, &mut key);
-                let thread = ThreadRef::unpack(Field::Thread.of(&key));
-                let (tid, _) = self.timeline.thread_label(thread);
-                first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
-            }
-        }
-        first
-    }
-}
-
-/// Builds the cells of a file's rows.
-struct Texts<'t, 'f> {
-    labeller: &'t Labeller<'f>,
-    threads: FxHashMap<i32, ThreadRef>,
-}
-
-impl Texts<'_, '_> {
-    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct contents
-    /// first, then builds their texts in parallel.
-    fn rows(&self, columns: &[Column], rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
-        let width = 1 + columns.len();
+    pub fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
+        let (columns, width) = (&self.query.columns, self.query.width());
+        let threads = self.threads(rows, read_key);
         let mut words = vec![0; rows * width];
-        let nanosecs = self.labeller.query.nanosecs;
         let declared: Vec<(&Declaration, Kind)> =
-            columns.iter().map(|column| (column.key.declared(), column.key.kind(nanosecs))).collect();
+            columns.iter().map(|column| column.key.declared()).zip(self.query.kinds()).collect();
         // Each core numbers the distinct contents of some rows; their texts are joined. Fewer parts build fewer texts.
         let size = rows.div_ceil(rayon::current_num_threads()).max(PART);
         let part = |(part, words): (usize, &mut [u64])| {
@@ -100,13 +70,13 @@ impl Texts<'_, '_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                Text::New(self.text(column.key, &key), self.slot(column.key, &key))
+                Text::New(self.text(column.key, &key, &threads), self.slot(column.key, &key))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
             let texts: Vec<Vec<Text<'_>>> =
                 rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
-            let mut labels = self.labeller.labels.cells.lock();
+            let mut labels = self.labels.cells.lock();
             let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
             let numbers: Vec<Vec<u64>> = texts.into_iter().map(&mut of_part).collect();
             drop(labels);
@@ -120,25 +90,38 @@ impl Texts<'_, '_> {
         words
     }
 
+    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
+    fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> Threads {
+        let mut first = Threads::default();
+        if self.query.needs(Field::Thread) {
+            let mut key = NO_KEY;
+            for row in 0..rows {
+                read_key(row, &mut key);
+                let thread = ThreadRef::unpack(Field::Thread.of(&key));
+                let (tid, _) = self.timeline.thread_label(thread);
+                first.entry(tid).and_modify(|have| *have = thread.min(*have)).or_insert(thread);
+            }
+        }
+        first
+    }
+
     /// Returns the slot for the number of a column's text, and the kind of the text, if that is the name of a function.
     fn slot(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
         let declared = column.declared();
         let Shown::Name(Name::Function(side)) = declared.shown else { return None };
         let frame = frame_at(row, side);
-        let slots = self.labeller.label_slots(&frame).filter(|_| declared.then.is_none());
+        let slots = self.label_slots(&frame).filter(|_| declared.then.is_none());
         slots.map(|slots| (&slots.cell, frame.end.cpu_mode))
     }
 
-    fn text(&self, column: SortKey, row: &Key) -> String {
+    fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> String {
         let declared = column.declared();
         let text = match declared.shown {
             // Columns of numbers have no text.
             Shown::Number(_) => return String::new(),
             Shown::Text(text) => text(declared.word(row)),
-            Shown::Trace => {
-                self.labeller.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column))
-            }
-            Shown::Name(name) => self.name(name, row, declared.word(row)),
+            Shown::Trace => self.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
+            Shown::Name(name) => self.name(name, row, declared.word(row), threads),
         };
         match declared.then {
             Some(then) => then(&text),
@@ -147,35 +130,33 @@ impl Texts<'_, '_> {
     }
 
     /// Returns the name that the first word of a column and the others of the row stand for.
-    fn name(&self, name: Name, row: &Key, first: u64) -> String {
+    fn name(&self, name: Name, row: &Key, first: u64, threads: &Threads) -> String {
         let word = |field: Field| field.of(row);
         let meta = Meta::unpack(word(Field::Meta));
         let letter = cpu_mode_letter(meta.at.cpu_mode);
-        let Labeller { timeline, events, groups, .. } = self.labeller;
+        let Labeller { timeline, events, groups, .. } = self;
         match name {
             Name::Comm => timeline.comm(CommRef::unpack(first)).into_owned(),
             Name::Thread => {
                 let (tid, _) = timeline.thread_label(ThreadRef::unpack(first));
-                let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
+                let last = threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
                 format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
             }
-            Name::Module => {
-                self.labeller.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned())
-            }
+            Name::Module => self.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
             Name::Path => self.path(first).into_owned(),
             Name::BuildId => {
-                let id = self.labeller.module(first).and_then(|module| module.build_id);
+                let id = self.module(first).and_then(|module| module.build_id);
                 id.map_or_else(String::new, |id| id.to_string())
             }
             Name::MapSize if first == 0 => "unknown".into(),
             Name::MapSize => word(Field::MapSize).to_string(),
             Name::Function(side) => self.symbol(row, side),
             Name::FunctionSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
-            Name::FunctionOffset => match self.labeller.function(&frame_at(row, KeyAddress::At)) {
+            Name::FunctionOffset => match self.function(&frame_at(row, KeyAddress::At)) {
                 Some(name) => self.marked(letter, &format!("{name}+{}", hex(word(Field::Offset)))),
                 None => self.symbol(row, KeyAddress::At),
             },
-            Name::Line(side) => self.line(row, side),
+            Name::Line(side) => self.source_line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
             Name::DataSymbol => {
@@ -206,35 +187,35 @@ impl Texts<'_, '_> {
 
     /// Returns the path of a module, given its number in a key.
     fn path(&self, number: u64) -> Cow<'_, str> {
-        self.labeller.module(number).map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
+        self.module(number).map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
     }
 
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
         let frame = frame_at(row, side);
-        let letter = cpu_mode_letter(frame.end.cpu_mode);
-        match self.labeller.function(&frame) {
-            Some(name) => self.marked(letter, &name),
-            None if frame.address == UNMAPPED => self.marked(letter, "[unknown]"),
-            None => match self
-                .labeller
-                .module(side.module().of(row))
-                .filter(|module| !self.as_perf() && has_offsets(module))
-            {
-                Some(module) => self.marked(letter, &format!("{}+{:#x}", module.name(), self.shown_address(row, side))),
-                None => self.marked(letter, &self.address(self.shown_address(row, side))),
-            },
-        }
+        let module = self.module(frame.module.into());
+        // Kernel modules are looked up by absolute address; what is printed is relative to their start.
+        let shown = match module.map(|module| &module.kind) {
+            Some(ModuleKind::KernelModule { start, .. }) => frame.address.wrapping_sub(*start),
+            _ => frame.address,
+        };
+        let name = match (self.function(&frame), module.filter(|module| !self.as_perf() && has_offsets(module))) {
+            (Some(name), _) => name,
+            (None, _) if frame.address == UNMAPPED => "[unknown]".into(),
+            (None, Some(module)) => format!("{}+{shown:#x}", module.name()).into(),
+            (None, None) => self.address(shown).into(),
+        };
+        self.marked(cpu_mode_letter(frame.end.cpu_mode), &name)
     }
 
     /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
     fn marked(&self, letter: char, text: &str) -> String {
-        let is_marked = self.labeller.query.format == Format::Text;
+        let is_marked = self.query.format == Format::Text;
         if is_marked { ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat() } else { text.to_owned() }
     }
 
     /// Returns whether unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
     fn as_perf(&self) -> bool {
-        self.labeller.query.separator.is_some()
+        self.query.separator.is_some()
     }
 
     /// Formats an address without its module.
@@ -245,7 +226,7 @@ impl Texts<'_, '_> {
     /// Returns the name of the function in a [`Field::Parent`] word.
     fn parent(&self, word: u64) -> String {
         let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
-        let name = self.labeller.loaded(word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
+        let name = self.loaded(word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
         name.map_or_else(|| "[other]".into(), Cow::into_owned)
     }
 
@@ -253,38 +234,31 @@ impl Texts<'_, '_> {
         let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
         let end = KeyAddress::At.end(row);
         let is_symbol = end.is_symbol && !end.is_inlined;
-        let symbol = self.labeller.loaded(Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
+        let symbol = self.loaded(Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
         Some(symbol.end - symbol.start)
     }
 
     /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
     fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
-        match self.labeller.loaded(module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
+        match self.loaded(module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
             Some((loaded, symbol)) => format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)),
             None => self.address(shown),
         }
     }
 
     /// Returns the source line as `file:line`, `??:0` if unknown.
-    fn line(&self, row: &Key, side: KeyAddress) -> String {
+    fn source_line(&self, row: &Key, side: KeyAddress) -> String {
         let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
-        let module = self.labeller.loaded(side.module().of(row));
+        let module = self.loaded(side.module().of(row));
         module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
-    }
-
-    /// Returns an unresolved address as it is printed: relative to the start for kernel modules, which are looked up by
-    /// absolute address.
-    fn shown_address(&self, row: &Key, side: KeyAddress) -> u64 {
-        let address = side.address().of(row);
-        match self.labeller.module(side.module().of(row)).map(|m| &m.kind) {
-            Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
-            _ => address,
-        }
     }
 }
 
 /// Function that reads the key of a row into another row's key: a key is long, and few of its words are in use.
 type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
+
+/// The first sampled thread of each tid.
+type Threads = FxHashMap<i32, ThreadRef>;
 
 /// Distinct contents of text cells, by number, each with a row that has it.
 type Distinct = IndexMap<[u64; 4], usize, FxBuildHasher>;
