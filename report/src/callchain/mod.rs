@@ -32,5 +32,5 @@ pub(crate) use cumulate::{Classified, RowId, Sample};
 pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
-pub(crate) use source::{ChainLimit, Deferred, Recorded, callers, deferred_chains, is_sound};
+pub(crate) use source::{ChainLimit, Deferred, Recorded, callers, deferred_chains, for_each_address, is_sound};
 pub(crate) use stacks::{ChainRef, Frame, Stacks};

@@ -221,7 +221,7 @@ impl<'t> FrameFinder<'t> {
             found.push(ChainWord { ip: *ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 });
         }
         let mut last: Option<(Kind, u32)> = None;
-        for_each_address(callers, |mode, ip, is_return| {
+        for_each_address(CpuMode::User, callers, |mode, ip, is_return| {
             let is_return = is_return && self.fields.returns;
             let kind = Kind { mode: Some(mode), is_return, is_named: self.names_callers, branch: 0 };
             let context = match last {

@@ -9,6 +9,10 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord, Sample, SampleFields};
 use rustc_hash::FxHashMap;
 
+/// Context markers that are known, and the CPU modes of the frames behind them.
+const MARKERS: [(u64, CpuMode); 3] =
+    [(context::KERNEL, CpuMode::Kernel), (context::USER, CpuMode::User), (context::HV, CpuMode::Hypervisor)];
+
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLimit {
@@ -92,22 +96,17 @@ impl Recorded<'_> {
     }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before
-/// the first marker), and whether it is a return address: all are, except the innermost of each mode.
-pub(super) fn for_each_address(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
-    let (mut mode, mut is_return) = (CpuMode::User, false);
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (`mode`
+/// before the first marker), and whether it is a return address: all are, except the innermost of each mode.
+pub(crate) fn for_each_address(mut mode: CpuMode, words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
+    let mut is_return = false;
     for word in words {
-        let next_mode = match *word {
-            context::HV => CpuMode::Hypervisor,
-            context::KERNEL => CpuMode::Kernel,
-            context::USER => CpuMode::User,
-            ip => {
-                frame(mode, ip, is_return);
-                is_return = true;
-                continue;
-            }
-        };
-        (mode, is_return) = (next_mode, false);
+        if let Some((_, next_mode)) = MARKERS.iter().find(|(marker, _)| marker == word) {
+            (mode, is_return) = (*next_mode, false);
+        } else {
+            frame(mode, *word, is_return);
+            is_return = true;
+        }
     }
 }
 
@@ -139,8 +138,7 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
 /// discards it whole: without frame pointers, callchains contain arbitrary values, which can look like markers.
 #[inline]
 pub(crate) fn is_sound(words: &[u64]) -> bool {
-    const MARKERS: [u64; 3] = [context::KERNEL, context::USER, context::HV];
-    words.iter().all(|word| *word < context::MAX || MARKERS.contains(word))
+    words.iter().all(|word| *word < context::MAX || MARKERS.iter().any(|(marker, _)| marker == word))
 }
 
 /// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and returns the number
@@ -165,11 +163,7 @@ pub(crate) fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> 
 
 /// Returns the context marker before frames of this CPU mode.
 fn context_marker(mode: CpuMode) -> u64 {
-    match mode {
-        CpuMode::Kernel => context::KERNEL,
-        CpuMode::User => context::USER,
-        _ => context::HV,
-    }
+    MARKERS.iter().find(|(_, of)| *of == mode).map_or(context::HV, |(marker, _)| *marker)
 }
 
 #[cfg(test)]
@@ -196,7 +190,7 @@ mod tests {
     fn context_markers_set_the_cpu_mode_of_later_addresses() {
         let of = |words: &[u64]| {
             let mut all = Vec::new();
-            for_each_address(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
+            for_each_address(CpuMode::User, words, |mode, ip, is_return| all.push((mode, ip, is_return)));
             all
         };
         let chain = [context::KERNEL, 1, 2, context::USER, 3];

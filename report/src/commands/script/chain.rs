@@ -1,6 +1,6 @@
 //! Callchains, one line per frame.
 
-use recrep_format::abi::{CpuMode, SampleType, context};
+use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
@@ -10,7 +10,7 @@ use super::remembered::{Remembered, Slot};
 use super::sample::{Event, Found};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
-use crate::callchain::{ChainLimit, Deferred, FrameFields, FrameFinder, Recorded};
+use crate::callchain::{ChainLimit, Deferred, FrameFields, FrameFinder, Recorded, for_each_address, is_sound};
 use crate::pipeline::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
@@ -161,23 +161,13 @@ impl<'s> ChainPrinter<'s> {
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
         let is_calls = origin == Origin::Calls;
         let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
-        let mut mode = s.mode;
-        for ip in recorded.iter().copied() {
-            if ip >= context::MAX {
-                mode = match ip {
-                    context::HV => CpuMode::Hypervisor,
-                    context::KERNEL => CpuMode::Kernel,
-                    context::USER => CpuMode::User,
-                    // perf takes an unknown context marker for a damaged callchain and drops all of it.
-                    _ => {
-                        frames.clear();
-                        break;
-                    }
-                };
-            } else if frames.len() < max_frames {
-                let back = u64::from(!is_calls && !frames.is_empty());
-                frames.push(Frame { mode, ip, back, is_unwound: false });
-            }
+        if is_sound(recorded) {
+            for_each_address(s.mode, recorded, |mode, ip, _| {
+                if frames.len() < max_frames {
+                    let back = u64::from(!is_calls && !frames.is_empty());
+                    frames.push(Frame { mode, ip, back, is_unwound: false });
+                }
+            });
         }
         frames.extend(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }));
     }
