@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
+use super::heading::numbers;
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
 use crate::query::{Number, Query};
@@ -49,9 +50,8 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         // One heading spans the numbers of all events.
         let wide = |width: usize| (width + 1) * tables.len() - 1;
-        let head = |number: Number| format!("{:>1$}", query.heading(number), wide(number.width()));
-        let heads: Vec<String> = query.numbers().map(head).collect();
-        writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
+        let heads = numbers(query, |number| format!("{:>1$}", query.heading(number), wide(number.width())));
+        writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
     }
     for (texts, members) in rows(tables, query) {
         let cell = |number: Number| {
@@ -61,9 +61,8 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
             });
             texts.collect::<Vec<_>>().join(" ")
         };
-        let cells: Vec<String> = query.numbers().map(cell).collect();
         let texts: Vec<_> = texts.iter().map(|text| escape(text)).collect();
-        writeln!(out, "  {}  {}", cells.join("  "), texts.join("  "))?;
+        writeln!(out, "  {}  {}", numbers(query, cell), texts.join("  "))?;
     }
     writeln!(out, "\n")
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use crate::count::metrics::share;
-use crate::query::Query;
+use crate::query::{Number, Query};
 use crate::table::profile::{EventTable, InputSummary, Profile};
 use crate::terminal::escape::escape;
 
@@ -12,10 +12,7 @@ use crate::terminal::escape::escape;
 const MAX_DESCRIBED: usize = 4;
 
 /// Prints the heading above all tables.
-pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.style.quiet {
-        return Ok(());
-    }
+pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "#")?;
     match profile.inputs.as_slice() {
         [input] => print_recording(input, "", out)?,
@@ -54,10 +51,7 @@ fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io
 }
 
 /// Prints the heading above the table of an event.
-pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.style.quiet {
-        return Ok(());
-    }
+pub(super) fn event(table: &EventTable<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# Samples: {} of event '{}'", table.total.samples, escape(table.name))?;
     writeln!(out, "# Event count (approx.): {}", table.total.period)?;
     if table.lost_samples > 0 {
@@ -69,11 +63,14 @@ pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
     writeln!(out, "#")
 }
 
+/// Returns the texts of the query's numbers, right-aligned in their columns.
+pub(super) fn numbers(query: &Query, text: impl Fn(Number) -> String) -> String {
+    let cell = |number: Number| format!("{:>1$}", text(number), number.width());
+    query.numbers().map(cell).collect::<Vec<_>>().join("  ")
+}
+
 /// Prints one line per problem below all tables.
-pub(super) fn advice(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.style.quiet {
-        return Ok(());
-    }
+pub(super) fn advice(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let lost = sum(profile, |input| input.lost_samples);
     let throttled = sum(profile, |input| input.recording.throttled);
     let taken = sum(profile, |input| input.records.get("SAMPLE").copied().unwrap_or(0));

@@ -8,11 +8,12 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, rounded, share};
+use crate::count::{Count, Sum as _};
 use crate::query::{Column, Query, SortKey};
 use crate::table::profile::{EventTable, Profile, Row};
 
+use super::heading::numbers;
 use super::tree::Trees;
 use crate::terminal::escape::escape;
 
@@ -23,9 +24,8 @@ pub(super) struct Level<'p> {
     value: Cow<'p, str>,
     #[serde(flatten)]
     companions: BTreeMap<&'p str, Cow<'p, str>>,
-    samples: u64,
-    period: u64,
-    percent: f64,
+    #[serde(flatten)]
+    own: Counts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rows: Vec<Level<'p>>,
     #[serde(skip)]
@@ -33,6 +33,19 @@ pub(super) struct Level<'p> {
     /// Number of its row in the profile, at the last level.
     #[serde(skip)]
     place: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Counts {
+    samples: u64,
+    period: u64,
+    percent: f64,
+}
+
+impl Counts {
+    pub(super) fn of(Count { samples, period }: Count, percent: f64) -> Self {
+        Self { samples, period, percent: rounded(percent) }
+    }
 }
 
 /// Returns the rows of a table as a tree.
@@ -65,30 +78,27 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
             .zip(texts.iter().skip(1).cloned())
             .collect(),
         value: texts.into_iter().next().unwrap_or_default(),
-        samples: metrics.count.samples,
-        period: metrics.count.period,
-        percent: rounded(share(metrics.count.period, total)),
+        own: Counts::of(metrics.count, share(metrics.count.period, total)),
         rows: below(&part, depth + 1, total, query),
         metrics,
         place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),
     };
     let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
-    levels.retain(|level| query.percent_limit.is_none_or(|limit| share(level.period, total) >= limit));
+    levels.retain(|level| query.percent_limit.is_none_or(|limit| share(level.metrics.count.period, total) >= limit));
     levels.sort_by(|a, b| {
-        b.period.cmp(&a.period).then_with(|| (&a.value, &a.companions).cmp(&(&b.value, &b.companions)))
+        let by_text = || (&a.value, &a.companions).cmp(&(&b.value, &b.companions));
+        b.metrics.count.period.cmp(&a.metrics.count.period).then_with(by_text)
     });
     levels
 }
 
 pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if !query.style.quiet {
-        let numbers: Vec<_> = query.numbers().collect();
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
-        let heads: Vec<String> =
-            numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), number.width())).collect();
-        writeln!(out, "# {}  {}", heads.join("  "), keys.join(" / "))?;
-        let dots: Vec<String> = numbers.iter().map(|number| ".".repeat(number.width())).collect();
-        writeln!(out, "# {}  {}\n#", dots.join("  "), ".".repeat(keys.join(" / ").width()))?;
+        let keys = keys.join(" / ");
+        writeln!(out, "# {}  {keys}", numbers(query, |number| query.heading(number).to_owned()))?;
+        let dots = numbers(query, |number| ".".repeat(number.width()));
+        writeln!(out, "# {dots}  {}\n#", ".".repeat(keys.width()))?;
     }
     let trees = Trees::of(profile, table, query);
     lines(&levels(table, query), 0, (table.total.period, &trees), query, out)

@@ -8,9 +8,8 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::group;
-use super::hierarchy::{self, Level};
-use crate::count::Count;
-use crate::count::metrics::{Metrics, Value, rounded, share};
+use super::hierarchy::{self, Counts, Level};
+use crate::count::metrics::{Metrics, Value, share};
 use crate::query::{Column, Number, Query, Warning};
 use crate::table::profile::{EventTable, InputSummary, Profile, Row};
 
@@ -60,19 +59,6 @@ struct RowOut<'p> {
     fields: BTreeMap<&'static str, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Counts>,
-}
-
-#[derive(Serialize)]
-struct Counts {
-    samples: u64,
-    period: u64,
-    percent: f64,
-}
-
-impl Counts {
-    fn of(Count { samples, period }: Count, percent: f64) -> Self {
-        Self { samples, period, percent: rounded(percent) }
-    }
 }
 
 /// Cells by column name, as typed by the user and in that order.

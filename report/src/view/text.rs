@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
@@ -30,15 +29,19 @@ use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
 
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    heading::print(profile, query, out)?;
+    if !query.style.quiet {
+        heading::print(profile, out)?;
+    }
     let mut tables = profile.tables(query);
     tables.retain(|table| table.total.samples > 0);
     if query.group && !tables.is_empty() {
         group::print(&tables, query, out)?;
-        return heading::advice(profile, query, out);
+        tables.clear();
     }
     for table in &tables {
-        heading::event(table, query, out)?;
+        if !query.style.quiet {
+            heading::event(table, out)?;
+        }
         match &query.separator {
             Some(separator) => separated(profile, table, query, separator, out)?,
             None if query.hierarchy => hierarchy::print(profile, table, query, out)?,
@@ -46,22 +49,16 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         }
         writeln!(out, "\n")?;
     }
-    heading::advice(profile, query, out)
+    if query.style.quiet { Ok(()) } else { heading::advice(profile, out) }
 }
 
-/// Column of the table: its heading, its minimum width, and whether it is a number.
-struct Head<'q> {
-    heading: &'q str,
-    least: usize,
-    is_number: bool,
-}
-
-fn heads(query: &Query) -> Vec<Head<'_>> {
+/// Returns for each column its heading, its minimum width, and whether it is a number.
+fn heads(query: &Query) -> Vec<(&str, usize, bool)> {
     let head = |shown: &TableColumn| match shown {
-        TableColumn::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
+        TableColumn::Number(number) => (query.heading(*number), number.width(), true),
         TableColumn::Key(place) => {
             let heading = query.columns.get(*place).map_or("", |column| column.heading());
-            Head { heading, least: columns(heading), is_number: false }
+            (heading, columns(heading), false)
         }
     };
     query.shown.iter().map(head).collect()
@@ -168,8 +165,8 @@ fn aligned(
 ) -> io::Result<()> {
     let trees = Trees::of(profile, table, query);
     let heads = heads(query);
-    let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
-    let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
+    let headings: Vec<&str> = heads.iter().map(|(heading, ..)| *heading).collect();
+    let least: Vec<usize> = heads.iter().map(|(_, least, _)| *least).collect();
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let labels = label_widths(profile, table, query);
     let widths = |start: usize| {
@@ -178,11 +175,10 @@ fn aligned(
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    for (width, wanted) in widths.iter_mut().zip(query.style.widths.iter().flatten()).filter(|(_, wanted)| **wanted > 0)
-    {
-        *width = *wanted;
-    }
-    let lines = Aligned { widths: &widths, heads: &heads, screen };
+    let wanted = query.style.widths.iter().flatten();
+    widths.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted > 0).for_each(|(width, wanted)| *width = *wanted);
+    let are_numbers = heads.iter().map(|(.., is_number)| *is_number);
+    let lines = Aligned { columns: widths.iter().copied().zip(are_numbers).collect(), screen };
     if !query.style.quiet {
         let mut head = String::new();
         lines.heads(&headings, &mut head);
@@ -197,9 +193,7 @@ fn aligned(
     let part = |rows: Range<usize>| {
         let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
         for row in table.rows_in(rows) {
-            let start = text.len();
-            let painted = lines.line("  ", &mut text, |cell| texts.each(row, cell));
-            heat::paint(&mut text, start, &painted);
+            lines.line("  ", &mut text, |cell| texts.each(row, cell));
             text.push_str(trees.below(row.place));
         }
         Ok(text)
@@ -210,15 +204,14 @@ fn aligned(
 /// Maximum number of dots below the last heading: one long name must not make a line of thousands.
 const LONGEST_RULE: usize = 60;
 
-struct Aligned<'t> {
-    /// Widths of the columns: longer text, which there is only where the user set the width, is cut.
-    widths: &'t [usize],
-    /// Columns; numbers are right-aligned.
-    heads: &'t [Head<'t>],
+struct Aligned {
+    /// Widths of the columns, and whether they are numbers, which are right-aligned. Longer text, which there is only
+    /// where the user set the width, is cut.
+    columns: Vec<(usize, bool)>,
     screen: Screen,
 }
 
-impl Aligned<'_> {
+impl Aligned {
     /// Appends a line above the rows.
     fn heads(&self, texts: &[impl AsRef<str>], lines: &mut String) {
         self.line("# ", lines, |cell| {
@@ -228,21 +221,15 @@ impl Aligned<'_> {
         });
     }
 
-    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths. Returns
-    /// the start, end and style of its coloured parts.
-    fn line(
-        &self,
-        margin: &str,
-        lines: &mut String,
-        cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize)),
-    ) -> Vec<(usize, usize, Style)> {
+    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths.
+    fn line(&self, margin: &str, lines: &mut String, cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize))) {
+        // The start, end and style of the coloured parts.
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
         cells(&mut |column, cell, taken| {
-            let width = self.widths.get(column).copied().unwrap_or(0);
+            let (width, is_number) = self.columns.get(column).copied().unwrap_or_default();
             let cell = if taken > width { cut(cell, width) } else { cell };
             let pad = width.saturating_sub(if taken > width { columns(cell) } else { taken });
-            let is_number = self.heads.get(column).is_some_and(|head| head.is_number);
             let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
             push_spaces(lines, if column > 0 { 2 } else { 0 } + before);
             let at = lines.len() - start;
@@ -252,7 +239,7 @@ impl Aligned<'_> {
                 painted.extend(percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)));
             }
             // The last column is not padded: one row may have ten thousand characters in it.
-            let is_last = column + 1 == self.widths.len();
+            let is_last = column + 1 == self.columns.len();
             push_spaces(lines, if is_last { 0 } else { after });
         });
         if let (Some(width), Some(line)) = (self.screen.width, lines.get(start..)) {
@@ -260,7 +247,7 @@ impl Aligned<'_> {
             lines.truncate(start + fits);
         }
         lines.push('\n');
-        painted
+        heat::paint(lines, start, &painted);
     }
 }
 
@@ -294,7 +281,7 @@ fn separated(
 ) -> io::Result<()> {
     let trees = Trees::of(profile, table, query);
     if !query.style.quiet {
-        let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
+        let headings: Vec<&str> = heads(query).iter().map(|(heading, ..)| heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
     let part = |rows: Range<usize>| {
