@@ -378,8 +378,8 @@ mod tests {
         let text = |(_, row): &(_, RowIndex)| (all.labels.text(all.rows.key(*row)[1]), all.rows.key(*row)[2]);
         assert_eq!(all.calls.rows.iter().map(text).collect::<Vec<_>>(), [("b", 3), ("a", 5)]);
         let row = all.calls.rows[1].1;
-        let wanted = TreeOptions { least: 1, share: 0.0, passed: false };
-        let trees = all.calls.trees(&[row], &all.frames, false, wanted, false);
+        let wanted = TreeOptions { least: 1, share: 0.0, passed: false, children: false, from_caller: false };
+        let trees = all.calls.trees(&[row], &all.frames, wanted);
         assert_eq!(trees, [vec![Node { names: vec![5], own: Count { samples: 2, period: 2 }, ..Node::default() }]]);
     }
 

@@ -41,8 +41,9 @@ impl Trees {
         let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
         let places: Vec<_> = rows.iter().map(|row| row.place).collect();
         let share = if fractal { graph.percent / 100.0 } else { 0.0 };
-        let wanted = TreeOptions { least, share, passed: query.chains.shows_branches() };
-        let trees = profile.calls.trees(&places, &profile.frames, profile.children, wanted, query.chains.from_caller());
+        let (passed, from_caller) = (query.chains.shows_branches(), query.chains.from_caller());
+        let wanted = TreeOptions { least, share, passed, children: profile.children, from_caller };
+        let trees = profile.calls.trees(&places, &profile.frames, wanted);
         let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
         let drawing = Drawing { profile, graph: &graph, total, skip_first };
         let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {

@@ -13,7 +13,6 @@
 //! the same text.
 
 mod all;
-mod part;
 mod tree;
 
 pub(crate) use all::{CallTrees, RowIndex, Shows};

@@ -4,7 +4,6 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::all::{CallTrees, RowIndex};
-use super::part::{Item, PART, Part, RowItems};
 use crate::callchain::{BranchInfo, RowId, Sample};
 use crate::count::Count;
 use crate::symbols::labels::Labels;
@@ -18,6 +17,10 @@ pub struct TreeOptions {
     pub share: f64,
     /// `true` to fill [`Node::passed`].
     pub passed: bool,
+    /// `true` if a row's tree has the chains of all samples that contain the row, starting at the row's frame;
+    /// otherwise only those of the row's own samples.
+    pub children: bool,
+    pub from_caller: bool,
 }
 
 /// Node of a tree: consecutive frames without a fork.
@@ -53,30 +56,92 @@ pub(crate) fn function(name: &str) -> &str {
 }
 
 impl CallTrees {
-    /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
-    /// row, starting at the row's frame; otherwise only those of the row's own samples. `labels` has the names.
-    pub fn trees(
-        &self,
-        rows: &[RowIndex],
-        labels: &Labels,
-        children: bool,
-        wanted: TreeOptions,
-        from_caller: bool,
-    ) -> Vec<Vec<Node>> {
+    /// Returns the trees of these rows; `labels` has the names.
+    pub fn trees(&self, rows: &[RowIndex], labels: &Labels, wanted: TreeOptions) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
         let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
         let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
-        let made = parts.into_par_iter().map(|part| self.part(part, &wanted_rows, (children, from_caller)));
+        let made = parts.into_par_iter().map(|part| self.part(part, &wanted_rows, wanted));
         let (parts, of_parts): (Vec<Part<'_>>, Vec<RowItems>) = made.unzip();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
         for (row, item) in of_parts.into_iter().flatten() {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
-        let walk = Walk { trees: self, parts: &parts, labels };
-        items.par_iter().map(|items| walk.nodes(items, 0, wanted)).collect()
+        let walk = Walk { trees: self, parts: &parts, labels, wanted };
+        items.par_iter().map(|items| walk.nodes(items, 0)).collect()
+    }
+
+    /// Returns the part with these samples, which gets the number `number`, and its items.
+    fn part<'f>(
+        &'f self,
+        (number, samples): (u32, &'f [Sample]),
+        rows: &FxHashMap<RowId, usize>,
+        wanted: TreeOptions,
+    ) -> (Part<'f>, RowItems) {
+        let mut part = Part { samples, frames: Vec::new() };
+        // Of each class that wanted rows have, the last sample with it.
+        let mut last = vec![None; self.class_count];
+        for (_, class) in rows.keys() {
+            last.get_mut(*class as usize).into_iter().for_each(|last| *last = Some(u32::MAX));
+        }
+        let (mut items, mut path) = (Vec::new(), Vec::new());
+        for (sample_number, sample) in (0u32..).zip(samples) {
+            path.clear();
+            path.extend(sample.frames(&self.chains));
+            if wanted.from_caller {
+                path.reverse();
+            }
+            let (start, before) = (part.frames.len(), items.len());
+            let mut add = |class: u32, place: usize| {
+                let last = last.get_mut(class as usize).and_then(Option::as_mut);
+                let is_new = last.is_some_and(|last| std::mem::replace(last, sample_number) != sample_number);
+                if is_new && let Some(row) = rows.get(&(sample.base, class)) {
+                    let at = u32::try_from(start + place).unwrap_or(u32::MAX);
+                    items.push((*row, Item { part: number, sample: sample_number, at }));
+                }
+            };
+            if !path.is_empty() {
+                add(sample.class, 0);
+            }
+            if wanted.children {
+                for (place, frame) in path.iter().enumerate() {
+                    self.classes.get(*frame as usize).into_iter().for_each(|class| add(*class, place));
+                }
+            }
+            if items.len() > before {
+                part.frames.extend(&path);
+                part.frames.push(END);
+            }
+        }
+        (part, items)
     }
 }
+
+/// A sample in a row's tree, starting at the frame `at` of its part.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    part: u32,
+    sample: u32,
+    at: u32,
+}
+
+/// Frames of some samples, in the direction in which trees are built.
+#[derive(Debug)]
+struct Part<'f> {
+    samples: &'f [Sample],
+    /// Each sample's frames are followed by [`END`].
+    frames: Vec<u32>,
+}
+
+/// Number that no frame has.
+const END: u32 = u32::MAX;
+
+/// Items of each row, by the row's place in the list of wanted rows.
+type RowItems = Vec<(usize, Item)>;
+
+/// Samples of a part: few enough that its frames can be counted by 32 bits.
+const PART: usize = 1 << 16;
 
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +149,12 @@ struct Walk<'c> {
     trees: &'c CallTrees,
     parts: &'c [Part<'c>],
     labels: &'c Labels,
+    wanted: TreeOptions,
 }
 
 impl<'c> Walk<'c> {
     /// Returns the nodes of items that have the same frames before `depth`.
-    fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
+    fn nodes(self, items: &[Item], depth: u32) -> Vec<Node> {
         let mut groups = FxHashMap::<u32, Count>::default();
         let mut total = 0u64;
         for item in items {
@@ -98,7 +164,7 @@ impl<'c> Walk<'c> {
                 groups.entry(name).or_default().add(count);
             }
         }
-        let least = wanted.least.max(part_of(total, wanted.share));
+        let least = self.wanted.least.max(part_of(total, self.wanted.share));
         groups.retain(|_, count| count.period >= least);
         // Groups below the minimum are not visited again.
         let mut kept: FxHashMap<u32, Vec<Item>> = groups.keys().map(|name| (*name, Vec::new())).collect();
@@ -107,7 +173,7 @@ impl<'c> Walk<'c> {
                 group.push(*item);
             }
         }
-        let mut nodes: Vec<Node> = kept.into_values().map(|group| self.node(&group, depth, wanted)).collect();
+        let mut nodes: Vec<Node> = kept.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
             let name = |node: &Node| node.names.first().map(|name| self.labels.text((*name).into()));
             b.all().period.cmp(&a.all().period).then_with(|| name(a).cmp(&name(b)))
@@ -116,13 +182,13 @@ impl<'c> Walk<'c> {
     }
 
     /// Returns the node of items that have the same frame at `depth`.
-    fn node(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Node {
+    fn node(self, items: &[Item], depth: u32) -> Node {
         let mut node = Node::default();
         let Some(first) = items.first() else { return node };
         let mut depth = depth;
         loop {
             node.names.extend(self.name(first, depth));
-            if wanted.passed {
+            if self.wanted.passed {
                 node.passed.push(self.branches(items, depth));
             }
             depth += 1;
@@ -133,7 +199,7 @@ impl<'c> Walk<'c> {
         }
         let (own, below): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| self.name(item, depth).is_none());
         (node.own, node.below) = (self.sum(&own), self.sum(&below));
-        node.nodes = self.nodes(&below, depth, wanted);
+        node.nodes = self.nodes(&below, depth);
         node
     }
 
