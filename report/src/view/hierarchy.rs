@@ -14,7 +14,7 @@ use crate::query::{Column, Query, SortKey};
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::heading::numbers;
-use super::tree::Trees;
+use super::tree::{Trees, trees};
 use crate::terminal::escape::escape;
 
 /// Row of the hierarchy, and the rows below it.
@@ -100,7 +100,7 @@ pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, ou
         let dots = numbers(query, |number| ".".repeat(number.width()));
         writeln!(out, "# {dots}  {}\n#", ".".repeat(keys.width()))?;
     }
-    let trees = Trees::of(profile, table, query);
+    let trees = trees(profile, table, query);
     lines(&levels(table, query), 0, (table.total.period, &trees), query, out)
 }
 
@@ -117,7 +117,7 @@ fn lines(
             write!(out, "{:>1$}  ", level.metrics.value(number, total).to_string(), number.width())?;
         }
         writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
-        write!(out, "{}", level.place.map_or("", |place| trees.below(place)))?;
+        write!(out, "{}", level.place.and_then(|place| trees.get(&place)).map_or("", String::as_str))?;
         lines(&level.rows, depth + 1, (total, trees), query, out)?;
     }
     Ok(())

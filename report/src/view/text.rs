@@ -23,7 +23,7 @@ use crate::query::{Query, TableColumn};
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
-use super::tree::Trees;
+use super::tree::trees;
 use super::{group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
@@ -163,7 +163,7 @@ fn aligned(
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let trees = Trees::of(profile, table, query);
+    let trees = trees(profile, table, query);
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|(heading, ..)| *heading).collect();
     let least: Vec<usize> = heads.iter().map(|(_, least, _)| *least).collect();
@@ -194,7 +194,7 @@ fn aligned(
         let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
         for row in table.rows_in(rows) {
             lines.line("  ", &mut text, |cell| texts.each(row, cell));
-            text.push_str(trees.below(row.place));
+            text.extend(trees.get(&row.place).map(String::as_str));
         }
         Ok(text)
     };
@@ -279,7 +279,7 @@ fn separated(
     separator: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let trees = Trees::of(profile, table, query);
+    let trees = trees(profile, table, query);
     if !query.style.quiet {
         let headings: Vec<&str> = heads(query).iter().map(|(heading, ..)| heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
@@ -292,7 +292,7 @@ fn separated(
                 lines.push_str(&text.trim().replace(separator, "."));
             });
             lines.push('\n');
-            lines.push_str(trees.below(row.place));
+            lines.extend(trees.get(&row.place).map(String::as_str));
         }
         Ok(lines)
     };
