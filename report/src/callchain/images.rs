@@ -8,7 +8,7 @@ use super::stacks::{Frame, Stacks};
 use crate::timeline::{ModuleId, cache_place};
 
 /// Fields that distinguish frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameFields {
     /// `true` if the CPU mode is part of a frame.
     pub cpu_mode: bool,

@@ -88,24 +88,19 @@ impl Labeller<'_> {
             let mut labels = self.labels.frames.lock();
             let names = names.into_iter().map(|name| labels.number(name)).collect();
             drop(labels);
-            let class_count = classified.class_count();
-            let Classified { samples, classes, .. } = classified;
-            let rows = ids.into_iter().zip(places).collect();
             let branches = match self.query.chains.shows_branches() {
                 true => stacks.frames.iter().map(|frame| frame.branch).collect(),
                 false => Vec::new(),
             };
-            let chains = stacks.chains.closed();
             profile.calls = CallTrees {
-                chains,
-                branches,
-                samples,
-                classes,
-                class_count,
+                chains: stacks.chains.closed(),
+                samples: classified.samples,
+                classes: classified.classes,
                 names,
-                rows,
+                branches,
+                rows: ids.into_iter().zip(places).collect(),
                 shows,
-                ..CallTrees::default()
+                merged: None,
             };
         }
     }

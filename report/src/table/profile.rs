@@ -359,7 +359,6 @@ mod tests {
             profile.calls = CallTrees {
                 samples: numbers.clone().map(sample).collect(),
                 classes: numbers.clone().collect(),
-                class_count: rows.len(),
                 names: rows.iter().map(|(_, number)| u32::try_from(*number).unwrap()).collect(),
                 rows: numbers.map(|class| ((0, class), class as usize)).collect(),
                 shows: shows.into(),

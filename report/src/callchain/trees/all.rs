@@ -19,8 +19,6 @@ pub struct CallTrees {
     pub samples: Vec<Sample>,
     /// Class of each frame.
     pub classes: Vec<u32>,
-    /// Number of classes.
-    pub class_count: usize,
     /// Label of each frame: a [`frame_name`](super::frame_name).
     pub names: Vec<u32>,
     /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty unless it is shown.
@@ -75,11 +73,12 @@ impl CallTrees {
             return;
         }
         let merged = self.merged.get_or_insert_default();
-        let (mut of_class, mut of_base) = (vec![None; other.class_count], Vec::new());
+        let (mut of_class, mut of_base) = (Vec::new(), Vec::new());
         for ((base, class), row) in &other.rows {
-            of_class.get_mut(*class as usize).into_iter().for_each(|of| *of = Some(*row));
-            of_base.resize(of_base.len().max(*base as usize + 1), None);
-            of_base.get_mut(*base as usize).into_iter().for_each(|of| *of = Some(*row));
+            for (rows, number) in [(&mut of_base, *base as usize), (&mut of_class, *class as usize)] {
+                rows.resize(rows.len().max(number + 1), None);
+                rows.get_mut(number).into_iter().for_each(|of| *of = Some(*row));
+            }
         }
         let mut words = Vec::new();
         let mut base = |index: Option<RowIndex>| {
@@ -134,7 +133,6 @@ impl CallTrees {
                 self.rows.push((id, row(index).0));
             }
         }
-        self.class_count = merged.classes.len();
         self.shows = other.shows;
         if self.samples.len() >= MANY.max(2 * merged.samples) {
             self.merge_equal();

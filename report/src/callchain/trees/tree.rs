@@ -81,7 +81,7 @@ impl CallTrees {
     ) -> (Part<'f>, RowItems) {
         let mut part = Part { samples, frames: Vec::new() };
         // Of each class that wanted rows have, the last sample with it.
-        let mut last = vec![None; self.class_count];
+        let mut last = vec![None; rows.keys().map(|(_, class)| *class as usize + 1).max().unwrap_or(0)];
         for (_, class) in rows.keys() {
             last.get_mut(*class as usize).into_iter().for_each(|last| *last = Some(u32::MAX));
         }

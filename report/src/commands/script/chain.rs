@@ -91,15 +91,13 @@ impl<'s> ChainPrinter<'s> {
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
-        let fields =
-            FrameFields { cpu_mode: false, ip: false, size: false, returns: false, unmapped: false, unnamed: false };
         let recorded = Recorded { deferred, most: ChainLimit { frames: query.look.max_stack, outermost: false } };
         Self {
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
             frames: Vec::new(),
             query,
-            resolver: FrameFinder::new(&session.timeline, fields, Some(functions), true),
+            resolver: FrameFinder::new(&session.timeline, FrameFields::default(), Some(functions), true),
             resolved: Vec::new(),
             functions: Vec::new(),
             names: Vec::new(),
