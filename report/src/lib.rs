@@ -22,7 +22,7 @@
 //!
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
 //! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
-//! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and `view` prints
+//! counts samples by integer keys in [`count`]'s tables, `table` turns distinct keys into rows, and `view` prints
 //! them. A histogram needs no single samples: they are neither sorted nor kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
@@ -36,7 +36,7 @@ pub mod pipeline;
 pub mod query;
 pub mod scan;
 pub mod symbols;
-pub mod table;
+mod table;
 pub mod terminal;
 pub mod timeline;
 pub mod tracepoints;

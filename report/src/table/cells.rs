@@ -17,7 +17,7 @@ use crate::terminal::digits::push_address;
 
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
-pub struct Cells<'l> {
+pub(super) struct Cells<'l> {
     kinds: Vec<Kind>,
     labels: &'l Labels,
     /// [`Labels::ranks`], if rows are to be compared.
@@ -25,23 +25,22 @@ pub struct Cells<'l> {
 }
 
 impl<'l> Cells<'l> {
-    /// Creates a formatter for the columns of a query.
-    pub fn new(query: &Query, labels: &'l Labels) -> Self {
+    pub(super) fn new(query: &Query, labels: &'l Labels) -> Self {
         Self { kinds: query.kinds(), labels, ranks: Arc::default() }
     }
 
     /// Iterates over the numbers of the labels in a row.
-    pub fn labels_of(&self, cells: &[u64]) -> impl Iterator<Item = usize> {
+    pub(super) fn labels_of(&self, cells: &[u64]) -> impl Iterator<Item = usize> {
         cells.iter().enumerate().filter_map(|(column, cell)| self.label(column, *cell))
     }
 
     /// Returns the number of the label in this column; `None` if its cells are no labels.
-    pub fn label(&self, column: usize, cell: u64) -> Option<usize> {
+    pub(super) fn label(&self, column: usize, cell: u64) -> Option<usize> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
     /// Returns the text of a cell in this column, of a row with this count; `buffer` holds texts that must be made.
-    pub fn text_in<'b>(&self, column: usize, cell: u64, count: &Count, buffer: &'b mut String) -> &'b str
+    pub(super) fn text_in<'b>(&self, column: usize, cell: u64, count: &Count, buffer: &'b mut String) -> &'b str
     where
         'l: 'b,
     {
@@ -65,7 +64,7 @@ impl<'l> Cells<'l> {
     }
 
     /// Returns the text of a cell in this column, of a row with this count.
-    pub fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
+    pub(super) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
         if self.kinds.get(column) == Some(&Kind::Label) {
             return self.labels.text(cell).into();
         }
@@ -75,7 +74,7 @@ impl<'l> Cells<'l> {
     }
 
     /// Compares two rows by their texts, column by column.
-    pub fn compare(&self, (a, a_count): (&[u64], &Count), (b, b_count): (&[u64], &Count)) -> Ordering {
+    pub(super) fn compare(&self, (a, a_count): (&[u64], &Count), (b, b_count): (&[u64], &Count)) -> Ordering {
         let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
         let compare = |(column, (kind, (a, b))): (usize, (&Kind, (&u64, &u64)))| match kind {
             Kind::Label | Kind::Address | Kind::Number if a == b => Ordering::Equal,
@@ -88,7 +87,7 @@ impl<'l> Cells<'l> {
     }
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
-    pub fn prefix(&self, cells: &[u64], count: &Count) -> [u64; 2] {
+    pub(super) fn prefix(&self, cells: &[u64], count: &Count) -> [u64; 2] {
         let rank_bits = usize::BITS - self.ranks.len().leading_zeros();
         let (mut prefix, mut free) = (0u128, u128::BITS);
         for (column, (kind, cell)) in self.kinds.iter().zip(cells).enumerate() {

@@ -17,7 +17,6 @@ use crate::table::cells::Cells;
 pub struct Row<'l> {
     table: &'l EventTable<'l>,
     cells: &'l [u64],
-    /// Counts and metrics of the row.
     pub metrics: &'l Metrics,
     /// Number of the row in the profile, by which [`calls`](super::profile::Profile::calls) finds its call tree.
     pub place: RowIndex,
@@ -49,7 +48,6 @@ impl<'l> Row<'l> {
         self.cells.get(column).copied().unwrap_or(0)
     }
 
-    /// Returns the text in a column.
     pub fn text(self, column: usize) -> Cow<'l, str> {
         self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
@@ -77,11 +75,9 @@ impl<'l> Row<'l> {
 /// An event and its rows.
 #[derive(Clone, Debug)]
 pub struct EventTable<'l> {
-    /// Name of the event.
     pub name: &'l str,
     /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
     pub total: Count,
-    /// Number of lost samples.
     pub lost_samples: u64,
     /// Number of samples dropped by a BPF filter.
     pub filtered_samples: u64,
@@ -93,7 +89,6 @@ pub struct EventTable<'l> {
 }
 
 impl<'l> EventTable<'l> {
-    /// Returns the number of displayed rows.
     pub fn len(&self) -> usize {
         self.order.len()
     }

@@ -17,7 +17,6 @@ use crate::tracepoints::Traced;
 /// Meaning of the numbers in the keys of one file.
 #[derive(Debug)]
 pub struct Labeller<'f> {
-    /// The query.
     pub query: &'f Query,
     /// [`Query::fields`], for what is asked of each key.
     pub fields: Vec<Field>,
@@ -43,7 +42,7 @@ pub struct Labeller<'f> {
 pub(super) const INLINED: &str = " (inlined)";
 
 /// Loads the symbols of all modules that were hit, for [`Labeller::symbols`].
-pub fn loaded(query: &Query, hits: &[bool], functions: &Functions<'_>) -> Vec<Option<Arc<Loaded>>> {
+pub(crate) fn loaded(query: &Query, hits: &[bool], functions: &Functions<'_>) -> Vec<Option<Arc<Loaded>>> {
     let is_needed = query.chains.counted || query.needs_symbols() || query.needs_lines();
     if !is_needed && !query.filters.by_symbol() {
         return Vec::new();

@@ -14,7 +14,7 @@ use crate::symbols::labels::Text;
 use crate::table::cells::Cells;
 
 /// Function that selects the value of a line: samples or period.
-pub type CountValue = fn(&Count) -> u64;
+pub(crate) type CountValue = fn(&Count) -> u64;
 
 impl Labeller<'_> {
     /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event,

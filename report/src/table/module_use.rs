@@ -17,7 +17,6 @@ use crate::table::Labeller;
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleUse {
-    /// Samples in the module.
     pub all: Count,
     /// Samples with a resolved function.
     pub resolved: Count,
@@ -37,7 +36,6 @@ pub struct ModuleUses {
 }
 
 impl ModuleUses {
-    /// Adds the counts of another file.
     pub fn append(&mut self, other: Self) {
         self.guest += other.guest;
         other.modules.into_iter().for_each(|(module, uses)| self.add(module, uses));

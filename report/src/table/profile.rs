@@ -18,22 +18,19 @@ use crate::query::warning::Warning;
 use crate::symbols::labels::Labels;
 use crate::table::cells::Cells;
 use crate::table::event_table::at;
-pub use crate::table::event_table::{EventTable, Row};
+pub(crate) use crate::table::event_table::{EventTable, Row};
 use crate::table::module_use::ModuleUses;
 use crate::table::recording::Recording;
 
 /// Summary of one input.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct InputSummary {
-    /// Name of the input.
     pub path: String,
-    /// Size in bytes.
     pub bytes: u64,
     /// Number of records by type.
     pub records: BTreeMap<String, u64>,
     /// Number of records lost because they did not fit in a ring.
     pub lost_events: u64,
-    /// Number of lost samples.
     pub lost_samples: u64,
     /// Number of samples dropped by BPF filters.
     pub filtered_samples: u64,
@@ -55,7 +52,6 @@ struct Event {
 /// Everything that the views print.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// The inputs.
     pub inputs: Vec<InputSummary>,
     /// Problems with the inputs or the result.
     pub warnings: Vec<Warning>,
@@ -67,7 +63,6 @@ pub struct Profile {
     pub labels: Labels,
     /// Texts of frames, in call trees or folded stacks.
     pub frames: Labels,
-    /// Folded stacks.
     pub folded: Folded,
     /// Callchains for the call trees.
     pub calls: CallTrees,
@@ -97,7 +92,6 @@ impl Profile {
         Self { events: names.iter().map(event).collect(), ..Self::default() }
     }
 
-    /// Iterates over the names of the events.
     pub fn event_names(&self) -> impl Iterator<Item = &str> {
         self.events.iter().map(|event| event.name.as_str())
     }
@@ -197,7 +191,6 @@ impl Profile {
         self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
     }
 
-    /// Adds to the totals of an event.
     pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64, filtered_samples: u64) {
         if let Some(event) = self.events.get_mut(place) {
             event.total.add(total);

@@ -7,7 +7,6 @@ use recrep_format::read::File;
 /// Recording conditions, as far as the file's header has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// Command line of the recorder.
     pub command: Option<String>,
     /// Host name, kernel release and number of CPUs, each formatted.
     pub machine: Vec<String>,
@@ -18,7 +17,6 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads the header.
     pub fn of(file: &File<'_>, throttled: u64) -> Self {
         let host = known(file).map(|Hostname(name)| name.to_text().into_owned());
         let release = known(file).map(|OsRelease(release)| format!("Linux {}", release.to_text()));
