@@ -7,7 +7,6 @@ mod event_table;
 mod labeller;
 mod lines;
 pub(crate) mod module_use;
-mod naming;
 pub(crate) mod profile;
 pub(crate) mod recording;
 mod texts;
