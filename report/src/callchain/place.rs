@@ -75,7 +75,6 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 struct ChainWord {
     ip: u64,
-    kind: Kind,
     context: u32,
     chain: u32,
 }
@@ -83,7 +82,7 @@ struct ChainWord {
 /// Context of sampled instructions: all that decides their frames, but for the address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampled {
-    word: ChainWord,
+    context: u32,
     pub space: Option<SpaceId>,
 }
 
@@ -138,16 +137,16 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the context of instructions that are sampled in this mode from now on, and when it ends.
     pub(crate) fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
-        let word = self.code(Some(mode), true, space, 0, at);
-        (Sampled { word, space }, self.epoch.as_ref().map_or(at..at, |epoch| epoch.moments.clone()))
+        let context = self.context(Some(mode), true, space, at);
+        (Sampled { context, space }, self.epoch.as_ref().map_or(at..at, |epoch| epoch.moments.clone()))
     }
 
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
     /// [`Images::frame`]).
     #[inline]
     pub(crate) fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
-        if !self.last.has(sampled.word.context, ip) {
-            self.last = self.cached_piece(&ChainWord { ip, ..sampled.word }, sampled.space, at());
+        if !self.last.has(sampled.context, ip) {
+            self.last = self.cached_piece(sampled.context, ip, at());
         }
         let Piece { shift, image, is_mapped, .. } = self.last;
         let address = ip.wrapping_add(shift);
@@ -164,25 +163,17 @@ impl<'t> FrameFinder<'t> {
     /// end of a branch.
     #[inline]
     pub(crate) fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
-        let word = self.code(mode, false, space, ip, at);
-        let Piece { shift, image, .. } = self.piece(&word, space, at);
+        let context = self.context(mode, false, space, at);
+        let Piece { shift, image, .. } = self.piece(context, ip, at);
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
         Frame { address: ip.wrapping_add(shift), ..frame }
     }
 
-    /// Returns the word for an instruction that is in no chain.
+    /// Returns the context of an instruction that is in no chain.
     #[inline]
-    fn code(
-        &mut self,
-        mode: Option<CpuMode>,
-        is_named: bool,
-        space: Option<SpaceId>,
-        ip: u64,
-        at: Moment,
-    ) -> ChainWord {
+    fn context(&mut self, mode: Option<CpuMode>, is_named: bool, space: Option<SpaceId>, at: Moment) -> u32 {
         let epoch = self.epoch(space, at);
-        let kind = Kind { mode, is_return: false, is_named, branch: 0 };
-        ChainWord { ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 }
+        Kind { mode, is_return: false, is_named, branch: 0 }.context(&mut self.contexts, epoch)
     }
 
     /// Appends the number of the frame of each address, with its function if it has one, and the address in its module.
@@ -201,8 +192,7 @@ impl<'t> FrameFinder<'t> {
                 _ => kind.context(&mut self.contexts, epoch),
             };
             last = Some((mode, context));
-            let word = ChainWord { ip, kind, context, chain: 0 };
-            found.push(self.frame(&word, epoch.space, at));
+            found.push(self.frame(context, ip, at));
         }
     }
 
@@ -218,7 +208,7 @@ impl<'t> FrameFinder<'t> {
         let (branches, callers) = parts(words);
         for [ip, branch] in branches.as_chunks().0 {
             let kind = Kind { mode: None, is_return: false, is_named: self.names_callers, branch: *branch };
-            found.push(ChainWord { ip: *ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 });
+            found.push(ChainWord { ip: *ip, context: kind.context(&mut self.contexts, epoch), chain: 0 });
         }
         let mut last: Option<(Kind, u32)> = None;
         for_each_address(CpuMode::User, callers, |mode, ip, is_return| {
@@ -229,7 +219,7 @@ impl<'t> FrameFinder<'t> {
                 _ => kind.context(&mut self.contexts, epoch),
             };
             last = Some((kind, context));
-            found.push(ChainWord { ip, kind, context, chain: 0 });
+            found.push(ChainWord { ip, context, chain: 0 });
         });
         let (mut chain, mut new) = (0, found.len());
         for (word, old) in found.iter_mut().rev().zip(self.before.iter().rev()) {
@@ -242,7 +232,7 @@ impl<'t> FrameFinder<'t> {
         }
         let (mut frames, mut chains) = std::mem::take(&mut self.new);
         frames.clear();
-        frames.extend(found.iter().take(new).rev().map(|word| self.frame(word, space, at).0));
+        frames.extend(found.iter().take(new).rev().map(|word| self.frame(word.context, word.ip, at).0));
         self.stacks.chains.add_all(chain, &frames, &mut chains);
         for (word, added) in found.iter_mut().take(new).rev().zip(&chains) {
             chain = *added;
@@ -262,11 +252,11 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the number of a word's frame, and the address in its module.
+    /// Returns the number of an address's frame, and the address in its module.
     #[inline]
-    fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> (u32, u64) {
-        let Piece { shift, mask, image, .. } = self.piece(word, space, at);
-        let address = word.ip.wrapping_add(shift);
+    fn frame(&mut self, context: u32, ip: u64, at: Moment) -> (u32, u64) {
+        let Piece { shift, mask, image, .. } = self.piece(context, ip, at);
+        let address = ip.wrapping_add(shift);
         (self.frame_at(address & mask, image, true), address)
     }
 
@@ -351,29 +341,30 @@ impl<'t> FrameFinder<'t> {
         (Some(frame), if self.fields.ip { address..address.saturating_add(1) } else { range })
     }
 
-    /// Returns the piece that a word's address is in.
+    /// Returns the piece that an address is in.
     #[inline]
-    fn piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
-        if !self.last.has(word.context, word.ip) {
-            self.last = self.cached_piece(word, space, at);
+    fn piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
+        if !self.last.has(context, ip) {
+            self.last = self.cached_piece(context, ip, at);
         }
         self.last
     }
 
     #[inline]
-    fn cached_piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
-        self.pieces.get(word.context, word.ip).unwrap_or_else(|| self.new_piece(word, (space, at)))
+    fn cached_piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
+        self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at))
     }
 
     #[cold]
-    fn new_piece(&mut self, word: &ChainWord, (space, at): (Option<SpaceId>, Moment)) -> Piece {
-        let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, word.kind);
+    fn new_piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
+        let Some((kind, SpaceEpoch { space, .. })) = self.contexts.get(context) else { return Piece::default() };
+        let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, kind);
         let (mode, place, Range { start, end }) = match mode {
             Some(mode) => {
-                let (place, range) = self.timeline.place_in(mode, space, word.ip, at);
+                let (place, range) = self.timeline.place_in(mode, space, ip, at);
                 (mode, place, range)
             }
-            None => self.timeline.place_in_any_mode(space, word.ip, at),
+            None => self.timeline.place_in_any_mode(space, ip, at),
         };
         let cpu_mode = if fields.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let frame = Frame {
@@ -384,21 +375,14 @@ impl<'t> FrameFinder<'t> {
             branch,
             ..Frame::default()
         };
-        let shift = place.address.wrapping_sub(word.ip);
+        let shift = place.address.wrapping_sub(ip);
         let image = self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
         self.of_symbols.resize(self.of_symbols.len().max(image as usize + 1), Vec::new());
         let is_mapped = frame.module > 0;
         let is_distinct = is_mapped || fields.unmapped || fields.ip;
-        let piece = Piece {
-            start,
-            end,
-            shift,
-            mask: if is_distinct { u64::MAX } else { 0 },
-            context: word.context,
-            image,
-            is_mapped,
-        };
-        self.pieces.put(piece, word.ip);
+        let mask = if is_distinct { u64::MAX } else { 0 };
+        let piece = Piece { start, end, shift, mask, context, image, is_mapped };
+        self.pieces.put(piece, ip);
         piece
     }
 }

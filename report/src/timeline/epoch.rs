@@ -3,8 +3,9 @@
 use std::hash::Hash;
 use std::ops::Range;
 
+use indexmap::IndexSet;
 use recrep_format::abi::CpuMode;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 
 use super::frozen::Timeline;
 use super::moment::Moment;
@@ -37,7 +38,7 @@ type Numbered<K> = ((K, SpaceEpoch), u32);
 /// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of its space.
 #[derive(Debug)]
 pub(crate) struct Contexts<K> {
-    numbers: FxHashMap<(K, SpaceEpoch), u32>,
+    all: IndexSet<(K, SpaceEpoch), FxBuildHasher>,
     /// The two contexts that were asked for last in the kernel and in each of some spaces: those of several CPUs
     /// alternate.
     last: [[Option<Numbered<K>>; 2]; 8],
@@ -45,7 +46,7 @@ pub(crate) struct Contexts<K> {
 
 impl<K> Default for Contexts<K> {
     fn default() -> Self {
-        Self { numbers: FxHashMap::default(), last: [const { [None, None] }; 8] }
+        Self { all: IndexSet::default(), last: [const { [None, None] }; 8] }
     }
 }
 
@@ -59,10 +60,14 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
                 return *number;
             }
         }
-        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry((kind, epoch)).or_insert(next);
+        let number = u32::try_from(self.all.insert_full((kind, epoch)).0).unwrap_or(u32::MAX);
         *last = [Some(((kind, epoch), number)), last[0]];
         number
+    }
+
+    /// Returns the context with this number.
+    pub(crate) fn get(&self, number: u32) -> Option<(K, SpaceEpoch)> {
+        self.all.get_index(number as usize).copied()
     }
 }
 
