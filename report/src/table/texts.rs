@@ -15,7 +15,7 @@ use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::symbols::labels::{LabelSlot, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::{cpu, hex};
+use crate::table::cells::cpu;
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -153,7 +153,7 @@ impl Labeller<'_> {
             Name::Function(side) => self.symbol(row, side),
             Name::FunctionSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
             Name::FunctionOffset => match self.function(&frame_at(row, KeyAddress::At)) {
-                Some(name) => self.marked(letter, &format!("{name}+{}", hex(word(Field::Offset)))),
+                Some(name) => self.marked(letter, &format!("{name}+{:#x}", word(Field::Offset))),
                 None => self.symbol(row, KeyAddress::At),
             },
             Name::Line(side) => self.source_line(row, side),
@@ -198,7 +198,11 @@ impl Labeller<'_> {
             Some(ModuleKind::KernelModule { start, .. }) => frame.address.wrapping_sub(*start),
             _ => frame.address,
         };
-        let name = match (self.function(&frame), module.filter(|module| !self.as_perf() && has_offsets(module))) {
+        let has_offsets = |module: &&Module| {
+            let kinds = matches!(module.kind, ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. });
+            kinds && !self.as_perf()
+        };
+        let name = match (self.function(&frame), module.filter(has_offsets)) {
             (Some(name), _) => name,
             (None, _) if frame.address == UNMAPPED => "[unknown]".into(),
             (None, Some(module)) => format!("{}+{shown:#x}", module.name()).into(),
@@ -241,7 +245,7 @@ impl Labeller<'_> {
     /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
     fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
         match self.loaded(module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
-            Some((loaded, symbol)) => format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)),
+            Some((loaded, symbol)) => format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start),
             None => self.address(shown),
         }
     }
@@ -262,8 +266,3 @@ type Threads = FxHashMap<i32, ThreadRef>;
 
 /// Distinct contents of text cells, by number, each with a row that has it.
 type Distinct = IndexMap<[u64; 4], usize, FxBuildHasher>;
-
-/// Returns whether addresses in a module are printed relative to its start.
-fn has_offsets(module: &Module) -> bool {
-    matches!(module.kind, ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. })
-}
