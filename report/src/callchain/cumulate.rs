@@ -52,7 +52,7 @@ pub(crate) struct Classified {
     /// Keys of the bases: without frames.
     bases: Partition<Count>,
     /// Frame of each class, with only the displayed fields.
-    shown: Vec<Frame>,
+    pub shown: Vec<Frame>,
 }
 
 /// A row: its base and its class.
@@ -62,11 +62,6 @@ pub(crate) type RowId = (u32, u32);
 const PARTS: usize = 64;
 
 impl Sample {
-    /// Returns what tells it apart.
-    pub fn key(&self) -> (u32, u32, Option<u32>, u32) {
-        (self.base, self.class, self.own, self.callers)
-    }
-
     /// Iterates over the frames, innermost first.
     pub fn frames(&self, chains: &Chains) -> impl Iterator<Item = u32> {
         self.own.into_iter().chain(chains.frames(self.callers))
@@ -125,10 +120,6 @@ impl Classified {
         let joined = |class: u32| same.get(class as usize).copied().unwrap_or(class);
         self.classes.iter_mut().for_each(|class| *class = joined(*class));
         self.samples.iter_mut().for_each(|sample| sample.class = joined(sample.class));
-    }
-
-    pub(crate) fn class_count(&self) -> usize {
-        self.shown.len()
     }
 
     pub(crate) fn base_count(&self) -> usize {

@@ -135,11 +135,6 @@ impl Folded {
         self.lines.len()
     }
 
-    /// Returns whether there are no lines.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Returns the event and the count of the line at `index`.
     pub fn count(&self, index: usize) -> Option<(usize, u64)> {
         self.lines.get(index).map(|line| (line.event, line.count))

@@ -38,9 +38,9 @@ impl<'l> Row<'l> {
         self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
-    /// Returns the period by which rows are sorted: children's if counted, else the row's own.
+    /// Returns the period by which rows are sorted: children's, which is the row's own if they are not counted.
     pub fn weight(self) -> u64 {
-        self.table.weight(self.metrics)
+        self.metrics.all.period
     }
 
     /// Returns the cell in a column: its number, or the number of its text (`symbols::labels`).
@@ -133,15 +133,11 @@ impl<'l> EventTable<'l> {
         share(count.period, self.total.period)
     }
 
-    fn weight(&self, metrics: &Metrics) -> u64 {
-        if self.children { metrics.all.period } else { metrics.count.period }
-    }
-
     /// Returns the rows, of those with these numbers, that have at least `least` percent and can be among the first
     /// `most`.
     pub(super) fn candidates(&self, places: &[usize], least: Option<f64>, most: usize) -> Vec<usize> {
         let weighed = |place: &usize| {
-            let weight = self.weight(self.rows.value(*place)?);
+            let weight = self.rows.value(*place)?.all.period;
             let share = self.percent(Count { samples: 0, period: weight });
             least.is_none_or(|least| share >= least).then_some((Reverse(weight), *place))
         };
@@ -165,7 +161,7 @@ impl<'l> EventTable<'l> {
             let (cells, metrics) = at(self.rows, place)?;
             let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
             let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
-            Some(SortItem { weight: Reverse(self.weight(metrics)), prefix, place })
+            Some(SortItem { weight: Reverse(metrics.all.period), prefix, place })
         };
         let compare = |a: &SortItem, b: &SortItem| {
             let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::callchain::folded::Folded;
-use crate::callchain::trees::{CallTrees, RowIndex, function};
+use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct, joined};
@@ -96,11 +96,6 @@ impl Profile {
         self.events.iter().map(|event| event.name.as_str())
     }
 
-    /// Returns the function in the name of a tree's frame.
-    pub fn function(&self, name: u32) -> &str {
-        function(self.frames.text(name.into()))
-    }
-
     /// Adds the profile of another file, with the answer to the same query and the same labels. Equal rows and lines wait
     /// for [`Self::settle`].
     pub fn append(&mut self, mut other: Self) {
@@ -162,7 +157,7 @@ impl Profile {
 
     /// Merges equal rows and lines.
     pub fn settle(&mut self) {
-        if !self.folded.is_empty() {
+        if self.folded.len() > 0 {
             self.folded.settle(&self.frames);
         }
         self.settle_rows();

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::{Node, TreeOptions};
+use crate::callchain::trees::{Node, TreeOptions, function};
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::query::Query;
@@ -29,7 +29,7 @@ pub(super) type Trees = FxHashMap<usize, String>;
 
 /// Draws the trees of a table; none if the query has no call graph.
 pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Trees {
-    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Trees::default() };
+    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.samples.is_empty()) else { return Trees::default() };
     let total = table.total.period;
     let fractal = graph.shape == Shape::Fractal;
     let least = if fractal { 0 } else { graph.least(total) };
@@ -171,7 +171,7 @@ impl Drawing<'_> {
     }
 
     fn function(&self, name: u32) -> String {
-        escape(self.profile.function(name)).into_owned()
+        escape(function(self.profile.frames.text(name.into()))).into_owned()
     }
 
     fn value(&self, count: Count, total: u64) -> String {

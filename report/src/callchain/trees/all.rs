@@ -59,17 +59,13 @@ const MANY: usize = 1 << 18;
 const NO_CLASS: u32 = u32::MAX;
 
 impl CallTrees {
-    pub fn is_empty(&self) -> bool {
-        self.samples.is_empty()
-    }
-
     /// Adds the callchains of another profile, or the first ones. `row` gives the index that one of its rows has in this
     /// profile, and the words of the row.
     ///
     /// Bases and classes of several files are one if their words are equal. Two classes of one file stay two, because a
     /// chain with both counts for both.
     pub fn add<'r>(&mut self, other: Self, row: impl Fn(RowIndex) -> (RowIndex, &'r [u64])) {
-        if other.is_empty() {
+        if other.samples.is_empty() {
             return;
         }
         let merged = self.merged.get_or_insert_default();
@@ -141,7 +137,8 @@ impl CallTrees {
 
     /// Sorts the samples and merges equal ones.
     fn merge_equal(&mut self) {
-        merge_equal(&mut self.samples, Sample::key, |sample, next| sample.count.add(next.count));
+        let key = |sample: &Sample| (sample.base, sample.class, sample.own, sample.callers);
+        merge_equal(&mut self.samples, key, |sample, next| sample.count.add(next.count));
         self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
     }
 }
