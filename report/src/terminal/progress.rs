@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle, WeakProgressBar};
 
 use crate::terminal::escape::escape;
 
@@ -22,13 +22,8 @@ static TOTAL: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU64 = AtomicU64::new(0);
 /// Whether a bar exists.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
-/// Files being fetched.
-static FETCHES: Mutex<Vec<ProgressBar>> = Mutex::new(Vec::new());
-
-/// Guard of a file being fetched: its progress is shown until this is dropped. The bar, which has the file's name as its
-/// message, only counts: it is not shown itself.
-#[derive(Debug)]
-pub struct Fetch(ProgressBar);
+/// Files being fetched, until their bars are dropped.
+static FETCHES: Mutex<Vec<WeakProgressBar>> = Mutex::new(Vec::new());
 
 /// Adds `bytes` to the number of bytes to read.
 pub fn expect(bytes: u64) {
@@ -41,9 +36,10 @@ pub fn advance(bytes: usize) {
     DONE.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// Announces that the file `name` is being fetched from `url`.
+/// Announces that the file `name` is being fetched from `url`, and returns its bar, until the end of which its progress is
+/// shown. The bar, which has the file's name as its message, only counts: it is not shown itself.
 #[must_use]
-pub fn fetching(name: &str, url: &str) -> Fetch {
+pub fn fetching(name: &str, url: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         let line = format!("rep: fetching {name}: {url}");
         // If standard error is closed, the line is lost.
@@ -51,41 +47,24 @@ pub fn fetching(name: &str, url: &str) -> Fetch {
     }
     let name = escape(&format!("{name} from {url}")).into_owned();
     let bar = ProgressBar::hidden().with_message(name);
-    fetches().push(bar.clone());
-    Fetch(bar)
+    let mut fetches = fetches();
+    fetches.retain(|bar| bar.upgrade().is_some());
+    fetches.push(bar.downgrade());
+    bar
 }
 
-impl Fetch {
-    /// Sets the size of the file, if known.
-    pub fn expect(&self, total: Option<u64>) {
-        self.0.set_length(total.unwrap_or(0));
-    }
-
-    /// Adds `bytes` to the number of bytes received.
-    pub fn advance(&self, bytes: u64) {
-        self.0.inc(bytes);
-    }
-}
-
-impl Drop for Fetch {
-    fn drop(&mut self) {
-        self.0.finish();
-        fetches().retain(|bar| !bar.is_finished());
-    }
-}
-
-fn fetches() -> MutexGuard<'static, Vec<ProgressBar>> {
+fn fetches() -> MutexGuard<'static, Vec<WeakProgressBar>> {
     FETCHES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the progress of all fetches in one line, or `None` if there are none.
 fn fetch_status() -> Option<String> {
-    let status = |file: &ProgressBar| {
+    let status = |file: ProgressBar| {
         let total = file.length().filter(|total| *total > 0);
         let of = total.map(|total| format!(" of {}", HumanBytes(total))).unwrap_or_default();
         format!("{}{of} of {}", HumanBytes(file.position()), file.message())
     };
-    let all: Vec<String> = fetches().iter().map(status).collect();
+    let all: Vec<String> = fetches().iter().filter_map(WeakProgressBar::upgrade).map(status).collect();
     (!all.is_empty()).then(|| format!("fetching {}", all.join("; ")))
 }
 
@@ -148,8 +127,8 @@ mod tests {
     #[test]
     fn status_shows_a_fetch_until_it_is_dropped() {
         let fetch = fetching("debuginfo of x", "http://h/y");
-        fetch.expect(Some(2048));
-        fetch.advance(1024);
+        fetch.set_length(2048);
+        fetch.inc(1024);
         assert_eq!(fetch_status().as_deref(), Some("fetching 1.00 KiB of 2.00 KiB of debuginfo of x from http://h/y"));
         drop(fetch);
         assert_eq!(fetch_status(), None);

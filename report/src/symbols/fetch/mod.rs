@@ -94,7 +94,7 @@ fn fetch_from(
     let shown = progress::fetching(&format!("{kind} of {module}"), url);
     let limit = client.servers.max_time.map_or(left, |most| most.min(left));
     let response = client.ask(url, limit)?;
-    shown.expect(http::size(&response));
+    shown.set_length(http::size(&response).unwrap_or(0));
     let cache = &client.servers.cache;
     let directory = cache.join(build_id.to_string());
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
@@ -105,7 +105,7 @@ fn fetch_from(
             .prefix(&format!("{kind}."))
             .tempfile_in(&directory)
             .map_err(|error| cannot_store(&directory, &error))?;
-        client.store(response, temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
+        client.store(response, temporary.as_file_mut(), |bytes| shown.inc(bytes), limit)?;
         open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
         // Same permissions as by debuginfod's own clients.
         let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
