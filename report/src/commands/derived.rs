@@ -12,7 +12,7 @@ use crate::input::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
 use crate::query::{Column, Filters, Format, Mode, Query, SortKey, SymbolOptions, Warning};
-use crate::table::profile::{InputSummary, Profile};
+use crate::table::profile::Profile;
 use crate::view::{CANNOT_WRITE, write_json};
 
 /// Options that all these commands share.
@@ -80,20 +80,19 @@ pub(crate) fn profile_with<T: Send>(
 /// Prints an answer: as JSON with the parts that all answers have, or by `text`.
 pub(crate) fn print<W: Write>(
     format: Format,
-    (schema, answer): (&str, &impl Serialize),
-    profile: &Profile,
+    (schema, inputs, answer): (&str, &impl Serialize, &impl Serialize),
+    warnings: &[Warning],
     text: impl FnOnce(&mut W) -> io::Result<()>,
     out: &mut W,
 ) -> anyhow::Result<()> {
     #[derive(Serialize)]
-    struct Whole<'p, A> {
+    struct Whole<'p, I, A> {
         schema: &'p str,
-        inputs: &'p [InputSummary],
+        inputs: &'p I,
         #[serde(flatten)]
         answer: &'p A,
         warnings: &'p [Warning],
     }
-    let Profile { inputs, warnings, .. } = profile;
     let printed = match format {
         Format::Json => write_json(&Whole { schema, inputs, answer, warnings }, out),
         _ => text(out),

@@ -162,7 +162,7 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
     let tables = profile.tables(&query);
     let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-mem/1", &answer), &profile, text, out)?;
+    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
     Ok(profile.warnings)
 }
 

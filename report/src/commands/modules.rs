@@ -8,7 +8,6 @@
 
 use std::io::{self, Write};
 
-use anyhow::Context as _;
 use clap::Parser;
 use rayon::prelude::*;
 use recrep_format::abi::SampleType;
@@ -29,7 +28,6 @@ use crate::symbols::{Attempt, Explanation, GUEST, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, write_json};
 
 /// Show for each module how many samples have a function name, where symbols were searched, and how to find more
 #[derive(Debug, Parser)]
@@ -70,19 +68,15 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let (profile, _, stacks) = derived::profile_with(&query.report, &query.report.columns, StackSummary::of)?;
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);
-    match query.report.format {
-        Format::Json => write_json(&listing, out),
-        _ => listing.print(out),
-    }
-    .context(CANNOT_WRITE)?;
+    let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
+    let (answer, text) = (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
+    derived::print(query.report.format, answer, &profile.warnings, text, out)?;
     Ok(profile.warnings)
 }
 
 /// Output of `rep modules`.
 #[derive(Serialize)]
 struct Listing<'p> {
-    schema: &'static str,
-    inputs: Vec<&'p str>,
     samples: u64,
     /// Number of samples with a function.
     resolved: u64,
@@ -90,7 +84,6 @@ struct Listing<'p> {
     stacks: StackSummary,
     /// Explanation, if stacks were truncated.
     truncated_stacks: Option<Explanation>,
-    warnings: &'p [Warning],
 }
 
 /// Module and its samples.
@@ -149,16 +142,7 @@ impl<'p> Listing<'p> {
             StackSummary { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),
             _ => None,
         };
-        Self {
-            schema: "recrep-modules/1",
-            inputs: profile.inputs.iter().map(|input| input.path.as_str()).collect(),
-            samples: all.samples,
-            resolved: resolved.samples,
-            modules,
-            stacks,
-            truncated_stacks,
-            warnings: &profile.warnings,
-        }
+        Self { samples: all.samples, resolved: resolved.samples, modules, stacks, truncated_stacks }
     }
 
     fn print(&self, out: &mut impl Write) -> io::Result<()> {

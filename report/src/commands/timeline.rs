@@ -74,7 +74,7 @@ pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = Answer { quantum_ns: asked.quantum, events };
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-timeline/1", &answer), &profile, text, out)?;
+    derived::print(query.format, ("recrep-timeline/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
     Ok(profile.warnings)
 }
 

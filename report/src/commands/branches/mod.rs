@@ -73,7 +73,8 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     edges.truncate(most);
     ranges.truncate(most);
     let answer = Answer { branches, edges, loops, ranges };
-    derived::print(query.format, ("recrep-branches/1", &answer), &profile, |out| print(&answer, out), out)?;
+    let text = |out: &mut _| print(&answer, out);
+    derived::print(query.format, ("recrep-branches/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
     Ok(profile.warnings)
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
         true => stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)),
         false => print(&lines, &stats, asked, out),
     };
-    derived::print(query.format, ("recrep-c2c/1", &answer), &profile, text, out)?;
+    derived::print(query.format, ("recrep-c2c/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
     Ok(profile.warnings)
 }
 
