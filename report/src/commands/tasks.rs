@@ -8,15 +8,16 @@
 //! The timeline keeps only what samples need of a mapping. Protection, inode and build ID are read again from the MMAP
 //! record, which the file offset in the mapping's `Moment` finds.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use recrep_format::build_id::BuildId;
 use recrep_format::record::MmapIdentity;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use crate::commands::dump;
+use crate::commands::info::Value;
 use crate::input::{Input, Keep, each, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Format, Inspection, Query, Warning};
@@ -70,19 +71,11 @@ struct MappedRow {
     prot: String,
     #[serde(serialize_with = "hex")]
     pgoff: u64,
+    /// Inode (`ino`; 0 if there is none) or build ID of the file (`build_id`).
     #[serde(flatten)]
-    file: MappedFile,
+    file: BTreeMap<&'static str, Value>,
     /// Path of the file, or a name such as `[heap]`.
     path: String,
-}
-
-#[derive(Serialize)]
-enum MappedFile {
-    /// Inode; 0 if there is none.
-    #[serde(rename = "ino")]
-    Inode(u64),
-    #[serde(rename = "build_id")]
-    BuildId(String),
 }
 
 fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
@@ -136,9 +129,9 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     });
     let (pgoff, prot, flags) = map.map_or((0, 0, 0), |map| (map.pgoff, map.prot, map.flags));
     let file = match map.map(|map| map.identity) {
-        Some(MmapIdentity::Inode(inode)) => MappedFile::Inode(inode.ino),
-        Some(identity) => MappedFile::BuildId(identity.build_id().as_ref().map(BuildId::to_string).unwrap_or_default()),
-        None => MappedFile::Inode(0),
+        Some(MmapIdentity::Inode(inode)) => ("ino", Value::Number(inode.ino)),
+        Some(identity) => ("build_id", Value::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default())),
+        None => ("ino", Value::Number(0)),
     };
     let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     MappedRow {
@@ -146,7 +139,7 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
         end: part.end,
         prot: dump::access_letters(prot, flags),
         pgoff: pgoff.wrapping_add(part.start - part.mapping.start),
-        file,
+        file: [file].into(),
         path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),
     }
 }
@@ -173,11 +166,8 @@ fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
 /// Prints the mappings, indented to the column of the task's name.
 fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io::Result<()> {
     for MappedRow { start, end, prot, pgoff, file, path } in rows {
-        write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x} ", "")?;
-        match file {
-            MappedFile::Inode(ino) => write!(out, "{ino}")?,
-            MappedFile::BuildId(id) => write!(out, "{id}")?,
-        }
+        write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x}", "")?;
+        file.values().try_for_each(|id| write!(out, " {id}"))?;
         writeln!(out, " {}", escape(path))?;
     }
     Ok(())
