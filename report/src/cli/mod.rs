@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{Error, ErrorKind};
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum as _};
 
 use crate::query::{Format, Source, UsageError};
 
@@ -50,13 +50,7 @@ pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), 
 
 /// Returns a parser that takes these names of output formats.
 pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(names).map(|name| match &*name {
-        "json" => Format::Json,
-        "folded" => Format::Folded,
-        "csv" => Format::Csv,
-        "bolt" => Format::Bolt,
-        _ => Format::Text,
-    })
+    PossibleValuesParser::new(names).map(|name| Format::from_str(&name, false).unwrap_or_default())
 }
 
 /// File to read.

@@ -1,6 +1,8 @@
 //! Output: its contents and its format.
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use clap::ValueEnum;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A table for people.
     #[default]
