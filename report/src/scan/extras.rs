@@ -3,7 +3,8 @@
 use recrep_format::abi::{DataSrc, Weight, WeightParts};
 use recrep_format::record::{Sample, SampleFields};
 
-use super::worker::{Event, SampleContext, Worker};
+use super::common::Event;
+use super::worker::{SampleContext, Worker};
 use crate::query::key::{CacheLine, Field, Key};
 
 impl Worker<'_> {

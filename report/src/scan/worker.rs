@@ -7,7 +7,7 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
-use super::common::Short;
+use super::common::{Event, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
@@ -44,7 +44,7 @@ pub(super) struct Worker<'s> {
     /// Last field to decode.
     pub(super) last: UpTo,
     /// `true` if functions replace the addresses of sampled instructions.
-    names_own: bool,
+    pub(super) names_own: bool,
     /// Rows of recent branches, if branches are counted.
     pub(super) recent: RecentBranches,
     /// Rows of the current sample.
@@ -52,20 +52,9 @@ pub(super) struct Worker<'s> {
     /// Packed key of the current sample or branch.
     pub(super) packed: Vec<u64>,
     /// What samples that are counted the short way need; `None` if all must be counted the long way.
-    pub(super) short: Option<Short>,
+    short: Option<Short<'s>>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
-}
-
-/// Properties common to all samples of an event.
-#[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub(super) number: u16,
-    pub(super) period: u64,
-    pub(super) reads: bool,
-    has_time: bool,
-    group: bool,
-    pub(super) origin: Origin,
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
@@ -164,11 +153,14 @@ impl<'s> Worker<'s> {
     fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let (mut short, mut buffer) = (self.short.take(), std::mem::take(&mut self.buffer));
         let mut frames = piece.frames(&mut buffer);
         // Records stay in registers: an adapter of the iterator would pass them through memory.
         while let Some(Ok(raw)) = frames.next() {
-            if raw.header.kind != RecordType::SAMPLE || WIDTH > 0 && self.count_short::<WIDTH>(raw) {
+            if raw.header.kind != RecordType::SAMPLE {
+                continue;
+            }
+            if WIDTH > 0 && short.as_mut().is_some_and(|short| self.count_short::<WIDTH>(short, raw)) {
                 continue;
             }
             match attrs.sample(raw) {
@@ -177,7 +169,7 @@ impl<'s> Worker<'s> {
             }
         }
         self.reads.push(reads);
-        self.buffer = buffer;
+        (self.short, self.buffer) = (short, buffer);
     }
 
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
