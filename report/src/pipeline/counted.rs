@@ -15,7 +15,7 @@ use crate::query::key::{Field, Meta};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Format, KeyError, Query};
-use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
+use crate::scan::{Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
@@ -67,7 +67,6 @@ pub(crate) fn histogram(
         Groups::default()
     };
     let filter = SampleFilter::new(&query.filters.samples, session.filters(&query.filters, &groups), timeline);
-    let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
     let deferred = deferred_chains(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.frames(), outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
@@ -83,41 +82,34 @@ pub(crate) fn histogram(
     profile.warnings.extend(formats.warnings.iter().cloned());
     let scan = Scan {
         attrs,
-        clock,
+        clock: &session.clock,
         timeline,
         has_tasks,
-        mode,
-        // Folded lines add up to the event's total, so they include guests.
-        guests: query.format == Format::Folded,
+        query,
         layout: &layout,
         filter: &filter,
         groups: &groups,
         off_cpu: session.off_cpu.as_ref(),
         traced,
-        quantum,
-        module_count,
-        names_keys: by_function && layout.has(Field::Address) && !layout.has(Field::Ip) && !mode.is_of_branches(),
-        chaining: ChainSettings {
-            recorded: Recorded { deferred: &deferred, most },
-            unwinding: unwinding.as_ref(),
-            // Keys hold the function of the sampled instruction, which does not give inlined functions or addresses.
-            whole: inlined || query.chains.key != FrameKey::Function,
-            history: query.chains.branches.then_some(query.chains.shows_branches()),
-            placed: FrameFields {
-                cpu_mode: layout.cpu_mode,
-                // Callers have addresses if they get rows; in call trees, they have names.
-                ip: children && layout.has(Field::Ip),
-                size: layout.has(Field::MapSize),
-                returns: inlined && !are_calls(session),
-                unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
-                    || query.chains.key == FrameKey::Address,
-                unnamed: true,
-            },
-            early: by_function.then_some(&functions),
+        module_count: side_band.modules.len(),
+        recorded: Recorded { deferred: &deferred, most },
+        unwinding: unwinding.as_ref(),
+        // Keys hold the function of the sampled instruction, which does not give inlined functions or addresses.
+        whole: inlined || query.chains.key != FrameKey::Function,
+        placed: FrameFields {
+            cpu_mode: layout.cpu_mode,
+            // Callers have addresses if they get rows; in call trees, they have names.
+            ip: children && layout.has(Field::Ip),
+            size: layout.has(Field::MapSize),
+            returns: inlined && !are_calls(session),
+            unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
+                || query.chains.key == FrameKey::Address,
+            unnamed: true,
         },
+        early: by_function.then_some(&functions),
     };
     let modules = side_band.modules.iter().collect();
-    let events = session.events_of(mode);
+    let events = session.events_of(query.mode);
     let (scanned, labeller) = scan.run(&session.split.pieces, |hits| {
         session.release();
         Labeller {

@@ -13,7 +13,7 @@ impl Worker<'_> {
     /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter
     /// readings say how often they count.
     pub(super) fn branches(&mut self, key: &Key, found: Option<SampleContext>, stack: &BranchStack<'_>, is_read: bool) {
-        let (mode, layout) = (self.scan.mode, self.scan.layout);
+        let (mode, layout) = (self.scan.query.mode, self.scan.layout);
         let has_external = layout.has(Field::External);
         let context = found.map(|(space, at)| {
             layout.pack(key, &mut self.packed);

@@ -5,29 +5,11 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
-use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
-use crate::callchain::{ChainLimit, ChainRef, FrameFields, FrameFinder, History, Recorded, callers, is_sound};
-use crate::symbols::Functions;
+use super::task::Scan;
+use crate::callchain::unwind::{ChainSources, Origin};
+use crate::callchain::{ChainLimit, ChainRef, FrameFinder, History, Recorded, callers, is_sound};
 use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{Moment, SpaceId, Timeline};
-
-/// Settings for the callchains of a file.
-#[derive(Clone, Copy)]
-pub struct ChainSettings<'f> {
-    /// Recorded chains, and the limit on their frames.
-    pub recorded: Recorded<'f>,
-    /// Unwinder for copied stacks.
-    pub unwinding: Option<&'f StackUnwinder<'f>>,
-    /// Fields that distinguish frames.
-    pub placed: FrameFields,
-    /// `true` if sampled instructions stay in their chains.
-    pub whole: bool,
-    /// `Some` if branches precede the callers (`--branch-history`); then, whether branch information is shown.
-    pub history: Option<bool>,
-    /// Functions that replace addresses while samples are counted; `None` if the query needs source lines or offsets in
-    /// functions.
-    pub early: Option<&'f Functions<'f>>,
-}
+use crate::timeline::{Moment, SpaceId};
 
 /// Finds the callchains of one worker's samples.
 pub(super) struct ChainCounter<'f> {
@@ -35,19 +17,21 @@ pub(super) struct ChainCounter<'f> {
     pub(super) finder: FrameFinder<'f>,
     pub(super) sources: ChainSources<'f>,
     whole: bool,
+    /// `Some` if branches precede the callers (`--branch-history`).
     history: Option<History>,
     words: Vec<u64>,
 }
 
 impl<'f> ChainCounter<'f> {
-    pub(super) fn new(chaining: &ChainSettings<'f>, timeline: &'f Timeline) -> Self {
-        let ChainSettings { recorded, unwinding, early, whole, history, placed } = *chaining;
+    pub(super) fn new(scan: &Scan<'f>) -> Self {
+        let Scan { timeline, recorded, unwinding, early, whole, placed, .. } = *scan;
+        let chains = &scan.query.chains;
         Self {
             // Inlined functions and positions are found by address, later.
             finder: FrameFinder::new(timeline, placed, early, !whole),
             sources: ChainSources::new(recorded, unwinding),
             whole,
-            history: history.map(|annotated| History::new(recorded.most, annotated)),
+            history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
         }
     }

@@ -18,7 +18,6 @@ mod short;
 mod task;
 mod worker;
 
-pub use chains::ChainSettings;
 pub use filter::{FileFilters, SampleFilter};
 pub use naming::Naming;
 pub use run::Scanned;

@@ -30,7 +30,7 @@ impl Worker<'_> {
             }
             Role::Clock | Role::Cycles => {
                 let Some((share, unsampled)) = off_cpu.run(tid, (time, point.offset)) else { return };
-                if self.scan.mode == Mode::Wall {
+                if self.scan.query.mode == Mode::Wall {
                     let length = if role == Role::Clock { sample.period().unwrap_or(event.period) } else { share };
                     self.time(&point, (event, sample), (length, Activity::Running));
                 }
@@ -81,7 +81,7 @@ impl Worker<'_> {
     fn unsampled(&mut self, unsampled: &Unsampled, nearest: Point, sample: Option<(Event, &Sample<'_, '_>)>) {
         let Unsampled { at: start, length, cpu, activity } = *unsampled;
         let cpu = (cpu != u32::MAX).then_some(cpu);
-        let is_counted = self.scan.mode == Mode::Wall || activity != Activity::Running;
+        let is_counted = self.scan.query.mode == Mode::Wall || activity != Activity::Running;
         if !is_counted || !self.scan.filter.counts_time(cpu, start) {
             return;
         }

@@ -136,7 +136,7 @@ impl Scan<'_> {
         /// Enough of a piece to meet what takes most of the time, and of a small file to meet nearly all.
         const OF_PIECE: usize = 40;
         const OF_FILE: usize = 1 << 13;
-        let Some(functions) = self.chaining.early else { return };
+        let Some(functions) = self.early else { return };
         if self.counted().has(Field::Frame) {
             functions.preload(|| {
                 let mut probe = Worker::new(self);

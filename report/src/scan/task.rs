@@ -2,12 +2,13 @@
 
 use recrep_format::attr::AttrTable;
 
-use super::chains::ChainSettings;
 use super::filter::SampleFilter;
-use crate::callchain::unwind::UnwindStats;
+use crate::callchain::unwind::{StackUnwinder, UnwindStats};
+use crate::callchain::{FrameFields, Recorded};
 use crate::count::Layout;
+use crate::query::Query;
 use crate::query::key::Field;
-use crate::query::mode::Mode;
+use crate::symbols::Functions;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
@@ -25,10 +26,8 @@ pub struct Scan<'f> {
     pub timeline: &'f Timeline,
     /// `true` if threads and mappings are looked up there.
     pub has_tasks: bool,
-    /// Kind of items to count: samples, branches, memory accesses, …
-    pub mode: Mode,
-    /// `true` if samples of guests get rows.
-    pub guests: bool,
+    /// What to count.
+    pub query: &'f Query,
     /// Layout of the keys.
     pub layout: &'f Layout,
     /// Filters of the samples.
@@ -39,24 +38,30 @@ pub struct Scan<'f> {
     pub off_cpu: Option<&'f OffCpu>,
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
-    /// Step of `Field::Time` in nanoseconds.
-    pub quantum: u64,
     /// Number of modules.
     pub module_count: usize,
-    /// `true` if functions replace the addresses in keys while samples are counted.
-    pub names_keys: bool,
-    /// Settings for callchains, used if the layout has `Field::Chain`.
-    pub chaining: ChainSettings<'f>,
+    /// Recorded callchains, and the limit on their frames.
+    pub recorded: Recorded<'f>,
+    /// Unwinder for copied stacks.
+    pub unwinding: Option<&'f StackUnwinder<'f>>,
+    /// Fields that distinguish frames.
+    pub placed: FrameFields,
+    /// `true` if sampled instructions stay in their callchains.
+    pub whole: bool,
+    /// Functions that replace addresses while samples are counted; `None` if the query needs source lines or offsets in
+    /// functions.
+    pub early: Option<&'f Functions<'f>>,
 }
 
 impl Scan<'_> {
     /// Returns the layout of the keys that workers count: with a frame where functions replace addresses, unless keys
     /// have a recorded address and frames do not.
     pub(super) fn counted(&self) -> Layout {
-        let is_early = self.chaining.early.is_some() && !self.mode.is_of_branches();
-        let has_own_ip = self.layout.has(Field::Ip) && !self.chaining.placed.ip;
-        let by_frame = is_early && (self.names_keys || self.layout.has(Field::Chain)) && !has_own_ip;
-        if by_frame { self.layout.by_frame() } else { self.layout.clone() }
+        let has = |field| self.layout.has(field);
+        let is_early = self.early.is_some() && !self.query.mode.is_of_branches();
+        let has_own_ip = has(Field::Ip) && !self.placed.ip;
+        let has_frame = has(Field::Chain) || has(Field::Address) && !has(Field::Ip);
+        if is_early && has_frame && !has_own_ip { self.layout.by_frame() } else { self.layout.clone() }
     }
 }
 

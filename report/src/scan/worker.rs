@@ -16,7 +16,7 @@ use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::key::{End, Field, Key, Meta, NO_KEY};
-use crate::query::mode::Mode;
+use crate::query::{Format, Mode};
 use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
 use crate::tracepoints::PayloadTexts;
@@ -109,7 +109,7 @@ impl<'s> Worker<'s> {
             reads: Vec::new(),
             dropped: Dropped::default(),
             hits: vec![0; scan.module_count],
-            chains: ChainCounter::new(&scan.chaining, scan.timeline),
+            chains: ChainCounter::new(scan),
             seen: PayloadTexts::default(),
             spans: RecentSpans::default(),
             events,
@@ -210,13 +210,13 @@ impl<'s> Worker<'s> {
         let weight = self.extras(event, (&mut key, found), sample, &fields);
         self.rows.count = 0;
         self.rows.keys.clear();
-        if self.scan.mode.is_of_branches() {
+        if self.scan.query.mode.is_of_branches() {
             self.rows.period = Some(1);
             if let Some(stack) = &fields.branch_stack {
                 self.branches(&key, found, stack, fields.read.is_some());
             }
         } else {
-            self.rows.period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
+            self.rows.period = (self.scan.query.mode == Mode::Memory).then_some(weight.max(1));
             self.rows.count = 1;
             // A sample without a row counts in the totals only.
             if found.is_some() {
@@ -282,7 +282,8 @@ impl<'s> Worker<'s> {
     pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = point.mode;
-        if !self.scan.guests && mode.is_guest() {
+        // Folded lines add up to the event's total, so they include guests.
+        if mode.is_guest() && self.scan.query.format != Format::Folded {
             self.dropped.guest += 1;
             return None;
         }
@@ -306,7 +307,7 @@ impl<'s> Worker<'s> {
             if self.names_own {
                 let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
                 *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, || at);
-            } else if !self.scan.mode.is_of_branches() {
+            } else if !self.scan.query.mode.is_of_branches() {
                 self.code(Some(mode), (task.space, at), ip).put(key);
             }
         }
@@ -316,7 +317,7 @@ impl<'s> Worker<'s> {
         *Field::Process.of_mut(key) = u64::from(task.pid.cast_unsigned());
         if layout.has(Field::Time) {
             let time = point.time.unwrap_or(0);
-            *Field::Time.of_mut(key) = time - time % self.scan.quantum.max(1);
+            *Field::Time.of_mut(key) = time - time % self.scan.query.quantum.max(1);
         }
         if layout.has(Field::CgroupSpace) {
             *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
