@@ -15,7 +15,7 @@ use crate::query::key::{Field, Meta};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Format, KeyError, Query};
-use crate::scan::{Dropped, SampleFilter, Scan};
+use crate::scan::{Dropped, Scan};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
@@ -66,7 +66,8 @@ pub(crate) fn histogram(
     } else {
         Groups::default()
     };
-    let filter = SampleFilter::new(&query.filters.samples, session.filters(&query.filters, &groups), timeline);
+    let socket = query.filters.socket.map(|socket| groups.cpus_of(socket));
+    let filter = session.filters(&query.filters.samples, query.filters.events.as_deref(), socket);
     let deferred = deferred_chains(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.frames(), outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };

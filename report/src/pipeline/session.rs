@@ -5,6 +5,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
@@ -17,14 +18,13 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};
 use crate::input::unpack::UnpackBuffer;
-use crate::query::Filters;
+use crate::query::SampleFilters;
 use crate::query::mode::Mode;
 use crate::query::times::Times;
 use crate::query::warning::Warning;
-use crate::scan::FileFilters;
+use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
 use crate::timeline::Timeline;
-use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
 use crate::timeline::off_cpu::OffCpu;
 use crate::timeline::sideband::SideBand;
@@ -90,26 +90,32 @@ pub fn without_timeline<R>(
 }
 
 impl Session<'_> {
-    /// Compiles filters for this file.
-    pub fn filters(&self, filters: &Filters, groups: &Groups) -> FileFilters {
-        let modules = filters.samples.dsos.as_ref().map(|wanted| {
+    /// Compiles filters for this file: `socket` has the CPUs of the selected one.
+    pub fn filters<'q>(
+        &self,
+        filters: &'q SampleFilters,
+        events: Option<&[String]>,
+        socket: Option<HashSet<u32>>,
+    ) -> SampleFilter<'q> {
+        let passes = |wanted: &HashSet<String>| self.timeline.comms().map(|comm| wanted.contains(comm)).collect();
+        let comms = filters.comms.as_ref().map(passes);
+        let modules = filters.dsos.as_ref().map(|wanted| {
             let has = |name: &str| wanted.contains(name);
             let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
             self.side_band.modules.iter().map(is_wanted).collect()
         });
-        let events = filters.events.as_ref().map(|wanted| {
+        let events = events.map(|wanted| {
             let is_wanted = |name: &String| wanted.iter().any(|wanted| is_named(name, wanted));
             self.events.iter().map(is_wanted).collect()
         });
-        let socket = filters.socket.map(|socket| groups.cpus_of(socket));
-        let times = filters.samples.times.as_ref().map(|times| {
+        let times = filters.times.as_ref().map(|times| {
             let (first, last) = match times {
                 Times::Absolute(_) => (0, 0),
                 Times::Shares(_) => self.sampled_between(),
             };
             times.intervals(first, last)
         });
-        FileFilters { events, modules, socket, times }
+        SampleFilter { filters, comms, events, modules, socket, times }
     }
 
     /// Returns the names of the events that are counted in a mode: those of the file, or the mode's own.

@@ -88,8 +88,7 @@ impl Short<'_> {
         let common = [Field::Meta, Field::Comm, Field::Thread, Field::Process];
         let [ip, frame, chain] = [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
         let own = [ip, frame, chain].iter().flatten().count();
-        let filters = &scan.filter.compiled;
-        let has_places = filters.modules.is_some() || filters.socket.is_some();
+        let has_places = scan.filter.modules.is_some() || scan.filter.socket.is_some();
         let is_all = own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
         let is_walked = scan.off_cpu.is_some() || scan.layout.last.is_some();
         let mask = |of: Option<usize>| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 });

@@ -6,11 +6,15 @@ use recrep_format::record::Sample;
 
 use crate::query::SampleFilters;
 use crate::query::times::Interval;
-use crate::timeline::{CommRef, ModuleId, Task, Timeline};
+use crate::timeline::{CommRef, ModuleId, Task};
 
-/// Filters by event, module, socket and time, in the terms of one file.
-#[derive(Clone, Debug, Default)]
-pub struct FileFilters {
+/// Filters in the terms of one file.
+#[derive(Debug)]
+pub struct SampleFilter<'f> {
+    /// Filters that are the same for all files.
+    pub filters: &'f SampleFilters,
+    /// Selected comms, by number; `None` without a filter by comm.
+    pub comms: Option<Vec<bool>>,
     /// Selected events; `None` without a filter by event.
     pub events: Option<Vec<bool>>,
     /// Selected modules; `None` without a filter by module.
@@ -21,7 +25,7 @@ pub struct FileFilters {
     pub times: Option<Vec<Interval>>,
 }
 
-impl FileFilters {
+impl SampleFilter<'_> {
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
     pub fn takes_time(&self, time: Option<u64>) -> bool {
@@ -36,41 +40,24 @@ impl FileFilters {
         let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
         self.modules.as_ref().is_none_or(passes)
     }
-}
-
-/// Filters in the terms of one file.
-#[derive(Debug)]
-pub struct SampleFilter<'f> {
-    filters: &'f SampleFilters,
-    pub(super) compiled: FileFilters,
-    /// Selected comms.
-    comms: Option<Vec<bool>>,
-}
-
-impl<'f> SampleFilter<'f> {
-    /// Creates the filters for the file of this timeline.
-    pub fn new(filters: &'f SampleFilters, compiled: FileFilters, timeline: &Timeline) -> Self {
-        let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
-        Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }
-    }
 
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
-        self.compiled.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
+        self.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
             && self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
-            && (self.compiled.times.is_none() || self.compiled.takes_time(sample.time()))
+            && (self.times.is_none() || self.takes_time(sample.time()))
     }
 
     /// Returns whether any filter may leave out samples ([`SampleFilter::counts`]).
     pub(super) fn leaves_out_samples(&self) -> bool {
-        self.compiled.events.is_some() || self.filters.cpus.is_some() || self.compiled.times.is_some()
+        self.events.is_some() || self.filters.cpus.is_some() || self.times.is_some()
     }
 
     /// Returns whether time from this moment on, after running on this CPU, counts at all.
     pub(super) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
         self.filters.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
-            && self.compiled.takes_time(Some(time))
+            && self.takes_time(Some(time))
     }
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
@@ -87,6 +74,6 @@ impl<'f> SampleFilter<'f> {
     /// Returns whether the samples of a CPU get rows.
     #[inline]
     pub(super) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
-        self.compiled.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
+        self.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 }

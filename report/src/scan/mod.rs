@@ -18,7 +18,7 @@ mod short;
 mod task;
 mod worker;
 
-pub use filter::{FileFilters, SampleFilter};
+pub use filter::SampleFilter;
 pub use naming::Naming;
 pub use run::Scanned;
 pub use task::{Dropped, Scan};

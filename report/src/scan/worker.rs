@@ -300,7 +300,7 @@ impl<'s> Worker<'s> {
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
             let module = || self.scan.timeline.place(mode, task.space, ip, at).module;
-            if filter.compiled.modules.is_some() && !filter.compiled.takes_module(module()) {
+            if filter.modules.is_some() && !filter.takes_module(module()) {
                 return None;
             }
             // If branches are counted, their ends are what has a module.

@@ -5,14 +5,12 @@ use recrep_format::attr::AttrIndex;
 use super::args::Switches;
 use super::sample::Found;
 use crate::pipeline::session::Session;
-use crate::query::{Filters, SampleFilters};
-use crate::scan::FileFilters;
+use crate::query::SampleFilters;
+use crate::scan;
 use crate::timeline::ModuleId;
-use crate::timeline::cgroups::Groups;
 
 pub(super) struct SampleFilter<'q> {
-    filters: &'q SampleFilters,
-    pub(super) compiled: FileFilters,
+    pub(super) compiled: scan::SampleFilter<'q>,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
     /// Event whose samples switch samples off.
@@ -27,20 +25,19 @@ impl<'q> SampleFilter<'q> {
     pub(super) fn new(filters: &'q SampleFilters, switches: &Switches, session: &Session<'_>) -> anyhow::Result<Self> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
-        let wanted = Filters { samples: filters.clone(), ..Filters::default() };
-        let compiled = session.filters(&wanted, &Groups::default());
-        Ok(Self { filters, compiled, on, off, shows_switches: switches.show_on_off_events })
+        let compiled = session.filters(filters, None, None);
+        Ok(Self { compiled, on, off, shows_switches: switches.show_on_off_events })
     }
 
     /// Returns whether records of this CPU are printed. Those without a CPU always are.
     pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
         let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
-        self.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
+        self.compiled.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
     /// Returns whether a sample of a module passes all filters except those by function and event.
     pub(super) fn passes(&self, s: &Found<'_>, module: Option<ModuleId>) -> bool {
-        let filters = self.filters;
+        let filters = self.compiled.filters;
         // Samples without a time are the last ones.
         self.compiled.takes_time(s.fields.time.or(Some(u64::MAX)))
             && self.lists_records_of(s.cpu())
