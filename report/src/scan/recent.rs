@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::count::{Count, Histogram, Layout};
-use crate::timeline::SpaceEpoch;
+use crate::timeline::{SpaceEpoch, SpaceId};
 
 /// Number of slots.
 const SLOTS: usize = 1 << 16;
@@ -18,16 +18,16 @@ const SLOTS: usize = 1 << 16;
 const CONTEXTS: u32 = 1 << 12;
 
 /// Rows of recent branches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RecentBranches {
     slots: Vec<Slot>,
     /// Packed keys of the slots' rows.
     keys: Vec<u64>,
     width: usize,
-    contexts: FxHashMap<SpaceEpoch, FxHashMap<Box<[u64]>, u32>>,
-    /// The context that was asked for last: its key and epoch. Its number is the highest or an earlier one; 0 stands
-    /// for none.
-    last: (Vec<u64>, SpaceEpoch, u32),
+    /// Numbers of contexts: packed keys, each followed by the words of an epoch.
+    contexts: FxHashMap<Box<[u64]>, u32>,
+    /// The context that was asked for last and its number, the highest or an earlier one; 0 stands for none.
+    last: (Vec<u64>, u32),
     /// Number of contexts so far.
     count: u32,
 }
@@ -54,26 +54,20 @@ struct Slot {
 impl RecentBranches {
     /// Creates a cache of rows with this layout; it takes no memory before the first one.
     pub(super) fn new(layout: &Layout) -> Self {
-        let nowhere = SpaceEpoch { space: None, mapped: 0, kernel: 0 };
-        Self {
-            slots: Vec::new(),
-            keys: Vec::new(),
-            width: layout.len(),
-            contexts: FxHashMap::default(),
-            last: (Vec::new(), nowhere, 0),
-            count: 0,
-        }
+        Self { width: layout.len(), ..Self::default() }
     }
 
     /// Returns the number of the context with this packed key: greater than 0.
-    pub(super) fn context(&mut self, key: &[u64], epoch: SpaceEpoch) -> u32 {
-        let (last_key, last_epoch, last) = &mut self.last;
-        if *last_epoch == epoch && last_key == key {
+    pub(super) fn context(&mut self, key: &[u64], SpaceEpoch { space, mapped, kernel }: SpaceEpoch) -> u32 {
+        let space = space.map_or(0, |SpaceId(space)| u64::from(space) + 1);
+        let epoch = [space, u64::from(mapped) << 32 | u64::from(kernel)];
+        let (words, last) = &mut self.last;
+        if words.iter().eq(key.iter().chain(&epoch)) {
             return *last;
         }
-        (*last_epoch, *last) = (epoch, self.contexts.get(&epoch).and_then(|keys| keys.get(key)).copied().unwrap_or(0));
-        last_key.clear();
-        last_key.extend_from_slice(key);
+        words.clear();
+        words.extend(key.iter().chain(&epoch));
+        *last = self.contexts.get(words.as_slice()).copied().unwrap_or(0);
         if *last == 0 {
             // Where every sample has a context of its own, as with times, the contexts before do not come again.
             if self.count.is_multiple_of(CONTEXTS) {
@@ -81,7 +75,7 @@ impl RecentBranches {
             }
             self.count += 1;
             *last = self.count;
-            self.contexts.entry(epoch).or_default().insert(key.into(), self.count);
+            self.contexts.insert(words.as_slice().into(), self.count);
         }
         *last
     }
