@@ -23,7 +23,7 @@ use crate::pipeline::session::{self, Session};
 use crate::query::{Format, Inspection, Query, Warning};
 use crate::terminal::escape::escape;
 use crate::timeline::sideband::mapping_in;
-use crate::timeline::{LastLife, VisiblePart};
+use crate::timeline::{Life, Moment, VisiblePart};
 use crate::view::{CANNOT_WRITE, write_json};
 
 /// Maximum depth of indentation.
@@ -108,10 +108,10 @@ fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {
         let space = life.space.filter(|_| with_mappings);
         let parts = space.map(|space| session.timeline.shown(space)).unwrap_or_default();
         Some(TaskRow {
-            pid: life.pid,
+            pid: life.pid.unwrap_or(-1),
             tid: life.tid,
             ppid: life.parent.unwrap_or(-1),
-            comm: session.timeline.comm(life.comm).into_owned(),
+            comm: session.timeline.comm(life.comm(Moment::END)).into_owned(),
             depth,
             mappings: with_mappings.then(|| parts.iter().map(|part| mapped(session, part)).collect()),
         })
@@ -176,9 +176,9 @@ fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io
 /// Orders tasks, each below its parent, by thread ID. Returns indices into `lives` (sorted by thread ID) with their
 /// depths, depth first. Tasks without a parent in the list have depth 0. If parents form a cycle, as reused thread IDs
 /// can, its first task by thread ID has depth 0 too.
-fn order(lives: &[LastLife]) -> Vec<(usize, usize)> {
+fn order(lives: &[&Life]) -> Vec<(usize, usize)> {
     let places: FxHashMap<i32, usize> = lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
-    let parent = |life: &LastLife| life.parent.and_then(|tid| places.get(&tid).copied());
+    let parent = |life: &Life| life.parent.and_then(|tid| places.get(&tid).copied());
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); lives.len()];
     let mut roots = Vec::new();
     for (place, life) in lives.iter().enumerate() {
@@ -206,15 +206,13 @@ fn order(lives: &[LastLife]) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::CommRef;
-
-    fn lives(list: &[(i32, Option<i32>)]) -> Vec<LastLife> {
-        let one = |&(tid, parent)| LastLife { pid: tid, tid, parent, comm: CommRef::Bare(tid), space: None };
-        list.iter().map(one).collect()
-    }
 
     fn ordered(list: &[(i32, Option<i32>)]) -> Vec<(i32, usize)> {
-        order(&lives(list)).into_iter().map(|(place, depth)| (list[place].0, depth)).collect()
+        let life =
+            |&(tid, parent)| Life { start: Moment::START, tid, pid: Some(tid), parent, space: None, names: Vec::new() };
+        let lives: Vec<Life> = list.iter().map(life).collect();
+        let lives: Vec<&Life> = lives.iter().collect();
+        order(&lives).into_iter().map(|(place, depth)| (list[place].0, depth)).collect()
     }
 
     #[test]

@@ -33,17 +33,6 @@ pub struct Place {
     pub is_shared: bool,
 }
 
-/// Last use of a tid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastLife {
-    pub pid: i32,
-    pub tid: i32,
-    /// Parent thread, if a fork was recorded.
-    pub parent: Option<i32>,
-    pub comm: CommRef,
-    pub space: Option<SpaceId>,
-}
-
 impl Place {
     fn of(mapping: Option<&Mapping>, address: u64) -> Self {
         match mapping {
@@ -145,13 +134,9 @@ impl Timeline {
     }
 
     /// Returns the last life of each tid whose process is recorded, sorted by tid.
-    pub fn last_lives(&self) -> Vec<LastLife> {
-        let last = |life: &Life| {
-            let Life { tid, parent, space, .. } = *life;
-            Some(LastLife { pid: life.pid?, tid, parent, comm: life.comm(Moment::END), space })
-        };
+    pub fn last_lives(&self) -> Vec<&Life> {
         let of_tids = self.lives.chunk_by(|a, b| a.tid == b.tid);
-        of_tids.filter_map(|lives| lives.iter().rev().find_map(last)).collect()
+        of_tids.filter_map(|lives| lives.iter().rfind(|life| life.pid.is_some())).collect()
     }
 
     /// Returns the mappings of a process at the end, sorted by address; one that is partly covered by later mappings is

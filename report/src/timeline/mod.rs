@@ -28,8 +28,8 @@ mod threads;
 
 pub(crate) use build::Change;
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
-pub(crate) use frozen::{LastLife, Place, RecentSpans, Timeline};
+pub(crate) use frozen::{Place, RecentSpans, Timeline};
 pub(crate) use moment::{FlushLimits, Moment, is_time};
 pub(crate) use off_cpu::Activity;
 pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
-pub(crate) use threads::{CommRef, Span, Task, ThreadRef};
+pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

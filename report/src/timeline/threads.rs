@@ -10,23 +10,23 @@ use super::space::SpaceId;
 
 /// One use of a tid.
 #[derive(Clone, Debug)]
-pub(super) struct Life {
+pub struct Life {
     /// Start; the end is the start of the next life of the same tid.
-    pub(super) start: Moment,
-    pub(super) tid: i32,
+    pub start: Moment,
+    pub tid: i32,
     /// Process; `None` if only samples have it.
-    pub(super) pid: Option<i32>,
+    pub pid: Option<i32>,
     /// Parent thread; `None` if no fork was recorded.
-    pub(super) parent: Option<i32>,
+    pub parent: Option<i32>,
     /// Address space; `None` if not recorded.
-    pub(super) space: Option<SpaceId>,
+    pub space: Option<SpaceId>,
     /// Its comms, each with the moment from which on it has it.
-    pub(super) names: Vec<(Moment, u32)>,
+    pub names: Vec<(Moment, u32)>,
 }
 
 impl Life {
     /// Returns the comm at this moment. The first one also applies to the time before it.
-    pub(super) fn comm(&self, at: Moment) -> CommRef {
+    pub fn comm(&self, at: Moment) -> CommRef {
         let last = self.names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
         self.names.get(last).map_or(CommRef::Bare(self.tid), |&(_, id)| CommRef::Known(id))
     }
