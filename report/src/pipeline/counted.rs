@@ -23,6 +23,7 @@ use crate::table::profile::Profile;
 use crate::table::{CountValue, Labeller, loaded};
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
+use crate::timeline::off_cpu::Role;
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Returns whether the samples of any event have one of these fields.
@@ -131,8 +132,11 @@ pub(crate) fn histogram(
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
     }
     for (index, total) in totals.iter().enumerate() {
-        let of = |counts: &FxHashMap<_, u64>| match &session.off_cpu {
-            Some(times) if index == 0 => times.roles.used().filter_map(|used| counts.get(&Some(used))).sum(),
+        let of = |counts: &FxHashMap<Option<AttrIndex>, u64>| match &session.off_cpu {
+            Some(times) if index == 0 => {
+                let is_time = |event: &Option<AttrIndex>| event.is_some_and(|event| times.role(event) != Role::None);
+                counts.iter().filter(|(event, _)| is_time(event)).map(|(_, count)| count).sum()
+            }
             Some(_) => 0,
             None => counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0),
         };

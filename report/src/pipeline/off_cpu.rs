@@ -5,7 +5,7 @@ use recrep_format::abi::RecordType;
 use crate::pipeline::session::Session;
 use crate::query::mode::Mode;
 use crate::query::warning::Warning;
-use crate::timeline::off_cpu::{SwitchCounts, is_switches};
+use crate::timeline::off_cpu::{Role, SwitchCounts, is_switches};
 
 /// Commands that record what is missing.
 const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
@@ -17,7 +17,8 @@ pub(super) fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> a
     if times.counts.records == 0 {
         anyhow::bail!("{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}");
     }
-    if mode == Mode::Wall && !times.roles.have_cpu() {
+    let has_cpu = times.roles.iter().any(|role| matches!(role, Role::Clock | Role::Cycles));
+    if mode == Mode::Wall && !has_cpu {
         anyhow::bail!("{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}");
     }
     Ok(())

@@ -20,7 +20,7 @@ impl Worker<'_> {
     pub(super) fn times(&mut self, off_cpu: &OffCpu, (index, event): (AttrIndex, Event), sample: &Sample<'_, '_>) {
         let point = Point::of(event, sample);
         let (tid, time) = (point.tid, point.time.unwrap_or(0));
-        let role = off_cpu.roles.of(index);
+        let role = off_cpu.role(index);
         match role {
             Role::None => {}
             Role::Switch => {

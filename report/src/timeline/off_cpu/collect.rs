@@ -7,7 +7,7 @@ use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
 use super::walk::{Entry, Mark, Walk};
-use super::{Activity, OffCpu, Role, Roles, SwitchCounts, Thread};
+use super::{Activity, OffCpu, Role, SwitchCounts, Thread, roles};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::timeline::moment::is_time;
@@ -31,36 +31,37 @@ struct Collected {
 impl OffCpu {
     /// Reads the context switches of a file.
     pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
-        let roles = Roles::find(attrs);
-        let parts: Vec<Collected> = pieces
-            .par_iter()
-            .map_init(UnpackBuffer::default, |buffer, piece| Collected::of(attrs, &roles, piece.records(buffer)))
-            .collect();
+        let mut times = Self { roles: roles(attrs), ..Self::default() };
+        let collect = |buffer: &mut _, piece: &Piece<'_>| Collected::of(attrs, &times, piece.records(buffer));
+        let parts: Vec<Collected> = pieces.par_iter().map_init(UnpackBuffer::default, collect).collect();
         let mut all = Collected::default();
         parts.into_iter().for_each(|part| all.append(part));
         let Collected { threads, end, switches } = all;
-        let shares = roles.have_cycles();
+        // Then running time is what threads ran between samples.
+        let shares = times.roles.contains(&Role::Cycles);
         let walk = |(tid, (pid, mut entries)): (u32, (u32, Vec<Entry>))| {
             // Equal times stay in file order.
             entries.sort_by_key(|entry| entry.time);
-            let (thread, counts) = Walk::of(pid.cast_signed(), &entries, end, shares);
-            (tid.cast_signed(), thread, counts)
+            (tid, Walk::of(pid.cast_signed(), &entries, end, shares))
         };
-        let walked: Vec<(i32, Thread, SwitchCounts)> = threads.into_par_iter().map(walk).collect();
-        let mut counts = SwitchCounts { records: switches, ..SwitchCounts::default() };
-        walked.iter().for_each(|(_, _, one)| counts.add(*one));
-        Self { roles, counts, threads: walked.into_iter().map(|(tid, thread, _)| (tid, thread)).collect() }
+        let walked: Vec<(u32, (Thread, SwitchCounts))> = threads.into_par_iter().map(walk).collect();
+        times.counts.records = switches;
+        for (tid, (thread, counts)) in walked {
+            times.counts.add(counts);
+            times.threads.insert(tid.cast_signed(), thread);
+        }
+        times
     }
 }
 
 impl Collected {
-    fn of<'r>(attrs: &AttrTable, roles: &Roles, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+    fn of<'r>(attrs: &AttrTable, times: &OffCpu, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
         let mut collected = Self::default();
         for raw in records {
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
             collected.end = collected.end.max(time);
             match raw.header.kind {
-                RecordType::SAMPLE => collected.sample(attrs, roles, raw, time),
+                RecordType::SAMPLE => collected.sample(attrs, times, raw, time),
                 RecordType::SWITCH
                 | RecordType::SWITCH_CPU_WIDE
                 | RecordType::FORK
@@ -72,9 +73,9 @@ impl Collected {
         collected
     }
 
-    fn sample(&mut self, attrs: &AttrTable, roles: &Roles, raw: RawRecord<'_>, time: u64) {
+    fn sample(&mut self, attrs: &AttrTable, times: &OffCpu, raw: RawRecord<'_>, time: u64) {
         let Some((index, sample)) = attrs.sample(raw) else { return };
-        let mark = match roles.of(index) {
+        let mark = match times.role(index) {
             Role::None => return,
             Role::Switch => Mark::Switch,
             Role::Clock | Role::Cycles => Mark::Cpu,

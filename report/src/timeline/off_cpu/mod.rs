@@ -161,12 +161,18 @@ impl SwitchCounts {
 /// Times of all threads of a file.
 #[derive(Debug, Default)]
 pub struct OffCpu {
-    pub roles: Roles,
+    /// Roles of the events.
+    pub roles: Vec<Role>,
     pub counts: SwitchCounts,
     threads: FxHashMap<i32, Thread>,
 }
 
 impl OffCpu {
+    #[inline]
+    pub fn role(&self, event: AttrIndex) -> Role {
+        self.roles.get(event.0).copied().unwrap_or_default()
+    }
+
     /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is unknown.
     pub fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
         let sampled = &self.threads.get(&tid)?.sampled;
@@ -211,46 +217,21 @@ pub enum Role {
     Cycles,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roles(Vec<Role>);
-
-impl Roles {
-    /// Finds the first event of context switches and the event that tells of running time: the first clock; else
-    /// cycles, on each kind of core; else the first other event of the hardware.
-    fn find(attrs: &AttrTable) -> Self {
-        let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
-        let first = |is: fn(&Attr) -> bool| attrs.iter().position(|attr| is(attr));
-        let (switches, clock, cycles) = (first(is_switches), first(is_clock), first(is_cycles));
-        let role = |(place, attr): (usize, &&Attr)| match Some(place) {
-            place if place == switches => Role::Switch,
-            place if place == clock => Role::Clock,
-            _ if clock.is_some() => Role::None,
-            _ if is_cycles(attr) => Role::Cycles,
-            place if cycles.is_none() && place == first(is_hardware) => Role::Cycles,
-            _ => Role::None,
-        };
-        Self(attrs.iter().enumerate().map(role).collect())
-    }
-
-    #[inline]
-    pub fn of(&self, event: AttrIndex) -> Role {
-        self.0.get(event.0).copied().unwrap_or_default()
-    }
-
-    /// Returns whether any event has samples of running time.
-    pub fn have_cpu(&self) -> bool {
-        self.0.iter().any(|role| matches!(role, Role::Clock | Role::Cycles))
-    }
-
-    /// Returns whether running time is what threads ran between samples.
-    pub fn have_cycles(&self) -> bool {
-        self.0.contains(&Role::Cycles)
-    }
-
-    /// Iterates over the events whose samples stand for time.
-    pub fn used(&self) -> impl Iterator<Item = AttrIndex> {
-        self.0.iter().enumerate().filter(|(_, role)| **role != Role::None).map(|(index, _)| AttrIndex(index))
-    }
+/// Finds the first event of context switches and the event that tells of running time: the first clock; else cycles, on
+/// each kind of core; else the first other event of the hardware.
+fn roles(attrs: &AttrTable) -> Vec<Role> {
+    let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
+    let first = |is: fn(&Attr) -> bool| attrs.iter().position(|attr| is(attr));
+    let (switches, clock, cycles) = (first(is_switches), first(is_clock), first(is_cycles));
+    let role = |(place, attr): (usize, &&Attr)| match Some(place) {
+        place if place == switches => Role::Switch,
+        place if place == clock => Role::Clock,
+        _ if clock.is_some() => Role::None,
+        _ if is_cycles(attr) => Role::Cycles,
+        place if cycles.is_none() && place == first(is_hardware) => Role::Cycles,
+        _ => Role::None,
+    };
+    attrs.iter().enumerate().map(role).collect()
 }
 
 fn is_software(attr: &Attr, event: SwEvent) -> bool {
