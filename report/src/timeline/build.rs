@@ -4,8 +4,8 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::clock::Moment;
 use super::frozen::Timeline;
-use super::moment::Moment;
 use super::space::{Mapping, Space, SpaceId};
 use super::threads::Life;
 

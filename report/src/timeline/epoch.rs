@@ -7,8 +7,8 @@ use indexmap::IndexSet;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxBuildHasher;
 
+use super::clock::Moment;
 use super::frozen::Timeline;
-use super::moment::Moment;
 use super::space::{Space, SpaceId};
 
 /// Version of an address space, which decides the meaning of an address: the space, and the number of changes to its

@@ -5,7 +5,7 @@ use std::ops::Range;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
-use super::moment::Moment;
+use super::clock::Moment;
 use super::space::{Mapping, ModuleId, Space, SpaceId, VisiblePart, find, shown};
 use super::threads::{CommRef, Life, Span, Task, ThreadRef};
 

@@ -20,16 +20,15 @@ pub(crate) mod cgroups;
 pub(crate) mod clock;
 mod epoch;
 mod frozen;
-mod moment;
 pub(crate) mod off_cpu;
 pub(crate) mod sideband;
 mod space;
 mod threads;
 
 pub(crate) use build::Change;
+pub(crate) use clock::Moment;
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{Place, RecentSpans, Timeline};
-pub(crate) use moment::{FlushLimits, Moment, is_time};
 pub(crate) use off_cpu::Activity;
 pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
 pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::moment::Moment;
+use super::clock::Moment;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::moment::Moment;
+use super::clock::Moment;
 use super::space::SpaceId;
 
 /// One use of a tid.

@@ -10,7 +10,7 @@ use super::walk::{Entry, Mark, Walk};
 use super::{Activity, OffCpu, Role, SwitchCounts, Thread, roles};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::timeline::moment::is_time;
+use crate::timeline::clock::is_time;
 
 /// Thread number of the idle tasks, one for each CPU.
 const IDLE: u32 = 0;
