@@ -9,21 +9,15 @@ use crate::callchain::{ChainLimit, FrameFields, Recorded, deferred_chains};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
 use crate::pipeline::session::Session;
-use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
-use crate::query::key::{Field, Meta};
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::{ChainOptions, Format, KeyError, Query};
+use crate::query::{ChainOptions, Field, Format, KeyError, Meta, Mode, Number, Query, SortKey};
 use crate::scan::{Dropped, Scan};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::{CountValue, Labeller, loaded};
-use crate::timeline::Timeline;
-use crate::timeline::cgroups::Groups;
-use crate::timeline::off_cpu::Role;
+use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Returns whether the samples of any event have one of these fields.

@@ -18,16 +18,12 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};
 use crate::input::unpack::UnpackBuffer;
-use crate::query::SampleFilters;
-use crate::query::mode::Mode;
 use crate::query::times::Times;
-use crate::query::warning::Warning;
+use crate::query::{Mode, SampleFilters, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
-use crate::timeline::Timeline;
-use crate::timeline::clock::Clock;
-use crate::timeline::off_cpu::OffCpu;
 use crate::timeline::sideband::SideBand;
+use crate::timeline::{Clock, OffCpu, Timeline};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! Columns, with the names that the user typed.
 
-use super::mode::{Availability, Mode};
-use super::output::Format;
-use super::sort_key::SortKey;
-use super::trace_fields::{FieldSpec, TraceColumn};
+use super::trace_fields::FieldSpec;
+use super::{Availability, Format, Mode, SortKey, TraceColumn};
 
 /// A sort key, with the name that the user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ pub(crate) mod word_text;
 pub(crate) use column::{Column, KeyError};
 pub(crate) use fields::{Number, TableColumn};
 pub use filters::{Filters, SampleFilters};
+pub(crate) use key::{CacheLine, End, Field, Key, Meta, NO_KEY};
 pub(crate) use lists::UsageError;
 pub(crate) use mode::{Availability, Mode};
 pub(crate) use output::{Format, Inspection};

@@ -3,20 +3,13 @@
 use clap::Args;
 use regex_lite::Regex;
 
-use super::column::Column;
-use super::fields::{Number, TableColumn};
-use super::filters::Filters;
 use super::graph::{FrameKey, Graph, Shape};
-use super::key::Field;
 use super::lists::pattern;
-use super::mode::Mode;
-use super::output::{Format, Inspection};
 use super::shown::Kind;
-use super::sort_key::SortKey;
-use super::source::Source;
-use super::symbol_options::SymbolOptions;
-use super::times;
-use super::trace_fields::TraceColumn;
+use super::{
+    Column, Field, Filters, Format, Inspection, Mode, Number, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
+    times,
+};
 use crate::terminal::style::Style;
 
 /// Options of callchains, and what follows from them.

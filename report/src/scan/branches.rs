@@ -6,8 +6,7 @@ use recrep_format::record::BranchStack;
 
 use super::recent::Branch;
 use super::worker::{SampleContext, Worker};
-use crate::query::key::{Field, Key, Meta};
-use crate::query::mode::Mode;
+use crate::query::{Field, Key, Meta, Mode};
 
 impl Worker<'_> {
     /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter

@@ -8,8 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::task::Scan;
 use crate::callchain::unwind::{ChainSources, Origin};
 use crate::callchain::{ChainLimit, ChainRef, FrameFinder, History, Recorded, callers, is_sound};
-use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{Moment, SpaceId};
+use crate::timeline::{Moment, SpaceId, StandIn};
 
 /// Finds the callchains of one worker's samples.
 pub(super) struct ChainCounter<'f> {

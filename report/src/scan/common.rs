@@ -10,7 +10,7 @@ use super::task::Scan;
 use crate::callchain::Sampled;
 use crate::callchain::unwind::Origin;
 use crate::count::Layout;
-use crate::query::key::Field;
+use crate::query::Field;
 use crate::timeline::Moment;
 
 /// Properties common to all samples of an event.

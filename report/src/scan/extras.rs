@@ -5,7 +5,7 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::common::Event;
 use super::worker::{SampleContext, Worker};
-use crate::query::key::{CacheLine, Field, Key};
+use crate::query::{CacheLine, Field, Key};
 
 impl Worker<'_> {
     /// Sets the requested words of a key and returns the weight.

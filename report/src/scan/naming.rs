@@ -1,7 +1,7 @@
 //! Replacing addresses by functions after the scan.
 
 use crate::callchain::Frame;
-use crate::query::key::Key;
+use crate::query::Key;
 
 /// Replaces addresses by functions.
 pub trait Naming: Sync {

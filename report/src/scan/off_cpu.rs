@@ -7,10 +7,8 @@ use recrep_format::record::{Sample, SampleFields};
 use super::common::Event;
 use super::worker::{Point, Worker};
 use crate::count::Count;
-use crate::query::key::{Field, NO_KEY};
-use crate::query::mode::Mode;
-use crate::timeline::Activity;
-use crate::timeline::off_cpu::{OffCpu, Role, StandIn, Unsampled};
+use crate::query::{Field, Mode, NO_KEY};
+use crate::timeline::{Activity, OffCpu, Role, StandIn, Unsampled};
 
 /// Index of the only event that times are counted for.
 const EVENT: u16 = 0;

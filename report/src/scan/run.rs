@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
 use crate::count::{Count, Histogram, Layout, Partition, Rows, add_totals, merged, push, settle_reads};
 use crate::input::split::Piece;
-use crate::query::key::{Field, Key};
+use crate::query::{Field, Key};
 use crate::terminal::progress;
 use crate::timeline::ModuleId;
 

@@ -17,7 +17,7 @@ use super::common::{Common, Deciding, Event, KnownEvent, Short, WIDEST};
 use super::task::Scan;
 use super::worker::{Point, Worker};
 use crate::count::Count;
-use crate::query::key::{Field, NO_KEY};
+use crate::query::{Field, NO_KEY};
 
 impl<'s> Worker<'s> {
     /// Counts a sample whose key has `WIDTH` words; returns `false` if it must be counted the long way.

@@ -6,13 +6,9 @@ use super::filter::SampleFilter;
 use crate::callchain::unwind::{StackUnwinder, UnwindStats};
 use crate::callchain::{FrameFields, Recorded};
 use crate::count::Layout;
-use crate::query::Query;
-use crate::query::key::Field;
+use crate::query::{Field, Query};
 use crate::symbols::Functions;
-use crate::timeline::Timeline;
-use crate::timeline::cgroups::Groups;
-use crate::timeline::clock::Clock;
-use crate::timeline::off_cpu::OffCpu;
+use crate::timeline::{Clock, Groups, OffCpu, Timeline};
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.

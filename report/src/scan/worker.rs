@@ -15,10 +15,8 @@ use crate::callchain::{ChainRef, Frame, FrameFinder};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::query::key::{End, Field, Key, Meta, NO_KEY};
-use crate::query::{Format, Mode};
-use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
+use crate::query::{End, Field, Format, Key, Meta, Mode, NO_KEY};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, StandIn, Task};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.

@@ -4,10 +4,8 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::clock::Moment;
-use super::frozen::Timeline;
-use super::space::{Mapping, Space, SpaceId};
-use super::threads::Life;
+use super::space::Space;
+use super::{Life, Mapping, Moment, SpaceId, Timeline};
 
 /// Tid of the idle task, as in perf.
 const IDLE: i32 = 0;

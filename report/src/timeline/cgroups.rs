@@ -8,8 +8,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
-use crate::timeline::Moment;
-use crate::timeline::clock::Clock;
+use crate::timeline::{Clock, Moment};
 
 /// Index of the cgroup namespace in a `NAMESPACES` record.
 const CGROUP_NS_INDEX: usize = 6;

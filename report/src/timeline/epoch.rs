@@ -7,9 +7,8 @@ use indexmap::IndexSet;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxBuildHasher;
 
-use super::clock::Moment;
-use super::frozen::Timeline;
-use super::space::{Space, SpaceId};
+use super::space::Space;
+use super::{Moment, SpaceId, Timeline};
 
 /// Version of an address space, which decides the meaning of an address: the space, and the number of changes to its
 /// mappings and to the kernel's.

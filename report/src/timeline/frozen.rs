@@ -5,9 +5,8 @@ use std::ops::Range;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
-use super::clock::Moment;
-use super::space::{Mapping, ModuleId, Space, SpaceId, VisiblePart, find, shown};
-use super::threads::{CommRef, Life, Span, Task, ThreadRef};
+use super::space::{Space, find, shown};
+use super::{CommRef, Life, Mapping, ModuleId, Moment, SpaceId, Span, Task, ThreadRef, VisiblePart};
 
 /// State of all threads and address spaces over time.
 #[derive(Debug, Default)]

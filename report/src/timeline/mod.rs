@@ -26,9 +26,10 @@ mod space;
 mod threads;
 
 pub(crate) use build::Change;
-pub(crate) use clock::Moment;
+pub(crate) use cgroups::Groups;
+pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{Place, RecentSpans, Timeline};
-pub(crate) use off_cpu::Activity;
+pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, Unsampled};
 pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
 pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

@@ -16,9 +16,7 @@ use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
-use crate::timeline::clock::Clock;
-use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{Change, Mapping, ModuleId, Moment};
+use crate::timeline::{Change, Clock, Mapping, ModuleId, Moment, StandIn};
 
 /// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";

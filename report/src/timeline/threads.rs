@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use super::clock::Moment;
-use super::space::SpaceId;
+use super::{Moment, SpaceId};
 
 /// One use of a tid.
 #[derive(Clone, Debug)]
