@@ -19,6 +19,8 @@ pub(super) struct ChainCounter<'f> {
     /// `Some` if branches precede the callers (`--branch-history`).
     history: Option<History>,
     words: Vec<u64>,
+    /// Number of samples whose record ends within the chain.
+    pub(super) torn: u64,
 }
 
 impl<'f> ChainCounter<'f> {
@@ -32,53 +34,59 @@ impl<'f> ChainCounter<'f> {
             whole,
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
+            torn: 0,
         }
     }
 
-    /// Finds a sample's chain and returns the reference to it.
+    /// Finds a sample's chain and returns the word that refers to it; it may be that of a frame that stands in for another
+    /// stack.
     #[inline]
     pub(super) fn of(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
         (space, at): (Option<SpaceId>, Moment),
         stand_in: Option<StandIn>,
-    ) -> Result<ChainRef> {
+    ) -> u64 {
         self.words.clear();
         let words = &mut self.words;
-        match &mut self.history {
+        let found = match &mut self.history {
             Some(history) if origin != Origin::Calls => {
                 with_history(history, &mut self.sources, (sample, origin), (space, at), words)
             }
             _ => self.sources.chain((sample, origin), (space, at), words),
-        }?;
+        };
+        if found.is_err() {
+            self.torn += 1;
+            return ChainRef::default().pack();
+        }
         if (self.history.is_none() || origin == Origin::Calls) && !is_sound(&self.words) {
             self.words.clear();
         }
-        Ok(match stand_in {
+        match stand_in {
             Some(frame) => self.standing_in(frame, space, at),
             None => self.numbered((sample.cpu_mode(), sample.ip()), space, at),
-        })
+        }
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.
-    pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> ChainRef {
+    pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> u64 {
         self.words.clear();
         self.standing_in(frame, None, at)
     }
 
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
-    fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> ChainRef {
+    fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> u64 {
         self.words.splice(0..0, [context::KERNEL, frame.address()]);
         self.numbered((CpuMode::Kernel, Some(frame.address())), space, at)
     }
 
     /// Returns the chain of the words; the instruction `own` is only part of it if instructions stay in their chains.
     #[inline]
-    fn numbered(&mut self, own: (CpuMode, Option<u64>), space: Option<SpaceId>, at: Moment) -> ChainRef {
+    fn numbered(&mut self, own: (CpuMode, Option<u64>), space: Option<SpaceId>, at: Moment) -> u64 {
         let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
         let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
-        ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }
+        ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }.pack()
     }
 }
 

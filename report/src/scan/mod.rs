@@ -10,7 +10,6 @@ mod chains;
 mod common;
 mod extras;
 mod filter;
-mod naming;
 mod off_cpu;
 mod recent;
 mod run;
@@ -19,6 +18,5 @@ mod task;
 mod worker;
 
 pub use filter::SampleFilter;
-pub use naming::Naming;
-pub use run::Scanned;
+pub use run::{Naming, Scanned};
 pub use task::{Dropped, Scan};

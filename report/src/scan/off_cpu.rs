@@ -66,7 +66,7 @@ impl Worker<'_> {
         let mut key = NO_KEY;
         let Some((space, at)) = self.key_at(EVENT, point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {
-            *Field::Chain.of_mut(&mut key) = self.chain(event, sample, (space, at, None));
+            *Field::Chain.of_mut(&mut key) = self.chains.of((sample, event.origin), (space, at), None);
         }
         if self.scan.layout.last.is_some() {
             self.extras(event, (&mut key, Some((space, at))), sample, &fields);
@@ -95,9 +95,10 @@ impl Worker<'_> {
                     // The addresses are those of its own moment.
                     let at = self.scan.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
-                    *Field::Chain.of_mut(&mut key) = self.chain(event, sample, (task.space, at, Some(frame)));
+                    let (sample, context) = ((sample, event.origin), (task.space, at));
+                    *Field::Chain.of_mut(&mut key) = self.chains.of(sample, context, Some(frame));
                 }
-                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at).pack(),
+                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at),
             }
         }
         *Field::Switch.of_mut(&mut key) = activity.pack();

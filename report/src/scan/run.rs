@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
@@ -25,6 +24,16 @@ pub struct Scanned {
     pub dropped: Dropped,
     /// Callchains, by the numbers in `Field::Chain`.
     pub stacks: Stacks,
+}
+
+/// Replaces addresses by functions, after the scan.
+pub trait Naming: Sync {
+    /// Returns whether [`Naming::key`] can change keys.
+    fn changes(&self) -> bool;
+    /// Replaces the addresses in a key.
+    fn key(&self, key: Key) -> Key;
+    /// Appends the frame with its function to `into`, after the functions that are inlined there.
+    fn frames(&self, frame: Frame, into: &mut Vec<Frame>);
 }
 
 /// Meaning of the numbers in one worker's keys.
@@ -64,7 +73,8 @@ impl Scan<'_> {
         let (mut parts, mut counts, mut reads, mut totals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for mut worker in workers {
             worker.recent.settle(&mut worker.histogram);
-            dropped.add(Dropped { ends: worker.chains.sources.ends, ..worker.dropped });
+            let (ends, torn_chains) = (worker.chains.sources.ends, worker.chains.torn);
+            dropped.add(Dropped { ends, torn_chains, ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
             let FrameFinder { stacks, images, .. } = worker.chains.finder;
             for ModuleId(module) in images.modules() {

@@ -53,7 +53,7 @@ impl<'s> Worker<'s> {
             *word = *common | ip & ip_mask | frame & frame_mask;
         }
         if let Some(place) = short.chain {
-            let chain = self.chain(event, &sample, (sampled.space, at(), None));
+            let chain = self.chains.of((&sample, event.origin), (sampled.space, at()), None);
             key.get_mut(place).into_iter().for_each(|word| *word = chain);
         }
         self.histogram.add(&key, count);

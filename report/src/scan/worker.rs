@@ -11,12 +11,12 @@ use super::common::{Event, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
-use crate::callchain::{ChainRef, Frame, FrameFinder};
+use crate::callchain::{Frame, FrameFinder};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{End, Field, Format, Key, Meta, Mode, NO_KEY};
-use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, StandIn, Task};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
@@ -270,7 +270,7 @@ impl<'s> Worker<'s> {
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
         let (space, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
         if self.scan.layout.has(Field::Chain) {
-            *Field::Chain.of_mut(key) = self.chain(event, sample, (space, at, None));
+            *Field::Chain.of_mut(key) = self.chains.of((sample, event.origin), (space, at), None);
         }
         Some((space, at))
     }
@@ -321,22 +321,6 @@ impl<'s> Worker<'s> {
             *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
         }
         Some((task.space, at))
-    }
-
-    /// Returns the word of the sample's callchain; it may be that of a frame that stands in for another stack.
-    #[inline]
-    pub(super) fn chain(
-        &mut self,
-        event: Event,
-        sample: &Sample<'_, '_>,
-        (space, at, stand_in): (Option<SpaceId>, Moment, Option<StandIn>),
-    ) -> u64 {
-        let chained = self.chains.of((sample, event.origin), (space, at), stand_in);
-        let chained = chained.unwrap_or_else(|_| {
-            self.dropped.torn_chains += 1;
-            ChainRef::default()
-        });
-        chained.pack()
     }
 
     /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
