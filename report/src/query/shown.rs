@@ -58,6 +58,8 @@ pub enum Name {
     FunctionOffset,
     /// The source file and line of an address.
     Line(KeyAddress),
+    /// The source file of the address.
+    File,
     /// The module's path and the offset of an address in it.
     Place(KeyAddress),
     /// A data address without a symbol.

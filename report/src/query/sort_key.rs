@@ -10,7 +10,7 @@ use recrep_format::abi::{BranchFlags, DataSrc};
 use super::key::{CacheLine, Field, INS_LAT, Key, KeyAddress, Meta, STAGE};
 use super::mode::Availability;
 use super::shown::{Kind, Name, Shown};
-use super::word_text::{either, mapping, mode_name, page_size, prediction, process, source_file, transaction};
+use super::word_text::{either, mapping, mode_name, page_size, prediction, process, transaction};
 
 /// Declaration of a sort key: all that is to be said of one.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,6 @@ pub struct Declaration {
     pub meta: u64,
     /// What it shows of the fields.
     pub shown: Shown,
-    /// What it makes of a text or name that is shown, if anything.
-    pub then: Option<fn(&str) -> String>,
-    /// `true` if callers of one text count apart where they are different functions or lines, as in perf: rows can then
-    /// have more than 100 %.
-    pub is_apart: bool,
     /// The companions: columns, with their names, that JSON and CSV add. In text they are the letter before the symbol.
     pub companions: &'static [(&'static str, SortKey)],
 }
@@ -51,8 +46,6 @@ const fn key(
         bits: u64::MAX,
         meta: 0,
         shown,
-        then: None,
-        is_apart: false,
         companions: &[],
     }
 }
@@ -68,14 +61,6 @@ impl Declaration {
 
     const fn meta(self, meta: u64) -> Self {
         Self { meta, ..self }
-    }
-
-    const fn then(self, then: fn(&str) -> String) -> Self {
-        Self { then: Some(then), ..self }
-    }
-
-    const fn apart(self) -> Self {
-        Self { is_apart: true, ..self }
     }
 
     const fn with(self, companions: &'static [(&'static str, SortKey)]) -> Self {
@@ -119,6 +104,13 @@ impl Declaration {
     pub fn is_of_symbol(&self) -> bool {
         use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize};
         matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine))
+    }
+
+    /// Returns whether callers of one text count apart where they are different functions or lines, as in perf: rows can
+    /// then have more than 100 %.
+    pub fn is_apart(&self) -> bool {
+        use Name::{File, Function, FunctionOffset, FunctionSize};
+        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | File))
     }
 }
 
@@ -169,12 +161,11 @@ keys! {
     /// The function, after the letter of the CPU mode; of branches, the target's.
     Symbol = key(&["symbol", "sym", "symbol_iaddr"], "Symbol", SYMBOL, Named(Name::Function(At)))
         .meta(Meta::AT)
-        .apart()
         .with(MODE);
     /// The source file and line; of branches, the target's.
     Srcline = key(&["srcline"], "Source:Line", SRCLINE, Named(Name::Line(At)));
     /// The source file; of branches, the target's.
-    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Named(Name::Line(At))).then(source_file).apart();
+    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Named(Name::File));
     /// The sampled address.
     Ip = key(&["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address));
     Cpu = key(&["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU);
@@ -220,13 +211,11 @@ keys! {
     DataDso = key(&["dso_daddr"], "Data Object", &[Field::DataModule], Named(Name::Module));
     /// The size of the function, in bytes.
     SymbolSize = key(&["symbol_size", "sym_size"], "Symbol size", SYMBOL, Named(Name::FunctionSize))
-        .meta(Meta::AT & !Meta::AT_MODE)
-        .apart();
+        .meta(Meta::AT & !Meta::AT_MODE);
     /// The caller that matches `--parent`.
     Parent = key(&["parent"], "Parent symbol", &[Field::Parent], Named(Name::Parent));
     /// The function and the offset in it.
-    SymbolOffset =
-        key(&["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset)).meta(Meta::AT).apart().with(MODE);
+    SymbolOffset = key(&["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset)).meta(Meta::AT).with(MODE);
     /// The size of the module's mapping, in bytes.
     DsoSize = key(&["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize));
     DsoPath = key(&["dso_path"], "Path", &[Field::Module], Named(Name::Path));

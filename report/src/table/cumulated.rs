@@ -58,7 +58,7 @@ impl Labeller<'_> {
         let number = |row: usize| u32::try_from(row).ok();
         let of_classes =
             label(&classified, if children { classified.shown.len() } else { 0 }, &|class| Some((0, number(class)?)));
-        let are_joined = children && self.query.columns.iter().all(|column| !column.key.declared().is_apart);
+        let are_joined = children && self.query.columns.iter().all(|column| !column.key.declared().is_apart());
         if are_joined {
             classified.join(&same(&of_classes, self.query.width()));
         }

@@ -12,7 +12,7 @@ use crate::query::Format;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
-use crate::query::word_text::{cpu_mode_letter, padded_hex};
+use crate::query::word_text::{cpu_mode_letter, padded_hex, source_file};
 use crate::symbols::labels::{LabelSlot, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;
@@ -107,25 +107,20 @@ impl Labeller<'_> {
 
     /// Returns the slot for the number of a column's text, and the kind of the text, if that is the name of a function.
     fn slot(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
-        let declared = column.declared();
-        let Shown::Name(Name::Function(side)) = declared.shown else { return None };
+        let Shown::Name(Name::Function(side)) = column.declared().shown else { return None };
         let frame = frame_at(row, side);
-        let slots = self.label_slots(&frame).filter(|_| declared.then.is_none());
+        let slots = self.label_slots(&frame);
         slots.map(|slots| (&slots.cell, frame.end.cpu_mode))
     }
 
     fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> String {
         let declared = column.declared();
-        let text = match declared.shown {
+        match declared.shown {
             // Columns of numbers have no text.
-            Shown::Number(_) => return String::new(),
+            Shown::Number(_) => String::new(),
             Shown::Text(text) => text(declared.word(row)),
             Shown::Trace => self.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
             Shown::Name(name) => self.name(name, row, declared.word(row), threads),
-        };
-        match declared.then {
-            Some(then) => then(&text),
-            None => text,
         }
     }
 
@@ -157,6 +152,7 @@ impl Labeller<'_> {
                 None => self.symbol(row, KeyAddress::At),
             },
             Name::Line(side) => self.source_line(row, side),
+            Name::File => source_file(&self.source_line(row, KeyAddress::At)),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
             Name::DataSymbol => {
