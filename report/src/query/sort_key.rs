@@ -106,8 +106,8 @@ impl Declaration {
         matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine))
     }
 
-    /// Returns whether callers of one text count apart where they are different functions or lines, as in perf: rows can
-    /// then have more than 100 %.
+    /// Returns whether callers of one text count apart where they are different functions or lines, as in perf: rows
+    /// can then have more than 100 %.
     pub fn is_apart(&self) -> bool {
         use Name::{File, Function, FunctionOffset, FunctionSize};
         matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | File))

@@ -19,7 +19,6 @@ pub(super) struct Event {
     pub(super) number: u16,
     pub(super) period: u64,
     pub(super) reads: bool,
-    pub(super) has_time: bool,
     pub(super) group: bool,
     pub(super) origin: Origin,
 }

@@ -16,7 +16,7 @@ const EVENT: u16 = 0;
 impl Worker<'_> {
     /// Counts what a sample stands for, and times without samples of their own for which this is the nearest one.
     pub(super) fn times(&mut self, off_cpu: &OffCpu, (index, event): (AttrIndex, Event), sample: &Sample<'_, '_>) {
-        let point = Point::of(event, sample);
+        let point = Point::of(sample);
         let (tid, time) = (point.tid, point.time.unwrap_or(0));
         let role = off_cpu.role(index);
         match role {

@@ -47,7 +47,7 @@ impl<'s> Worker<'s> {
         let Some(Common { sampled, words, .. }) = common else { return true };
         let ip = fields.number(layout.ip).unwrap_or(0);
         let at = || clock.moment(Some(time), raw.offset);
-        let frame = if self.names_own { self.chains.finder.named(sampled, ip, at) } else { 0 };
+        let frame = if self.layout.has(Field::Frame) { self.chains.finder.named(sampled, ip, at) } else { 0 };
         let mut key: [u64; WIDTH] = std::array::from_fn(|_| 0);
         for (((word, common), ip_mask), frame_mask) in key.iter_mut().zip(words).zip(&short.ip).zip(&short.frame) {
             *word = *common | ip & ip_mask | frame & frame_mask;
@@ -82,7 +82,7 @@ impl<'s> Worker<'s> {
         (event, sample): (Event, &Sample<'_, '_>),
         before: Option<Common>,
     ) -> Option<Common> {
-        let point = Point::of(event, sample);
+        let point = Point::of(sample);
         let at = self.scan.clock.moment(point.time, point.offset);
         if let Some(common) = before.filter(|before| before.of == of && before.moments.contains(&at)) {
             return Some(common);

@@ -41,8 +41,6 @@ pub(super) struct Worker<'s> {
     pub(super) events: Vec<Event>,
     /// Last field to decode.
     pub(super) last: UpTo,
-    /// `true` if functions replace the addresses of sampled instructions.
-    pub(super) names_own: bool,
     /// Rows of recent branches, if branches are counted.
     pub(super) recent: RecentBranches,
     /// Rows of the current sample.
@@ -70,12 +68,12 @@ pub(super) struct Point {
 impl Point {
     /// Returns the data of a sample.
     #[inline]
-    pub(super) fn of(event: Event, sample: &Sample<'_, '_>) -> Self {
+    pub(super) fn of(sample: &Sample<'_, '_>) -> Self {
         Self {
             mode: sample.cpu_mode(),
             ip: sample.ip().unwrap_or(0),
             cpu: sample.cpu(),
-            time: if event.has_time { sample.time() } else { None },
+            time: sample.time(),
             offset: sample.offset(),
             pid: sample.pid().map_or(-1, u32::cast_signed),
             tid: sample.tid().map_or(-1, u32::cast_signed),
@@ -93,7 +91,6 @@ impl<'s> Worker<'s> {
             number: u16::try_from(number).unwrap_or(u16::MAX),
             period: entry.attr.sample_period,
             reads: entry.attr.sample_type.contains(SampleType::READ),
-            has_time: entry.attr.sample_type.contains(SampleType::TIME),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             origin: Origin::of(&entry.attr),
         });
@@ -112,7 +109,6 @@ impl<'s> Worker<'s> {
             spans: RecentSpans::default(),
             events,
             last: UpTo::field(last),
-            names_own: layout.has(Field::Frame),
             recent: RecentBranches::new(scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
@@ -130,8 +126,7 @@ impl<'s> Worker<'s> {
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(samples);
         for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
-            let Some(event) = self.events.get(index.0) else { continue };
-            let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(*event, &sample);
+            let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(&sample);
             let at = self.scan.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
             if is_taken && self.scan.filter.counts(index.0, &sample) {
@@ -268,7 +263,7 @@ impl<'s> Worker<'s> {
     /// Fills the sample's key, and returns its address space and moment; `None` if it gets no row.
     #[inline(always)]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
-        let (space, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
+        let (space, at) = self.key_at(event.number, &Point::of(sample), key)?;
         if self.scan.layout.has(Field::Chain) {
             *Field::Chain.of_mut(key) = self.chains.of((sample, event.origin), (space, at), None);
         }
@@ -285,7 +280,8 @@ impl<'s> Worker<'s> {
             self.dropped.guest += 1;
             return None;
         }
-        let cpu_mode = if layout.cpu_mode && !self.names_own { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let has_frame = self.layout.has(Field::Frame);
+        let cpu_mode = if layout.cpu_mode && !has_frame { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { point.cpu.unwrap_or(u32::MAX) } else { 0 };
         let at = End { cpu_mode, ..End::default() };
         *Field::Meta.of_mut(key) = Meta { event, at, cpu, ..Meta::default() }.pack();
@@ -302,7 +298,7 @@ impl<'s> Worker<'s> {
                 return None;
             }
             // If branches are counted, their ends are what has a module.
-            if self.names_own {
+            if has_frame {
                 let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
                 *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, || at);
             } else if !self.scan.query.mode.is_of_branches() {
@@ -334,7 +330,8 @@ impl<'s> Worker<'s> {
     /// Returns whether anything is mapped at the sampled address of a key.
     pub(super) fn is_mapped(&self, key: &Key) -> bool {
         let FrameFinder { images, stacks, .. } = &self.chains.finder;
-        let frame = if self.names_own { images.frame(Field::Frame.of(key), stacks) } else { None };
+        let is_framed = self.layout.has(Field::Frame);
+        let frame = if is_framed { images.frame(Field::Frame.of(key), stacks) } else { None };
         frame.map_or_else(|| Field::Module.of(key), |frame| frame.module.into()) != 0
     }
 
