@@ -5,8 +5,7 @@ use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, Lookups, NameId, print_function, print_offset};
-use super::remembered::{Remembered, Slot};
+use super::frames::{Finder, Function, NameId, print_function};
 use super::sample::{Event, Found};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
@@ -16,6 +15,7 @@ use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch};
+use rustc_hash::FxHashMap;
 
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
@@ -30,48 +30,33 @@ pub(super) struct ChainPrinter<'s> {
     resolved: Vec<(u32, u64)>,
     /// Functions and modules, by the frames' numbers.
     functions: Vec<FrameFunction>,
-    /// Their texts, and [`BLOCK`] more bytes.
-    names: Vec<u8>,
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
     /// inlined functions.
-    lines: Remembered<FrameLine>,
-    /// Texts of the remembered lines.
-    texts: Vec<u8>,
+    lines: FxHashMap<(u64, u32), FrameLine>,
 }
 
-/// Number of bytes of a name that are copied at a time. A copy of a fixed length takes a few instructions; of another,
-/// a call.
-const BLOCK: usize = 32;
+/// Number of remembered lines at which all are forgotten.
+const MOST_LINES: usize = 1 << 16;
 
-/// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
-const MOST_TEXT: usize = 1 << 23;
-
-/// Function and module of a frame as text: ` name (module)`.
+/// Function and module of a frame.
 struct FrameFunction {
-    /// Name and start of the function.
+    /// Name and start.
     function: Option<(NameId, u64)>,
-    /// Positions of the text, of the module in it, and of the text's end.
-    text: [u32; 3],
-    /// Number of lookups, and the first record with one.
-    lookups: (u64, usize),
+    module: Option<ModuleId>,
 }
 
 /// Text of a frame's line.
-#[derive(Clone, Copy, Default)]
 struct FrameLine {
+    text: Box<[u8]>,
     module: Option<ModuleId>,
-    /// Position and length of its text.
-    text: (u32, u32),
     /// Number of lookups of its function.
-    lookups: u8,
+    lookups: u64,
     is_found: bool,
     /// `true` if the frame after it is printed.
     goes_on: bool,
 }
-
-const _: () = assert!(size_of::<Slot<FrameLine>>() == 32);
 
 /// A frame: its CPU mode, its address, and how far before it the call is.
 #[derive(Clone, Copy)]
@@ -100,10 +85,8 @@ impl<'s> ChainPrinter<'s> {
             resolver: FrameFinder::new(&session.timeline, FrameFields::default(), Some(functions), true),
             resolved: Vec::new(),
             functions: Vec::new(),
-            names: Vec::new(),
             line_contexts: Contexts::default(),
-            lines: Remembered::default(),
-            texts: Vec::new(),
+            lines: FxHashMap::default(),
         }
     }
 
@@ -116,7 +99,7 @@ impl<'s> ChainPrinter<'s> {
     pub(super) fn print(&mut self, event: Event<'_>, s: &Found<'_>, finder: &mut Finder<'_, '_>, out: &mut Vec<u8>) {
         out.push(b'\n');
         let Event { attr, fields, .. } = event;
-        let epoch = finder.epoch(&s.task, s.at);
+        let epoch = self.resolver.epoch(s.task.space, s.at);
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.frames(attr, s, &mut frames);
@@ -135,16 +118,6 @@ impl<'s> ChainPrinter<'s> {
             }
         }
         self.frames = frames;
-    }
-
-    /// Adds the counted lookups of functions to those of a finder.
-    pub(super) fn finish(&self, finder: &mut Finder<'_, '_>) {
-        for (frame, FrameFunction { function, lookups: (all, first), .. }) in
-            self.resolver.stacks.frames.iter().zip(&self.functions)
-        {
-            let (found, first) = if function.is_some() { (*all, Some(*first)) } else { (0, None) };
-            finder.add(frame.module.checked_sub(1).map(ModuleId), Lookups { all: *all, found, first });
-        }
     }
 
     /// Appends the frames of a sample, innermost first.
@@ -180,51 +153,24 @@ impl<'s> ChainPrinter<'s> {
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let number = number as usize;
-        if number >= self.functions.len() {
-            self.name_frames(finder);
-        }
-        let Some(FrameFunction { function, text: [start, module, end], lookups }) = self.functions.get_mut(number)
-        else {
-            return true;
-        };
-        // The function is looked up to know whether to go on, and to print it.
-        lookups.0 += 1 + u64::from(fields.has(Field::Sym));
-        lookups.1 = lookups.1.min(finder.now);
-        out.push(b'\t');
-        out.extend_from_slice(&digits::hex_column(ip));
-        if fields.has(Field::Sym) {
-            append(out, &self.names, *start, *module);
-            if let Some((_, start)) = function {
-                print_offset(address.wrapping_sub(*start), fields, out);
-            }
-        }
-        if fields.has(Field::Dso) {
-            append(out, &self.names, *module, *end);
-        }
-        out.push(b'\n');
-        let look = &self.query.look;
-        look.stop_bt.is_none() || !function.is_some_and(|(name, _)| look.ends_at(finder.name(name)))
-    }
-
-    /// Makes the texts of new frames.
-    #[cold]
-    fn name_frames(&mut self, finder: &mut Finder<'_, '_>) {
-        self.names.truncate(self.names.len().saturating_sub(BLOCK));
-        let position = |names: &Vec<u8>| u32::try_from(names.len()).unwrap_or(u32::MAX);
-        for frame in self.resolver.stacks.frames.iter().skip(self.functions.len()) {
+        while self.functions.len() <= number as usize
+            && let Some(frame) = self.resolver.stacks.frames.get_index(self.functions.len())
+        {
             let module = frame.module.checked_sub(1).map(ModuleId);
             let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
             let function = module.zip(symbol).and_then(|(module, symbol)| finder.function(module, symbol));
-            let start = position(&self.names);
-            self.names.push(b' ');
-            self.names.extend_from_slice(function.map_or("[unknown]", |(name, _)| finder.name(name)).as_bytes());
-            let name_end = position(&self.names);
-            finder.dso(module, None, &mut self.names);
-            let text = [start, name_end, position(&self.names)];
-            self.functions.push(FrameFunction { function, text, lookups: (0, usize::MAX) });
+            self.functions.push(FrameFunction { function, module });
         }
-        self.names.extend_from_slice(&[0; BLOCK]);
+        let Some(FrameFunction { function, module }) = self.functions.get(number as usize) else { return true };
+        // The function is looked up to know whether to go on, and to print it.
+        finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
+        out.push(b'\t');
+        out.extend_from_slice(&digits::hex_column(ip));
+        let function = function.map(|(name, start)| Function { name, offset: address.wrapping_sub(start) });
+        finder.print(function, (*module, address), fields, out);
+        out.push(b'\n');
+        let look = &self.query.look;
+        look.stop_bt.is_none() || !function.is_some_and(|function| look.ends_at(finder.name(function.name)))
     }
 
     /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
@@ -238,11 +184,10 @@ impl<'s> ChainPrinter<'s> {
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
         let kind = (event.index.0, mode, back, is_unwound);
-        let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
-        if let Some(line) = self.lines.get(ip, context) {
-            finder.count(line.module, line.lookups.into(), line.is_found);
-            let (start, len) = (line.text.0 as usize, line.text.1 as usize);
-            out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
+        let context = self.line_contexts.number(kind, epoch.in_mode(mode));
+        if let Some(line) = self.lines.get(&(ip, context)) {
+            finder.count(line.module, line.lookups, line.is_found);
+            out.extend_from_slice(&line.text);
             return line.goes_on;
         }
         let place = finder.place(mode, &s.task, ip, s.at);
@@ -250,19 +195,12 @@ impl<'s> ChainPrinter<'s> {
         let before = finder.lookups(place);
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base, event.fields, finder, out);
-        if self.texts.len() >= MOST_TEXT {
+        if self.lines.len() >= MOST_LINES {
             self.lines.clear();
-            self.texts.clear();
         }
-        let text = out.get(from..).unwrap_or_default();
-        if let Ok(lookups) = u8::try_from(finder.lookups(place) - before)
-            && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
-        {
-            self.texts.extend_from_slice(text);
-            let (module, is_found) = (place.module, base.is_some());
-            let line = FrameLine { module, text: (start, len), lookups, is_found, goes_on };
-            self.lines.put(ip, context, line);
-        }
+        let text = out.get(from..).unwrap_or_default().into();
+        let (lookups, is_found) = (finder.lookups(place) - before, base.is_some());
+        self.lines.insert((ip, context), FrameLine { text, module: place.module, lookups, is_found, goes_on });
         goes_on
     }
 
@@ -307,16 +245,4 @@ impl<'s> ChainPrinter<'s> {
         out.push(b'\n');
         !base.is_some_and(|function| look.ends_at(finder.name(function.name)))
     }
-}
-
-/// Appends a part of `texts`, behind which there are [`BLOCK`] more bytes.
-#[inline]
-fn append(out: &mut Vec<u8>, texts: &[u8], start: u32, end: u32) {
-    let (start, end) = (start as usize, end as usize);
-    let len = out.len() + (end - start);
-    for at in (start..end).step_by(BLOCK) {
-        let Some(block) = texts.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) else { break };
-        out.extend_from_slice(block);
-    }
-    out.truncate(len);
 }

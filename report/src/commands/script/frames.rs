@@ -15,7 +15,7 @@ use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame,
 use crate::table::module_use::Doubts;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Epoch, ModuleId, Moment, Place, SpaceEpoch, Task};
+use crate::timeline::{ModuleId, Moment, Place, Task};
 
 /// Number of a function's name in its [`Finder`], from 1 on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,6 @@ pub(super) struct Finder<'s, 'f> {
     /// Text of each module without an offset, once it was printed.
     dsos: Vec<OnceCell<Box<str>>>,
     inlined: FxHashMap<(u32, u64), Arc<[SourceFrame]>>,
-    /// The last epoch of each address space; that of the kernel alone comes first.
-    epochs: Vec<Option<Epoch>>,
     lookups: Vec<Lookups>,
     /// Position of the record at hand in the listing.
     pub(super) now: usize,
@@ -50,12 +48,12 @@ pub(super) struct Finder<'s, 'f> {
 
 /// Lookups of addresses in a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lookups {
-    pub(super) all: u64,
+struct Lookups {
+    all: u64,
     /// Lookups that found a function.
-    pub(super) found: u64,
+    found: u64,
     /// Position of the first record with a lookup that found a function.
-    pub(super) first: Option<usize>,
+    first: Option<usize>,
 }
 
 impl Lookups {
@@ -77,7 +75,6 @@ impl<'s, 'f> Finder<'s, 'f> {
             numbers: vec![Vec::new(); modules],
             dsos: vec![OnceCell::new(); modules],
             inlined: FxHashMap::default(),
-            epochs: Vec::new(),
             lookups: vec![Lookups::default(); modules],
             now: 0,
         }
@@ -97,20 +94,6 @@ impl<'s, 'f> Finder<'s, 'f> {
         let place = self.place(s.mode, &s.task, address, s.at);
         let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
         if place.module.is_some() { place } else { self.place(other, &s.task, address, s.at) }
-    }
-
-    /// Returns the epoch of a task's address space.
-    pub(super) fn epoch(&mut self, task: &Task, at: Moment) -> SpaceEpoch {
-        let index = task.space.map_or(0, |space| space.0 as usize + 1);
-        if self.epochs.len() <= index {
-            self.epochs.resize(index + 1, None);
-        }
-        let timeline = &self.session.timeline;
-        let Some(known) = self.epochs.get_mut(index) else { return timeline.epoch(task.space, at).of };
-        match known {
-            Some(epoch) if epoch.covers(task.space, at) => epoch.of,
-            _ => known.insert(timeline.epoch(task.space, at)).of,
-        }
     }
 
     fn module(&self, module: ModuleId) -> Option<&'s Module> {
@@ -212,13 +195,9 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// Counts lookups of an address in a module for the record at hand.
     pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, is_found: bool) {
-        let found = if is_found { times } else { 0 };
-        self.add(module, Lookups { all: times, found, first: is_found.then_some(self.now) });
-    }
-
-    pub(super) fn add(&mut self, module: Option<ModuleId>, lookups: Lookups) {
         if let Some(all) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) {
-            all.add(lookups);
+            let found = if is_found { times } else { 0 };
+            all.add(Lookups { all: times, found, first: is_found.then_some(self.now) });
         }
     }
 
@@ -253,14 +232,27 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
+        let function = if fields.has(Field::Sym) { self.symbol(place) } else { None };
+        self.print(function, (place.module, place.address), fields, out);
+    }
+
+    /// Appends a function, and its module with the address in it, as far as the columns have them.
+    #[inline]
+    pub(super) fn print(
+        &self,
+        function: Option<Function>,
+        (module, address): (Option<ModuleId>, u64),
+        fields: &Fields,
+        out: &mut Vec<u8>,
+    ) {
         if fields.has(Field::Sym) {
-            match self.symbol(place) {
+            match function {
                 Some(function) => print_function(self.name(function.name), function.offset, fields, out),
                 None => out.extend_from_slice(b" [unknown]"),
             }
         }
         if fields.has(Field::Dso) {
-            self.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
+            self.dso(module, fields.has(Field::DsOff).then_some(address), out);
         }
     }
 }
@@ -269,11 +261,6 @@ impl<'s, 'f> Finder<'s, 'f> {
 pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {
     out.push(b' ');
     out.extend_from_slice(name.as_bytes());
-    print_offset(offset, fields, out);
-}
-
-/// Appends an offset in a function, if the columns have it.
-pub(super) fn print_offset(offset: u64, fields: &Fields, out: &mut Vec<u8>) {
     if fields.has(Field::SymOff) {
         out.extend_from_slice(b"+0x");
         digits::hex(out, offset, 0);

@@ -53,7 +53,7 @@ pub(super) struct Listing<'s, 'f> {
 /// Prints samples, for one worker.
 pub(super) struct Printer<'s, 'f> {
     listing: &'s Listing<'s, 'f>,
-    finder: Finder<'s, 'f>,
+    pub(super) finder: Finder<'s, 'f>,
     chains: ChainPrinter<'s>,
     spans: RecentSpans<()>,
     // What follows is of the lines printed before, on which the next ones depend.
@@ -146,12 +146,6 @@ impl<'s, 'f> Printer<'s, 'f> {
     /// Returns whether as many samples were printed as are asked for.
     pub(super) fn is_done(&self) -> bool {
         self.listing.query.limit.is_some_and(|limit| self.lines >= limit)
-    }
-
-    /// Returns what has found the names.
-    pub(super) fn finish(mut self) -> Finder<'s, 'f> {
-        self.chains.finish(&mut self.finder);
-        self.finder
     }
 
     /// Prints a record; `position` is its place in the listing.

@@ -27,7 +27,6 @@ mod line;
 mod order;
 mod outputs;
 mod records;
-mod remembered;
 mod sample;
 mod source;
 mod start;
@@ -170,5 +169,5 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
         buffers.put(lines);
         Ok::<_, io::Error>(flow)
     })?;
-    Ok(Finder::doubts(workers.finish().into_iter().map(Printer::finish), listing.functions))
+    Ok(Finder::doubts(workers.finish().into_iter().map(|printer| printer.finder), listing.functions))
 }
