@@ -98,7 +98,7 @@ fn list(
     let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
     let mut spans = RecentSpans::default();
-    let positions = order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate();
+    let positions = order::listed(session, &BTreeSet::new()).into_iter().enumerate();
     let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
         let mut fields = SampleFields::default();

@@ -117,7 +117,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
 const CHUNK: usize = 256;
 
 /// Loads the modules that a few of the samples hit, all at once.
-fn preload(listing: &Listing<'_, '_>, listed: &[Vec<RecordPosition>]) {
+fn preload(listing: &Listing<'_, '_>, listed: &[RecordPosition]) {
     /// Enough to meet what takes most of the time.
     const SAMPLES: usize = 4096;
     if listing.is_ordered() || !listing.has(Field::Sym) {
@@ -125,8 +125,7 @@ fn preload(listing: &Listing<'_, '_>, listed: &[Vec<RecordPosition>]) {
     }
     listing.functions.preload(|| {
         let (mut printer, mut hits) = (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
-        let step = listed.iter().map(Vec::len).sum::<usize>().div_ceil(SAMPLES).max(1);
-        for position in listed.iter().flat_map(|part| part.iter().step_by(step)) {
+        for position in listed.iter().step_by(listed.len().div_ceil(SAMPLES).max(1)) {
             let sample = order::record_at(listing.session, *position);
             let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
             module.into_iter().for_each(|hits| *hits += 1);
@@ -141,13 +140,13 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);
-    let text = |(first, chunk): (usize, &[RecordPosition])| {
+    let text = |(number, chunk): (usize, &[RecordPosition])| {
         let print = |printer: &mut Printer<'s, 'f>| {
             let mut lines = buffers.take(Default::default);
             lines.clear(files);
-            let records =
-                (first..).zip(chunk).filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)));
-            for (position, raw) in records {
+            let positions = (number * CHUNK..).zip(chunk);
+            for (position, raw) in positions.filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
+            {
                 if printer.is_done() {
                     return Ok((lines, ControlFlow::Break(())));
                 }
@@ -157,13 +156,7 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
         };
         workers.with(|| Printer::new(listing), print)
     };
-    let mut before = 0;
-    let chunks = listed.iter().flat_map(|part| part.chunks(CHUNK)).map(|chunk| {
-        let first = before;
-        before += chunk.len();
-        (first, chunk)
-    });
-    in_order(chunks, listing.is_ordered(), text, |text: io::Result<_>| {
+    in_order(listed.chunks(CHUNK).enumerate(), listing.is_ordered(), text, |text: io::Result<_>| {
         let (lines, flow) = text?;
         outputs.write(&lines)?;
         buffers.put(lines);
