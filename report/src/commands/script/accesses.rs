@@ -113,7 +113,7 @@ fn list(
 
 /// Returns the line of a sample, or `None` if it is filtered out.
 fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, '_>, s: &Found<'_>) -> Option<String> {
-    let (fields, [pid, tid]) = (&s.fields, s.tid);
+    let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
     let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
     if !asked.kinds.is_empty() && !asked.kinds.iter().any(is_wanted) {

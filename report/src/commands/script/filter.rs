@@ -39,11 +39,11 @@ impl<'q> SampleFilter<'q> {
     pub(super) fn passes(&self, s: &Found<'_>, module: Option<ModuleId>) -> bool {
         let filters = self.compiled.filters;
         // Samples without a time are the last ones.
-        self.compiled.takes_time(s.fields.time.or(Some(u64::MAX)))
-            && self.lists_records_of(s.cpu())
-            && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(&*s.comm))
+        self.compiled.takes_time(s.who.time.or(Some(u64::MAX)))
+            && self.lists_records_of(s.who.cpu)
+            && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(&*s.who.comm))
             && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&s.task.pid))
-            && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&s.tid[1]))
+            && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&s.who.tid[1]))
             && self.compiled.takes_module(module)
     }
 

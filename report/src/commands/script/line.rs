@@ -183,16 +183,8 @@ impl<'s, 'f> Printer<'s, 'f> {
         let timeline = &session.timeline;
         let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.span(own[0], tid, at).comm_so_far(at)) };
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
-        let who = LineStart {
-            comm: &comm,
-            tid: own,
-            cpu: cpu.map_or(-1, u32::cast_signed),
-            time,
-            misc: raw.header.misc,
-            kind: raw.header.kind,
-            frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
-        };
-        self.start.print(&who, fields, out);
+        let who = LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
+        self.start.print(&who, fields, fields.has(Field::Ip) && self.chains.has(&entry.attr), out);
         let kernel = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
@@ -264,16 +256,7 @@ impl<'s, 'f> Printer<'s, 'f> {
 
     fn line(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         let Event { index, attr, fields } = event;
-        let who = LineStart {
-            comm: &s.comm,
-            tid: s.tid,
-            cpu: s.cpu().map_or(-1, u32::cast_signed),
-            time: s.fields.time,
-            misc: s.misc,
-            kind: RecordType::SAMPLE,
-            frames_follow: fields.has(Field::Ip) && self.chains.has(attr),
-        };
-        self.start.print(&who, fields, out);
+        self.start.print(&s.who, fields, fields.has(Field::Ip) && self.chains.has(attr), out);
         if fields.has(Field::Period) {
             digits::decimal(out, s.fields.period.unwrap_or(attr.sample_period), 10);
             out.push(b' ');
@@ -293,7 +276,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         }
         if fields.has(Field::SrcCode) {
             let place = self.finder.place_of(s);
-            if let Some(code) = self.sources.code(&mut self.finder, place, s.tid[1]) {
+            if let Some(code) = self.sources.code(&mut self.finder, place, s.who.tid[1]) {
                 writeln!(out, "{code}")?;
             }
         }

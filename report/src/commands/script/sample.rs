@@ -1,12 +1,11 @@
 //! A sample to print, and its event.
 
-use std::borrow::Cow;
-
 use recrep_format::abi::CpuMode;
 use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::{RawRecord, Sample, SampleFields};
 
 use super::fields::Fields;
+use super::start::LineStart;
 use crate::pipeline::session::Session;
 use crate::timeline::{Moment, RecentSpans, Task};
 
@@ -18,15 +17,13 @@ pub(super) struct Event<'a> {
     pub(super) fields: &'a Fields,
 }
 
-/// A sample with its task and comm.
+/// A sample with its task.
 pub(super) struct Found<'a> {
     pub(super) mode: CpuMode,
-    pub(super) misc: u16,
     pub(super) sample: Sample<'a, 'a>,
     pub(super) fields: &'a mut SampleFields<'a>,
     pub(super) task: Task,
-    pub(super) tid: [i32; 2],
-    pub(super) comm: Cow<'a, str>,
+    pub(super) who: LineStart<'a>,
     pub(super) at: Moment,
 }
 
@@ -48,13 +45,11 @@ impl<'a> Found<'a> {
         sample.read(fields).ok()?;
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
+        let (cpu, time) = (fields.cpu.map(|[cpu, _]| cpu), fields.time);
         let (span, ()) = spans.get(&session.timeline, tid.into(), at, |_| ());
         let comm = session.timeline.comm(span.comm_so_far(at));
-        Some((index, Self { mode, misc: raw.header.misc, sample, fields, task: span.task, tid, comm, at }))
-    }
-
-    pub(super) fn cpu(&self) -> Option<u32> {
-        self.fields.cpu.map(|[cpu, _]| cpu)
+        let who = LineStart { comm, tid, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
+        Some((index, Self { mode, sample, fields, task: span.task, who, at }))
     }
 
     pub(super) fn ip(&self) -> u64 {

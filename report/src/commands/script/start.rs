@@ -1,5 +1,7 @@
 //! Beginning of each line: task, CPU and time.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use recrep_format::abi::{RecordType, misc};
@@ -12,15 +14,13 @@ use crate::terminal::escape::escape;
 
 /// Task, CPU and time of a line.
 pub(super) struct LineStart<'a> {
-    pub(super) comm: &'a str,
+    pub(super) comm: Cow<'a, str>,
     /// Process ID and thread ID.
     pub(super) tid: [i32; 2],
-    pub(super) cpu: i32,
+    pub(super) cpu: Option<u32>,
     pub(super) time: Option<u64>,
     pub(super) misc: u16,
     pub(super) kind: RecordType,
-    /// `true` if frames follow, one per line.
-    pub(super) frames_follow: bool,
 }
 
 /// Prints the beginnings; times may count from those before.
@@ -40,10 +40,11 @@ impl<'q> Start<'q> {
         Self { look, first: 0, previous: 0, clock, zone: TimeZone::system() }
     }
 
-    pub(super) fn print(&mut self, who: &LineStart<'_>, fields: &Fields, out: &mut Vec<u8>) {
+    /// Prints the beginning of a line; `frames_follow` if frames are printed below it.
+    pub(super) fn print(&mut self, who: &LineStart<'_>, fields: &Fields, frames_follow: bool, out: &mut Vec<u8>) {
         if fields.has(Field::Comm) {
-            let comm = escape(who.comm);
-            match (self.look.latency, who.frames_follow) {
+            let comm = escape(&who.comm);
+            match (self.look.latency, frames_follow) {
                 (true, _) => padded(out, comm.chars().take(8), 8),
                 (_, true) => out.extend_from_slice(comm.as_bytes()),
                 _ => padded(out, comm.chars(), 16),
@@ -67,15 +68,16 @@ impl<'q> Start<'q> {
             (false, false) => {}
         }
         if fields.has(Field::Cpu) {
-            match u64::try_from(who.cpu) {
+            let cpu = who.cpu.map_or(-1, u32::cast_signed);
+            match u64::try_from(cpu) {
                 Ok(cpu) if !self.look.latency => {
                     out.push(b'[');
                     digits::zeros(out, cpu, 3);
                     out.extend_from_slice(b"] ");
                 }
-                _ if !self.look.latency => out.extend_from_slice(format!("[{:03}] ", who.cpu).as_bytes()),
+                _ if !self.look.latency => out.extend_from_slice(format!("[{cpu:03}] ").as_bytes()),
                 _ => {
-                    digits::decimal(out, who.cpu, 3);
+                    digits::decimal(out, cpu, 3);
                     out.push(b' ');
                 }
             }
@@ -163,10 +165,9 @@ mod tests {
         let fields = fields_of(&[Rule::parse(fields).unwrap()], &attr);
         let line = |time: &u64| {
             let mut out = Vec::new();
-            let (comm, tid, misc) = ("a-long-command", [7, -1], 2);
-            let (cpu, time, kind, frames_follow) = (3, Some(*time), RecordType::SAMPLE, false);
-            let who = LineStart { comm, tid, cpu, time, misc, kind, frames_follow };
-            start.print(&who, &fields, &mut out);
+            let (comm, tid, misc) = ("a-long-command".into(), [7, -1], 2);
+            let (cpu, time, kind) = (Some(3), Some(*time), RecordType::SAMPLE);
+            start.print(&LineStart { comm, tid, cpu, time, misc, kind }, &fields, false, &mut out);
             String::from_utf8(out).unwrap()
         };
         times.iter().map(line).collect()
