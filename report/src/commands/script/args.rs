@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
-use super::choice::Rule;
+use super::fields::Rule;
 use crate::cli::SourceArgs;
 use crate::query::{SampleFilters, Source, SymbolOptions, UsageError, lists};
 use crate::terminal::style::HeaderArgs;

@@ -1,4 +1,14 @@
-//! Fields that `rep script` prints, under `perf script`'s names.
+//! Fields that are printed for the samples of an event, under `perf script`'s names, and `-F`, which chooses them.
+//!
+//! ```text
+//!   comm,ip,sym        exactly these fields, for all events
+//!   +srcline,-period   the default fields, with srcline added and period removed
+//!   sw:ip              only for software events; other prefixes are hw, trace, raw and break
+//!   trace:             no fields: the samples of tracepoints are not printed
+//! ```
+//!
+//! Several `-F` apply in order. Default fields that samples do not have are left out; fields that were asked for are
+//! printed as unknown.
 
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attr::Attr;
@@ -79,7 +89,7 @@ fields! {
 /// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    pub(super) set: Vec<Field>,
+    set: Vec<Field>,
     /// The same as bits, once they are complete: every sample asks for many of them.
     bits: u64,
     /// Those that were named.
@@ -111,7 +121,7 @@ const GUESTS: &str = "only samples of guests have it, and these are not printed"
 
 impl Field {
     /// Returns the field with this name, or a message.
-    pub(super) fn named(name: &str) -> Result<Self, String> {
+    fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
             return Ok(*field);
         }
@@ -137,7 +147,7 @@ impl Field {
 impl Fields {
     /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only then do tracepoints
     /// with callchains have `ip`, `sym`, `symoff` and `dso`.
-    pub(super) fn usual(attr: &Attr, unasked: bool) -> Self {
+    fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
         let mut set = vec![F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
         match attr.kind {
@@ -158,24 +168,18 @@ impl Fields {
         Self { set, unasked, ..Self::default() }
     }
 
-    pub(super) fn set(&mut self, fields: impl Iterator<Item = Field>) {
-        self.set = fields.collect();
-        self.asked = self.set.clone();
-    }
-
-    pub(super) fn add(&mut self, field: Field) {
-        self.remove(field);
+    fn add(&mut self, field: Field) {
         self.set.push(field);
         self.asked.push(field);
     }
 
-    pub(super) fn remove(&mut self, field: Field) {
+    fn remove(&mut self, field: Field) {
         self.set.retain(|have| *have != field);
         self.asked.retain(|have| *have != field);
     }
 
     /// Removes default fields that the samples do not have, and adds `dso` to `dsoff`.
-    pub(super) fn completed(mut self, attr: &Attr) -> Self {
+    fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
         self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
         if self.set.contains(&Field::DsOff) && !self.set.contains(&Field::Dso) {
@@ -214,6 +218,81 @@ impl Fields {
     }
 }
 
+/// Types of events whose fields are chosen together, by prefix.
+const KINDS: [(&str, EventType); 5] = [
+    ("hw", EventType::HARDWARE),
+    ("sw", EventType::SOFTWARE),
+    ("trace", EventType::TRACEPOINT),
+    ("raw", EventType::RAW),
+    ("break", EventType::BREAKPOINT),
+];
+
+fn can_have(kind: EventType, field: Field) -> bool {
+    field != Field::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
+}
+
+/// One `-F`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    /// Type of events that it applies to; `None` for all.
+    kind: Option<EventType>,
+    /// `true` if its fields replace the previous ones.
+    replaces: bool,
+    /// Fields that are added (`true`) or removed (`false`).
+    changes: Vec<(bool, Field)>,
+}
+
+/// Returns the fields of an event's samples. `all` has all `-F` options, in order.
+pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
+    let kind = attr.kind;
+    let rules = || all.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));
+    let mut fields = Fields::usual(attr, rules().next().is_none());
+    for rule in rules() {
+        if rule.replaces {
+            (fields.set, fields.asked) = Default::default();
+        }
+        for (is_added, field) in rule.changes.iter().filter(|(_, field)| can_have(kind, *field)) {
+            if !rule.replaces {
+                fields.remove(*field);
+            }
+            if *is_added {
+                fields.add(*field);
+            }
+        }
+    }
+    fields.completed(attr)
+}
+
+impl Rule {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (kind, list) = match text.split_once(':') {
+            Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),
+            Some((prefix, list)) => {
+                let known = KINDS.iter().find(|(name, _)| *name == prefix).map(|(_, kind)| *kind);
+                (Some(known.ok_or_else(|| format!("`{prefix}` is not hw, sw, trace, raw or break"))?), list)
+            }
+            None if text.is_empty() => return Err("no field is given".into()),
+            None => (None, text),
+        };
+        let field = |name: &str| {
+            let field = Field::named(name)?;
+            match kind.filter(|kind| !can_have(*kind, field)) {
+                Some(_) => Err(format!("`{name}` is not a field of these events")),
+                None => Ok(field),
+            }
+        };
+        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let signs = ['+', '-'];
+        let signed = names.iter().filter(|name| name.starts_with(signs)).count();
+        if signed != 0 && signed != names.len() {
+            return Err("+ and - cannot be mixed with fields that have neither".into());
+        }
+        let change = |name: &str| Ok((!name.starts_with('-'), field(name.trim_start_matches(signs))?));
+        let changes = names.into_iter().map(change).collect::<Result<_, String>>()?;
+        Ok(Self { kind, replaces: signed == 0, changes })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,7 +301,8 @@ mod tests {
     fn fields_that_are_not_sampled_are_reported() {
         let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
         let mut fields = Fields::default();
-        fields.set([Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff].into_iter());
+        let named = [Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff];
+        named.into_iter().for_each(|field| fields.add(field));
         let mut fields = fields.completed(&attr);
         assert_eq!(fields.lacking(&attr), [Field::Addr, Field::Weight]);
         assert_eq!(fields.idle(), [Field::SymOff]);
@@ -239,5 +319,43 @@ mod tests {
         assert!(Field::named("nope").unwrap_err().contains("phys_addr"));
         assert!(Field::named("insn").unwrap_err().contains("disassemble"));
         assert!(Field::named("vcpu").unwrap_err().contains("guests"));
+    }
+
+    fn of(kind: EventType, lists: &[&str]) -> Vec<&'static str> {
+        let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+        let attr = Attr { kind, sample_type, ..Attr::default() };
+        let rules: Vec<_> = lists.iter().map(|list| Rule::parse(list).unwrap()).collect();
+        fields_of(&rules, &attr).set.iter().map(|field| field.name()).collect()
+    }
+
+    #[test]
+    fn rules_follow_each_other_by_kind() {
+        let sw = |lists: &[&str]| of(EventType::SOFTWARE, lists);
+        assert_eq!(sw(&["comm,ip"]), ["comm", "ip"]);
+        assert_eq!(sw(&["ip", "sw:comm"]), ["comm"]);
+        assert_eq!(sw(&["ip", "trace:comm"]), ["ip"]);
+        assert_eq!(sw(&["sw:"]), [""; 0]);
+        assert_eq!(sw(&["ip", "+time,-ip"]), ["time"]);
+        let default = sw(&[]);
+        assert!(default.contains(&"symoff") && !default.contains(&"cpu"), "{default:?}");
+        assert!(!sw(&["-sym,-symoff"]).contains(&"sym"));
+        assert!(!of(EventType::HARDWARE, &["ip,bpf-output"]).contains(&"bpf-output"));
+        assert_eq!(sw(&["ip,dsoff"]), ["ip", "dsoff", "dso"]);
+    }
+
+    #[test]
+    fn messages_name_the_mistake() {
+        for (list, word) in [
+            ("comm,+ip", "mixed"),
+            ("synth:ip", "synth"),
+            ("nope:ip", "nope"),
+            ("ip,nope", "nope"),
+            ("+ip,insn", "mixed"),
+            ("hw:bpf-output", "bpf-output"),
+            ("", "no field"),
+        ] {
+            let message = Rule::parse(list).unwrap_err();
+            assert!(message.contains(word), "{list}: {message}");
+        }
     }
 }

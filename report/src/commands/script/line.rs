@@ -10,8 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::args::ScriptQuery;
 use super::chain::ChainPrinter;
-use super::choice::fields_of;
-use super::fields::{Field, Fields};
+use super::fields::{Field, Fields, fields_of};
 use super::filter::SampleFilter;
 use super::frames::{Finder, Function};
 use super::outputs::Lines;
