@@ -7,189 +7,191 @@ use recrep_format::record::{
     Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, Mmap2, MmapIdentity, Namespaces, RawRecord,
 };
 
-use super::known::FileFacts;
-use super::line::{Lines, fixed, named};
-use super::sample;
-use crate::commands::info::Value::Hex;
+use super::record::{Lines, fixed, named};
 use crate::commands::info::{self, Value};
 
 const MAX_CPUS: usize = 1 << 16;
 
-pub(super) fn print(known: &FileFacts<'_>, raw: &RawRecord<'_>, body: &Body<'_>, lines: &mut Lines<'_>) {
-    match body {
-        Body::Other(_, bytes) => lines.field("not_decoded", format_args!("{} bytes", bytes.len())),
-        Body::Mmap(map) => {
-            pid_tid(map.pid, map.tid, lines).field("addr", Hex(map.addr)).field("len", Hex(map.len));
-            lines.field("pgoff", Hex(map.pgoff)).field("filename", Value::text(map.filename.as_bytes()))
-        }
-        Body::Mmap2(map) => mmap2(map, lines),
-        Body::Lost(lost) => lines.field("id", lost.id).field("lost", lost.lost),
-        Body::LostSamples(lost) => lines.field("lost", lost.lost),
-        Body::Comm(comm) => pid_tid(comm.pid, comm.tid, lines).field("comm", Value::text(comm.comm.as_bytes())),
-        Body::Exit(task) | Body::Fork(task) => {
-            lines.field("pid", task.pid.cast_signed()).field("ppid", task.ppid.cast_signed());
-            lines.field("tid", task.tid.cast_signed()).field("ptid", task.ptid.cast_signed()).field("time", task.time)
-        }
-        Body::Throttle(throttle) | Body::Unthrottle(throttle) => {
-            lines.field("time", throttle.time).field("id", throttle.id).field("stream_id", throttle.stream_id)
-        }
-        Body::Read(read) => sample::values(&read.values, pid_tid(read.pid, read.tid, lines)),
-        Body::Aux(aux) => {
-            lines.field("aux_offset", Hex(aux.aux_offset)).field("aux_size", Hex(aux.aux_size));
-            lines.field("flags", format_args!("{:#x}{}", aux.flags.bits(), aux_flags(aux.flags)))
-        }
-        Body::ItraceStart(start) => pid_tid(start.pid, start.tid, lines),
-        Body::SwitchCpuWide(switch) => {
-            lines.field("next_prev_pid", switch.next_prev_pid.cast_signed());
-            lines.field("next_prev_tid", switch.next_prev_tid.cast_signed())
-        }
-        Body::Namespaces(all) => {
-            pid_tid(all.pid, all.tid, lines).field("nr_namespaces", all.nr_namespaces);
-            for (place, namespace) in all.iter().enumerate() {
-                let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
-                lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode));
+impl Lines<'_> {
+    pub(super) fn body(&mut self, raw: &RawRecord<'_>, body: &Body<'_>) {
+        match body {
+            Body::Other(_, bytes) => self.field("not_decoded", format_args!("{} bytes", bytes.len())),
+            Body::Mmap(map) => {
+                self.pid_tid(map.pid, map.tid).hex("addr", map.addr).hex("len", map.len);
+                self.hex("pgoff", map.pgoff).text("filename", map.filename.as_bytes())
             }
-            lines
-        }
-        Body::KSymbol(symbol) => {
-            lines.field("addr", Hex(symbol.addr)).field("len", symbol.len);
-            let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
-            lines.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()));
-            lines.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()));
-            lines.field("name", Value::text(symbol.name.as_bytes()))
-        }
-        Body::BpfEvent(bpf) => {
-            lines.field("type", named(bpf.event_type.0, bpf.event_type.name()));
-            lines.field("flags", Hex(bpf.flags.into())).field("id", bpf.id).field("tag", Value::Bytes(bpf.tag.to_vec()))
-        }
-        Body::Cgroup(cgroup) => lines.field("id", cgroup.id).field("path", Value::text(cgroup.path.as_bytes())),
-        Body::TextPoke(poke) => {
-            lines.field("addr", Hex(poke.addr)).field("old_len", poke.old_len).field("new_len", poke.new_len);
-            lines.item(format_args!("old: {}", Value::Bytes(poke.old_bytes().to_vec())));
-            lines.item(format_args!("new: {}", Value::Bytes(poke.new_bytes().to_vec())))
-        }
-        Body::AuxOutputHwId(id) => lines.field("hw_id", Hex(id.hw_id)),
-        Body::CallchainDeferred(chain) => {
-            lines.begin("callchain:").field("cookie", Hex(chain.cookie)).field("nr", chain.nr);
-            sample::chain(chain.ips, lines)
-        }
-        // It has no fields: `misc` and the trailer hold everything.
-        Body::Switch => lines,
+            Body::Mmap2(map) => self.mmap2(map),
+            Body::Lost(lost) => self.field("id", lost.id).field("lost", lost.lost),
+            Body::LostSamples(lost) => self.field("lost", lost.lost),
+            Body::Comm(comm) => self.pid_tid(comm.pid, comm.tid).text("comm", comm.comm.as_bytes()),
+            Body::Exit(task) | Body::Fork(task) => {
+                self.field("pid", task.pid.cast_signed()).field("ppid", task.ppid.cast_signed());
+                self.field("tid", task.tid.cast_signed()).field("ptid", task.ptid.cast_signed());
+                self.field("time", task.time)
+            }
+            Body::Throttle(throttle) | Body::Unthrottle(throttle) => {
+                self.field("time", throttle.time).field("id", throttle.id).field("stream_id", throttle.stream_id)
+            }
+            Body::Read(read) => self.pid_tid(read.pid, read.tid).values(&read.values),
+            Body::Aux(aux) => {
+                self.hex("aux_offset", aux.aux_offset).hex("aux_size", aux.aux_size);
+                self.field("flags", format_args!("{:#x}{}", aux.flags.bits(), aux_flags(aux.flags)))
+            }
+            Body::ItraceStart(start) => self.pid_tid(start.pid, start.tid),
+            Body::SwitchCpuWide(switch) => {
+                self.field("next_prev_pid", switch.next_prev_pid.cast_signed());
+                self.field("next_prev_tid", switch.next_prev_tid.cast_signed())
+            }
+            Body::Namespaces(all) => {
+                self.pid_tid(all.pid, all.tid).field("nr_namespaces", all.nr_namespaces);
+                self.items(all.iter().enumerate(), |(place, namespace)| {
+                    let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
+                    format!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode)
+                })
+            }
+            Body::KSymbol(symbol) => {
+                self.hex("addr", symbol.addr).field("len", symbol.len);
+                let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
+                self.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()));
+                self.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()));
+                self.text("name", symbol.name.as_bytes())
+            }
+            Body::BpfEvent(bpf) => {
+                self.field("type", named(bpf.event_type.0, bpf.event_type.name()));
+                self.hex("flags", bpf.flags.into()).field("id", bpf.id).field("tag", Value::Bytes(bpf.tag.to_vec()))
+            }
+            Body::Cgroup(cgroup) => self.field("id", cgroup.id).text("path", cgroup.path.as_bytes()),
+            Body::TextPoke(poke) => {
+                self.hex("addr", poke.addr).field("old_len", poke.old_len).field("new_len", poke.new_len);
+                self.item(format_args!("old: {}", Value::Bytes(poke.old_bytes().to_vec())));
+                self.item(format_args!("new: {}", Value::Bytes(poke.new_bytes().to_vec())))
+            }
+            Body::AuxOutputHwId(id) => self.hex("hw_id", id.hw_id),
+            Body::CallchainDeferred(chain) => {
+                self.begin("callchain:").hex("cookie", chain.cookie).field("nr", chain.nr).chain(chain.ips)
+            }
+            // It has no fields: `misc` and the trailer hold everything.
+            Body::Switch => self,
 
-        Body::HeaderAttr(header) => {
-            lines.field("attr", info::attr_text(&header.attr));
-            let ids: Vec<String> = header.ids.iter().map(|id| id.to_string()).collect();
-            lines.begin("ids:").field("nr", ids.len()).item(ids.join(" "))
-        }
-        Body::HeaderEventType(event) => {
-            lines.field("event_id", event.event_id).field("name", Value::text(event.name.as_bytes()))
-        }
-        Body::HeaderTracingData(data) => lines.field("size", data.size),
-        Body::HeaderBuildId(header) => {
-            let id = header.build_id(raw.header.misc).as_ref().map(BuildId::to_string);
-            lines.field("pid", header.pid).field("build_id", id.unwrap_or_default());
-            lines.field("filename", Value::text(header.filename.as_bytes()))
-        }
-        Body::IdIndex(index) => {
-            lines.field("nr", index.nr);
-            for IdIndexEntry { id, idx, cpu, tid, guest } in index.iter() {
+            Body::HeaderAttr(header) => {
+                self.field("attr", info::attr_text(&header.attr));
+                let ids: Vec<String> = header.ids.iter().map(|id| id.to_string()).collect();
+                self.begin("ids:").field("nr", ids.len()).item(ids.join(" "))
+            }
+            Body::HeaderEventType(event) => self.field("event_id", event.event_id).text("name", event.name.as_bytes()),
+            Body::HeaderTracingData(data) => self.field("size", data.size),
+            Body::HeaderBuildId(header) => {
+                let id = header.build_id(raw.header.misc).as_ref().map(BuildId::to_string);
+                self.field("pid", header.pid).field("build_id", id.unwrap_or_default());
+                self.text("filename", header.filename.as_bytes())
+            }
+            Body::IdIndex(index) => self.field("nr", index.nr).items(index.iter(), |entry| {
+                let IdIndexEntry { id, idx, cpu, tid, guest } = entry;
                 let guest = guest.map(|guest| format!(", machine_pid: {}, vcpu: {}", guest.machine_pid, guest.vcpu));
-                let guest = guest.unwrap_or_default();
-                lines.item(format_args!("id: {id}, idx: {idx}, cpu: {cpu}, tid: {tid}{guest}"));
+                format!("id: {id}, idx: {idx}, cpu: {cpu}, tid: {tid}{}", guest.unwrap_or_default())
+            }),
+            Body::AuxtraceInfo(header) => {
+                self.field("type", format_args!("{} {}", header.kind.0, header.kind.name().unwrap_or("UNKNOWN")));
+                self.field("reserved", header.reserved).field("priv_words", header.private.len());
+                self.items(header.private.iter().enumerate(), |(place, word)| format!("{place:>3}: {word:#x}"))
             }
-            lines
-        }
-        Body::AuxtraceInfo(header) => {
-            lines.field("type", format_args!("{} {}", header.kind.0, header.kind.name().unwrap_or("UNKNOWN")));
-            lines.field("reserved", header.reserved).field("priv_words", header.private.len());
-            for (place, word) in header.private.iter().enumerate() {
-                lines.item(format_args!("{place:>3}: {word:#x}"));
+            Body::Auxtrace(aux) => {
+                self.hex("size", aux.size).hex("offset", aux.offset).hex("reference", aux.reference);
+                self.field("idx", aux.idx).field("tid", aux.tid).field("cpu", aux.cpu);
+                self.maybe("reserved", Some(aux.reserved).filter(|reserved| *reserved != 0))
             }
-            lines
-        }
-        Body::Auxtrace(aux) => {
-            lines.field("size", Hex(aux.size)).field("offset", Hex(aux.offset)).field("reference", Hex(aux.reference));
-            lines.field("idx", aux.idx).field("tid", aux.tid).field("cpu", aux.cpu);
-            lines.maybe("reserved", Some(aux.reserved).filter(|reserved| *reserved != 0))
-        }
-        Body::AuxtraceError(error) => {
-            lines.field("type", error.kind.0).field("code", error.code).field("cpu", error.cpu);
-            lines.field("pid", error.pid).field("tid", error.tid).field("fmt", error.fmt);
-            lines.field("ip", Hex(error.ip)).maybe("time", error.time);
-            lines.field("msg", Value::text(error.message.as_bytes()))
-        }
-        Body::ThreadMap(map) => {
-            lines.field("nr", map.nr);
-            for entry in &map.entries {
-                lines.item(format_args!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm)));
+            Body::AuxtraceError(error) => {
+                self.field("type", error.kind.0).field("code", error.code).field("cpu", error.cpu);
+                self.field("pid", error.pid).field("tid", error.tid).field("fmt", error.fmt);
+                self.hex("ip", error.ip).maybe("time", error.time);
+                self.text("msg", error.message.as_bytes())
             }
-            lines
-        }
-        Body::CpuMap(map) => lines.field("type", map.kind().0).field("cpus", cpus(map)),
-        Body::StatConfig(config) => {
-            lines.field("nr", config.nr);
-            for entry in config.iter() {
-                let name = entry.tag.name().unwrap_or("unknown");
-                lines.item(format_args!("tag: {} {name}, val: {}", entry.tag.0, entry.value));
+            Body::ThreadMap(map) => self
+                .field("nr", map.nr)
+                .items(&map.entries, |entry| format!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm))),
+            Body::CpuMap(map) => self.field("type", map.kind().0).field("cpus", cpus(map)),
+            Body::StatConfig(config) => self.field("nr", config.nr).items(config.iter(), |entry| {
+                format!("tag: {} {}, val: {}", entry.tag.0, entry.tag.name().unwrap_or("unknown"), entry.value)
+            }),
+            Body::Stat(stat) => {
+                self.field("id", stat.id).field("cpu", stat.cpu).field("thread", stat.thread.cast_signed());
+                self.field("val", stat.value).field("ena", stat.enabled).field("run", stat.running)
             }
-            lines
-        }
-        Body::Stat(stat) => {
-            lines.field("id", stat.id).field("cpu", stat.cpu).field("thread", stat.thread.cast_signed());
-            lines.field("val", stat.value).field("ena", stat.enabled).field("run", stat.running)
-        }
-        Body::StatRound(round) => {
-            // As in perf, all others end an interval.
-            let kind = if round.kind == StatRoundKind::FINAL { round.kind } else { StatRoundKind::INTERVAL };
-            lines.field("type", format_args!("{} {kind}", round.kind.0)).field("time", round.time)
-        }
-        Body::EventUpdate(update) => event_update(update, lines),
-        Body::TimeConv(conv) => {
-            lines.field("time_shift", conv.time_shift).field("time_mult", conv.time_mult);
-            lines.field("time_zero", conv.time_zero);
-            if let Some(short) = conv.short {
-                lines.field("time_cycles", short.time_cycles).field("time_mask", Hex(short.time_mask));
-                lines.field("cap_user_time_zero", short.cap_user_time_zero);
-                lines.field("cap_user_time_short", short.cap_user_time_short);
+            Body::StatRound(round) => {
+                // As in perf, all others end an interval.
+                let kind = if round.kind == StatRoundKind::FINAL { round.kind } else { StatRoundKind::INTERVAL };
+                self.field("type", format_args!("{} {kind}", round.kind.0)).field("time", round.time)
             }
-            lines
-        }
-        Body::HeaderFeature(header) => feature(known, raw, header, lines),
-        Body::Compressed(piece) => lines.field("compressed_size", piece.data.len()),
-        Body::Compressed2(piece) => {
-            lines.field("data_size", piece.data_size).field("compressed_size", piece.stream().len())
-        }
-        Body::BpfMetadata(metadata) => {
-            lines.field("prog_name", fixed(&metadata.prog_name)).field("nr_entries", metadata.nr_entries);
-            for (key, value) in metadata.iter() {
-                lines.item(format_args!("{}: {}", fixed(key), fixed(value)));
+            Body::EventUpdate(update) => self.event_update(update),
+            Body::TimeConv(conv) => {
+                self.field("time_shift", conv.time_shift).field("time_mult", conv.time_mult);
+                self.field("time_zero", conv.time_zero);
+                if let Some(short) = conv.short {
+                    self.field("time_cycles", short.time_cycles).hex("time_mask", short.time_mask);
+                    self.field("cap_user_time_zero", short.cap_user_time_zero);
+                    self.field("cap_user_time_short", short.cap_user_time_short);
+                }
+                self
             }
-            lines
-        }
-        Body::FinishedRound | Body::FinishedInit => lines,
-        other => lines.field("not_decoded", other.kind()),
-    };
-}
+            Body::HeaderFeature(header) => self.feature(raw, header),
+            Body::Compressed(piece) => self.field("compressed_size", piece.data.len()),
+            Body::Compressed2(piece) => {
+                self.field("data_size", piece.data_size).field("compressed_size", piece.stream().len())
+            }
+            Body::BpfMetadata(metadata) => {
+                self.field("prog_name", fixed(&metadata.prog_name)).field("nr_entries", metadata.nr_entries);
+                self.items(metadata.iter(), |(key, value)| format!("{}: {}", fixed(key), fixed(value)))
+            }
+            Body::FinishedRound | Body::FinishedInit => self,
+            other => self.field("not_decoded", other.kind()),
+        };
+    }
 
-fn pid_tid<'l, 'w>(pid: u32, tid: u32, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {
-    lines.field("pid", pid.cast_signed()).field("tid", tid.cast_signed())
-}
+    fn pid_tid(&mut self, pid: u32, tid: u32) -> &mut Self {
+        self.field("pid", pid.cast_signed()).field("tid", tid.cast_signed())
+    }
 
-fn mmap2<'l, 'w>(map: &Mmap2<'_>, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {
-    pid_tid(map.pid, map.tid, lines).field("addr", Hex(map.addr)).field("len", Hex(map.len));
-    lines.field("pgoff", Hex(map.pgoff));
-    match map.identity {
-        MmapIdentity::Inode(inode) => {
-            lines.field("maj", format_args!("{:02x}", inode.maj)).field("min", format_args!("{:02x}", inode.min));
-            lines.field("ino", inode.ino).field("ino_generation", inode.ino_generation)
+    fn mmap2(&mut self, map: &Mmap2<'_>) -> &mut Self {
+        self.pid_tid(map.pid, map.tid).hex("addr", map.addr).hex("len", map.len);
+        self.hex("pgoff", map.pgoff);
+        match map.identity {
+            MmapIdentity::Inode(inode) => {
+                self.field("maj", format_args!("{:02x}", inode.maj)).field("min", format_args!("{:02x}", inode.min));
+                self.field("ino", inode.ino).field("ino_generation", inode.ino_generation)
+            }
+            MmapIdentity::BuildId(id) => {
+                let text = map.identity.build_id().as_ref().map(BuildId::to_string);
+                self.field("build_id_size", id.size).field("build_id", text.unwrap_or_default())
+            }
+        };
+        self.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map.prot, map.flags)));
+        self.hex("flags", map.flags.into()).text("filename", map.filename.as_bytes())
+    }
+
+    fn event_update(&mut self, update: &EventUpdate<'_>) -> &mut Self {
+        let kind = update.property.kind();
+        self.field("id", update.id).field("type", named(kind.0, kind.name()));
+        match &update.property {
+            EventProperty::Unit(unit) => self.text("unit", unit.as_bytes()),
+            EventProperty::Scale(scale) => self.field("scale", scale.value()),
+            EventProperty::Name(name) => self.text("name", name.as_bytes()),
+            EventProperty::Cpus(map) => self.field("cpus", cpus(map)),
+            EventProperty::Other(_, bytes) => self.field("data_size", bytes.len()),
+            _ => self,
         }
-        MmapIdentity::BuildId(id) => {
-            let text = map.identity.build_id().as_ref().map(BuildId::to_string);
-            lines.field("build_id_size", id.size).field("build_id", text.unwrap_or_default())
+    }
+
+    fn feature(&mut self, raw: &RawRecord<'_>, header: &HeaderFeature<'_>) -> &mut Self {
+        let id = u8::try_from(header.feat_id).ok().map(FeatureId);
+        let name = id.and_then(FeatureId::name).unwrap_or("");
+        self.field("feat_id", format_args!("{} {name}", header.feat_id)).field("data_size", header.data.len());
+        let Some(id) = id.filter(|id| id.name().is_some() && !header.data.is_empty()) else { return self };
+        match info::feature_value(id, &mut header.cursor(raw.offset, self.known.file.endian), self.known.cpus) {
+            Ok(Some(value)) => self.item(value),
+            Ok(None) => self,
+            Err(error) => self.item(format_args!("cannot be read: {error}")),
         }
-    };
-    lines.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map.prot, map.flags)));
-    lines.field("flags", Hex(map.flags.into())).field("filename", Value::text(map.filename.as_bytes()))
+    }
 }
 
 /// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
@@ -213,34 +215,4 @@ fn cpus(map: &CpuMap<'_>) -> String {
         return format!("cannot be read: the encoding {} is not known", map.kind().0);
     };
     info::ranges(cpus.take(MAX_CPUS), |last, cpu| last.0.checked_add(1) == Some(cpu.0))
-}
-
-fn event_update<'l, 'w>(update: &EventUpdate<'_>, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {
-    let kind = update.property.kind();
-    lines.field("id", update.id).field("type", named(kind.0, kind.name()));
-    match &update.property {
-        EventProperty::Unit(unit) => lines.field("unit", Value::text(unit.as_bytes())),
-        EventProperty::Scale(scale) => lines.field("scale", scale.value()),
-        EventProperty::Name(name) => lines.field("name", Value::text(name.as_bytes())),
-        EventProperty::Cpus(map) => lines.field("cpus", cpus(map)),
-        EventProperty::Other(_, bytes) => lines.field("data_size", bytes.len()),
-        _ => lines,
-    }
-}
-
-fn feature<'l, 'w>(
-    known: &FileFacts<'_>,
-    raw: &RawRecord<'_>,
-    header: &HeaderFeature<'_>,
-    lines: &'l mut Lines<'w>,
-) -> &'l mut Lines<'w> {
-    let id = u8::try_from(header.feat_id).ok().map(FeatureId);
-    let name = id.and_then(FeatureId::name).unwrap_or("");
-    lines.field("feat_id", format_args!("{} {name}", header.feat_id)).field("data_size", header.data.len());
-    let Some(id) = id.filter(|id| id.name().is_some() && !header.data.is_empty()) else { return lines };
-    match info::feature_value(id, &mut header.cursor(raw.offset, known.file.endian), known.cpus) {
-        Ok(Some(value)) => lines.item(value),
-        Ok(None) => lines,
-        Err(error) => lines.item(format_args!("cannot be read: {error}")),
-    }
 }

@@ -20,9 +20,6 @@
 
 mod args;
 mod body;
-mod hex;
-mod known;
-mod line;
 mod record;
 mod sample;
 mod stream;
@@ -40,7 +37,7 @@ use crate::input::Input;
 use crate::query::{Source, Warning};
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, Workers, in_order};
-use known::FileFacts;
+use record::FileFacts;
 use stream::{Printed, Walk};
 
 pub(crate) fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
@@ -60,8 +57,7 @@ pub(crate) fn print(source: &Source, options: &DumpOptions, out: &mut impl Write
         let mut malformed: Option<(u64, Warning)> = None;
         let buffers = Workers::<Vec<u8>>::default();
         let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
-        in_order(&mut walk, false, print, |printed: io::Result<Printed>| {
-            let (text, wrong) = printed?;
+        in_order(&mut walk, false, print, |(text, wrong): Printed| {
             if let Some((count, first)) = wrong {
                 malformed.get_or_insert((0, first)).0 += count;
             }

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
 use recrep_format::read::Frames;
 
-use super::known::FileFacts;
-use super::{DumpOptions, hex, record};
+use super::DumpOptions;
+use super::record::{FileFacts, Lines, hex_dump};
 use crate::input::unpack::Unpacking;
 use crate::query::Warning;
 
@@ -176,37 +175,32 @@ impl<'f> Iterator for Walk<'f, '_> {
 pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
 
 /// Prints the records of a chunk in place of the text in `out`.
-pub(super) fn print(
-    known: &FileFacts<'_>,
-    options: &DumpOptions,
-    chunk: &Chunk<'_>,
-    mut out: Vec<u8>,
-) -> io::Result<Printed> {
-    out.clear();
+pub(super) fn print(known: &FileFacts<'_>, options: &DumpOptions, chunk: &Chunk<'_>, out: Vec<u8>) -> Printed {
+    let mut lines = Lines::new(known, out);
     let mut malformed = None;
     let name = &*chunk.name;
     for raw in Frames::new(&chunk.bytes, chunk.offset, known.file.endian).map_while(Result::ok) {
         if !options.prints(raw.header.kind) {
             continue;
         }
-        record::head(known, &raw, name, &mut out)?;
+        lines.head(&raw, name);
         if !options.no_raw {
-            hex::print(raw.bytes, usize::MAX, &mut out);
+            hex_dump(raw.bytes, usize::MAX, &mut lines.out);
         }
         match known.file.attrs.decode(&raw) {
-            Ok(record) => record::body(known, &raw, &record, &mut out),
+            Ok(record) => lines.record(&raw, &record),
             Err(error) => {
-                writeln!(out, "  malformed: {error}")?;
+                lines.write(format_args!("  malformed: {error}\n"));
                 malformed.get_or_insert_with(|| (0, located(&error, name))).0 += 1;
             }
         }
         if !raw.payload.is_empty() {
             let at = raw.offset + u64::from(raw.header.size);
-            writeln!(out, "  payload: {} bytes at {name}{at:#x}", raw.payload.len())?;
-            hex::print(raw.payload, options.payload, &mut out);
+            lines.write(format_args!("  payload: {} bytes at {name}{at:#x}\n", raw.payload.len()));
+            hex_dump(raw.payload, options.payload, &mut lines.out);
         }
     }
-    Ok((out, malformed))
+    (lines.out, malformed)
 }
 
 /// Returns a warning of an error in the stream with this name.
