@@ -121,8 +121,8 @@ fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, 
     }
     let filters = &asked.query.filters;
     let place = finder.place_of(s);
-    let function = finder.symbol(place).map(|function| finder.name(function.name));
-    let is_named = |names: &HashSet<String>| function.is_some_and(|name| names.contains(name));
+    let function = finder.symbol(place).map(|function| function.name);
+    let is_named = |names: &HashSet<String>| function.as_deref().is_some_and(|name| names.contains(name));
     if !filter.passes(s, place.module)
         || (filters.resolved && function.is_none())
         || !filters.symbols.as_ref().is_none_or(is_named)
@@ -130,7 +130,7 @@ fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, 
         return None;
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
-    let function = function.unwrap_or("???");
+    let function = function.as_deref().unwrap_or("???");
     let (weight, addr) = (values::weight(fields), fields.addr.unwrap_or(0));
     let separator = asked.separator.as_deref();
     let width = |columns: usize| if separator.is_none() { columns } else { 0 };

@@ -39,9 +39,9 @@ fn end(address: u64, form: Field, fields: &Fields, s: &Found<'_>, finder: &mut F
         Field::BrStackOff => hex(place.address, out),
         Field::BrStackSym => match finder.symbol(place) {
             Some(function) => {
-                out.extend_from_slice(finder.name(function.name).as_bytes());
+                out.extend_from_slice(function.name.as_bytes());
                 out.push(b'+');
-                hex(function.offset, out);
+                hex(function.offset(place.address), out);
             }
             None => out.extend_from_slice(b"[unknown]"),
         },

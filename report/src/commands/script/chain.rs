@@ -5,7 +5,7 @@ use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, NameId, print_function};
+use super::frames::{Finder, Function, print_function};
 use super::sample::{Event, Found};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
@@ -42,8 +42,7 @@ const MOST_LINES: usize = 1 << 16;
 
 /// Function and module of a frame.
 struct FrameFunction {
-    /// Name and start.
-    function: Option<(NameId, u64)>,
+    function: Option<Function>,
     module: Option<ModuleId>,
 }
 
@@ -166,11 +165,10 @@ impl<'s> ChainPrinter<'s> {
         finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
         out.push(b'\t');
         out.extend_from_slice(&digits::hex_column(ip));
-        let function = function.map(|(name, start)| Function { name, offset: address.wrapping_sub(start) });
-        finder.print(function, (*module, address), fields, out);
+        finder.print(function.as_ref(), (*module, address), fields, out);
         out.push(b'\n');
         let look = &self.query.look;
-        look.stop_bt.is_none() || !function.is_some_and(|function| look.ends_at(finder.name(function.name)))
+        look.stop_bt.is_none() || !function.as_ref().is_some_and(|function| look.ends_at(&function.name))
     }
 
     /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
@@ -194,7 +192,7 @@ impl<'s> ChainPrinter<'s> {
         let from = out.len();
         let before = finder.lookups(place);
         let base = finder.symbol(place);
-        let goes_on = self.lines_of(frame, place, base, event.fields, finder, out);
+        let goes_on = self.lines_of(frame, place, base.as_ref(), event.fields, finder, out);
         if self.lines.len() >= MOST_LINES {
             self.lines.clear();
         }
@@ -209,7 +207,7 @@ impl<'s> ChainPrinter<'s> {
         &self,
         Frame { ip, back, is_unwound, .. }: Frame,
         place: Place,
-        base: Option<Function>,
+        base: Option<&Function>,
         fields: &Fields,
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
@@ -218,7 +216,7 @@ impl<'s> ChainPrinter<'s> {
             true => finder.inlined(place, place.address.saturating_sub(back)),
             false => [].into(),
         };
-        let offset = base.map_or(place.address, |function| function.offset);
+        let offset = base.map_or(place.address, |function| function.offset(place.address));
         let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         let has_line = fields.has(Field::SrcLine);
         let (look, source_paths) = (&self.query.look, self.query.symbol_sources.source_paths);
@@ -243,6 +241,6 @@ impl<'s> ChainPrinter<'s> {
             source::print(line.or_else(|| source::line(finder, place, source_paths)), out);
         }
         out.push(b'\n');
-        !base.is_some_and(|function| look.ends_at(finder.name(function.name)))
+        !base.is_some_and(|function| look.ends_at(&function.name))
     }
 }

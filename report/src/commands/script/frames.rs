@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::num::NonZeroU32;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use recrep_format::abi::CpuMode;
@@ -17,16 +17,18 @@ use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{ModuleId, Moment, Place, Task};
 
-/// Number of a function's name in its [`Finder`], from 1 on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct NameId(NonZeroU32);
-
-/// A function at an address.
-#[derive(Clone, Copy)]
+/// A function of a module.
 pub(super) struct Function {
-    pub(super) name: NameId,
-    /// Offset of the address in it.
-    pub(super) offset: u64,
+    /// Its name, escaped.
+    pub(super) name: Arc<str>,
+    start: u64,
+}
+
+impl Function {
+    /// Returns the offset of an address of the module in it.
+    pub(super) fn offset(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.start)
+    }
 }
 
 /// Finds places and names for one worker; names are made once.
@@ -34,10 +36,8 @@ pub(super) struct Finder<'s, 'f> {
     session: &'s Session<'f>,
     functions: &'s Functions<'s>,
     kernel_path: bool,
-    /// Names of functions, escaped.
-    names: Vec<Box<str>>,
-    /// Number of the name of each symbol of each module; empty until a function of the module is found.
-    numbers: Vec<Vec<Option<NameId>>>,
+    /// Names of functions, escaped, by module and symbol.
+    names: FxHashMap<(u32, u32), Arc<str>>,
     /// Text of each module without an offset, once it was printed.
     dsos: Vec<OnceCell<Box<str>>>,
     inlined: FxHashMap<(u32, u64), Arc<[SourceFrame]>>,
@@ -71,8 +71,7 @@ impl<'s, 'f> Finder<'s, 'f> {
             session,
             functions,
             kernel_path,
-            names: Vec::new(),
-            numbers: vec![Vec::new(); modules],
+            names: FxHashMap::default(),
             dsos: vec![OnceCell::new(); modules],
             inlined: FxHashMap::default(),
             lookups: vec![Lookups::default(); modules],
@@ -159,32 +158,20 @@ impl<'s, 'f> Finder<'s, 'f> {
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
         let function = place.module.and_then(|module| {
             let symbol = self.loaded(module)?.table.find(place.address)?;
-            let (name, start) = self.function(module, symbol)?;
-            Some(Function { name, offset: place.address.wrapping_sub(start) })
+            self.function(module, symbol)
         });
         self.count(place.module, 1, function.is_some());
         function
     }
 
-    /// Returns the name and the start of a function of a module.
-    pub(super) fn function(&mut self, module: ModuleId, symbol: SymbolId) -> Option<(NameId, u64)> {
+    /// Returns a function of a module.
+    pub(super) fn function(&mut self, module: ModuleId, symbol: SymbolId) -> Option<Function> {
         let loaded = self.loaded(module)?;
-        let start = loaded.table.start(symbol)?;
-        let numbers = self.numbers.get_mut(module.0 as usize)?;
-        if numbers.is_empty() {
-            numbers.resize(loaded.table.len(), None);
-        }
-        let number = numbers.get_mut(symbol.0 as usize)?;
-        if number.is_none() {
-            self.names.push(escape(&loaded.name(symbol)?).into());
-            *number = u32::try_from(self.names.len()).ok().and_then(NonZeroU32::new).map(NameId);
-        }
-        Some(((*number)?, start))
-    }
-
-    /// Returns the name of a function, escaped.
-    pub(super) fn name(&self, name: NameId) -> &str {
-        self.names.get(name.0.get() as usize - 1).map_or("", |name| name)
+        let name = match self.names.entry((module.0, symbol.0)) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(escape(&loaded.name(symbol)?).into()).clone(),
+        };
+        Some(Function { name, start: loaded.table.start(symbol)? })
     }
 
     /// Returns the number of lookups in the module of a place.
@@ -233,21 +220,21 @@ impl<'s, 'f> Finder<'s, 'f> {
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
         let function = if fields.has(Field::Sym) { self.symbol(place) } else { None };
-        self.print(function, (place.module, place.address), fields, out);
+        self.print(function.as_ref(), (place.module, place.address), fields, out);
     }
 
     /// Appends a function, and its module with the address in it, as far as the columns have them.
     #[inline]
     pub(super) fn print(
         &self,
-        function: Option<Function>,
+        function: Option<&Function>,
         (module, address): (Option<ModuleId>, u64),
         fields: &Fields,
         out: &mut Vec<u8>,
     ) {
         if fields.has(Field::Sym) {
             match function {
-                Some(function) => print_function(self.name(function.name), function.offset, fields, out),
+                Some(function) => print_function(&function.name, function.offset(address), fields, out),
                 None => out.extend_from_slice(b" [unknown]"),
             }
         }

@@ -12,7 +12,7 @@ use super::args::ScriptQuery;
 use super::chain::ChainPrinter;
 use super::fields::{Field, Fields, fields_of};
 use super::filter::SampleFilter;
-use super::frames::{Finder, Function};
+use super::frames::Finder;
 use super::outputs::Lines;
 use super::sample::{Event, Found};
 use super::source::{self, SourceFiles};
@@ -187,8 +187,8 @@ impl<'s, 'f> Printer<'s, 'f> {
         let kernel = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
-            let Function { name, offset } = finder.symbol(place)?;
-            Some(format!("{}+0x{offset:x}", finder.name(name)))
+            let function = finder.symbol(place)?;
+            Some(format!("{}+0x{:x}", function.name, function.offset(place.address)))
         };
         records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
     }
@@ -228,10 +228,10 @@ impl<'s, 'f> Printer<'s, 'f> {
         }
         let filters = &self.listing.query.filters;
         if let Some(symbols) = &filters.symbols {
-            let function = self.finder.symbol(self.finder.place_of(s));
-            let ip = s.ip();
-            let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
-            if !function.is_some_and(|function| symbols.names.contains(self.finder.name(function.name)))
+            let place = self.finder.place_of(s);
+            let (function, ip) = (self.finder.symbol(place), s.ip());
+            let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset(place.address)));
+            if !function.is_some_and(|function| symbols.names.contains(&*function.name))
                 && !symbols.has_address(ip, start, filters.addr_range.unwrap_or(1))
             {
                 return false;
