@@ -36,8 +36,8 @@ pub fn advance(bytes: usize) {
     DONE.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// Announces that the file `name` is being fetched from `url`, and returns its bar, until the end of which its progress is
-/// shown. The bar, which has the file's name as its message, only counts: it is not shown itself.
+/// Announces that the file `name` is being fetched from `url`. Its progress is shown until the returned bar is dropped,
+/// which has the file's name as its message and only counts: it is not shown itself.
 #[must_use]
 pub fn fetching(name: &str, url: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {

@@ -8,8 +8,8 @@ use recrep_format::abi::DataSrc;
 use recrep_format::feature::NumaTopology;
 use serde::{Serialize, Serializer};
 
+use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
-use super::{C2cQuery, Detail};
 use crate::commands::derived;
 use crate::pipeline::session::Session;
 use crate::query::{Column, Format, SortKey, lists};

@@ -8,115 +8,22 @@
 //!
 //! Accesses are classified as in perf c2c; `stats` has all numbers of perf.
 
+mod args;
 mod lines;
 mod stats;
 
 use std::io::{self, Write};
 
-use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
-use crate::commands::derived::{self, ViewArgs};
-use crate::query::{Mode, Query, SortKey, Warning};
+pub use args::{C2cQuery, query};
+
+use crate::commands::derived;
+use crate::query::Warning;
 use crate::terminal::escape::escape;
+use args::Display;
 use lines::Line;
 use stats::Stats;
-
-/// Show contended cache lines, and which code and threads access them
-#[derive(Debug, Parser)]
-#[command(name = "rep c2c", version, long_about = None)]
-#[command(args_override_self = true)]
-#[command(mut_arg("comms", |arg| arg.short(None)), mut_arg("dsos", |arg| arg.short(None)))]
-pub struct C2cQuery {
-    #[command(flatten)]
-    view: ViewArgs,
-
-    /// List cache lines with these loads, most loads first
-    #[arg(short, long, value_enum, default_value = "tot")]
-    display: Display,
-
-    /// Also show cache lines that have no loads of the kind chosen with -d
-    #[arg(long)]
-    show_all: bool,
-
-    /// Group the accesses to each offset of a cache line by these fields, not by function
-    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "FIELD[,FIELD…]")]
-    coalesce: Vec<Detail>,
-
-    /// Show the nodes and CPUs that accessed each offset
-    #[arg(short = 'N', long)]
-    node_info: bool,
-
-    /// Treat pairs of adjacent lines, which some processors prefetch together, as one line (128 bytes)
-    #[arg(long)]
-    double_cl: bool,
-
-    /// Show only the number of accesses of each kind
-    #[arg(long)]
-    stats: bool,
-
-    /// No effect; perf has it: names are always shown in full
-    #[arg(long)]
-    full_symbols: bool,
-
-    /// No effect; perf has it: source lines are never shown
-    #[arg(long)]
-    no_source: bool,
-
-    #[arg(skip)]
-    query: Query,
-}
-
-/// Loads for which a cache line is listed, and by which lines are sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Display {
-    /// All HITM loads (another core had modified the line)
-    Tot,
-    /// HITM loads from other cores of the same node
-    Lcl,
-    /// HITM loads from cores of other nodes
-    Rmt,
-    /// Loads from other cores' caches
-    Peer,
-}
-
-/// Field by which the accesses of one offset are split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Detail {
-    /// Process
-    Pid,
-    /// Thread
-    Tid,
-    /// Code address, with its function
-    Iaddr,
-    /// Module of the code
-    Dso,
-    /// Function
-    #[value(skip)]
-    Function,
-}
-
-impl Detail {
-    /// Returns the JSON name and the sort key.
-    fn key(self) -> (&'static str, SortKey) {
-        match self {
-            Self::Pid => ("process", SortKey::Process),
-            Self::Tid => ("thread", SortKey::Tid),
-            Self::Iaddr => ("code", SortKey::Ip),
-            Self::Dso => ("module", SortKey::Dso),
-            Self::Function => ("symbol", SortKey::Symbol),
-        }
-    }
-}
-
-/// Completes the query.
-pub fn query(mut asked: C2cQuery) -> Result<C2cQuery, String> {
-    asked.query = Query { double_lines: asked.double_cl, ..asked.view.clone().query(Mode::Memory)? };
-    if asked.coalesce.is_empty() || asked.coalesce.contains(&Detail::Iaddr) {
-        asked.coalesce.push(Detail::Function);
-    }
-    Ok(asked)
-}
 
 #[derive(Serialize)]
 struct Answer<'p> {

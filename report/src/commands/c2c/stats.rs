@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use recrep_format::abi::{DataSrc, mem};
 use serde::Serialize;
 
-use super::Display;
+use super::args::Display;
 use crate::count::metrics::share;
 
 macro_rules! stats {
