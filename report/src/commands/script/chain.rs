@@ -14,8 +14,7 @@ use crate::pipeline::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch};
-use rustc_hash::FxHashMap;
+use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch, cache_place};
 
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
@@ -33,12 +32,12 @@ pub(super) struct ChainPrinter<'s> {
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
-    /// inlined functions.
-    lines: FxHashMap<(u64, u32), FrameLine>,
+    /// inlined functions. Each place has the last line whose address and context belong there.
+    lines: Vec<Option<FrameLine>>,
 }
 
-/// Number of remembered lines at which all are forgotten.
-const MOST_LINES: usize = 1 << 16;
+/// Log2 of the number of places for lines.
+const LINES: u32 = 16;
 
 /// Function and module of a frame.
 struct FrameFunction {
@@ -48,6 +47,8 @@ struct FrameFunction {
 
 /// Text of a frame's line.
 struct FrameLine {
+    ip: u64,
+    context: u32,
     text: Box<[u8]>,
     module: Option<ModuleId>,
     /// Number of lookups of its function.
@@ -85,7 +86,7 @@ impl<'s> ChainPrinter<'s> {
             resolved: Vec::new(),
             functions: Vec::new(),
             line_contexts: Contexts::default(),
-            lines: FxHashMap::default(),
+            lines: Vec::new(),
         }
     }
 
@@ -183,7 +184,9 @@ impl<'s> ChainPrinter<'s> {
         let Frame { mode, ip, back, is_unwound } = frame;
         let kind = (event.index.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode));
-        if let Some(line) = self.lines.get(&(ip, context)) {
+        let place_of_line = cache_place(ip, context, LINES);
+        let known = self.lines.get(place_of_line).and_then(Option::as_ref);
+        if let Some(line) = known.filter(|line| (line.ip, line.context) == (ip, context)) {
             finder.count(line.module, line.lookups, line.is_found);
             out.extend_from_slice(&line.text);
             return line.goes_on;
@@ -193,12 +196,11 @@ impl<'s> ChainPrinter<'s> {
         let before = finder.lookups(place);
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), event.fields, finder, out);
-        if self.lines.len() >= MOST_LINES {
-            self.lines.clear();
-        }
         let text = out.get(from..).unwrap_or_default().into();
-        let (lookups, is_found) = (finder.lookups(place) - before, base.is_some());
-        self.lines.insert((ip, context), FrameLine { text, module: place.module, lookups, is_found, goes_on });
+        let (module, lookups, is_found) = (place.module, finder.lookups(place) - before, base.is_some());
+        self.lines.resize_with(1 << LINES, || None);
+        let line = FrameLine { ip, context, text, module, lookups, is_found, goes_on };
+        self.lines.get_mut(place_of_line).into_iter().for_each(|place| *place = Some(line));
         goes_on
     }
 
