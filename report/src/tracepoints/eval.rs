@@ -5,10 +5,10 @@
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
-use super::bitmap::{list, words};
 use super::expr::{CType, Expr, ctype};
 use super::lex::Token;
 use super::printf::Spec;
+use super::special::{list, words};
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
 pub(super) const LONGEST: usize = 1 << 16;
@@ -75,7 +75,7 @@ impl Values<'_> {
             return field.element_size();
         }
         let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
-        let words: Vec<_> = inner.filter(|word| !word.is_empty()).map(|word| Token::Name(word.to_owned())).collect();
+        let words: Vec<_> = inner.filter(|word| !word.is_empty()).map(Token::Name).collect();
         ctype(&words, self.long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
     }
 

@@ -12,13 +12,12 @@ use recrep_format::feature::tracing::EventField;
 
 use super::lex::Token;
 
-/// Maximum nesting depth.
 const MAX_DEPTH: usize = 200;
 
 /// Maximum number of operators in one argument or in one table number. It bounds the depth of the tree.
 const MAX_OPERATORS: usize = 1000;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Expr {
     /// A number or an enumerator; unknown enumerators are 0.
     Number(u64),
@@ -31,7 +30,7 @@ pub(super) enum Expr {
     /// `!x`, `~x`, `-x`.
     Unary(char, Box<Expr>),
     /// `x op y`.
-    Binary(&'static str, Box<Expr>, Box<Expr>),
+    Binary(Apply, Box<[Expr; 2]>),
     /// `x ? y : z`.
     Choice(Box<[Expr; 3]>),
     /// `x[y]`.
@@ -65,30 +64,41 @@ pub(super) struct CType {
 
 /// Parser of expressions.
 pub(super) struct Reader<'t> {
-    pub(super) left: &'t [Token],
+    pub(super) left: &'t [Token<'t>],
     fields: &'t [EventField],
     long_size: usize,
     depth: usize,
     operators: usize,
 }
 
-/// Operators by precedence, loosest first.
-const PRECEDENCE: [&[&str]; 10] = [
-    &["||"],
-    &["&&"],
-    &["|"],
-    &["^"],
-    &["&"],
-    &["==", "!="],
-    &["<=", ">=", "<", ">"],
-    &["<<", ">>"],
-    &["+", "-"],
-    &["*", "/", "%"],
+/// Function of an operator on two numbers of 64 bits, with or without sign. Only the lower 64 bits of its result count.
+/// `None` if it is a division without a result.
+type Apply = fn(i128, i128) -> Option<i128>;
+
+/// Operators with their precedence (higher binds tighter). Shift counts are taken modulo 64, as processors do.
+const OPERATORS: [(&str, usize, Apply); 18] = [
+    ("||", 0, |x, y| Some((x != 0 || y != 0).into())),
+    ("&&", 1, |x, y| Some((x != 0 && y != 0).into())),
+    ("|", 2, |x, y| Some(x | y)),
+    ("^", 3, |x, y| Some(x ^ y)),
+    ("&", 4, |x, y| Some(x & y)),
+    ("==", 5, |x, y| Some((x == y).into())),
+    ("!=", 5, |x, y| Some((x != y).into())),
+    ("<=", 6, |x, y| Some((x <= y).into())),
+    (">=", 6, |x, y| Some((x >= y).into())),
+    ("<", 6, |x, y| Some((x < y).into())),
+    (">", 6, |x, y| Some((x > y).into())),
+    ("<<", 7, |x, y| Some(x << (y & 63))),
+    (">>", 7, |x, y| Some(x >> (y & 63))),
+    ("+", 8, |x, y| Some(x + y)),
+    ("-", 8, |x, y| Some(x - y)),
+    ("*", 9, |x, y| Some(x.wrapping_mul(y))),
+    ("/", 9, i128::checked_div),
+    ("%", 9, i128::checked_rem),
 ];
 
 impl<'t> Reader<'t> {
-    /// Creates a parser of the tokens `left`.
-    pub(super) fn new(left: &'t [Token], fields: &'t [EventField], long_size: usize) -> Self {
+    pub(super) fn new(left: &'t [Token<'t>], fields: &'t [EventField], long_size: usize) -> Self {
         Self { left, fields, long_size, depth: 0, operators: 0 }
     }
 
@@ -112,15 +122,16 @@ impl<'t> Reader<'t> {
         Some(expr)
     }
 
-    /// Parses binary operators that bind at least as tightly as those of the level `loosest`.
+    /// Parses binary operators of at least this precedence.
     fn binary(&mut self, loosest: usize) -> Option<Expr> {
         let mut left = self.unary()?;
-        while let Some(sign) = self.sign() {
-            let level = PRECEDENCE.iter().position(|signs| signs.contains(&sign));
-            let Some(level) = level.filter(|level| *level >= loosest) else { break };
+        while let Some(sign) = self.sign()
+            && let Some((_, level, apply)) =
+                OPERATORS.into_iter().find(|(have, level, _)| *have == sign && *level >= loosest)
+        {
             self.left = self.left.get(1..)?;
             self.operators = self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
-            left = Expr::Binary(sign, Box::new(left), Box::new(self.binary(level + 1)?));
+            left = Expr::Binary(apply, Box::new([left, self.binary(level + 1)?]));
         }
         Some(left)
     }
@@ -156,7 +167,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the type of a cast and the tokens after it. A cast has names and stars only, and an operand follows.
-    fn cast(&self) -> Option<(CType, &'t [Token])> {
+    fn cast(&self) -> Option<(CType, &'t [Token<'t>])> {
         let inside = self.left.get(1..)?;
         let len = inside.iter().position(|token| *token == Token::Sign(")"))?;
         let (words, rest) = inside.split_at_checked(len)?;
@@ -176,7 +187,7 @@ impl<'t> Reader<'t> {
             Token::Number(number) => Some(Expr::Number(*number)),
             Token::Text(text) => Some(Expr::Text(text.clone())),
             Token::Sign(_) => None,
-            Token::Name(name) if name == "REC" => {
+            Token::Name("REC") => {
                 self.takes("->").then_some(())?;
                 let field = self.field()?;
                 self.elements(Expr::Field(field))
@@ -203,7 +214,8 @@ impl<'t> Reader<'t> {
     }
 
     fn call(&mut self, name: &str) -> Option<Expr> {
-        Some(match name {
+        // `rel` says where the location of a field counts from, which the field knows too.
+        Some(match name.replacen("__get_rel_", "__get_", 1).as_str() {
             "__print_flags" | "__print_flags_u64" => {
                 let value = self.expr()?;
                 let Expr::Text(separator) = self.next_expr()? else { return None };
@@ -214,15 +226,10 @@ impl<'t> Reader<'t> {
                 Expr::Hex(Box::new(self.expr()?), Box::new(self.next_expr()?), name == "__print_hex")
             }
             "__print_array" => Expr::Array(Box::new([self.expr()?, self.next_expr()?, self.next_expr()?])),
-            "__get_bitmask" | "__get_rel_bitmask" => Expr::Bitmask(self.field()?),
-            "__get_cpumask" | "__get_rel_cpumask" => Expr::Cpumask(self.field()?),
-            "__get_str"
-            | "__get_rel_str"
-            | "__get_dynamic_array"
-            | "__get_rel_dynamic_array"
-            | "__get_sockaddr"
-            | "__get_rel_sockaddr" => Expr::Dynamic(self.field()?),
-            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => Expr::DynamicLen(self.field()?),
+            "__get_bitmask" => Expr::Bitmask(self.field()?),
+            "__get_cpumask" => Expr::Cpumask(self.field()?),
+            "__get_str" | "__get_dynamic_array" | "__get_sockaddr" => Expr::Dynamic(self.field()?),
+            "__get_dynamic_array_len" => Expr::DynamicLen(self.field()?),
             "__builtin_expect" => {
                 let value = self.expr()?;
                 self.next_expr()?;
@@ -243,7 +250,7 @@ impl<'t> Reader<'t> {
         let len = self.left.iter().position(|token| *token == Token::Sign(")"))?;
         let (words, rest) = self.left.split_at_checked(len)?;
         let size = match words {
-            [Token::Name(rec), Token::Sign("->"), Token::Name(name)] if rec == "REC" => {
+            [Token::Name("REC"), Token::Sign("->"), Token::Name(name)] => {
                 self.fields.iter().find(|field| field.name == *name)?.size
             }
             words => {
@@ -298,7 +305,7 @@ impl<'t> Reader<'t> {
         self.fields.iter().position(|field| field.name == *name)
     }
 
-    fn sign(&self) -> Option<&'static str> {
+    fn sign(&self) -> Option<&'t str> {
         match self.left.first()? {
             Token::Sign(sign) => Some(sign),
             _ => None,
@@ -325,13 +332,18 @@ impl Expr {
     }
 
     /// Returns the value of a number, an operator or a choice, given the values of the operands.
+    #[allow(clippy::cast_possible_truncation, reason = "only the lower bits of an operator's result count")]
     pub(super) fn computed(&self, is_signed: bool, value: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
+        let wide = |number: u64| if is_signed { i128::from(number.cast_signed()) } else { number.into() };
         Some(match self {
             Self::Number(number) => *number,
             Self::Unary('!', inner) => u64::from(value(inner)? == 0),
             Self::Unary('~', inner) => !value(inner)?,
             Self::Unary(_, inner) => value(inner)?.wrapping_neg(),
-            Self::Binary(sign, left, right) => apply(sign, value(left)?, value(right)?, is_signed)?,
+            Self::Binary(apply, operands) => {
+                let [left, right] = &**operands;
+                apply(wide(value(left)?), wide(value(right)?))? as u64
+            }
             Self::Choice(parts) => {
                 let [condition, yes, no] = &**parts;
                 if value(condition)? != 0 { value(yes)? } else { value(no)? }
@@ -341,44 +353,13 @@ impl Expr {
     }
 }
 
-/// Applies the operator `sign` to two numbers, with or without sign. Returns `None` if it is a division without a
-/// result. Shift counts are taken modulo 64, as processors do.
-fn apply(sign: &str, left: u64, right: u64, is_signed: bool) -> Option<u64> {
-    let (signed_left, signed_right) = (left.cast_signed(), right.cast_signed());
-    let order = if is_signed { signed_left.cmp(&signed_right) } else { left.cmp(&right) };
-    let shift = u32::try_from(right & 63).unwrap_or(0);
-    Some(match sign {
-        "||" => u64::from(left != 0 || right != 0),
-        "&&" => u64::from(left != 0 && right != 0),
-        "|" => left | right,
-        "^" => left ^ right,
-        "&" => left & right,
-        "==" => u64::from(order.is_eq()),
-        "!=" => u64::from(order.is_ne()),
-        "<=" => u64::from(order.is_le()),
-        ">=" => u64::from(order.is_ge()),
-        "<" => u64::from(order.is_lt()),
-        ">" => u64::from(order.is_gt()),
-        "<<" => left.wrapping_shl(shift),
-        ">>" if is_signed => signed_left.wrapping_shr(shift).cast_unsigned(),
-        ">>" => left.wrapping_shr(shift),
-        "+" => left.wrapping_add(right),
-        "-" => left.wrapping_sub(right),
-        "*" => left.wrapping_mul(right),
-        "/" if is_signed => signed_left.checked_div(signed_right)?.cast_unsigned(),
-        "/" => left.checked_div(right)?,
-        _ if is_signed => signed_left.checked_rem(signed_right)?.cast_unsigned(),
-        _ => left.checked_rem(right)?,
-    })
-}
-
 /// Returns the type that `words` name, or `None` if they cannot be a type.
-pub(super) fn ctype(words: &[Token], long_size: usize) -> Option<CType> {
+pub(super) fn ctype(words: &[Token<'_>], long_size: usize) -> Option<CType> {
     let mut names = Vec::new();
     let mut is_pointer = false;
     for word in words {
         match word {
-            Token::Name(name) => names.push(name.as_str()),
+            Token::Name(name) => names.push(*name),
             Token::Sign("*") => is_pointer = true,
             _ => return None,
         }

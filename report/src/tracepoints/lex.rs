@@ -1,102 +1,81 @@
 //! The tokens of a `print fmt`: the subset of C in which the kernel describes how it prints an event.
 
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum Token<'t> {
     /// A name or a keyword.
-    Name(String),
+    Name(&'t str),
     /// A number or a character.
     Number(u64),
     /// A string with its escapes decoded; adjacent strings are joined.
     Text(String),
     /// An operator or a bracket.
-    Sign(&'static str),
+    Sign(&'t str),
 }
 
-/// Operators and brackets, longer ones first, so that they match first.
-const SIGNS: [&str; 35] = [
-    "<<", ">>", "->", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+", "-", "*", "/", "%", "<", ">", "=", "!", "&",
-    "|", "^", "~", "?", ":", "(", ")", "[", "]", "{", "}", ",", ";", ".",
-];
+/// A token, as [`tokens`] parses it. Of operators, longer ones match first.
+static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xs)^(?:
+        "(?<text>(?:[^"\\]|\\.)*)" | '(?<character>[^\\]|\\.)' | (?<number>[0-9][0-9A-Za-z]*) | (?<name>[0-9A-Za-z_]+)
+        | (?<sign> << | >> | -> | [<>=!]= | && | \|\| | \+\+ | -- | [-+*/%<>=!&|^~?:()\[\]{},;.]))"#,
+    )
+    .ok()
+});
 
 /// Splits a text into tokens. Returns `None` if part of it is not C.
-pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
+pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut left = text.trim_start();
-    let mut all: Vec<Token> = Vec::new();
-    while let Some(first) = left.chars().next() {
-        let (token, rest) = match first {
-            '"' => string(left)?,
-            '\'' => character(left)?,
-            '0'..='9' => number(left)?,
-            c if is_name(c) => {
-                let (name, rest) = split_while(left, is_name);
-                (Token::Name(name.to_owned()), rest)
+    let mut all: Vec<Token<'_>> = Vec::new();
+    while !left.is_empty() {
+        let found = TOKEN.as_ref()?.captures(left)?;
+        let part = |name| found.name(name).map(|part| part.as_str());
+        if let Some(text) = part("text") {
+            match all.last_mut() {
+                Some(Token::Text(before)) => before.push_str(&unescaped(text)),
+                _ => all.push(Token::Text(unescaped(text))),
             }
-            _ => {
-                let sign = SIGNS.into_iter().find(|sign| left.starts_with(sign))?;
-                (Token::Sign(sign), left.get(sign.len()..)?)
-            }
-        };
-        match (all.last_mut(), token) {
-            (Some(Token::Text(before)), Token::Text(more)) => before.push_str(&more),
-            (_, token) => all.push(token),
+        } else if let Some(character) = part("character") {
+            all.push(Token::Number(u32::from(unescaped(character).chars().next()?).into()));
+        } else if let Some(word) = part("number") {
+            all.push(Token::Number(number(word)?));
+        } else {
+            all.push(part("name").map(Token::Name).or_else(|| part("sign").map(Token::Sign))?);
         }
-        left = rest.trim_start();
+        left = left.get(found.get(0)?.end()..)?.trim_start();
     }
     Some(all)
 }
 
-/// Splits a text before the first character that is not of this kind.
-fn split_while(text: &str, is: impl Fn(char) -> bool) -> (&str, &str) {
-    text.split_at(text.find(|c| !is(c)).unwrap_or(text.len()))
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-fn string(text: &str) -> Option<(Token, &str)> {
-    let mut taken = String::new();
-    let mut chars = text.char_indices().skip(1);
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((Token::Text(taken), text.get(at + 1..)?)),
-            '\\' => taken.push(escaped(chars.next()?.1)),
-            c => taken.push(c),
-        }
-    }
-    None
-}
-
-fn character(text: &str) -> Option<(Token, &str)> {
-    let mut chars = text.char_indices().skip(1);
-    let value = match chars.next()?.1 {
-        '\\' => escaped(chars.next()?.1),
-        c => c,
+/// Decodes the escapes in a string or a character.
+fn unescaped(text: &str) -> String {
+    let mut chars = text.chars();
+    let next = || {
+        Some(match chars.next()? {
+            '\\' => match chars.next()? {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                '0' => '\0',
+                c => c,
+            },
+            c => c,
+        })
     };
-    let (at, end) = chars.next()?;
-    (end == '\'').then_some((Token::Number(u64::from(u32::from(value))), text.get(at + 1..)?))
-}
-
-fn escaped(c: char) -> char {
-    match c {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        '0' => '\0',
-        c => c,
-    }
+    std::iter::from_fn(next).collect()
 }
 
 /// Parses a decimal, octal or hexadecimal number, with or without C's suffixes.
-fn number(text: &str) -> Option<(Token, &str)> {
-    let (word, rest) = split_while(text, |c| c.is_ascii_alphanumeric());
+fn number(word: &str) -> Option<u64> {
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
-    let value = match (digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")), digits.strip_prefix('0')) {
-        (Some(hex), _) => u64::from_str_radix(hex, 16).ok()?,
-        (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok()?,
-        _ => digits.parse().ok()?,
-    };
-    Some((Token::Number(value), rest))
+    match (digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")), digits.strip_prefix('0')) {
+        (Some(hex), _) => u64::from_str_radix(hex, 16).ok(),
+        (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok(),
+        _ => digits.parse().ok(),
+    }
 }
 
 #[cfg(test)]
@@ -106,16 +85,15 @@ mod tests {
     #[test]
     fn splits_c_into_tokens() {
         let all = tokens("\"a=%s\\n\" \"b\", REC->x<<0x10UL ? 'c' : 017").unwrap();
-        let name = |name: &str| Token::Name(name.into());
-        use Token::{Number, Sign};
+        use Token::{Name, Number, Sign};
         assert_eq!(
             all,
             [
                 Token::Text("a=%s\nb".into()),
                 Sign(","),
-                name("REC"),
+                Name("REC"),
                 Sign("->"),
-                name("x"),
+                Name("x"),
                 Sign("<<"),
                 Number(16),
                 Sign("?"),

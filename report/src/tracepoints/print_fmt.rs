@@ -16,7 +16,7 @@ use super::lex::tokens;
 use super::printf::Spec;
 
 /// A piece of a parsed print fmt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Piece {
     /// Literal text.
     Literal(String),
@@ -25,7 +25,7 @@ pub(super) enum Piece {
 }
 
 /// An argument and its conversion.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Argument {
     pub(super) expr: Expr,
     spec: Spec,
@@ -123,13 +123,8 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
     let mut starred = |name| if part(name) == Some("*") { args.next().map(Some) } else { Some(None) };
     let (width, precision) = (starred("width")?, starred("precision")?);
     let number = |digits: &str| digits.parse().unwrap_or(0);
-    let has = |flag| part("flags").is_some_and(|flags| flags.contains(flag));
     let spec = Spec {
-        left: has('-'),
-        plus: has('+'),
-        space: has(' '),
-        alternate: has('#'),
-        zeroes: has('0'),
+        flags: part("flags")?.to_owned(),
         width: part("width").map_or(0, number),
         precision: part("precision").map(number),
         size: match part("size") {
