@@ -11,9 +11,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
-use std::time::SystemTime;
 
-use super::origin::FileId;
 use super::outcome::Refusal;
 use crate::input::map::Bytes;
 
@@ -27,24 +25,6 @@ pub(super) fn bytes_of(mut file: File) -> Result<Bytes, Refusal> {
         file.read_to_end(&mut bytes)?;
         Ok(bytes.into())
     })
-}
-
-/// Checks that a file is the recorded one and was not modified after `written`, the end of the recording.
-pub(super) fn check_recorded(
-    file: &File,
-    recorded: Option<FileId>,
-    written: Option<SystemTime>,
-) -> Result<(), Refusal> {
-    let recorded = recorded.ok_or(Refusal::NoInode)?;
-    let found = file.metadata()?;
-    if FileId::from(&found) != recorded {
-        return Err(Refusal::OtherInode);
-    }
-    // Inode numbers are reused: a new file may have the number of the one that it replaced.
-    match (found.modified(), written) {
-        (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
-        _ => Ok(()),
-    }
 }
 
 /// Reads the whole regular file at `path`, also one without a known size (below `/proc`).
@@ -96,25 +76,6 @@ mod tests {
         assert!(!read_all(Path::new("/proc/self/status")).unwrap().is_empty());
     }
 
-    #[test]
-    fn device_inode_and_modification_time_identify_a_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("x");
-        fs::write(&path, b"abcdef").unwrap();
-        let metadata = fs::metadata(&path).unwrap();
-        let id = FileId::from(&metadata);
-        let (file, modified) = (open(&path).unwrap(), metadata.modified().unwrap());
-        assert!(
-            check_recorded(&file, Some(id), Some(modified)).is_ok() && check_recorded(&file, Some(id), None).is_ok()
-        );
-        let before = modified - std::time::Duration::from_secs(1);
-        assert!(matches!(check_recorded(&file, Some(id), Some(before)), Err(Refusal::Changed)));
-        let (major, minor) = (id.major + 1, id.minor + 1);
-        for other in [FileId { major, ..id }, FileId { minor, ..id }, FileId { inode: 1, ..id }] {
-            assert!(matches!(check_recorded(&file, Some(other), None), Err(Refusal::OtherInode)));
-        }
-        assert!(matches!(check_recorded(&file, None, None), Err(Refusal::NoInode)));
-    }
     #[test]
     fn large_parts_stay_mapped_and_changes_of_the_file_are_seen() {
         let directory = tempfile::tempdir().unwrap();

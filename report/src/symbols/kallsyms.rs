@@ -16,8 +16,8 @@
 use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK};
 
 use super::bytes::{hexadecimal, name_at};
-use super::origin::Reference;
 use super::outcome::Refusal;
+use super::proof::Reference;
 use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
 use crate::input::map::Bytes;
 

@@ -3,29 +3,34 @@
 //! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
 //! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::check_running`]).
 //! 3. The copies of it that are kept by build ID: by recorders, and by [`Kernel::kallsyms`].
-//! 4. Files with symbols and the recorded build ID, or another proof for a module's file ([`vmlinux`]).
+//! 4. Files with symbols and the recorded build ID, or another proof for a module's file.
 //!
 //! To make the list takes the running kernel 40 ms, to read a copy 1 ms. So for the kernel itself a copy is read in the
 //! list's place: the recorded reference symbol says how far each boot has moved it. A module may be elsewhere at each
 //! boot, and be reloaded: addresses count only if the module is still at the recorded one.
+//!
+//! A kernel image (`vmlinux`) may have been relocated (KASLR) from the addresses at which it is linked; again the
+//! reference symbol says how far. A module's file has no addresses. The kernel lays out its code sections one after
+//! another in the order of the file, except those for initialization; the first begins at the module's load address.
+//! Source: `layout_sections` in the kernel's `kernel/module/main.c`.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use object::elf::SHT_SYMTAB;
 use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
-use super::candidates;
-use super::elf;
-use super::file;
+use super::elf::{self, Image};
+use super::elf_symbols::{Placing, add_symbols};
 use super::kallsyms::Kallsyms;
 use super::module::{Module, ModuleKind};
-use super::origin::Origin;
-use super::outcome::{Outcome, Refusal, Source, same_build_id};
-use super::table::SymbolTable;
-use super::vmlinux;
+use super::outcome::{Outcome, Refusal, Source};
+use super::proof::{Origin, Proof, checked_image, contradiction, open_image, same_build_id};
+use super::table::{SymbolTable, TableBuilder};
+use super::{candidates, decompress, file};
 use crate::query::SymbolOptions;
 
 /// Symbol lists of the running kernel and of the file given with `--kallsyms`, each parsed once.
@@ -51,12 +56,16 @@ impl Kernel {
     pub(super) fn load(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
         let origin = &*module.origin;
         if let (Some(path), ModuleKind::Kernel) = (&options.vmlinux, &module.kind) {
-            let given = vmlinux::given(path, module, outcome);
+            // It is trusted, whatever its build ID.
+            let given = open_image(path, Proof::Trust, origin).and_then(|image| {
+                outcome.contradiction = contradiction(path, module.build_id, image.build_id);
+                relocated(&image, origin)
+            });
             return outcome.keep(Source::Vmlinux, path, given);
         }
         if let Some(path) = &options.kallsyms {
             let list = self.given.get_or_init(|| parse(path));
-            outcome.set_contradiction(path, origin.kernel, self.build_id_of(path));
+            outcome.contradiction = contradiction(path, origin.kernel, self.build_id_of(path));
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
         let copies = origin.kernel.map_or_else(Vec::new, |id| self.copies(&id, options));
@@ -79,11 +88,58 @@ impl Kernel {
                 return Some(table);
             }
         }
-        match &module.kind {
-            ModuleKind::KernelModule { start } => vmlinux::of_module(module, *start, &self.host, options, outcome),
-            ModuleKind::Kernel => vmlinux::found(module, &self.root, options, outcome),
-            _ => None,
+        match module.kind {
+            ModuleKind::Kernel => self.find_image(module, options, outcome),
+            _ => self.find_module(module, options, outcome),
         }
+    }
+
+    /// Searches the usual places for a kernel image with the recorded build ID and reads its symbols.
+    fn find_image(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
+        let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
+        let mut places = candidates::by_build_id(module, options);
+        if let Ok(release) = file::read_all(&self.root.join("proc/sys/kernel/osrelease")) {
+            let release = String::from_utf8_lossy(&release);
+            let release = release.trim();
+            let below = options.symfs.as_deref().unwrap_or(&self.root);
+            let images = [
+                format!("boot/vmlinux-{release}"),
+                format!("usr/lib/debug/boot/vmlinux-{release}"),
+                format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
+                format!("lib/modules/{release}/build/vmlinux"),
+            ];
+            places.extend(images.map(|path| (Source::Vmlinux, below.join(path))));
+        }
+        places.into_iter().find_map(|(source, path)| {
+            let image = open_image(&path, Proof::BuildId(build_id), &module.origin);
+            outcome.keep(source, &path, image.and_then(|image| relocated(&image, &module.origin)))
+        })
+    }
+
+    /// Reads the symbols of a kernel module from its file: one with the recorded build ID, or the one at the recorded
+    /// path if none was recorded and the recording was made on this machine, or if the user trusts it.
+    fn find_module(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
+        let ModuleKind::KernelModule { start } = module.kind else { return None };
+        let is_path = module.path.first() == Some(&b'/');
+        let recorded = candidates::recorded(module, options).into_iter().filter(|_| is_path);
+        let recorded = recorded.map(|path| (Source::Path, path));
+        let trusted = recorded.clone().filter(|_| options.trusts_paths()).map(|place| (place, Ok(Proof::Trust)));
+        let proof = match module.build_id {
+            Some(build_id) => Ok(Proof::BuildId(build_id)),
+            None => self.host.made(&module.origin).map(|()| Proof::Trust),
+        };
+        let proven = recorded.chain(candidates::by_build_id(module, options)).map(|place| (place, proof.clone()));
+        proven.chain(trusted).find_map(|((source, path), proof)| {
+            let found = file::read_all(&path).and_then(|bytes| {
+                let proof = proof?;
+                let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
+                outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
+                let mut table = TableBuilder::new(false);
+                add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
+                Ok(table.finish())
+            });
+            outcome.keep(source, &path, found)
+        })
     }
 
     /// Checks that the running kernel is the recorded one: by build ID if one was recorded. Otherwise release and
@@ -196,6 +252,32 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
     }
 }
 
+/// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded address.
+fn relocated(image: &Image, origin: &Origin) -> Result<SymbolTable, Refusal> {
+    let mut table = TableBuilder::new(false);
+    add_symbols(image, Placing::Linked, SHT_SYMTAB, &mut table)?;
+    if let Some(reference) = &origin.reference {
+        let linked = table.named(reference.symbol.as_bytes());
+        let linked = linked.ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
+        table.move_down(linked.wrapping_sub(reference.address));
+    }
+    Ok(table.finish())
+}
+
+/// Returns the address of each section; `None` for sections other than code, and for initialization code.
+fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
+    let mut next = start;
+    let place = |section: &elf::Section| {
+        if !section.allocated || !section.executable || section.name.starts_with(b".init") {
+            return None;
+        }
+        let at = next.checked_next_multiple_of(section.alignment.max(1))?;
+        next = at.checked_add(section.size)?;
+        Some(at)
+    };
+    image.sections.iter().map(place).collect()
+}
+
 /// Refuses the symbols of a kernel module that a list has at another address: the list is of another boot.
 fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Refusal> {
     const PAGE: u64 = 4096;
@@ -217,7 +299,7 @@ fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::origin::Reference;
+    use super::super::proof::Reference;
     use super::*;
 
     const TEXT: u64 = 0xffff_ffff_8100_0000;

@@ -4,7 +4,7 @@
 //! that was made of its name: of a thousand files, nearly all show the same functions.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -101,12 +101,14 @@ impl Labels {
     }
 }
 
-/// Slots for the numbers of texts that are made of a symbol's name: several files show the same ones.
+/// What is made of a symbol's name, and kept since several files show the same.
 #[derive(Debug, Default)]
 pub struct LabelSlots {
-    /// For the text of a cell; its kind is the CPU mode.
+    /// The name, demangled.
+    pub name: OnceLock<Box<str>>,
+    /// For the number of the text of a cell; its kind is the CPU mode.
     pub cell: LabelSlot,
-    /// For the text of a frame, in call trees or folded stacks, all of one kind.
+    /// For the number of the text of a frame, in call trees or folded stacks, all of one kind.
     pub frame: LabelSlot,
 }
 

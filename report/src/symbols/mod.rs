@@ -1,9 +1,9 @@
 //! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► candidates ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
+//!   Module ──► Resolver::load ──► candidates ──► search ──► elf / kallsyms / kernel / vdso / … ──► SymbolTable
 //!   (identity)   (once each)      (paths)      (opened,           (a .rs file for each)           (by address)
-//!                    │                          build ID checked)
+//!                    │                          checked: proof)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
@@ -51,8 +51,8 @@ mod kernel;
 pub(crate) mod labels;
 mod lines;
 mod module;
-mod origin;
 mod outcome;
+mod proof;
 mod resolver;
 #[cfg(test)]
 mod resolver_tests;
@@ -62,7 +62,6 @@ mod table;
 #[cfg(test)]
 mod test_elf;
 mod vdso;
-mod vmlinux;
 
 pub(crate) use call_frames::CallFrames;
 pub(crate) use explain::{Explanation, GUEST, UNMAPPED, explain};
@@ -70,9 +69,9 @@ pub(crate) use lines::LineId;
 pub use lines::SourceFrame;
 pub(crate) use module::{JitDump, Modules, kernel_module_name};
 pub use module::{Module, ModuleKind};
-pub use origin::Origin;
-pub(crate) use origin::{FileId, Reference};
 pub(crate) use outcome::{Attempt, Outcome, Refusal, Source};
+pub use proof::Origin;
+pub(crate) use proof::{FileId, Reference};
 pub use resolver::Resolver;
 pub(crate) use resolver::{Functions, Loaded};
 pub(crate) use table::SymbolId;

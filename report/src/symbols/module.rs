@@ -15,7 +15,7 @@ use indexmap::IndexSet;
 use recrep_format::build_id::BuildId;
 use rustc_hash::FxBuildHasher;
 
-use super::origin::{FileId, Origin};
+use super::proof::{FileId, Origin};
 
 /// Modules of a file, by number.
 pub(crate) type Modules = IndexSet<Module, FxBuildHasher>;

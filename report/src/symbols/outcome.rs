@@ -152,14 +152,6 @@ impl Outcome {
         self.attempts.iter().filter(|attempt| attempt.result.is_ok())
     }
 
-    /// Sets the contradiction: whether the build ID found in the file at `path`, which is used, is not the recorded one.
-    pub(super) fn set_contradiction(&mut self, path: &Path, recorded: Option<BuildId>, found: Option<BuildId>) {
-        let other = recorded.zip(found).filter(|(recorded, found)| !same_build_id(recorded, found));
-        let path = path.display();
-        self.contradiction =
-            other.map(|(recorded, found)| format!("{path} has build ID {found}, but {recorded} was recorded"));
-    }
-
     pub(super) fn add(&mut self, source: Source, path: impl Into<PathBuf>, result: Result<usize, Refusal>) {
         self.attempts.push(Attempt { source, path: path.into(), result });
     }
@@ -175,12 +167,6 @@ impl Outcome {
         self.add(source, path, found.as_ref().map(SymbolTable::len).map_err(Refusal::clone));
         found.ok()
     }
-}
-
-/// Returns whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder stores the
-/// length, so trailing zeros are ignored.
-pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
-    a.padded() == b.padded()
 }
 
 impl fmt::Display for Source {

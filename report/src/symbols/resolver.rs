@@ -19,10 +19,10 @@ use super::kernel::Kernel;
 use super::labels::LabelSlots;
 use super::lines::Lines;
 use super::module::{JitDump, Module, ModuleKind};
-use super::origin::Origin;
 use super::outcome::{Attempt, Outcome, Refusal, Source};
+use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
 use super::roots::Roots;
-use super::search::{Proof, Search, build, checked_image, open_image};
+use super::search::{Search, build};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
 use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
@@ -33,7 +33,7 @@ use crate::query::SymbolOptions;
 pub struct Resolver {
     search: Arc<Search>,
     kernel: Kernel,
-    modules: Mutex<FxHashMap<Module, Slot>>,
+    pub(super) modules: Mutex<FxHashMap<Module, Slot>>,
     /// Files requested from debuginfod servers, with the results.
     asked: Mutex<BTreeMap<Wanted, Vec<Attempt>>>,
 }
@@ -52,9 +52,7 @@ pub struct Loaded {
     demangle: bool,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
-    /// Demangled names by symbol: several files show the same ones. Empty until one is shown.
-    names: OnceLock<Vec<OnceLock<Box<str>>>>,
-    /// Numbers of texts that are made of the names, by symbol. Empty until one is used.
+    /// What was made of the names, by symbol. Empty until one is shown.
     labels: OnceLock<Vec<LabelSlots>>,
 }
 
@@ -70,8 +68,7 @@ impl Loaded {
 
     /// Returns the name to show for a symbol returned by a lookup.
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
-        let names = self.names.get_or_init(|| (0..self.table.len()).map(|_| OnceLock::new()).collect());
-        let slot = names.get(id.0 as usize)?;
+        let slot = &self.label_slots(id)?.name;
         if let Some(name) = slot.get() {
             return Some(Cow::Borrowed(name));
         }
@@ -81,7 +78,7 @@ impl Loaded {
         }
     }
 
-    /// Returns the slots for the numbers of texts that are made of a symbol's name.
+    /// Returns the slots for what is made of a symbol's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
         let labels = self.labels.get_or_init(|| (0..self.table.len()).map(|_| LabelSlots::default()).collect());
         labels.get(id.0 as usize)
@@ -168,17 +165,9 @@ impl Resolver {
 
     /// Returns the first file whose symbols are in use and that was changed, as an error: names may be wrong.
     pub fn check_unchanged(&self) -> Result<(), Changed> {
-        let lost = |(module, loaded): &(Module, Arc<Loaded>)| Some((module.name().into_owned(), loaded.table.lost()?));
-        self.loaded().iter().find_map(lost).map_or(Ok(()), |(name, from)| Err(Changed { name, from }))
-    }
-
-    /// Returns all loaded modules, sorted by identity.
-    pub fn loaded(&self) -> Vec<(Module, Arc<Loaded>)> {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> =
-            modules.iter().filter_map(|(module, slot)| Some((module.clone(), slot.get()?.clone()))).collect();
-        all.sort_by(|(a, _), (b, _)| a.cmp(b));
-        all
+        let lost = modules.iter().filter_map(|(module, slot)| Some((module, slot.get()?.table.lost()?))).min();
+        lost.map_or(Ok(()), |(module, from)| Err(Changed { name: module.name().into_owned(), from }))
     }
 
     /// Reads the call frame information of `module` from the mapped file or its cached copy, or from this process's
@@ -218,7 +207,6 @@ impl Resolver {
             module: module.clone(),
             search: self.search.clone(),
             lines: OnceLock::new(),
-            names: OnceLock::new(),
             labels: OnceLock::new(),
         }
     }
@@ -256,7 +244,7 @@ impl Resolver {
             proof?;
             if !options.trusts_paths() {
                 // Without the time of the recording: the JIT may write to the file after it.
-                file::check_recorded(&file, dump.file, None)?;
+                check_recorded(&file, dump.file, None)?;
             }
             jit::of_dump(&file::bytes_of(file)?, !options.mangled)
         });

@@ -45,8 +45,7 @@ fn load(path: &[u8], id: Option<&[u8]>, options: SymbolOptions) -> Arc<Loaded> {
 }
 
 fn name_at(loaded: &Loaded, address: u64) -> Option<String> {
-    let symbol = loaded.table.lookup(address)?;
-    Some(loaded.name(symbol.id).unwrap().into_owned())
+    Some(loaded.name(loaded.table.find(address)?).unwrap().into_owned())
 }
 
 #[test]
@@ -225,7 +224,7 @@ fn several_threads_load_a_module_once() {
             scope.spawn(|| assert!(Arc::ptr_eq(&first, &resolver.load(&module))));
         }
     });
-    assert_eq!(resolver.loaded().len(), 1);
+    assert_eq!(resolver.modules.lock().unwrap().len(), 1);
 }
 
 #[test]

@@ -12,12 +12,11 @@ use recrep_format::build_id::BuildId;
 use super::elf::{Image, Segment};
 use super::elf_symbols::{Placing, add_symbols};
 use super::module::Module;
-use super::origin::Origin;
-use super::outcome::{Outcome, Refusal, Source, same_build_id};
+use super::outcome::{Outcome, Refusal, Source};
+use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
 use super::{candidates, elf_plt, file};
-use crate::input::map::Bytes;
 use crate::query::SymbolOptions;
 
 /// A file that was found: the kind of place, its path, its image.
@@ -29,17 +28,6 @@ pub(super) struct Search {
     pub(super) options: SymbolOptions,
     pub(super) roots: Roots,
     pub(super) host: Origin,
-}
-
-/// Proof required that a file is the recorded one, or belongs to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
-    /// The file must have this build ID.
-    BuildId(BuildId),
-    /// The file's contents must have this checksum.
-    Checksum(u32),
-    /// No further proof: the file is proven otherwise, or the user trusts it.
-    Trust,
 }
 
 /// A file with debug information, and the mapping of its addresses to offsets in the mapped file.
@@ -148,7 +136,7 @@ impl Search {
             for path in candidates::recorded(module, &options) {
                 match self.open_recorded(&path, module, trusted) {
                     Ok(image) => {
-                        outcome.set_contradiction(&path, module.build_id, image.build_id);
+                        outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
                         return Some((Source::Path, path, image));
                     }
                     Err(refusal) => outcome.add(Source::Path, path, Err(refusal)),
@@ -167,7 +155,7 @@ impl Search {
             Some(build_id) => Proof::BuildId(build_id),
             None => {
                 self.host.made(&module.origin)?;
-                file::check_recorded(&file, module.file, module.written)?;
+                check_recorded(&file, module.file, module.written)?;
                 Proof::Trust
             }
         };
@@ -277,25 +265,4 @@ pub(super) fn add_tables(image: &Image, placing: Placing<'_>, table: &mut TableB
         }
     }
     if sum > 0 { Ok(sum) } else { Err(refused) }
-}
-
-pub(super) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
-    checked_image(file::bytes_of(file::open(path)?)?, proof, origin)
-}
-
-/// Parses a file and checks the proof and that the recorded machine can run its architecture.
-pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
-    let image = Image::parse(file)?;
-    origin.runs(image.machine)?;
-    match (proof, image.build_id) {
-        (Proof::BuildId(recorded), None) => Err(Refusal::NoBuildId { recorded }),
-        (Proof::BuildId(recorded), Some(found)) if !same_build_id(&recorded, &found) => {
-            Err(Refusal::BuildIdMismatch { recorded, found })
-        }
-        (Proof::Checksum(linked), _) => {
-            let found = crc32fast::hash(&image.file);
-            if found == linked { Ok(image) } else { Err(Refusal::CrcMismatch { linked, found }) }
-        }
-        _ => Ok(image),
-    }
 }

@@ -41,7 +41,6 @@ pub struct SymbolId(pub u32);
 /// A symbol of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    pub id: SymbolId,
     pub start: u64,
     /// One past the last address.
     pub end: u64,
@@ -155,7 +154,7 @@ impl SymbolTable {
     /// Returns the symbol with the number `id`, from a lookup in this table.
     pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
         let Place { start, end, name } = self.place(id)?;
-        Some(Symbol { id, start, end, name: self.names.get(name) })
+        Some(Symbol { start, end, name: self.names.get(name) })
     }
 
     /// Returns addresses and name of a symbol; decides its tie, if there is one.

@@ -200,7 +200,9 @@ impl<'s> ChainPrinter<'s> {
         let (module, lookups, is_found) = (place.module, finder.lookups(place) - before, base.is_some());
         self.lines.resize_with(1 << LINES, || None);
         let line = FrameLine { ip, context, text, module, lookups, is_found, goes_on };
-        self.lines.get_mut(place_of_line).into_iter().for_each(|place| *place = Some(line));
+        if let Some(place) = self.lines.get_mut(place_of_line) {
+            *place = Some(line);
+        }
         goes_on
     }
 

@@ -6,7 +6,7 @@
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-use super::bounded::Bounded;
+use super::Bounded;
 
 /// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic time, so longer ones are
 /// left as the demangler wrote them.

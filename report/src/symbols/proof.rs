@@ -1,25 +1,75 @@
-//! The machine on which a recording was made, and checks that it is this machine.
+//! Proofs that a file, the kernel or a machine is the recorded one.
 //!
 //! A symbol name is shown only if it is proven to come from the recorded file, by one of these:
 //!
-//! 1. The recorded build ID is that of the file ([`super::search`]) or of the running kernel ([`super::kernel`]).
+//! 1. The recorded build ID is that of the file ([`checked_image`]) or of the running kernel ([`super::kernel`]).
 //! 2. The recording was made on this machine ([`Origin::made`]), and the file at the recorded path has the recorded
-//!    device and inode ([`FileId`]) and was not written to since.
+//!    device and inode and was not written to since ([`check_recorded`]).
 //! 3. The running kernel has the recorded release, and either the recording was made on this machine or the kernel's
 //!    reference symbol has the recorded address. If no release was recorded, the address must match.
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::SystemTime;
 
 use object::elf;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{Arch, Hostname, OsRelease};
-use recrep_format::read::File;
+use recrep_format::read;
 use recrep_format::record::Inode;
 
+use super::elf::Image;
+use super::file;
 use super::outcome::Refusal;
+use crate::input::map::Bytes;
+
+/// Proof required that a file is the recorded one, or belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// The file must have this build ID.
+    BuildId(BuildId),
+    /// The file's contents must have this checksum.
+    Checksum(u32),
+    /// No further proof: the file is proven otherwise, or the user trusts it.
+    Trust,
+}
+
+/// Opens a file as [`checked_image`] does.
+pub(super) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+    checked_image(file::bytes_of(file::open(path)?)?, proof, origin)
+}
+
+/// Parses a file and checks the proof and that the recorded machine can run its architecture.
+pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+    let image = Image::parse(file)?;
+    origin.runs(image.machine)?;
+    match (proof, image.build_id) {
+        (Proof::BuildId(recorded), None) => Err(Refusal::NoBuildId { recorded }),
+        (Proof::BuildId(recorded), Some(found)) if !same_build_id(&recorded, &found) => {
+            Err(Refusal::BuildIdMismatch { recorded, found })
+        }
+        (Proof::Checksum(linked), _) => {
+            let found = crc32fast::hash(&image.file);
+            if found == linked { Ok(image) } else { Err(Refusal::CrcMismatch { linked, found }) }
+        }
+        _ => Ok(image),
+    }
+}
+
+/// Returns whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder stores the
+/// length, so trailing zeros are ignored.
+pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
+    a.padded() == b.padded()
+}
+
+/// Returns a sentence if the build ID found in the file at `path`, which is used, is not the recorded one.
+pub(super) fn contradiction(path: &Path, recorded: Option<BuildId>, found: Option<BuildId>) -> Option<String> {
+    let (recorded, found) = recorded.zip(found).filter(|(recorded, found)| !same_build_id(recorded, found))?;
+    Some(format!("{} has build ID {found}, but {recorded} was recorded", path.display()))
+}
 
 /// Recorded machine, as far as the recording describes it; or this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,7 +106,7 @@ impl Reference {
 
 impl Origin {
     /// Returns the machine described by the features of `file`.
-    pub fn of(file: &File<'_>) -> Self {
+    pub fn of(file: &read::File<'_>) -> Self {
         Self {
             hostname: file.feature::<Hostname<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             release: file.feature::<OsRelease<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
@@ -144,6 +194,24 @@ impl FileId {
     }
 }
 
+/// Checks that a file is the recorded one and was not modified after `written`, the end of the recording.
+pub(super) fn check_recorded(
+    file: &File,
+    recorded: Option<FileId>,
+    written: Option<SystemTime>,
+) -> Result<(), Refusal> {
+    let recorded = recorded.ok_or(Refusal::NoInode)?;
+    let found = file.metadata()?;
+    if FileId::from(&found) != recorded {
+        return Err(Refusal::OtherInode);
+    }
+    // Inode numbers are reused: a new file may have the number of the one that it replaced.
+    match (found.modified(), written) {
+        (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +233,25 @@ mod tests {
         assert!(on("x86_64", elf::EM_X86_64) && on("x86_64", elf::EM_386) && on("armv7l", elf::EM_ARM));
         assert!(!on("armv7l", elf::EM_X86_64) && !on("i686", elf::EM_X86_64) && !on("aarch64", elf::EM_386));
         assert!(on("", elf::EM_X86_64) && on("unheard-of", elf::EM_X86_64));
+    }
+
+    #[test]
+    fn device_inode_and_modification_time_identify_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        std::fs::write(&path, b"abcdef").unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        let id = FileId::from(&metadata);
+        let (file, modified) = (file::open(&path).unwrap(), metadata.modified().unwrap());
+        assert!(
+            check_recorded(&file, Some(id), Some(modified)).is_ok() && check_recorded(&file, Some(id), None).is_ok()
+        );
+        let before = modified - std::time::Duration::from_secs(1);
+        assert!(matches!(check_recorded(&file, Some(id), Some(before)), Err(Refusal::Changed)));
+        let (major, minor) = (id.major + 1, id.minor + 1);
+        for other in [FileId { major, ..id }, FileId { minor, ..id }, FileId { inode: 1, ..id }] {
+            assert!(matches!(check_recorded(&file, Some(other), None), Err(Refusal::OtherInode)));
+        }
+        assert!(matches!(check_recorded(&file, None, None), Err(Refusal::NoInode)));
     }
 }

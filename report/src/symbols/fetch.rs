@@ -14,11 +14,9 @@
 //!
 //! Source: debuginfod(8), "WEBAPI"; debuginfod-client-config(7).
 
-mod http;
-
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -26,17 +24,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use recrep_format::build_id::BuildId;
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body, Error, Timeout};
 
 use super::candidates::{DEBUG_INFO, EXECUTABLE};
-use super::origin::Origin;
 use super::outcome::{Attempt, Refusal, Source};
-use super::search::{Proof, open_image};
+use super::proof::{Origin, Proof, open_image};
 use crate::query::Servers;
 use crate::terminal::progress;
-use http::Client;
 
 /// Maximum time for all files together.
 const TOTAL: Duration = Duration::from_secs(600);
+/// Maximum time to look up the host name, and to connect.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Number of bytes read at a time.
+const CHUNK: usize = 64 << 10;
 /// Maximum number of files fetched at the same time.
 const MAX_THREADS: usize = 4;
 
@@ -94,7 +96,7 @@ fn fetch_from(
     let shown = progress::fetching(&format!("{kind} of {module}"), url);
     let limit = client.servers.max_time.map_or(left, |most| most.min(left));
     let response = client.ask(url, limit)?;
-    shown.set_length(http::size(&response).unwrap_or(0));
+    shown.set_length(size(&response).unwrap_or(0));
     let cache = &client.servers.cache;
     let directory = cache.join(build_id.to_string());
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
@@ -135,6 +137,103 @@ fn remove_stale(directory: &Path) {
     }
 }
 
+/// HTTP client; keeps connections for the next file.
+struct Client<'s> {
+    agent: Agent,
+    servers: &'s Servers,
+}
+
+impl<'s> Client<'s> {
+    fn new(servers: &'s Servers) -> Self {
+        let config = Agent::config_builder()
+            .user_agent(concat!("rep/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            .timeout_resolve(Some(CONNECT))
+            .timeout_connect(Some(CONNECT))
+            .timeout_per_read(Some(servers.patience))
+            .timeout_per_write(Some(servers.patience));
+        // Trust the same certificates as the rest of this machine.
+        #[cfg(feature = "https")]
+        let config = {
+            let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
+            config.tls_config(tls.build())
+        };
+        Self { agent: config.build().into(), servers }
+    }
+
+    /// Requests a file; the whole transfer may take up to `limit`.
+    fn ask(&self, url: &str, limit: Duration) -> Result<Response<Body>, Refusal> {
+        let mut request = self.agent.get(url).config().timeout_global(Some(limit)).build();
+        if let Some(max) = self.servers.max_bytes {
+            request = request.header("X-DEBUGINFOD-MAXSIZE", max);
+        }
+        let response = request.call().map_err(|error| self.refusal(&error, limit))?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(Refusal::NotFetched(status.to_string()));
+        }
+        self.check_size(size(&response).unwrap_or(0))?;
+        Ok(response)
+    }
+
+    fn check_size(&self, size: u64) -> Result<(), Refusal> {
+        match self.servers.max_bytes {
+            Some(max) if size > max => {
+                Err(Refusal::NotFetched(format!("it is larger than DEBUGINFOD_MAXSIZE allows ({max} bytes)")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refusal(&self, error: &Error, limit: Duration) -> Refusal {
+        Refusal::NotFetched(match error {
+            Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
+                format!("no connection within {} s", CONNECT.as_secs())
+            }
+            Error::Timeout(Timeout::Global) => format!("it took longer than {} s", limit.as_secs()),
+            Error::Timeout(_) => format!("no data for {} s (DEBUGINFOD_TIMEOUT)", self.servers.patience.as_secs()),
+            Error::Io(error) => error.to_string(),
+            #[cfg(not(feature = "https"))]
+            Error::TlsRequired | Error::Tls(_) => {
+                "this rep was built without https: build it with `--features https`, or use an http server".into()
+            }
+            error => error.to_string(),
+        })
+    }
+
+    /// Writes the whole response into `file`; calls `on_bytes` with the size of each piece.
+    fn store(
+        &self,
+        response: Response<Body>,
+        file: &mut File,
+        on_bytes: impl Fn(u64),
+        limit: Duration,
+    ) -> Result<(), Refusal> {
+        let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut chunk = vec![0; CHUNK];
+        let mut sum = 0;
+        loop {
+            let read = match body.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.refusal(&error.into(), limit)),
+            };
+            sum += read as u64;
+            self.check_size(sum)?;
+            let bytes = chunk.get(..read).unwrap_or_default();
+            file.write_all(bytes).map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
+            on_bytes(read as u64);
+        }
+    }
+}
+
+/// Returns the size of the file in bytes, if the server sends it.
+fn size(response: &Response<Body>) -> Option<u64> {
+    let number = |name: &str| response.headers().get(name)?.to_str().ok()?.parse().ok();
+    number("x-debuginfod-size").or_else(|| number("content-length"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +242,7 @@ mod tests {
     fn only_old_temporary_files_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, age: Duration| {
-            let file = fs::File::create(directory.path().join(name)).unwrap();
+            let file = File::create(directory.path().join(name)).unwrap();
             file.set_modified(std::time::SystemTime::now() - age).unwrap();
         };
         put("debuginfo", 3 * TOTAL);
