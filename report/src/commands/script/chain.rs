@@ -33,11 +33,16 @@ pub(super) struct ChainPrinter<'s> {
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
     /// inlined functions. Each place has the last line whose address and context belong there.
-    lines: Vec<Option<FrameLine>>,
+    lines: Vec<FrameLine>,
+    /// Texts of the remembered lines.
+    texts: Vec<u8>,
 }
 
 /// Log2 of the number of places for lines.
 const LINES: u32 = 16;
+
+/// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
+const MOST_TEXT: usize = 1 << 23;
 
 /// Function and module of a frame.
 struct FrameFunction {
@@ -46,13 +51,16 @@ struct FrameFunction {
 }
 
 /// Text of a frame's line.
+#[derive(Clone, Copy, Default)]
 struct FrameLine {
     ip: u64,
+    /// The number of its context plus one; 0 is no line.
     context: u32,
-    text: Box<[u8]>,
+    /// Position and length of its text.
+    text: (u32, u32),
     module: Option<ModuleId>,
     /// Number of lookups of its function.
-    lookups: u64,
+    lookups: u32,
     is_found: bool,
     /// `true` if the frame after it is printed.
     goes_on: bool,
@@ -87,6 +95,7 @@ impl<'s> ChainPrinter<'s> {
             functions: Vec::new(),
             line_contexts: Contexts::default(),
             lines: Vec::new(),
+            texts: Vec::new(),
         }
     }
 
@@ -183,12 +192,13 @@ impl<'s> ChainPrinter<'s> {
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
         let kind = (event.index.0, mode, back, is_unwound);
-        let context = self.line_contexts.number(kind, epoch.in_mode(mode));
+        let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         let place_of_line = cache_place(ip, context, LINES);
-        let known = self.lines.get(place_of_line).and_then(Option::as_ref);
-        if let Some(line) = known.filter(|line| (line.ip, line.context) == (ip, context)) {
-            finder.count(line.module, line.lookups, line.is_found);
-            out.extend_from_slice(&line.text);
+        let known = self.lines.get(place_of_line).filter(|line| (line.ip, line.context) == (ip, context));
+        if let Some(line) = known {
+            finder.count(line.module, line.lookups.into(), line.is_found);
+            let (start, len) = (line.text.0 as usize, line.text.1 as usize);
+            out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
         let place = finder.place(mode, &s.task, ip, s.at);
@@ -196,12 +206,18 @@ impl<'s> ChainPrinter<'s> {
         let before = finder.lookups(place);
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), event.fields, finder, out);
-        let text = out.get(from..).unwrap_or_default().into();
-        let (module, lookups, is_found) = (place.module, finder.lookups(place) - before, base.is_some());
-        self.lines.resize_with(1 << LINES, || None);
-        let line = FrameLine { ip, context, text, module, lookups, is_found, goes_on };
-        if let Some(place) = self.lines.get_mut(place_of_line) {
-            *place = Some(line);
+        if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
+            self.lines = vec![FrameLine::default(); 1 << LINES];
+            self.texts.clear();
+        }
+        let text = out.get(from..).unwrap_or_default();
+        if let Some(line) = self.lines.get_mut(place_of_line)
+            && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+            && let Ok(lookups) = u32::try_from(finder.lookups(place) - before)
+        {
+            self.texts.extend_from_slice(text);
+            let (module, text, is_found) = (place.module, (start, len), base.is_some());
+            *line = FrameLine { ip, context, text, module, lookups, is_found, goes_on };
         }
         goes_on
     }
