@@ -5,10 +5,10 @@
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
+use super::bitmap::{list, words};
 use super::expr::{CType, Expr, ctype};
 use super::lex::Token;
 use super::printf::Spec;
-use super::special::{list, words};
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
 pub(super) const LONGEST: usize = 1 << 16;

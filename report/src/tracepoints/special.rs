@@ -1,7 +1,8 @@
-//! The kernel's `%p` extensions: functions, network addresses, UUIDs, bytes, bitmaps.
+//! The kernel's `%p` extensions: functions, network addresses, UUIDs, bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::bitmap::{list, words};
 use super::eval::{Values, hex};
 use super::expr::Expr;
 use super::printf::Spec;
@@ -97,41 +98,4 @@ fn uuid(bytes: &[u8], order: &[u8]) -> String {
     let parts = [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]];
     let text = parts.map(|part| hex(part, "")).join("-");
     if matches!(order, [b'B' | b'L', ..]) { text.to_uppercase() } else { text }
-}
-
-/// Returns a bitmap as 32-bit hexadecimal words separated by commas, from the highest nonzero one down (`%*pb`).
-pub(super) fn words(longs: &[u64]) -> String {
-    let halves: Vec<u64> = longs.iter().flat_map(|long| [long & 0xffff_ffff, long >> 32]).collect();
-    let used = halves.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
-    let words = halves.iter().take(used).rev().enumerate();
-    words.map(|(place, word)| if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") }).collect()
-}
-
-/// Returns the set bits of a bitmap as a list of ranges, such as `0,2-4` (`%*pbl`).
-pub(super) fn list(longs: &[u64]) -> String {
-    let bits = longs
-        .iter()
-        .enumerate()
-        .flat_map(|(place, long)| (0..64).filter(move |bit| long >> bit & 1 == 1).map(move |bit| place * 64 + bit));
-    let bits: Vec<usize> = bits.collect();
-    let ranges = bits.chunk_by(|bit, next| bit + 1 == *next).map(|range| match range {
-        [first, .., last] => format!("{first}-{last}"),
-        [only] => only.to_string(),
-        [] => String::new(),
-    });
-    ranges.collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gives_words_and_ranges() {
-        assert_eq!(words(&[0x1_0000_000f, 0]), "1,0000000f");
-        assert_eq!(words(&[0]), "0");
-        assert_eq!(list(&[0b1_1101, 1]), "0,2-4,64");
-        assert_eq!(list(&[1 << 63, 1]), "63-64");
-        assert_eq!(list(&[]), "");
-    }
 }

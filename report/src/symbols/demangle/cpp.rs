@@ -6,7 +6,7 @@
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-use super::Bounded;
+use super::bounded::Bounded;
 
 /// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic time, so longer ones are
 /// left as the demangler wrote them.

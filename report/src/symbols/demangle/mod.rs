@@ -7,29 +7,16 @@
 //! Mangled names are untrusted. A short one can expand to a long text (each substitution may double it), so the length
 //! is limited: a name that would exceed the limit stays mangled.
 
+mod bounded;
 mod cpp;
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt::Write;
+
+use bounded::Bounded;
 
 /// Suffix that perf appends to the names of PLT entries.
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
-
-/// Maximum length of a demangled name in bytes.
-const LIMIT: usize = 1 << 16;
-
-/// Writer into a string that fails if the string would exceed [`LIMIT`].
-struct Bounded<'a>(&'a mut String);
-
-impl Write for Bounded<'_> {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > LIMIT {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
-}
 
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
 pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
@@ -135,7 +122,7 @@ mod tests {
             bomb.push_str(&format!("1pI{before}{before}E"));
         }
         bomb.push_str("Evv");
-        assert!(demangled(bomb.as_bytes()).len() <= LIMIT + bomb.len());
+        assert!(demangled(bomb.as_bytes()).len() <= bounded::LIMIT + bomb.len());
     }
 
     fn radix36(number: u32) -> char {
