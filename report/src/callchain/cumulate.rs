@@ -50,7 +50,7 @@ pub(crate) struct Classified {
     pub classes: Vec<u32>,
     layout: Layout,
     /// Keys of the bases: without frames.
-    bases: Partition<Count>,
+    bases: Partition<()>,
     /// Frame of each class, with only the displayed fields.
     pub shown: Vec<Frame>,
 }
@@ -97,7 +97,7 @@ impl Classified {
                 let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
                 layout.pack(&key, &mut base);
                 base.iter_mut().zip(&mask).for_each(|(word, mask)| *word &= mask);
-                let base = small(bases.add(&base, &count));
+                let base = small(bases.add(&base, &()));
                 Sample { base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
             };
             (numbers.map(sample).collect::<Vec<_>>(), bases)
@@ -105,10 +105,10 @@ impl Classified {
         let size = rows.len().div_ceil(rayon::current_num_threads()).max(1);
         let starts = (0..rows.len()).into_par_iter().step_by(size);
         let parts = starts.map(|start| part(start..(start + size).min(rows.len())));
-        let parts: Vec<(Vec<Sample>, Partition<Count>)> = parts.collect();
+        let parts: Vec<(Vec<Sample>, Partition<()>)> = parts.collect();
         let (mut samples, mut bases) = (Vec::with_capacity(rows.len()), Partition::new(width));
         for (own, of_part) in parts {
-            let numbers: Vec<u32> = of_part.iter().map(|(base, count)| small(bases.add(base, count))).collect();
+            let numbers: Vec<u32> = of_part.iter().map(|(base, ())| small(bases.add(base, &()))).collect();
             let base = |sample: &Sample| numbers.get(sample.base as usize).copied().unwrap_or(0);
             samples.extend(own.into_iter().map(|sample| Sample { base: base(&sample), ..sample }));
         }

@@ -56,17 +56,16 @@ impl Labeller<'_> {
             self.label(rows, &read_key)
         };
         let number = |row: usize| u32::try_from(row).ok();
-        let of_classes =
-            label(&classified, if children { classified.shown.len() } else { 0 }, &|class| Some((0, number(class)?)));
-        let are_joined = children && self.query.columns.iter().all(|column| !column.key.declared().is_apart());
-        if are_joined {
-            classified.join(&same(&of_classes, self.query.width()));
+        let classes = if children { classified.shown.len() } else { 0 };
+        let of_classes = label(&classified, classes, &|class| Some((0, number(class)?)));
+        if children && self.query.columns.iter().all(|column| !column.key.declared().is_apart()) {
+            classified.join(&same(&of_classes, shows.len()));
         }
         let mut metrics = classified.rows(&stacks, !children);
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);
         }
-        // Callers have far more rows than there are classes and bases.
+        // Rows with callers are combinations of bases and classes, of which there are fewer.
         let words = if children && shows.iter().all(|shows| !(shows.frame && shows.base)) {
             let of_bases = label(&classified, classified.base_count(), &|base| Some((number(base)?, 0)));
             of_ids(&metrics, &shows, &of_bases, &of_classes)
