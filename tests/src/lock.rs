@@ -1,4 +1,6 @@
-//! The lock of the CPUs: recordings that keep them busy come one after the other, whichever test or process they are of.
+//! The lock of the CPUs: recordings come one after the other, whichever test or process they are of. They would keep the
+//! CPUs from each other, and Linux would tell perf of rec's build IDs (`MmapIdentity` in recrep-format), which aborts
+//! perf 6.1.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -10,8 +12,8 @@ use crate::programs::programs;
 
 /// The lock of the CPUs, held by one thread of one process at a time, until the last of what this gave it is dropped.
 ///
-/// [`perf::record`](crate::perf::record) and [`record`](crate::record::record) take it themselves, for as long as they
-/// record: reading what was recorded leaves the CPUs to the next recording.
+/// [`start`](crate::run::start) takes it for each program that records, for as long as that runs: reading what was
+/// recorded leaves the CPUs to the next recording.
 #[track_caller]
 pub fn cpus() -> Rc<Cpus> {
     thread_local! {

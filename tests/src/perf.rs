@@ -14,7 +14,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::lock::cpus;
 use crate::programs::programs;
 use crate::run::{Outcome, run};
 use crate::table::Table;
@@ -53,7 +52,6 @@ pub fn recorder() -> Command {
 /// Records with perf: `args`, split at spaces, then the command.
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
-    let _cpus = cpus();
     run(recorder().arg("-o").arg(file).args(args.split_whitespace()).arg("--").args(command)).expect(0)
 }
 

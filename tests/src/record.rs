@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::lock::cpus;
 use crate::programs::rec;
 use crate::run::{Outcome, run};
 
@@ -17,7 +16,6 @@ pub fn recording(file: &Path, args: &str, command: &[String]) -> Command {
 /// Runs it, successfully.
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
-    let _cpus = cpus();
     run(&mut recording(file, args, command)).expect(0)
 }
 

@@ -3,16 +3,20 @@
 //! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep
 //! a test waiting. Each program leads a process group of its own, so that the limit ends all of it.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+
+use crate::lock::{Cpus, cpus};
 
 /// Nothing here takes half as long on the slowest machine that is thought of; it is there to end what hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -80,11 +84,12 @@ impl Outcome {
     }
 }
 
-/// A program that runs.
+/// A program that runs, and the lock of the CPUs if it records.
 #[derive(Debug)]
 pub struct Running {
     command: String,
     child: Child,
+    _cpus: Option<Rc<Cpus>>,
     stdout: File,
     stderr: File,
 }
@@ -93,6 +98,9 @@ pub struct Running {
 #[track_caller]
 pub fn start(command: &mut Command) -> Running {
     let text = format!("{command:?}");
+    let is_recorder = |word: &OsStr| Path::new(word).ends_with("rec") || word == "record";
+    let records = std::iter::once(command.get_program()).chain(command.get_args()).any(is_recorder);
+    let cpus = records.then(cpus);
     let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
     let child = command
         .stdin(Stdio::null())
@@ -101,7 +109,7 @@ pub fn start(command: &mut Command) -> Running {
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("cannot run {text}: {error}"));
-    Running { command: text, child, stdout, stderr }
+    Running { command: text, child, _cpus: cpus, stdout, stderr }
 }
 
 /// Runs a program to its end.

@@ -49,7 +49,9 @@ wire! {
     }
 }
 
-/// The file of an MMAP2; the bit [`misc::MMAP_BUILD_ID`] tells the two apart.
+/// The file of an MMAP2. A build ID has the bit [`misc::MMAP_BUILD_ID`], but so may an inode: Linux leaves the bit set for
+/// each event that gets the record after one with [`AttrFlags::BUILD_ID`](crate::abi::AttrFlags::BUILD_ID), whichever
+/// program opened it. What cannot be a build ID followed by zeroes is an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmapIdentity {
     /// By device and inode.
@@ -66,6 +68,33 @@ impl MmapIdentity {
             Self::Inode(_) => None,
             Self::BuildId(b) => BuildId::new(b.bytes.get(..usize::from(b.size))?),
         }
+    }
+
+    fn decode(c: &mut Cursor<'_>, bits: u16) -> Result<Self> {
+        const WHAT: &str = "Mmap2";
+        let mut ahead = *c;
+        if bits & misc::MMAP_BUILD_ID != 0 {
+            let id = MmapBuildId::decode(&mut ahead, WHAT)?;
+            let rest = id.bytes.get(usize::from(id.size)..);
+            if id.reserved == [0; 3] && rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0)) {
+                *c = ahead;
+                return Ok(Self::BuildId(id));
+            }
+        }
+        Ok(Self::Inode(Wire::decode(c, WHAT)?))
+    }
+
+    fn encode(&self, e: &mut Encoder, bits: u16) -> Result<()> {
+        let start = e.len();
+        match self {
+            Self::Inode(inode) => inode.encode(e)?,
+            Self::BuildId(id) => id.encode(e)?,
+        }
+        let read = Self::decode(&mut Cursor::new(e.as_bytes().get(start..).unwrap_or_default(), 0, e.endian()), bits)?;
+        if read != *self {
+            return Err(Error::invalid(start as u64, "Mmap2", format!("misc {bits:#x} with {self:?}")));
+        }
+        Ok(())
     }
 }
 
@@ -101,11 +130,7 @@ impl<'a> Mmap2<'a> {
             addr: c.u64(WHAT)?,
             len: c.u64(WHAT)?,
             pgoff: c.u64(WHAT)?,
-            identity: if bits & misc::MMAP_BUILD_ID == 0 {
-                MmapIdentity::Inode(Wire::decode(c, WHAT)?)
-            } else {
-                MmapIdentity::BuildId(Wire::decode(c, WHAT)?)
-            },
+            identity: MmapIdentity::decode(c, bits)?,
             prot: c.u32(WHAT)?,
             flags: c.u32(WHAT)?,
             filename: Wire::decode(c, WHAT)?,
@@ -113,19 +138,12 @@ impl<'a> Mmap2<'a> {
     }
 
     pub(super) fn encode(&self, e: &mut Encoder, bits: u16) -> Result<()> {
-        if matches!(self.identity, MmapIdentity::BuildId(_)) != (bits & misc::MMAP_BUILD_ID != 0) {
-            let detail = format!("misc {bits:#x} with {:?}", self.identity);
-            return Err(Error::invalid(e.len() as u64, "Mmap2", detail));
-        }
         e.u32(self.pid);
         e.u32(self.tid);
         e.u64(self.addr);
         e.u64(self.len);
         e.u64(self.pgoff);
-        match &self.identity {
-            MmapIdentity::Inode(inode) => inode.encode(e)?,
-            MmapIdentity::BuildId(id) => id.encode(e)?,
-        }
+        self.identity.encode(e, bits)?;
         e.u32(self.prot);
         e.u32(self.flags);
         self.filename.encode(e)

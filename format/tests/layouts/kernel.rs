@@ -98,6 +98,22 @@ fn mappings() -> Vec<RecordType> {
             2 | misc::MMAP_BUILD_ID,
             mmap2(BUILD_ID),
         ),
+        little(
+            &[
+                &[10, 0, 0, 0, 2, 0x40, 112, 0], // MMAP2, user and a MMAP_BUILD_ID that is another event's, 112 bytes
+                &[1, 0, 0, 0, 2, 0, 0, 0],       // pid, tid
+                &[0, 0x10, 0x40, 0, 0, 0, 0, 0], // addr
+                &[0, 0x20, 0, 0, 0, 0, 0, 0],    // len
+                &[0, 0x10, 0, 0, 0, 0, 0, 0],    // pgoff
+                &[8, 0, 0, 0, 1, 0, 0, 0],       // maj, min
+                &[0x34, 0x12, 0, 0, 0, 0, 0, 0], // ino
+                &[9, 0, 0, 0, 0, 0, 0, 0],       // ino_generation
+                &[5, 0, 0, 0, 2, 0, 0, 0],       // prot, flags
+                b"/bin/ls\0",                    // filename
+            ],
+            2 | misc::MMAP_BUILD_ID,
+            mmap2(INODE),
+        ),
     ]
 }
 

@@ -13,8 +13,8 @@ use recrep_format::feature::{BuildIdEvent, BuildIds};
 use recrep_format::read::{File, Mode};
 use recrep_format::record::{Body, MmapIdentity};
 use recrep_tests::needs;
-use recrep_tests::perf::{perf, version, versions};
-use recrep_tests::programs::{programs, workload};
+use recrep_tests::perf::{perf, recorder, version, versions};
+use recrep_tests::programs::{programs, rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::run;
 
@@ -199,4 +199,27 @@ fn without_build_ids_there_are_none() {
         let bytes = fs::read(recorded(dir.path(), args)).unwrap();
         assert_eq!(build_ids(&File::parse(&bytes).unwrap()), BTreeMap::new(), "{args}");
     }
+}
+
+/// Linux marks the inodes of another recording at the same time as build IDs, too.
+#[test]
+fn a_recording_beside_one_with_build_ids_has_its_inodes() {
+    if !needs::perf_events() || !needs::root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("inner.data");
+    let mut perf = recorder();
+    perf.args(["-B", "-N", "-e", "cpu-clock", "-o"]).arg(&inner).arg("--").args(workload("hot --ms 200"));
+    let words = std::iter::once(perf.get_program()).chain(perf.get_args());
+    let command: Vec<_> = words.map(|word| word.to_str().unwrap().to_owned()).collect();
+    record(&dir.path().join("outer.data"), "-a -e cpu-clock", &command);
+    let bytes = fs::read(&inner).unwrap();
+    let program = &programs().workload;
+    let found = identities(&File::parse(&bytes).unwrap(), program.to_str().unwrap());
+    assert!(!found.is_empty());
+    let inode = Ok(fs::metadata(program).unwrap().ino());
+    assert!(found.iter().all(|identity| *identity == inode), "{found:?} {inode:?}");
+    let answer = run(rep().args(["--sort", "sym"]).arg(&inner)).expect(0);
+    assert!(answer.text().contains("hot_three_quarters"), "{} {}", answer.text(), answer.stderr);
 }

@@ -182,6 +182,7 @@ fn pipes_tell_of_tracepoints_too() {
     let quoted = rec().get_program().to_string_lossy().into_owned();
     let line = format!("'{quoted}' -e sched:sched_switch -a -c 1 -o - -- sh -c '{SCRIPT}' > '{}'", file.display());
     shell.args(["-c", &line]);
+    let _cpus = lock::cpus();
     let outcome = run(&mut with_tracefs(&shell));
     if outcome.code() != 0 && outcome.stderr.contains("mount") {
         println!("did not run: no tracefs can be mounted: {}", outcome.stderr.trim());
