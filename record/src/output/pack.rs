@@ -189,10 +189,11 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 32) ^ state.rotate_left(32)
         };
-        let words =
-            (0..len.div_ceil(8) as u64).map(|i| if regular > 0 && i % regular == 0 { i } else { random() & bits });
-        let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
-        bytes.truncate(len);
+        let mut bytes = vec![0; len];
+        for (place, i) in bytes.chunks_mut(8).zip(0u64..) {
+            let word = if regular > 0 && i % regular == 0 { i } else { random() & bits };
+            place.copy_from_slice(&word.to_ne_bytes()[..place.len()]);
+        }
         bytes
     }
 

@@ -107,8 +107,12 @@ fn pass(size: usize, attempts: usize, weak: Option<Access>) {
 }
 
 #[test]
-fn every_number_arrives_once_and_whole() {
+fn numbers_arrive_once_and_whole_in_an_area_of_two() {
     pass(2, 3, None);
+}
+
+#[test]
+fn numbers_arrive_once_and_whole_in_an_area_of_four() {
     pass(4, 2, None);
 }
 

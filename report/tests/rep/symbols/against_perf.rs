@@ -35,7 +35,7 @@ extern "C" int plain_alias_with_a_longer_name(int) __attribute__((alias("plain")
 __attribute__((noinline)) static int call(const std::function<std::string(int)> &f, int n) { return f(n).size(); }
 int main() {
     long sum = 0;
-    for (int round = 0; round < 10000; round++) {
+    for (int round = 0; round < 4000; round++) {
         std::vector<double> v(200, 1.5);
         shapes::Box<double, 3> box(round);
         sum += box(v) + (box ? 1 : 0) + plain(round) + plain_alias_with_a_longer_name(round) + time(nullptr) % 2;
