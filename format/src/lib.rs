@@ -9,7 +9,7 @@
 //! +--------------------+                         +------------------+
 //! | attrs              | perf_event_attr + where its ids are
 //! +--------------------+
-//! | data: records …    | [header 8 | fields | trailer]…
+//! | data: records …    | [header, 8 bytes | fields | trailer: thread, time, event …]…
 //! +--------------------+
 //! | feature table      | where each feature is
 //! | features           | host name, build IDs, event names, …
@@ -18,19 +18,19 @@
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
 //!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. Its
-//!   [`ordered`](read::Recording::ordered) returns the records in order of time.
+//!   method [`ordered`](read::Recording::ordered) returns the records in order of time.
 //!   [`of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
 //! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
-//!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
+//!   [`record::Record`] of any record, and [`record::Record::encode`] writes it as the same bytes.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
 //! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies chosen records of a file.
 //!
 //! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes
-//! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of
-//! the byte.
+//! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset
+//! of the byte where reading failed.
 //!
 //! Counts the samples of each thread in a recording on standard input:
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  command line ───────────── cli ──▶ Config ─┐
-//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (no event is opened up to here)
+//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (until here no event has been opened)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
 //!  command, processes, CPUs ─ target ─────────┘            ▼
 //!  perf_event_open(2) ◀── kernel (trait; kernel::sys is the real one) ◀── kernel::counters, kernel::fallback

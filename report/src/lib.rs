@@ -8,22 +8,22 @@
 //!                │                                  │                                      │
 //!  pipeline      │    inputs ─► session ─► counted ─► one profile of all inputs           ◄─┘
 //!                │
-//!  table         │    counts ─► sorted rows of cells, with names and percentages; merges those of several inputs
+//!  table         │    counts ─► sorted rows of cells, with names and percentages; merges the rows of several inputs
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    side-band records ─► threads and mappings at any time; time off and on CPUs; what was lost
+//!  timeline      │    side-band records ─► threads and mappings at any time, what was lost; with samples: time off and on CPUs
 //!  symbols       │    mapped file (a module) and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
 //!  query       ◄─┘    the user's request as data, including the options of call trees
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
-//! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
-//! counts samples by integer keys in [`count`]'s tables, `table` turns distinct keys into rows, and `view` prints
-//! them. A histogram needs no single samples: they are neither sorted nor kept.
+//! Modules import only those below them, and `cli` imports `view` (`tests/tests/all/architecture.rs` checks this). Data
+//! flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and
+//! never changed, [`scan`] counts samples by integer keys in [`count`]'s tables, `table` turns distinct keys into rows,
+//! and `view` prints them. Samples are never sorted, and not kept after they were counted.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

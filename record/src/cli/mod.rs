@@ -1,4 +1,4 @@
-//! The command line: the options of perf record, by their letters, read by clap into a [`Config`].
+//! The command line: the options of perf record, under the same names, read by clap into a [`Config`].
 //!
 //! ```text
 //!  words as typed ── words ──▶ words for clap ── flags ──▶ Flags ── here, values, selection ──▶ Config

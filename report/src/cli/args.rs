@@ -38,8 +38,8 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show the time of threads off and on CPUs (event `wall`, in nanoseconds): that of --off-cpu, and for each CPU sample
-    /// the time that it stands for
+    /// Show the time of threads both off and on CPUs (event `wall`, in nanoseconds): what --off-cpu shows, and running
+    /// time, which is computed from the CPU samples
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -59,14 +59,15 @@ struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Leave out rows and call tree entries below PERCENT of their event's total (with --group: the first event's)
+    /// Leave out rows and call tree entries below PERCENT of their event's total (with --group: the first event's; entries
+    /// with -g fractal: of their row or parent)
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
     /// Show these columns, in the order given. Possible are sort keys (at least one must be given, here or in -s),
     /// overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and
-    /// averages: weight1, weight2, weight3. With --children, overhead in the first place becomes two columns: Children
-    /// and Self
+    /// averages: weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two: Children and
+    /// Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -10,7 +10,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("script", "samples, in time order"),
     ("mem", "cost of memory accesses"),
     ("c2c", "contended cache lines"),
-    ("branches", "edges, loops, and the code from one branch to the next, from branch stacks"),
+    ("branches", "counts from branch stacks: jumps (edges), loops, and the code run between two branches"),
     ("timeline", "samples per thread and time slice"),
     ("modules", "where the symbols of each module were found, or not"),
     ("info", "layout, events and header of a file"),

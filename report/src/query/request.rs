@@ -25,8 +25,8 @@ pub struct ChainOptions {
     #[arg(long, overrides_with = "children")]
     pub no_children: bool,
 
-    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: a shape: graph, fractal, flat,
-    /// folded or none; an order: caller (outermost function first; default with --children) or callee (sampled function
+    /// Show call trees below rows (default for text, but not with -b or the sort key `ip`). WORDs: a shape: graph,
+    /// fractal, flat, folded or none; an order: caller (outermost function first; default with --children) or callee (sampled function
     /// first; default otherwise); frames: function, address or srcline; values: percent, period or count; branch (like
     /// --branch-history, without predictions); numbers: minimum percent, then maximum entries per level
     /// [default: graph,0.5,percent,function]

@@ -26,7 +26,7 @@ pub struct SymbolOptions {
     #[arg(long, conflicts_with = "vmlinux")]
     pub ignore_vmlinux: bool,
 
-    /// Where no program or library is proven to be the recorded one, use the file at the recorded path
+    /// If no file is proven to be the recorded program or library, use the one at the recorded path
     #[arg(long)]
     pub trust_paths: bool,
 
@@ -43,7 +43,7 @@ pub struct SymbolOptions {
     pub build_id_dir: Option<PathBuf>,
 
     /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules whose samples without a known function (or
-    /// line, if shown) are at least PERCENT of all samples; without =PERCENT, 1. Without this option, fetch nothing
+    /// line, if shown) are at least PERCENT [default: 1] of all samples. If this option is not given, fetch nothing
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,
