@@ -24,7 +24,7 @@ use super::chains::Chains;
 use super::stacks::{ChainRef, Frame, Stacks, small};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, Sum as _, by_part};
-use crate::query::key::{End, Field, Key, NO_KEY};
+use crate::query::{End, Field, Key, NO_KEY};
 use crate::timeline::grouped;
 
 /// A group of equal samples.

@@ -63,7 +63,7 @@ impl Images {
         self.0.get_index(number as usize)
     }
 
-    /// Returns the frame for which a word of [`Field::Frame`](crate::query::key::Field::Frame) stands: one of the
+    /// Returns the frame for which a word of [`Field::Frame`](crate::query::Field::Frame) stands: one of the
     /// worker's `stacks`, or with the highest bit set an address's own. There may be many of these, so they are in no
     /// list.
     #[inline]

@@ -23,7 +23,7 @@ use super::history::parts;
 use super::images::{FrameFields, Image, Images, Piece, RecentPieces, UNMAPPED, word_of};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
-use crate::query::key::End;
+use crate::query::End;
 use crate::symbols::Functions;
 use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 use super::chains::Chains;
-use crate::query::key::{End, Field, Key, Meta};
+use crate::query::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

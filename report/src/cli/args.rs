@@ -6,9 +6,10 @@ use clap::{ColorChoice, Parser};
 
 use crate::cli::help::commands_and_keys;
 use crate::cli::{self, SourcesArgs};
-use crate::query::graph::{FrameKey, Graph};
-use crate::query::lists::pattern;
-use crate::query::{ChainOptions, Column, Format, Inspection, Mode, Number, Query, SortKey, TableColumn};
+use crate::query::{
+    ChainOptions, Column, Format, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey, TableColumn,
+    lists::pattern,
+};
 
 /// Read perf.data files and print histograms
 #[derive(Debug, Parser)]

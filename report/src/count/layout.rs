@@ -2,12 +2,7 @@
 
 use recrep_format::abi::SampleType;
 
-use crate::query::Query;
-use crate::query::fields::Number;
-use crate::query::graph::FrameKey;
-use crate::query::key::{CacheLine, Field, INS_LAT, Key, Meta, NO_KEY, STAGE};
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
+use crate::query::{CacheLine, Field, FrameKey, INS_LAT, Key, Meta, Mode, NO_KEY, Number, Query, STAGE, SortKey};
 
 /// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

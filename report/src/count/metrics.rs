@@ -6,8 +6,7 @@
 use recrep_format::abi::CpuMode;
 
 use crate::count::{Count, Sum};
-use crate::query::fields::Number;
-use crate::query::key::{Field, Key, Meta};
+use crate::query::{Field, Key, Meta, Number};
 
 /// Metrics of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::histogram::Count;
 use super::layout::Layout;
 use super::partition::Partition;
-use crate::query::key::{Key, NO_KEY};
+use crate::query::{Key, NO_KEY};
 
 /// Keys and their counts, unordered. Only the words in use are stored, as they were in the partitions of the table:
 /// to copy them together takes a tenth of the time of a histogram with a million rows.

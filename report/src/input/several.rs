@@ -6,8 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rayon::ThreadPool;
 
 use crate::input::{Changed, Input, OpenError};
-use crate::query::Source;
-use crate::query::warning::Warning;
+use crate::query::{Source, Warning};
 
 /// An input and its number.
 type Numbered = (usize, Source);

@@ -18,7 +18,7 @@ use recrep_format::read::{File, Frames};
 use crate::input::Input;
 use crate::input::split::{Skimmed, Source, Split};
 use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
-use crate::query::warning::Warning;
+use crate::query::Warning;
 
 /// All streams of an input.
 #[derive(Debug)]

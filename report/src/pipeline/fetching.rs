@@ -8,10 +8,7 @@
 
 use crate::pipeline::counted::{has_chains, module_uses};
 use crate::pipeline::session::Session;
-use crate::query::Servers;
-use crate::query::sort_key::SortKey;
-use crate::query::warning::Warning;
-use crate::query::{ChainOptions, Column, Filters, KeyError, Query};
+use crate::query::{ChainOptions, Column, Filters, KeyError, Query, Servers, SortKey, Warning};
 use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
 use crate::table::module_use::{ModuleUse, ModuleUses};
 use crate::terminal::progress;

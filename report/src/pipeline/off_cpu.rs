@@ -3,8 +3,7 @@
 use recrep_format::abi::RecordType;
 
 use crate::pipeline::session::Session;
-use crate::query::mode::Mode;
-use crate::query::warning::Warning;
+use crate::query::{Mode, Warning};
 use crate::timeline::off_cpu::{Role, SwitchCounts, is_switches};
 
 /// Commands that record what is missing.

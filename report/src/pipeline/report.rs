@@ -19,10 +19,7 @@ use crate::pipeline::off_cpu;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 
-use crate::query::mode::Mode;
-use crate::query::sort_key::SortKey;
-use crate::query::warning::Warning;
-use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
+use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;

@@ -3,12 +3,10 @@
 use clap::Args;
 use regex_lite::Regex;
 
-use super::graph::{FrameKey, Graph, Shape};
 use super::lists::pattern;
-use super::shown::Kind;
 use super::{
-    Column, Field, Filters, Format, Inspection, Mode, Number, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
-    times,
+    Column, Field, Filters, Format, FrameKey, Graph, Inspection, Kind, Mode, Number, Shape, SortKey, Source,
+    SymbolOptions, TableColumn, TraceColumn, times,
 };
 use crate::terminal::style::Style;
 

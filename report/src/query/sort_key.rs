@@ -7,10 +7,8 @@
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::key::{CacheLine, Field, INS_LAT, Key, KeyAddress, Meta, STAGE};
-use super::mode::Availability;
-use super::shown::{Kind, Name, Shown};
 use super::word_text::{either, mapping, mode_name, page_size, prediction, process, transaction};
+use super::{Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown};
 
 /// Declaration of a sort key: all that is to be said of one.
 #[derive(Clone, Copy, Debug)]

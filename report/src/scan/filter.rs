@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use recrep_format::record::Sample;
 
-use crate::query::SampleFilters;
-use crate::query::times::Interval;
+use crate::query::{Interval, SampleFilters};
 use crate::timeline::{CommRef, ModuleId, Task};
 
 /// Filters in the terms of one file.

@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use super::labeller::Labeller;
 use crate::callchain::{ChainRef, Frame, Node, Stacks};
 use crate::count::Rows;
-use crate::query::key::Field;
+use crate::query::Field;
 
 impl Labeller<'_> {
     /// Sets the parents of rows (and drops rows without one if the query says so), then replaces callees of

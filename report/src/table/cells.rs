@@ -10,8 +10,7 @@ use std::sync::Arc;
 use recrep_format::abi::DataSrc;
 
 use crate::count::Count;
-use crate::query::Query;
-use crate::query::shown::Kind;
+use crate::query::{Kind, Query};
 use crate::symbols::labels::{Labels, first_bytes};
 use crate::terminal::digits::push_address;
 

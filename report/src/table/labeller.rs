@@ -6,9 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::callchain::{Frame, is_of_branch};
-use crate::query::Query;
-use crate::query::graph::FrameKey;
-use crate::query::key::{End, Field, Key, KeyAddress, Meta, NO_KEY};
+use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
 use crate::symbols::labels::{AnswerLabels, LabelSlots};
 use crate::symbols::{Functions, LineId, Loaded, Module, SourceFrame, SymbolId};

@@ -8,8 +8,7 @@ use super::labeller::{INLINED, Labeller};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
-use crate::query::graph::FrameKey;
-use crate::query::key::Field;
+use crate::query::{Field, FrameKey};
 use crate::symbols::labels::Text;
 use crate::table::cells::Cells;
 

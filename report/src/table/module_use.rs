@@ -9,8 +9,7 @@ use indexmap::IndexMap;
 use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
 use crate::count::{Count, Rows};
-use crate::query::key::{Field, Meta};
-use crate::query::warning::Warning;
+use crate::query::{Field, Meta, Warning};
 use crate::symbols::{Explanation, Loaded, Module, Outcome, UNMAPPED, explain};
 use crate::table::Labeller;
 

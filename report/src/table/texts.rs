@@ -8,11 +8,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
-use crate::query::Format;
-use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
-use crate::query::shown::{Kind, Name, Shown};
-use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex, source_file};
+use crate::query::{CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey};
 use crate::symbols::labels::{LabelSlot, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;

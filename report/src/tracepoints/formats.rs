@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::eval::Kernel;
 use super::event::Event;
-use crate::query::warning::Warning;
+use crate::query::Warning;
 use crate::symbols::Functions;
 use crate::timeline::{Moment, Place, Timeline};
 

@@ -13,8 +13,7 @@ use rustc_hash::FxHashMap;
 use super::eval::Values;
 use super::event::Event;
 use super::formats::RecordedKernel;
-use crate::query::sort_key::SortKey;
-use crate::query::{KeyError, TraceColumn};
+use crate::query::{KeyError, SortKey, TraceColumn};
 
 /// The content of a column for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]

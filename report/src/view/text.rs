@@ -18,8 +18,7 @@ use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{Metrics, Value};
-use crate::query::key::Field;
-use crate::query::{Query, TableColumn};
+use crate::query::{Field, Query, TableColumn};
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};

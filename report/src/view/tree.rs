@@ -19,8 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::callchain::trees::{Node, TreeOptions, function};
 use crate::count::Count;
 use crate::count::metrics::share;
-use crate::query::Query;
-use crate::query::graph::{Graph, Shape, Value};
+use crate::query::{Graph, Query, Shape, graph::Value};
 use crate::table::profile::{EventTable, Profile, Row};
 use crate::terminal::escape::escape;
 
