@@ -11,7 +11,7 @@ use crate::cli::{self, SourcesArgs};
 use crate::input::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
-use crate::query::{Column, Filters, Format, Mode, Query, SortKey, SymbolOptions, Warning};
+use crate::query::{Column, Filters, Format, Mode, Query, SymbolOptions, Warning};
 use crate::table::profile::Profile;
 use crate::view::{CANNOT_WRITE, write_json};
 
@@ -54,37 +54,25 @@ impl ViewArgs {
     }
 }
 
-/// Returns columns with these names and keys.
-pub(crate) fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
-    keys.iter().map(|(typed, key)| Column { typed: (*typed).into(), key: *key }).collect()
-}
-
-/// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
-pub(crate) fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
-    profile_with(query, columns, |_| ()).map(|(profile, query, _)| (profile, query))
-}
-
-/// Like [`profile`], and returns what `of` makes of the session of each input, in their order.
-pub(crate) fn profile_with<T: Send>(
+/// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile. Also
+/// returns what `of` makes of the session of each input, in their order.
+pub(crate) fn profile<T: Send>(
     query: &Query,
-    columns: &[Column],
+    columns: Vec<Column>,
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
-    settled(&query.sources, || {
-        let query = Query { columns: columns.to_vec(), limit: None, percent_limit: None, ..query.clone() };
-        let (profile, made) = report::run_with(&query, &of)?;
-        Ok((profile, query, made))
-    })
+    let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
+    settled(&query.sources, || report::gather(&query, &of))
 }
 
-/// Prints an answer: as JSON with the parts that all answers have, or by `text`.
+/// Prints an answer: as JSON with the parts that all answers have, or by `text`. Returns the warnings.
 pub(crate) fn print<W: Write>(
     format: Format,
     (schema, inputs, answer): (&str, &impl Serialize, &impl Serialize),
     warnings: &[Warning],
     text: impl FnOnce(&mut W) -> io::Result<()>,
     out: &mut W,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<Warning>> {
     #[derive(Serialize)]
     struct Whole<'p, I, A> {
         schema: &'p str,
@@ -97,5 +85,6 @@ pub(crate) fn print<W: Write>(
         Format::Json => write_json(&Whole { schema, inputs, answer, warnings }, out),
         _ => text(out),
     };
-    printed.context(CANNOT_WRITE)
+    printed.context(CANNOT_WRITE)?;
+    Ok(warnings.to_vec())
 }

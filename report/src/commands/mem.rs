@@ -157,13 +157,12 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
         return list_accesses(asked, out);
     }
     let mut columns = asked.query.columns.clone();
-    columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
-    let (profile, query) = derived::profile(&asked.query, &columns)?;
+    columns.extend(Column::list("op,local_weight", Mode::Memory)?);
+    let (profile, query, _) = derived::profile(&asked.query, columns, |_| ())?;
     let tables = profile.tables(&query);
     let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
-    Ok(profile.warnings)
+    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &profile.warnings, text, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {

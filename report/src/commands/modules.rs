@@ -21,9 +21,8 @@ use crate::commands::info::Value;
 use crate::count::metrics::{rounded, share};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::pipeline::counted::samples_have;
 use crate::pipeline::session::Session;
-use crate::query::{Format, MAX_STACK, Query, SortKey, SymbolOptions, Warning};
+use crate::query::{Column, Format, MAX_STACK, Query, SymbolOptions, Warning};
 use crate::symbols::{Attempt, Explanation, GUEST, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
@@ -57,21 +56,20 @@ pub(crate) struct ModulesQuery {
 
 pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
     let sources = asked.sources.sources();
-    let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
     let format = if asked.json { Format::Json } else { Format::Text };
     let symbol_sources = asked.symbol_sources.clone().with_environment()?;
-    Ok(ModulesQuery { report: Query { sources, columns, format, symbol_sources, ..Query::default() }, ..asked })
+    Ok(ModulesQuery { report: Query { sources, format, symbol_sources, ..Query::default() }, ..asked })
 }
 
 /// Lists the modules, and returns warnings.
 pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (profile, _, stacks) = derived::profile_with(&query.report, &query.report.columns, StackSummary::of)?;
+    let columns = Column::list("dso,symbol", query.report.mode)?;
+    let (profile, _, stacks) = derived::profile(&query.report, columns, StackSummary::of)?;
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
     let (answer, text) = (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
-    derived::print(query.report.format, answer, &profile.warnings, text, out)?;
-    Ok(profile.warnings)
+    derived::print(query.report.format, answer, &profile.warnings, text, out)
 }
 
 /// Output of `rep modules`.
@@ -232,7 +230,7 @@ struct StackSummary {
 impl StackSummary {
     fn of(session: &Session<'_>) -> Self {
         let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
-        if !samples_have(session, wanted) {
+        if !session.samples_have(wanted) {
             return Self::default();
         }
         let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| Self::of_records(session, piece.records(buffer));

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::commands::derived::{self, ViewArgs};
 use crate::count::Count;
-use crate::query::{Mode, Query, SortKey, Warning, times};
+use crate::query::{Column, Mode, Query, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 
@@ -67,15 +67,13 @@ struct Slice {
 }
 
 pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };
-    let (profile, query) = derived::profile(&precise, &columns)?;
+    let (profile, query, _) = derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
     let tables = profile.tables(&query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = Answer { quantum_ns: asked.quantum, events };
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-timeline/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
-    Ok(profile.warnings)
+    derived::print(query.format, ("recrep-timeline/1", &profile.inputs, &answer), &profile.warnings, text, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
@@ -116,12 +114,9 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
         let (seconds, nanos) = (first / 1_000_000_000, first % 1_000_000_000);
         writeln!(out, "# A column is {} us, the first from {seconds}.{nanos:09}; 9 is {most} samples\n#", step / 1000)?;
         for (thread, sums) in lines {
-            let mark = |column: u64| match sums.get(&column).copied().unwrap_or(0) {
-                0 => '.',
-                samples => u32::try_from(samples.saturating_mul(9).div_ceil(most))
-                    .ok()
-                    .and_then(|n| char::from_digit(n, 10))
-                    .unwrap_or('9'),
+            let mark = |column: u64| {
+                let ninths = sums.get(&column).map_or(0, |samples| samples.saturating_mul(9).div_ceil(most));
+                ".123456789".chars().nth(usize::try_from(ninths).unwrap_or(9)).unwrap_or('9')
             };
             let marks: String = (0..count.div_ceil(per_column)).map(mark).collect();
             writeln!(out, "{:>9}  {marks}  {}", thread.samples, escape(&thread.thread))?;

@@ -19,11 +19,6 @@ use crate::table::{CountValue, Labeller, loaded};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
-/// Returns whether the samples of any event have one of these fields.
-pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
-    session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
-}
-
 /// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
 pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
@@ -42,8 +37,8 @@ pub(crate) fn histogram(
 ) -> Result<Dropped, KeyError> {
     // Without recorded callchains there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.used_unshown();
-    let has_calls = has_chains(session);
-    let has_any = has_calls || (query.chains.branches && samples_have(session, SampleType::BRANCH_STACK));
+    let has_calls = session.samples_have(SampleType::CALLCHAIN);
+    let has_any = has_calls || (query.chains.branches && session.samples_have(SampleType::BRANCH_STACK));
     let counted = query.chains.counted || (wanted && has_any);
     let children = query.chains.children && (has_calls || query.chains.children_requested);
     let is_shown = counted && query.chains.is_shown();
@@ -55,10 +50,10 @@ pub(crate) fn histogram(
     let (has_tasks, nobody) =
         (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task(), Timeline::default());
     let timeline = if has_tasks { &*session.timeline } else { &nobody };
-    let groups = if needs_groups(query) {
-        Groups::read(session.file, &session.split.side_band, &session.clock)
-    } else {
-        Groups::default()
+    let by_group = query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
+    let groups = match by_group || query.filters.socket.is_some() {
+        true => Groups::read(session.file, &session.split.side_band, &session.clock),
+        false => Groups::default(),
     };
     let socket = query.filters.socket.map(|socket| groups.cpus_of(socket));
     let filter = session.filters(&query.filters.samples, query.filters.events.as_deref(), socket);
@@ -106,7 +101,7 @@ pub(crate) fn histogram(
     let modules = side_band.modules.iter().collect();
     let events = session.events_of(query.mode);
     let (scanned, labeller) = scan.run(&session.split.pieces, |hits| {
-        session.release();
+        session.input.release();
         Labeller {
             query,
             fields: query.fields(),
@@ -185,23 +180,12 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
     }
 }
 
-/// Returns whether the query needs the sockets of CPUs or the cgroups of threads.
-fn needs_groups(query: &Query) -> bool {
-    let keys = query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
-    keys || query.filters.socket.is_some()
-}
-
 /// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose
 /// period `perf script` does not print, else the period.
 fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
     let is_traced = entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time();
     let by_samples = query.numbers().any(|number| number == Number::Samples) || is_traced;
     if by_samples { |count| count.samples } else { |count| count.period }
-}
-
-/// Returns whether the samples of any event have callchains.
-pub(crate) fn has_chains(session: &Session<'_>) -> bool {
-    samples_have(session, SampleType::CALLCHAIN)
 }
 
 /// Returns whether callchains come from the call stack of the hardware (LBR): their frames are calls, not return

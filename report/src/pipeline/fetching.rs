@@ -6,9 +6,11 @@
 //! before. So all views get the same names, and none needs code for servers. If the query needs no functions, nothing
 //! is fetched.
 
-use crate::pipeline::counted::{has_chains, module_uses};
+use recrep_format::abi::SampleType;
+
+use crate::pipeline::counted::module_uses;
 use crate::pipeline::session::Session;
-use crate::query::{ChainOptions, Column, Filters, KeyError, Query, Servers, SortKey, Warning};
+use crate::query::{ChainOptions, Column, Filters, KeyError, Query, Servers, Warning};
 use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
 use crate::table::module_use::{ModuleUse, ModuleUses};
 use crate::terminal::progress;
@@ -19,7 +21,7 @@ pub(crate) fn fetch(query: &Query, session: &Session<'_>, resolver: &Resolver) -
         return Ok(Vec::new());
     };
     progress::expect(session.split.pieces.iter().map(|piece| piece.size() as u64).sum());
-    let uses = module_uses(&by_function(query, session), session, resolver)?;
+    let uses = module_uses(&by_function(query, session)?, session, resolver)?;
     let wanted = worth_fetching(&uses, servers, needs_lines(query));
     resolver.fetch(&wanted);
     let mut warnings: Vec<_> = wanted.iter().flat_map(|module| not_fetched(module, resolver)).collect();
@@ -32,24 +34,22 @@ pub(crate) fn fetch(query: &Query, session: &Session<'_>, resolver: &Resolver) -
 }
 
 /// Returns a query for the same samples by module and function.
-fn by_function(query: &Query, session: &Session<'_>) -> Query {
-    let column = |typed: &str, key| Column { typed: typed.into(), key };
-    let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
+fn by_function(query: &Query, session: &Session<'_>) -> Result<Query, KeyError> {
     let counted = counts_chains(query, session);
-    Query {
-        columns,
+    Ok(Query {
+        columns: Column::list("dso,symbol", query.mode)?,
         mode: query.mode,
         filters: Filters { symbols: None, symbol_part: None, resolved: false, ..query.filters.clone() },
         // Inlined functions have no say in which modules lack functions.
         chains: ChainOptions { counted, most: query.chains.most, inlined: Some(false), ..ChainOptions::default() },
         symbol_sources: query.symbol_sources.clone(),
         ..Query::default()
-    }
+    })
 }
 
 /// Returns whether the query uses callchains and samples have them.
 fn counts_chains(query: &Query, session: &Session<'_>) -> bool {
-    (query.chains.is_shown() || query.chains.used_unshown()) && has_chains(session)
+    (query.chains.is_shown() || query.chains.used_unshown()) && session.samples_have(SampleType::CALLCHAIN)
 }
 
 /// Returns whether the query needs functions.

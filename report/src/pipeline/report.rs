@@ -13,12 +13,9 @@ use recrep_format::attr::AttrEntry;
 use crate::input::several::{each_merged, settled};
 use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
-use crate::pipeline::counted::{has_chains, histogram, samples_have};
-use crate::pipeline::fetching;
-use crate::pipeline::off_cpu;
-use crate::pipeline::session;
-use crate::pipeline::session::Session;
-
+use crate::pipeline::counted::histogram;
+use crate::pipeline::session::{self, Session};
+use crate::pipeline::{fetching, off_cpu};
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
@@ -28,21 +25,11 @@ use crate::table::recording::Recording;
 use crate::timeline::sideband::total;
 use crate::tracepoints::Formats;
 
-/// Answers the query; also returns what `of` makes of the session of each input, in their order.
-///
-/// # Errors
-/// Returns an error if no input can be read, or if an input lacks data that the query asks for;
-/// `Changed` if an input changed while it was read: there is no second attempt.
-pub fn run_with<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Vec<T>)> {
-    let (profile, _, made) = gather(&Query { has_default_columns: false, ..query.clone() }, of)?;
-    Ok((profile, made))
-}
-
 /// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
 /// that was answered, too.
 ///
 /// # Errors
-/// Returns the errors of [`run_with`], except that changed inputs are read again.
+/// Returns an error if no input can be read, or if an input lacks data that the query asks for.
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || {
         if query.inspection == Some(Inspection::Stats) {
@@ -56,7 +43,12 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     })
 }
 
-fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Query, Vec<T>)> {
+/// Like [`answer`], and returns what `of` makes of the session of each input, in their order. If an input changed while it
+/// was read, that is an error: there is no second attempt.
+pub(crate) fn gather<T: Send>(
+    query: &Query,
+    of: impl Fn(&Session<'_>) -> T + Sync,
+) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), AnswerLabels::default());
     // The first input decides which columns are the default.
     let answered = OnceLock::new();
@@ -64,10 +56,7 @@ fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyh
         let input = Input::open(source)?;
         let (mut profile, made) = session::without_timeline(&input, query.mode, Keep::Some, |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
-            let query = answered.get_or_init(|| {
-                let query = if by_trace() { query.by_trace() } else { query.clone() };
-                Query { has_default_columns: false, ..query }
-            });
+            let query = answered.get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
             let profile = of_session(query, (&input, session), (&resolver, &labels))?;
             Ok((profile, vec![of(session)]))
         })?;
@@ -126,8 +115,8 @@ fn of_session(
     (resolver, labels): (&Resolver, &AnswerLabels),
 ) -> anyhow::Result<Profile> {
     check_recorded(&input.name, query.mode, session)?;
-    let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
-    if query.chains.is_asked && !has_chains(session) && !has_history {
+    let has_history = query.chains.branches && session.samples_have(SampleType::BRANCH_STACK);
+    if query.chains.is_asked && !session.samples_have(SampleType::CALLCHAIN) && !has_history {
         let name = &input.name;
         if query.chains.branches {
             anyhow::bail!(
@@ -180,10 +169,10 @@ fn have_branches(session: &Session<'_>) -> bool {
 fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
     let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
-        Mode::Branches | Mode::FallThroughs if !samples_have(session, SampleType::BRANCH_STACK) => {
+        Mode::Branches | Mode::FallThroughs if !session.samples_have(SampleType::BRANCH_STACK) => {
             anyhow::bail!("{name}: no branch stacks were recorded; record with -b")
         }
-        Mode::Memory if !samples_have(session, access) => {
+        Mode::Memory if !session.samples_have(access) => {
             anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W")
         }
         _ => off_cpu::check_recorded(name, mode, session),

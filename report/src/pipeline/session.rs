@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
-use recrep_format::abi::RecordType;
+use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::feature::SampleTime;
 use recrep_format::read::{self, File};
 
@@ -41,8 +41,8 @@ pub struct Session<'f> {
     pub events: Vec<String>,
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
+    pub(crate) input: &'f Input,
     streams: &'f Streams<'f>,
-    input: &'f Input,
 }
 
 /// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and returns the result of
@@ -149,9 +149,9 @@ impl Session<'_> {
         self.split.pieces.par_iter().map_init(UnpackBuffer::default, times).flatten().reduce_with(both)
     }
 
-    /// Lets go of the memory of the file, once its samples were read.
-    pub fn release(&self) {
-        self.input.release();
+    /// Returns whether the samples of any event have one of these fields.
+    pub(crate) fn samples_have(&self, fields: SampleType) -> bool {
+        self.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
     }
 
     /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.

@@ -52,6 +52,14 @@ impl Column {
         Ok(Self { typed: name.into(), key })
     }
 
+    /// Returns the columns with these names, separated by commas.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::parse`].
+    pub fn list(names: &str, mode: Mode) -> Result<Vec<Self>, KeyError> {
+        names.split(',').map(|name| Self::parse(name, mode)).collect()
+    }
+
     /// Appends the companions of the columns if the output is JSON or CSV.
     pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
         if matches!(format, Format::Json | Format::Csv) {

@@ -19,7 +19,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
 use crate::commands::derived;
-use crate::query::{Mode, Query, SortKey, Warning};
+use crate::query::{Column, Mode, Query, Warning};
 use crate::table::profile::EventTable;
 use crate::view::CANNOT_WRITE;
 
@@ -27,55 +27,57 @@ use crate::view::CANNOT_WRITE;
 type Place = (String, u64);
 
 pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let places = [("place_from", SortKey::FromPlace), ("place_to", SortKey::ToPlace)];
-    let branches = derived::columns(&[places[0], places[1], ("mispredict", SortKey::Mispredict)]);
-    let ranges = derived::columns(&[places[0], places[1], ("external", SortKey::External)]);
-    let (profile, by_branch) = derived::profile(query, &branches)?;
+    let (branches, mut warnings) = counted(query, "place_from,place_to,mispredict")?;
     let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
-    let (fall_throughs, by_range) = derived::profile(&of_ranges, &ranges)?;
+    let (ranges, _) = counted(&of_ranges, "place_from,place_to,external")?;
 
-    let mut edges = BTreeMap::<(Place, Place), (u64, u64)>::new();
-    let mut shares = BTreeMap::<String, u64>::new();
-    for row in profile.tables(&by_branch).iter().flat_map(EventTable::rows) {
-        let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
-        for (module, _) in [&from, &to].into_iter().filter(|(module, _)| module.starts_with('/')) {
-            *shares.entry(module.clone()).or_default() += row.count().samples;
+    let mut edges = BTreeMap::<(&Place, &Place), (u64, u64)>::new();
+    let mut shares = BTreeMap::<&String, u64>::new();
+    for ((is_missed, from, to), samples) in &branches {
+        for (module, _) in [from, to].into_iter().filter(|(module, _)| module.starts_with('/')) {
+            *shares.entry(module).or_default() += samples;
         }
         let (count, missed) = edges.entry((from, to)).or_default();
-        *count += row.count().samples;
-        *missed += if row.text(2) == "Y" { row.count().samples } else { 0 };
+        *count += samples;
+        *missed += if *is_missed { *samples } else { 0 };
     }
     let most = shares.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
     let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is no profile for BOLT") };
-    let mut warnings = profile.warnings.clone();
     let segments = Segments::read(Path::new(binary)).unwrap_or_else(|why| {
         let message = format!("{binary}: {why}; file offsets are printed instead of addresses");
         warnings.push(Warning::new("no-binary", message));
         Segments::default()
     });
-    let location = |(module, offset): &Place| match module == binary {
+    let location = |(module, offset): &Place| match module == *binary {
         true => format!("{:x}", segments.address(*offset)),
         false => format!("X:{offset:x}"),
     };
-    let is_of = |(module, _): &Place| module == binary;
+    let is_of = |(module, _): &Place| module == *binary;
     let mut lines = Vec::new();
     for ((from, to), (count, missed)) in edges.iter().filter(|((from, to), _)| is_of(from) || is_of(to)) {
         lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
     }
-    let mut counts = BTreeMap::<(bool, Place, Place), u64>::new();
-    for row in fall_throughs.tables(&by_range).iter().flat_map(EventTable::rows) {
-        let (Some(start), Some(end)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
-        // Ranges that end in another module or before their start were not recorded completely.
-        if is_of(&start) && is_of(&end) && start.1 <= end.1 {
-            *counts.entry((row.text(2) == "Y", start, end)).or_default() += row.count().samples;
-        }
-    }
-    for ((is_external, start, end), count) in counts {
-        let kind = if is_external { 'f' } else { 'F' };
-        lines.push(format!("{kind} {} {} {count}", location(&start), location(&end)));
+    // Ranges that end in another module or before their start were not recorded completely.
+    let is_whole = |(_, start, end): &(bool, Place, Place)| is_of(start) && is_of(end) && start.1 <= end.1;
+    for ((is_external, start, end), count) in ranges.iter().filter(|(range, _)| is_whole(range)) {
+        let kind = if *is_external { 'f' } else { 'F' };
+        lines.push(format!("{kind} {} {} {count}", location(start), location(end)));
     }
     lines.iter().try_for_each(|line| writeln!(out, "{line}")).context(CANNOT_WRITE)?;
     Ok(warnings)
+}
+
+/// Counts the pairs of places in the first two columns, those apart of which the third column says `Y`; also returns
+/// warnings.
+fn counted(query: &Query, columns: &str) -> anyhow::Result<(BTreeMap<(bool, Place, Place), u64>, Vec<Warning>)> {
+    let (profile, query, _) = derived::profile(query, Column::list(columns, query.mode)?, |_| ())?;
+    let mut counts = BTreeMap::new();
+    for row in profile.tables(&query).iter().flat_map(EventTable::rows) {
+        if let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) {
+            *counts.entry((row.text(2) == "Y", from, to)).or_default() += row.count().samples;
+        }
+    }
+    Ok((counts, profile.warnings))
 }
 
 fn place(text: &str) -> Option<Place> {

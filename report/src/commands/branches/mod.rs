@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::cli;
 use crate::commands::derived::{self, ViewArgs};
 use crate::count::metrics::{rounded, share};
-use crate::query::{Column, Format, Mode, Query, SortKey, Warning};
+use crate::query::{Column, Format, Mode, Query, Warning};
 use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 
@@ -62,11 +62,12 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     }
     // Text needs the companion columns (CPU modes) of JSON too.
     let of_edges = Query { format: Format::Json, ..query.clone() };
-    let (profile, by_edge) = derived::profile(&of_edges, &columns())?;
+    let columns = Column::with_companions(Column::list(COLUMNS, Mode::Branches)?, Format::Json);
+    let (profile, by_edge, _) = derived::profile(&of_edges, columns.clone(), |_| ())?;
     let mut edges = edges(&profile.tables(&by_edge));
     let branches = edges.iter().map(|edge| edge.count).sum();
     let of_ranges = Query { mode: Mode::FallThroughs, ..of_edges };
-    let (fall_throughs, by_range) = derived::profile(&of_ranges, &columns())?;
+    let (fall_throughs, by_range, _) = derived::profile(&of_ranges, columns, |_| ())?;
     let mut ranges = ranges(&fall_throughs.tables(&by_range));
     let most = query.limit.unwrap_or(usize::MAX);
     let loops = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
@@ -74,8 +75,7 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     ranges.truncate(most);
     let answer = Answer { branches, edges, loops, ranges };
     let text = |out: &mut _| print(&answer, out);
-    derived::print(query.format, ("recrep-branches/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
-    Ok(profile.warnings)
+    derived::print(query.format, ("recrep-branches/1", &profile.inputs, &answer), &profile.warnings, text, out)
 }
 
 fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
@@ -160,20 +160,8 @@ struct Range {
     count: u64,
 }
 
-/// Returns the columns of both histograms.
-fn columns() -> Vec<Column> {
-    let columns = derived::columns(&[
-        ("addr_from", SortKey::FromAddr),
-        ("dso_from", SortKey::FromDso),
-        ("symbol_from", SortKey::FromSymbol),
-        ("addr_to", SortKey::ToAddr),
-        ("dso_to", SortKey::ToDso),
-        ("symbol_to", SortKey::ToSymbol),
-        ("mispredict", SortKey::Mispredict),
-        ("cycles", SortKey::Cycles),
-    ]);
-    Column::with_companions(columns, Format::Json)
-}
+/// Columns of both histograms; the companions, which are the CPU modes of the two ends, follow them.
+const COLUMNS: &str = "addr_from,dso_from,symbol_from,addr_to,dso_to,symbol_to,mispredict,cycles";
 
 fn ends(row: Row<'_>) -> (End, End) {
     let end = |[address, dso, symbol, cpumode]: [usize; 4]| {

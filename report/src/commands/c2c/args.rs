@@ -3,7 +3,7 @@
 use clap::{Parser, ValueEnum};
 
 use crate::commands::derived::ViewArgs;
-use crate::query::{Mode, Query, SortKey};
+use crate::query::{Mode, Query};
 
 /// Show contended cache lines, and which code and threads access them
 #[derive(Debug, Parser)]
@@ -80,14 +80,14 @@ pub(super) enum Detail {
 }
 
 impl Detail {
-    /// Returns the JSON name and the sort key.
-    pub(super) fn key(self) -> (&'static str, SortKey) {
+    /// Returns the names in JSON and of the sort key.
+    pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Pid => ("process", SortKey::Process),
-            Self::Tid => ("thread", SortKey::Tid),
-            Self::Iaddr => ("code", SortKey::Ip),
-            Self::Dso => ("module", SortKey::Dso),
-            Self::Function => ("symbol", SortKey::Symbol),
+            Self::Pid => ("process", "process"),
+            Self::Tid => ("thread", "tid"),
+            Self::Iaddr => ("code", "ip"),
+            Self::Dso => ("module", "dso"),
+            Self::Function => ("symbol", "symbol"),
         }
     }
 }

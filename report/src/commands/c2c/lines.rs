@@ -10,9 +10,8 @@ use serde::{Serialize, Serializer};
 
 use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
-use crate::commands::derived;
 use crate::pipeline::session::Session;
-use crate::query::{Column, Format, SortKey, lists};
+use crate::query::{Column, Format, KeyError, Mode, SortKey, lists};
 use crate::table::profile::EventTable;
 
 /// A cache line.
@@ -70,21 +69,13 @@ pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::O
 }
 
 /// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and companions.
-pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
-    let mut keys = vec![
-        ("dcacheline", SortKey::DataCacheLine),
-        ("dso_daddr", SortKey::DataDso),
-        ("line_offset", SortKey::LineOffset),
-        ("tid", SortKey::Tid),
-        ("data_src", SortKey::DataSrc),
-        ("reach", SortKey::Reach),
-    ];
-    keys.extend(asked.coalesce.iter().map(|detail| detail.key()).filter(|(_, key)| *key != SortKey::Tid));
-    if asked.node_info {
-        keys.push(("cpu", SortKey::Cpu));
+pub(super) fn columns(asked: &C2cQuery) -> Result<Vec<Column>, KeyError> {
+    let mut columns = Column::list("dcacheline,dso_daddr,line_offset,tid,data_src,reach", Mode::Memory)?;
+    let details = asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).map(|detail| detail.names().1);
+    for name in details.chain(asked.node_info.then_some("cpu")) {
+        columns.push(Column::parse(name, Mode::Memory)?);
     }
-    keys.extend(companions(asked));
-    derived::columns(&keys)
+    Ok(Column::with_companions(columns, asked.query.format))
 }
 
 /// Returns the companion columns, which distinguish lines of equal text in JSON.
@@ -117,8 +108,8 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         let stats = Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples);
         let mut more = row.texts().skip(DETAILS);
         let text = |detail: &Detail| match detail {
-            Detail::Tid => Some((detail.key().0, thread.to_string())),
-            _ => more.next().map(|text| (detail.key().0, text.into_owned())),
+            Detail::Tid => Some((detail.names().0, thread.to_string())),
+            _ => more.next().map(|text| (detail.names().0, text.into_owned())),
         };
         let mut details: Vec<_> = asked.coalesce.iter().filter_map(text).collect();
         let own = more.skip(usize::from(asked.node_info)).map(Cow::into_owned);

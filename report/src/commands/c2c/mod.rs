@@ -37,7 +37,7 @@ struct Answer<'p> {
 }
 
 pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (profile, query, nodes) = derived::profile_with(&asked.query, &lines::columns(asked), lines::nodes)?;
+    let (profile, query, nodes) = derived::profile(&asked.query, lines::columns(asked)?, lines::nodes)?;
     let nodes = nodes.into_iter().flatten().collect();
     let tables = profile.tables(&query);
     let mut lines = lines::lines(&tables, asked, &nodes);
@@ -53,8 +53,7 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
         true => stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)),
         false => print(&lines, &stats, asked, out),
     };
-    derived::print(query.format, ("recrep-c2c/1", &profile.inputs, &answer), &profile.warnings, text, out)?;
-    Ok(profile.warnings)
+    derived::print(query.format, ("recrep-c2c/1", &profile.inputs, &answer), &profile.warnings, text, out)
 }
 
 fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) -> io::Result<()> {
