@@ -1,4 +1,30 @@
-//! What is counted.
+//! What is read, what is counted, and what is printed.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+/// An input as the command line names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file, or a directory of `perf record --threads`.
+    Path(PathBuf),
+}
+
+impl Source {
+    /// Returns the input that `path` names (`-` is standard input); without a path, `out.data` if it exists, else
+    /// `perf.data`.
+    pub fn or_default(path: Option<PathBuf>) -> Self {
+        match path {
+            Some(path) if path == Path::new("-") => Self::Stdin,
+            Some(path) => Self::Path(path),
+            None if Path::new("out.data").exists() => Self::Path("out.data".into()),
+            None => Self::Path("perf.data".into()),
+        }
+    }
+}
 
 /// The kind of items that are counted. It determines the available keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,4 +80,32 @@ pub enum Availability {
     Always,
     OfBranches,
     OfTime,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for people.
+    #[default]
+    Text,
+    /// JSON with the schema `recrep-report/1`.
+    Json,
+    /// One line per distinct callchain.
+    Folded,
+    /// Comma-separated values, one line per row of each event.
+    Csv,
+    /// A profile for BOLT, which only `rep branches` has.
+    Bolt,
+}
+
+/// Something to print instead of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inspection {
+    Stats,
+    Tasks,
+    /// Tasks with their mappings.
+    Mmaps,
+    /// All records.
+    Records,
+    /// The file's header.
+    Header,
 }
