@@ -61,13 +61,5 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
 fn each(
     run: impl Fn(&Source, &mut Out) -> anyhow::Result<Vec<Warning>>,
 ) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
-    move |query, out| {
-        let mut warnings = Vec::new();
-        let unreadable = several::each(&query.sources, |source| {
-            warnings.extend(run(source, out)?);
-            Ok(())
-        })?;
-        warnings.extend(unreadable);
-        Ok(warnings)
-    }
+    move |query, out| several::each(&query.sources, |source| run(source, out))
 }

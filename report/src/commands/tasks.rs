@@ -91,7 +91,7 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
             let input = Input::open(source)?;
             session::on(&input, Keep::Some, |session| Ok(list(&input.name, session, with_mappings)))
         })?);
-        Ok(())
+        Ok(Vec::new())
     })?;
     match query.format {
         Format::Text => print(&lists, out),

@@ -23,15 +23,18 @@ const GROUP: usize = 8;
 /// Number of groups of each core whose results may wait to be merged.
 const AHEAD: usize = 4;
 
-/// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read. Fails if no
-/// input can be read, and with any error of `act` that is not an [`OpenError`].
+/// Calls `act` with each input of `sources`, in order; returns its warnings, and one for each input that cannot be read.
+/// Fails if no input can be read, and with any error of `act` that is not an [`OpenError`].
 pub(crate) fn each(
     sources: &[Source],
-    mut act: impl FnMut(&Source) -> anyhow::Result<()>,
+    mut act: impl FnMut(&Source) -> anyhow::Result<Vec<Warning>>,
 ) -> anyhow::Result<Vec<Warning>> {
-    let (inputs, mut outcomes) = inputs(sources);
-    inputs.iter().try_for_each(|(number, input)| outcomes.add(*number, act(input)))?;
-    outcomes.finish()
+    let ((inputs, mut outcomes), mut warnings) = (inputs(sources), Vec::new());
+    for (number, input) in &inputs {
+        outcomes.add(*number, act(input).map(|of_input| warnings.extend(of_input)))?;
+    }
+    warnings.extend(outcomes.finish()?);
+    Ok(warnings)
 }
 
 /// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each core reads groups

@@ -60,11 +60,10 @@ pub struct AccessQuery {
 pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let mut warnings = Vec::new();
     heading(asked, out).context(CANNOT_WRITE)?;
-    let unreadable = each(&query.sources, |source| {
+    let warnings = each(&query.sources, |source| {
         let input = Input::open(source)?;
-        warnings.extend(session::on(&input, Keep::All, |session| {
+        session::on(&input, Keep::All, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =
@@ -73,11 +72,9 @@ pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow
             let mut warnings = session.warnings();
             warnings.extend(not_fetched.into_iter().chain(unproven));
             Ok(warnings)
-        })?);
-        Ok(())
+        })
     })?;
     resolver.check_unchanged()?;
-    warnings.extend(unreadable);
     Ok(warnings)
 }
 
