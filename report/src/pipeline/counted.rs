@@ -15,7 +15,7 @@ use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
-use crate::table::{CountValue, Labeller, loaded};
+use crate::table::{Labeller, loaded};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
@@ -150,8 +150,11 @@ pub(crate) fn histogram(
         });
     }
     if query.format == Format::Folded {
-        let values: Vec<CountValue> = attrs.entries().iter().map(|entry| folded_value(query, entry)).collect();
-        labeller.fold(&rows, &stacks, &values, &mut profile.folded);
+        // Lines add up periods, but not those of tracepoints, which `perf script` does not print.
+        let of_samples = query.numbers().any(|number| number == Number::Samples);
+        let is_traced = |entry: &AttrEntry| entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time();
+        let by_samples: Vec<bool> = attrs.entries().iter().map(|entry| of_samples || is_traced(entry)).collect();
+        labeller.fold(&rows, &stacks, &by_samples, &mut profile.folded);
         return Ok(scanned.dropped);
     }
     if is_shown {
@@ -178,14 +181,6 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
             total.period = total.period.wrapping_sub(count.period);
         }
     }
-}
-
-/// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose
-/// period `perf script` does not print, else the period.
-fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
-    let is_traced = entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time();
-    let by_samples = query.numbers().any(|number| number == Number::Samples) || is_traced;
-    if by_samples { |count| count.samples } else { |count| count.period }
 }
 
 /// Returns whether callchains come from the call stack of the hardware (LBR): their frames are calls, not return

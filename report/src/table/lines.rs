@@ -12,13 +12,10 @@ use crate::query::{Field, FrameKey};
 use crate::symbols::labels::Text;
 use crate::table::cells::Cells;
 
-/// Function that selects the value of a line: samples or period.
-pub(crate) type CountValue = fn(&Count) -> u64;
-
 impl Labeller<'_> {
-    /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event,
-    /// the function that selects the value.
-    pub fn fold(&self, rows: &Rows, stacks: &Stacks, values: &[CountValue], folded: &mut Folded) {
+    /// Adds a line for each row: the query's columns, then the frames of its callchain. `by_samples` has, for each
+    /// event, whether lines add up samples, not periods.
+    pub fn fold(&self, rows: &Rows, stacks: &Stacks, by_samples: &[bool], folded: &mut Folded) {
         // By the frames' numbers; `None` for frames that are left out.
         let names: Vec<Option<Text<'_>>> = stacks.of_frames(|frame| self.folded_name(frame));
         let mut all = self.labels.frames.lock();
@@ -38,7 +35,7 @@ impl Labeller<'_> {
         for (row, ((callers, own), words)) in own.into_iter().zip(words.chunks_exact(self.query.width())).enumerate() {
             let Some((event, cells)) = words.split_first() else { continue };
             let Ok(event) = usize::try_from(*event) else { continue };
-            let Some(value) = values.get(event) else { continue };
+            let Some(by_samples) = by_samples.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
                 let (cells_of_all, mut labels) = (self.labels.cells.lock(), self.labels.frames.lock());
                 let (texts, one) = (Cells::new(self.query, &cells_of_all), Count { samples: 1, period: 0 });
@@ -66,7 +63,8 @@ impl Labeller<'_> {
                 let label = self.labels.frames.lock().number(name);
                 frames = folded.chain(0, label);
             }
-            folded.add(event, columns, frames, value(&rows.count(row)));
+            let Count { samples, period } = rows.count(row);
+            folded.add(event, columns, frames, if *by_samples { samples } else { period });
         }
     }
 

@@ -12,4 +12,3 @@ pub(crate) mod recording;
 mod texts;
 
 pub(crate) use labeller::{Labeller, loaded};
-pub(crate) use lines::CountValue;
