@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use clap::Args;
 
-use super::lists::{Names, cpus, names, numbers, ordered};
+use super::lists::{Names, cpus, names, numbers};
 use super::times::Times;
 
 /// Filters that commands have which print samples as well as those which count them.
@@ -17,11 +17,11 @@ pub struct SampleFilters {
     pub times: Option<Times>,
 
     /// Only threads with these names
-    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]", value_parser = names)]
+    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]", value_parser = names::<HashSet<String>>)]
     pub comms: Option<HashSet<String>>,
 
     /// Only modules (shared objects) with these names or paths
-    #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]", value_parser = names)]
+    #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]", value_parser = names::<HashSet<String>>)]
     pub dsos: Option<HashSet<String>>,
 
     /// Only these processes
@@ -47,11 +47,11 @@ pub struct Filters {
 
     // With or without modifiers; others do not count in totals either.
     /// Only samples of these events
-    #[arg(long = "event", value_name = "EVENT[,EVENT…]", value_parser = ordered)]
+    #[arg(long = "event", value_name = "EVENT[,EVENT…]", value_parser = names::<Names>)]
     pub events: Option<Names>,
 
     /// Only functions with these names
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = names)]
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = names::<HashSet<String>>)]
     pub symbols: Option<HashSet<String>>,
 
     /// Only functions whose names contain TEXT

@@ -65,13 +65,9 @@ impl Default for Graph {
     }
 }
 
-/// Error of an unknown word in `-g`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown word `{0}`; allowed are graph, fractal, flat, folded, none, caller, callee, function, address, srcline, \
-     branch, percent, period, count, a minimum percentage, and after it a maximum number of entries"
-)]
-pub struct UnknownWord(String);
+/// Words of `-g`, for messages.
+const WORDS: &str = "graph, fractal, flat, folded, none, caller, callee, function, address, srcline, branch, percent, \
+                     period, count, a minimum percentage, and after it a maximum number of entries";
 
 impl Graph {
     /// Returns the minimum period of the shown entries, for an event with the period `total`.
@@ -86,10 +82,11 @@ impl Graph {
     }
 
     /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may be abbreviated.
-    pub fn parse(list: &str) -> Result<Option<Self>, UnknownWord> {
+    pub fn parse(list: &str) -> Result<Option<Self>, String> {
         let mut graph = Self::default();
         let mut has_percent = false;
         for word in list.split(',').filter(|word| !word.is_empty()) {
+            let unknown = || format!("unknown word `{word}`; allowed are {WORDS}");
             let is = |full: &str| full.starts_with(word);
             match word {
                 _ if is("none") => return Ok(None),
@@ -108,10 +105,10 @@ impl Graph {
                 _ if is("count") => graph.value = Value::Count,
                 _ if !has_percent => {
                     let percent = f64::from_str(word).ok().filter(|percent| (0.0..=100.0).contains(percent));
-                    graph.percent = percent.ok_or_else(|| UnknownWord(word.into()))?;
+                    graph.percent = percent.ok_or_else(unknown)?;
                     has_percent = true;
                 }
-                _ => graph.most = Some(word.parse().map_err(|_| UnknownWord(word.into()))?),
+                _ => graph.most = Some(word.parse().map_err(|_| unknown())?),
             }
         }
         Ok(Some(graph))

@@ -3,23 +3,18 @@
 use std::collections::HashSet;
 use std::convert::Infallible;
 
+use regex_lite::Regex;
+
 /// Error in the value of an option. The message names the option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-use regex_lite::Regex;
-
-/// Parses a comma-separated list of names.
-pub(crate) fn names(list: &str) -> Result<HashSet<String>, Infallible> {
-    Ok(list.split(',').map(str::to_owned).collect())
-}
-
 /// Names in the order in which they are given.
 pub(crate) type Names = Vec<String>;
 
-/// Parses a comma-separated list of names, and keeps their order.
-pub(crate) fn ordered(list: &str) -> Result<Names, Infallible> {
+/// Parses a comma-separated list of names.
+pub(crate) fn names<L: FromIterator<String>>(list: &str) -> Result<L, Infallible> {
     Ok(list.split(',').map(str::to_owned).collect())
 }
 

@@ -84,7 +84,7 @@ pub(super) struct ScriptStyle {
     pub(super) max_stack: usize,
 
     /// End callchains at these functions
-    #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names)]
+    #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names::<HashSet<String>>)]
     pub(super) stop_bt: Option<HashSet<String>>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
