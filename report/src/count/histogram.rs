@@ -231,7 +231,7 @@ mod tests {
                 tables.push(table);
                 add_totals(&mut all, &own);
             }
-            let merged = merged(1, tables);
+            let merged = merged(tables);
             let found: Vec<(u64, Count)> =
                 merged.iter().flat_map(|one| one.iter().map(|(key, count)| (key[0], *count))).collect();
             prop_assert_eq!(found.len(), expected.len());

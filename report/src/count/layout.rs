@@ -97,23 +97,11 @@ impl Layout {
 
     /// Returns whether any field depends on the sample's thread or on what was mapped, which samples do not tell.
     pub fn has_tasks(&self) -> bool {
-        let is_in_sample = |field: &Field| {
-            matches!(
-                field,
-                Field::Meta
-                    | Field::Ip
-                    | Field::DataSrc
-                    | Field::Weight
-                    | Field::Latency
-                    | Field::PhysAddr
-                    | Field::Transaction
-                    | Field::Time
-                    | Field::CodePage
-                    | Field::DataPage
-                    | Field::Cgroup
-            )
+        const IN_SAMPLES: [Field; 11] = {
+            use Field::*;
+            [Meta, Ip, DataSrc, Weight, Latency, PhysAddr, Transaction, Time, CodePage, DataPage, Cgroup]
         };
-        !self.fields.iter().all(is_in_sample)
+        !self.fields.iter().all(|field| IN_SAMPLES.contains(field))
     }
 
     /// Returns the number of words in use.

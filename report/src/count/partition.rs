@@ -161,7 +161,7 @@ impl<V: Sum> Partition<V> {
         settled
     }
 
-    /// Joins partitions that have no key in common.
+    /// Joins partitions; the entries of all but the first wait.
     pub fn joined(mut parts: impl Iterator<Item = Self>) -> Self {
         let mut all = parts.next().unwrap_or_else(|| Self::new(0));
         parts.for_each(|part| all.append(part));
@@ -263,14 +263,12 @@ pub fn push<V: Sum>(table: &mut [Partition<V>], key: &[u64], value: V) {
     }
 }
 
-/// Merges tables with keys of `width` words, partitions in parallel. The result is settled.
-pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
+/// Merges tables, partitions in parallel. The result is settled.
+pub fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
     let merge = |mut all: Vec<Partition<V>>| {
         // Start with the partition that has most settled keys: they need no merging.
         all.sort_by_key(|one| std::cmp::Reverse(one.index.len()));
-        let mut all = all.into_iter();
-        let mut merged = all.next().unwrap_or_else(|| Partition::new(width));
-        all.for_each(|one| merged.append(one));
+        let mut merged = Partition::joined(all.into_iter());
         merged.settle();
         merged
     };
@@ -441,7 +439,7 @@ mod tests {
                     partition.settle();
                 }
             }
-            let found = entries(&merged(2, tables));
+            let found = entries(&merged(tables));
             prop_assert_eq!(found.len(), expected.len());
             prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
         }

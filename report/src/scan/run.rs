@@ -130,7 +130,7 @@ impl Scan<'_> {
         } else {
             tables.extend(counts);
         }
-        let rows = Rows::new(self.layout, merged(width, tables));
+        let rows = Rows::new(self.layout, merged(tables));
         if has_chains {
             let own = (0..rows.len()).into_par_iter().map(|row| Frame::of(&rows.key(row)));
             let new: Vec<Frame> = own.filter(|own| stacks.find(own).is_none()).collect();
