@@ -11,6 +11,5 @@
 
 pub mod counted;
 pub mod fetching;
-mod off_cpu;
 pub mod report;
 pub mod session;

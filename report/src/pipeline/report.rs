@@ -14,14 +14,15 @@ use crate::input::several::{each_merged, settled};
 use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
 use crate::pipeline::counted::histogram;
+use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
-use crate::pipeline::{fetching, off_cpu};
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
+use crate::timeline::off_cpu::{Role, SwitchCounts, is_switches};
 use crate::timeline::sideband::total;
 use crate::tracepoints::Formats;
 
@@ -114,10 +115,10 @@ fn of_session(
     (input, session): (&Input, &Session<'_>),
     (resolver, labels): (&Resolver, &AnswerLabels),
 ) -> anyhow::Result<Profile> {
-    check_recorded(&input.name, query.mode, session)?;
+    let name = &input.name;
+    check_recorded(name, query.mode, session)?;
     let has_history = query.chains.branches && session.samples_have(SampleType::BRANCH_STACK);
     if query.chains.is_asked && !session.samples_have(SampleType::CALLCHAIN) && !has_history {
-        let name = &input.name;
         if query.chains.branches {
             anyhow::bail!(
                 "{name}: no branch stacks or callchains were recorded; record with -b or leave --branch-history out"
@@ -130,7 +131,7 @@ fn of_session(
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     let (split, side_band) = (session.split, &session.side_band);
     profile.inputs.push(InputSummary {
-        path: input.name.clone(),
+        path: name.clone(),
         bytes: input.len(),
         records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
@@ -144,15 +145,19 @@ fn of_session(
     profile.chain_ends = dropped.ends;
     profile.warnings.extend(dropped_warnings(dropped));
     if let Some(times) = &session.off_cpu {
-        let unfinished = off_cpu::unfinished(&times.counts).map(|hint| format!("{}: {hint}", input.name));
-        profile.hints.extend(unfinished);
-        profile.warnings.extend(off_cpu::warnings(&times.counts));
+        if times.counts.unfinished > 0 {
+            let message =
+                "threads were off their CPUs when the recording ended; that time counts until its last record";
+            profile.hints.push(format!("{name}: {} {message}", times.counts.unfinished));
+        }
+        profile.warnings.extend(time_warnings(&times.counts));
     }
-    if query.mode == Mode::Samples {
-        profile.hints.extend(off_cpu::hint(&input.name, session));
+    if query.mode == Mode::Samples && have_switches(session) {
+        let message = "has switches of threads: --off-cpu shows where they waited, --wall where they ran, too";
+        profile.hints.push(format!("{name} {message}"));
     }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
-        profile.hints.push(format!("{} has branch stacks: -b counts the branches in them", input.name));
+        profile.hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
     }
     Ok(profile)
 }
@@ -175,8 +180,47 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
         Mode::Memory if !session.samples_have(access) => {
             anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W")
         }
-        _ => off_cpu::check_recorded(name, mode, session),
+        _ => check_times(name, mode, session),
     }
+}
+
+/// Returns an error if the records that counting time needs were not recorded.
+fn check_times(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
+    let Some(times) = &session.off_cpu else { return Ok(()) };
+    if times.counts.records == 0 {
+        anyhow::bail!("{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}");
+    }
+    let has_cpu = times.roles.iter().any(|role| matches!(role, Role::Clock | Role::Cycles));
+    if mode == Mode::Wall && !has_cpu {
+        anyhow::bail!("{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}");
+    }
+    Ok(())
+}
+
+/// Commands that record what reports on time need.
+const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
+                      -e context-switches/period=1/ -g`";
+
+/// Returns whether a report by samples could be one on time.
+fn have_switches(session: &Session<'_>) -> bool {
+    let counts = &session.split.counts;
+    let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE].iter().any(|kind| counts.contains_key(kind));
+    has_records && session.file.attrs.entries().iter().any(|entry| is_switches(&entry.attr))
+}
+
+/// Returns warnings of times that are missing, or shown at another stack.
+fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
+    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is unknown and left out";
+    let unsampled = format!(
+        "of {} switches have no sample of their own: their time is shown below `[nearest sample]`, called by the \
+         stack of the thread's CPU sample before, or `[no sample]`",
+        counts.stretches
+    );
+    let all = [
+        Warning::counted(counts.unpaired, "unpaired-switches", unpaired),
+        Warning::counted(counts.unsampled, "unsampled-switches", &unsampled),
+    ];
+    all.into_iter().flatten()
 }
 
 fn dropped_warnings(dropped: Dropped) -> impl Iterator<Item = Warning> {

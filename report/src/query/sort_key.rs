@@ -143,6 +143,7 @@ const SYMBOL: &[Field] = &[Field::Module, Field::Address];
 const FROM_SYMBOL: &[Field] = &[Field::FromModule, Field::FromAddress];
 const SRCLINE: &[Field] = &[Field::Module, Field::Line];
 const OFFSET: &[Field] = &[Field::Module, Field::Address, Field::Offset];
+const LATENCY: &[Field] = &[Field::Latency];
 const DATA: &[Field] = &[Field::DataModule, Field::DataAddr, Field::DataAddress];
 
 // Names and headings are perf's where perf has the key (`docs/options.md` lists those that only rep has). Of branches,
@@ -188,21 +189,16 @@ keys! {
     /// The weight of one sample, times the number of samples.
     Weight = key(&["weight"], "Weight", &[Field::Weight], Number(Kind::PerSample));
     /// The instruction latency of one sample, in cycles.
-    LocalInsLat = key(&["local_ins_lat"], "Local INSTR Latency", &[Field::Latency], Number(Kind::Number)).bits(INS_LAT);
+    LocalInsLat = key(&["local_ins_lat"], "Local INSTR Latency", LATENCY, Number(Kind::Number)).bits(INS_LAT);
     /// The instruction latency of one sample, times the number of samples.
-    InsLat = key(&["ins_lat"], "INSTR Latency", &[Field::Latency], Number(Kind::PerSample)).bits(INS_LAT);
+    InsLat = key(&["ins_lat"], "INSTR Latency", LATENCY, Number(Kind::PerSample)).bits(INS_LAT);
     /// The third part of the weight of one sample: the cycles in a pipeline stage, or until retirement.
-    LocalStageCycles = key(
-        &["local_p_stage_cyc", "local_retire_lat"],
-        "Local Pipeline Stage Cycle",
-        &[Field::Latency],
-        Number(Kind::Number),
-    )
-    .bits(STAGE);
+    LocalStageCycles =
+        key(&["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Stage Cycle", LATENCY, Number(Kind::Number))
+            .bits(STAGE);
     /// The third part of the weight of one sample, times the number of samples.
     StageCycles =
-        key(&["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle", &[Field::Latency], Number(Kind::PerSample))
-            .bits(STAGE);
+        key(&["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle", LATENCY, Number(Kind::PerSample)).bits(STAGE);
     PhysAddr = key(&["phys_daddr"], "Data Physical Address", &[Field::PhysAddr], Named(Name::Data))
         .meta(Meta::AT_MODE)
         .with(MODE);
