@@ -2,7 +2,6 @@
 //! declare arguments for clap: their flags and help are here.
 
 mod column;
-mod fields;
 mod filters;
 pub(crate) mod graph;
 mod key;
@@ -16,8 +15,7 @@ pub(crate) mod times;
 mod warning;
 pub(crate) mod word_text;
 
-pub(crate) use column::{Column, KeyError, TraceColumn};
-pub(crate) use fields::{Number, TableColumn};
+pub(crate) use column::{Column, KeyError, Number, TableColumn, TraceColumn};
 pub use filters::{Filters, SampleFilters};
 pub(crate) use graph::{FrameKey, Graph, Shape};
 pub(crate) use key::{CacheLine, End, Field, INS_LAT, Key, KeyAddress, Meta, NO_KEY, STAGE};
