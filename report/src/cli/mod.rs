@@ -1,5 +1,4 @@
-//! Options of `rep report` and those that several commands share; exit statuses. Options become a
-//! [`Query`](crate::query::Query).
+//! Options of `rep report` and those that several commands share; exit statuses. Options become a `Query`.
 
 pub mod args;
 pub mod help;
@@ -66,8 +65,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Returns the input to read.
-    pub fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         Source::or_default(self.input.as_ref().or(self.file.as_ref()).cloned())
     }
 }
@@ -85,8 +83,7 @@ pub struct SourcesArgs {
 }
 
 impl SourcesArgs {
-    /// Returns the inputs to read.
-    pub fn sources(&self) -> Vec<Source> {
+    pub(crate) fn sources(&self) -> Vec<Source> {
         let named = self.input.iter().chain(&self.files).map(|path| Source::or_default(Some(path.clone())));
         let named: Vec<_> = named.collect();
         if named.is_empty() { vec![Source::or_default(None)] } else { named }

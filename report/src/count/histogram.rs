@@ -45,7 +45,7 @@ impl std::iter::Sum for Count {
 
 /// Rows that a sample adds to a histogram: one, or one per branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SampleRows {
+pub(crate) struct SampleRows {
     /// Number of rows.
     pub count: u64,
     /// Keys of the rows, concatenated; empty if the rows count in the totals only.
@@ -63,7 +63,7 @@ const BATCH: usize = 32;
 /// addresses, so most samples never reach a table. Slots are looked up for 32 keys at a time: the processor then
 /// waits for several of them at once.
 #[derive(Clone, Debug)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     width: usize,
     /// Keys that are looked up next, as they are in slots, and their places: the first `waiting` are in use.
     next: Vec<u64>,
@@ -80,7 +80,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// Creates an empty histogram for keys of `width` words and for `events` events.
-    pub fn new(width: usize, events: usize) -> Self {
+    pub(crate) fn new(width: usize, events: usize) -> Self {
         Self {
             width,
             next: vec![0; BATCH * (2 + width)],
@@ -95,14 +95,14 @@ impl Histogram {
 
     /// Adds to the totals of an event.
     #[inline]
-    pub fn count_total(&mut self, event: usize, count: Count) {
+    pub(crate) fn count_total(&mut self, event: usize, count: Count) {
         if let Some(total) = self.totals.get_mut(event) {
             total.add(count);
         }
     }
 
     /// Counts the rows of a sample; `period` applies unless the rows have their own.
-    pub fn count_rows(&mut self, event: usize, rows: &SampleRows, period: u64) {
+    pub(crate) fn count_rows(&mut self, event: usize, rows: &SampleRows, period: u64) {
         let period = rows.period.unwrap_or(period);
         self.count_total(event, Count { samples: rows.count, period: period.wrapping_mul(rows.count) });
         for key in rows.keys.chunks_exact(self.width.max(1)) {
@@ -112,7 +112,7 @@ impl Histogram {
 
     /// Adds to the count of a key.
     #[inline]
-    pub fn add(&mut self, key: &[u64], count: Count) {
+    pub(crate) fn add(&mut self, key: &[u64], count: Count) {
         // The length of an array is known where this is inlined; that of `width` is the same.
         let size = 2 + key.len();
         let next = self.next.get_mut(self.waiting * size..).and_then(|next| next.get_mut(..size));
@@ -170,7 +170,7 @@ impl Histogram {
     }
 
     /// Returns the table of counts by key, and the totals by event.
-    pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
+    pub(crate) fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
         self.look_up();
         let size = 2 + self.width;
         for place in self.used {
@@ -191,7 +191,7 @@ fn copy(from: &[u64], to: &mut [u64]) {
 }
 
 /// Adds another worker's totals to `all`.
-pub fn add_totals(all: &mut Vec<Count>, totals: &[Count]) {
+pub(crate) fn add_totals(all: &mut Vec<Count>, totals: &[Count]) {
     all.resize(all.len().max(totals.len()), Count::default());
     all.iter_mut().zip(totals).for_each(|(all, one)| all.add(*one));
 }

@@ -27,7 +27,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout for a query.
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key.declared());
         let (by_module, by_symbol) = (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
@@ -114,7 +113,6 @@ impl Layout {
         self.fields.iter().position(|used| *used == field)
     }
 
-    /// Returns whether this field is in use.
     #[inline]
     pub fn has(&self, field: Field) -> bool {
         self.bits & (1 << field as u32) != 0

@@ -87,21 +87,19 @@ impl Sum for Metrics {
 
 /// Returns `part` as a percentage of `whole`; 0 if `whole` is 0.
 #[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
-pub fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// Returns a percentage rounded to two decimals, as data has it.
-pub fn rounded(percent: f64) -> f64 {
+pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 100.0).round() / 100.0
 }
 
 /// Number in a table.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Value {
-    /// Percentage.
     Percent(f64),
-    /// Integer.
     Whole(u64),
 }
 

@@ -12,14 +12,13 @@
 
 mod histogram;
 mod layout;
-pub mod metrics;
+pub(crate) mod metrics;
 mod partition;
 mod reads;
 mod rows;
 
-pub use histogram::{Count, Histogram, SampleRows, add_totals};
-pub use layout::Layout;
-pub(crate) use partition::for_width;
-pub use partition::{Partition, Sum, add_all, by_part, distinct, joined, merge_equal, merged, push};
-pub use reads::{PieceReads, settle_reads};
-pub use rows::Rows;
+pub(crate) use histogram::{Count, Histogram, SampleRows, add_totals};
+pub(crate) use layout::Layout;
+pub(crate) use partition::{Partition, Sum, add_all, by_part, distinct, for_width, joined, merge_equal, merged, push};
+pub(crate) use reads::{PieceReads, settle_reads};
+pub(crate) use rows::Rows;

@@ -29,7 +29,6 @@ const MAX_RESERVED: usize = 1 << 8;
 
 /// Value that can be added up, in any order.
 pub trait Sum: Clone + Send {
-    /// Adds another value.
     fn add(&mut self, other: &Self);
 }
 
@@ -96,7 +95,6 @@ pub struct Partition<V> {
 }
 
 impl<V: Sum> Partition<V> {
-    /// Creates an empty partition for keys of `width` words.
     pub fn new(width: usize) -> Self {
         Self { width, words: Vec::new(), values: Vec::new(), index: HashTable::new() }
     }
@@ -227,24 +225,20 @@ impl<V: Sum> Partition<V> {
         self.values.len()
     }
 
-    /// Returns whether it has no keys.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Returns the key at an index.
     #[inline]
     pub fn key(&self, at: usize) -> &[u64] {
         self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
     }
 
-    /// Returns the value at an index.
     #[inline]
     pub fn value(&self, at: usize) -> Option<&V> {
         self.values.get(at)
     }
 
-    /// Iterates over all keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&[u64], &V)> {
         self.values.iter().enumerate().map(|(at, value)| (self.key(at), value))
     }
@@ -257,14 +251,14 @@ impl<V: Sum> Partition<V> {
 
 /// Adds to a key of a table. The entry may wait.
 #[inline]
-pub fn push<V: Sum>(table: &mut [Partition<V>], key: &[u64], value: V) {
+pub(crate) fn push<V: Sum>(table: &mut [Partition<V>], key: &[u64], value: V) {
     if let Some(partition) = table.get_mut(of_place(place(hash(key)))) {
         partition.push(key, value);
     }
 }
 
 /// Merges tables, partitions in parallel. The result is settled.
-pub fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
+pub(crate) fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
     let merge = |mut all: Vec<Partition<V>>| {
         // Start with the partition that has most settled keys: they need no merging.
         all.sort_by_key(|one| std::cmp::Reverse(one.index.len()));
@@ -276,7 +270,7 @@ pub fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
 }
 
 /// Returns the parts of tables that have equally many: the first parts of all, then the second ones, and so on.
-pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
+pub(crate) fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
     let mut parts = Vec::new();
     for table in tables {
         parts.resize_with(table.len(), Vec::new);
@@ -287,7 +281,7 @@ pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
 
 /// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table may have no
 /// partitions yet. Returns the places of the entries in the table, for [`joined`].
-pub fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
+pub(crate) fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
     let places = from.iter().map(|from| from.values.iter().map(|_| AtomicUsize::new(0)).collect());
     let places: Vec<Vec<AtomicUsize>> = places.collect();
     let Some(width) = from.first().map(|first| first.width) else { return places };
@@ -309,7 +303,7 @@ pub fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V
 }
 
 /// Joins the partitions of a table to one. Also returns a function from places in the table ([`add_all`]) to indexes.
-pub fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize) -> usize) {
+pub(crate) fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize) -> usize) {
     let before = |start: &mut usize, part: &Partition<V>| Some(std::mem::replace(start, *start + part.len()));
     let starts: Vec<usize> = table.iter().scan(0, before).collect();
     let index = move |place: usize| starts.get(place % PARTITIONS).map_or(0, |start| start + place / PARTITIONS);
@@ -317,7 +311,11 @@ pub fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize)
 }
 
 /// Sorts values by their keys and merges those with equal keys.
-pub fn merge_equal<V: Send, K: Ord>(values: &mut Vec<V>, key: impl Fn(&V) -> K + Sync, add: impl Fn(&mut V, &V)) {
+pub(crate) fn merge_equal<V: Send, K: Ord>(
+    values: &mut Vec<V>,
+    key: impl Fn(&V) -> K + Sync,
+    add: impl Fn(&mut V, &V),
+) {
     values.par_sort_unstable_by_key(&key);
     values.dedup_by(|next, value| {
         let is_equal = key(next) == key(value);
@@ -354,7 +352,11 @@ fn of_partition(parts: &Distributed, partition: usize) -> impl Iterator<Item = &
 
 /// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
 /// entries, and the index of each entry's key.
-pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
+pub(crate) fn distinct<V: Sum + Sync>(
+    width: usize,
+    mut words: Vec<u64>,
+    mut values: Vec<V>,
+) -> (Partition<V>, Vec<usize>) {
     let key = |entry: usize| words.get(entry * width..(entry + 1) * width).unwrap_or_default();
     let parts = distributed(width, &words);
     // Of each entry whose key came before: itself, and the first entry of the key.

@@ -16,8 +16,7 @@ use super::histogram::{Histogram, SampleRows};
 
 /// Counter values in one piece.
 #[derive(Clone, Debug)]
-pub struct PieceReads {
-    /// Index of the piece.
+pub(crate) struct PieceReads {
     pub piece: usize,
     counters: FxHashMap<u64, Readings>,
 }
@@ -31,14 +30,13 @@ struct Readings {
 }
 
 impl PieceReads {
-    /// Creates an empty set of values for a piece.
-    pub fn new(piece: usize) -> Self {
+    pub(crate) fn new(piece: usize) -> Self {
         Self { piece, counters: FxHashMap::default() }
     }
 
     /// Replaces the waiting keys, of `width` words each: `change` appends the new key of each.
     #[must_use]
-    pub fn map(mut self, width: usize, mut change: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
+    pub(crate) fn map(mut self, width: usize, mut change: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
         for readings in self.counters.values_mut() {
             let mut changed = Vec::new();
             readings.rows.keys.chunks_exact(width).for_each(|key| change(key, &mut changed));
@@ -48,7 +46,7 @@ impl PieceReads {
     }
 
     /// Records a value of counter `id`. Returns the period; `None` for the first value in the piece, whose rows wait.
-    pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> SampleRows) -> Option<u64> {
+    pub(crate) fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> SampleRows) -> Option<u64> {
         match self.counters.get_mut(&id) {
             Some(readings) => {
                 let period = value.wrapping_sub(readings.last);
@@ -64,7 +62,7 @@ impl PieceReads {
 }
 
 /// Counts the first values of all pieces, which waited. The pieces may be in any order.
-pub fn settle_reads(mut pieces: Vec<PieceReads>, histogram: &mut Histogram) {
+pub(crate) fn settle_reads(mut pieces: Vec<PieceReads>, histogram: &mut Histogram) {
     pieces.sort_by_key(|p| p.piece);
     let mut last = FxHashMap::<u64, u64>::default();
     for piece in pieces {

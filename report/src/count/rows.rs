@@ -13,7 +13,6 @@ use crate::query::{Key, NO_KEY};
 pub struct Rows {
     layout: Layout,
     parts: Vec<Part>,
-    /// Number of rows.
     len: usize,
 }
 
@@ -47,12 +46,10 @@ impl Rows {
         Self { parts, len, ..self }
     }
 
-    /// Returns the layout of the keys.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -65,7 +62,6 @@ impl Rows {
         Some((part, row - part.start))
     }
 
-    /// Returns the key of a row.
     #[inline]
     pub fn key(&self, row: usize) -> Key {
         let mut key = NO_KEY;
@@ -81,13 +77,11 @@ impl Rows {
         self.layout.unpack_into(words.unwrap_or_default(), key);
     }
 
-    /// Returns the count of a row.
     #[inline]
     pub fn count(&self, row: usize) -> Count {
         self.find(row).and_then(|(part, at)| part.counts.get(at)).copied().unwrap_or_default()
     }
 
-    /// Iterates over the keys and counts.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
         let width = self.layout.len().max(1);
         let rows = self.parts.iter().flat_map(move |part| part.words.chunks_exact(width).zip(&part.counts));

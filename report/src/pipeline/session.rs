@@ -47,9 +47,6 @@ pub struct Session<'f> {
 
 /// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and returns the result of
 /// `act`.
-///
-/// # Errors
-/// Returns the errors of [`Input::read`].
 pub fn on<R>(input: &Input, keep: Keep, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
     without_timeline(input, Mode::Samples, keep, |session| {
         LazyLock::force(&session.timeline);
@@ -59,9 +56,6 @@ pub fn on<R>(input: &Input, keep: Keep, act: impl FnOnce(&Session<'_>) -> anyhow
 
 /// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all queries need. It must be
 /// used before workers use it: those that wait for it could have been given its building.
-///
-/// # Errors
-/// Returns the errors of [`Input::read`].
 pub fn without_timeline<R>(
     input: &Input,
     mode: Mode,

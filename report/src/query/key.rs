@@ -136,7 +136,6 @@ impl CacheLine {
     /// The bits of the flags in a packed word.
     pub(crate) const FLAGS: u64 = 0b11;
 
-    /// Packs it into a word.
     #[inline]
     pub(crate) fn pack(self) -> u64 {
         self.address & !(Self::LEN - 1) | u64::from(self.is_shared) << 1 | u64::from(self.is_mapped)
@@ -196,7 +195,6 @@ impl Meta {
     /// The bits of the CPU mode in [`Meta::from`].
     pub(crate) const FROM_MODE: u64 = 0xfc << 40;
 
-    /// Packs it into a word.
     #[inline]
     pub(crate) fn pack(self) -> u64 {
         u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)

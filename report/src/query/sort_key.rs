@@ -308,14 +308,12 @@ impl SortKey {
         keys.flat_map(|(_, declared)| declared.names).copied().collect::<Vec<&str>>().join(", ")
     }
 
-    /// Returns the declaration of the key.
     pub fn declared(self) -> &'static Declaration {
         let key = if let Self::TraceField(_) = self { Self::TraceField(0) } else { self };
         let row = ALL.iter().find(|(of, _)| *of == key);
         row.map_or_else(|| unreachable!("{key:?} has no row"), |(_, declared)| declared)
     }
 
-    /// Returns whether the key needs this field.
     pub fn needs(self, field: Field) -> bool {
         self.declared().fields.contains(&field)
     }
@@ -329,12 +327,10 @@ impl SortKey {
         }
     }
 
-    /// Returns whether the key is of tracepoint fields.
     pub fn is_of_trace(self) -> bool {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
-    /// Returns whether the key is a companion.
     pub fn is_companion(self) -> bool {
         self.declared().names.is_empty() && !self.is_of_trace()
     }

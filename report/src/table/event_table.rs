@@ -66,7 +66,6 @@ impl<'l> Row<'l> {
         self.table.cells.label(column, self.cell(column))
     }
 
-    /// Iterates over the texts of all columns.
     pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
     }
@@ -124,7 +123,6 @@ impl<'l> EventTable<'l> {
         })
     }
 
-    /// Iterates over the displayed rows.
     pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
         self.rows_in(0..self.len())
     }

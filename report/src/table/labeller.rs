@@ -28,7 +28,6 @@ pub struct Labeller<'f> {
     pub symbols: Vec<Option<Arc<Loaded>>>,
     /// `true` if inlined functions become frames.
     pub inlined: bool,
-    /// Names of the events.
     pub events: &'f [String],
     /// Texts of cells and frames.
     pub labels: &'f AnswerLabels,

@@ -143,7 +143,6 @@ impl Profile {
         }
     }
 
-    /// Merges equal rows.
     fn settle_rows(&mut self) {
         self.settle_waiting();
         if !self.table.is_empty() {

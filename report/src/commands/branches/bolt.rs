@@ -26,6 +26,9 @@ use crate::view::CANNOT_WRITE;
 /// Path of a module, and an offset in its file.
 type Place = (String, u64);
 
+/// Numbers of pairs of places, with a flag.
+type Counts = BTreeMap<(bool, Place, Place), u64>;
+
 pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (branches, mut warnings) = counted(query, "place_from,place_to,mispredict")?;
     let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
@@ -69,9 +72,9 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
 
 /// Counts the pairs of places in the first two columns, those apart of which the third column says `Y`; also returns
 /// warnings.
-fn counted(query: &Query, columns: &str) -> anyhow::Result<(BTreeMap<(bool, Place, Place), u64>, Vec<Warning>)> {
+fn counted(query: &Query, columns: &str) -> anyhow::Result<(Counts, Vec<Warning>)> {
     let (profile, query, _) = derived::profile(query, Column::list(columns, query.mode)?, |_| ())?;
-    let mut counts = BTreeMap::new();
+    let mut counts = Counts::new();
     for row in profile.tables(&query).iter().flat_map(EventTable::rows) {
         if let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) {
             *counts.entry((row.text(2) == "Y", from, to)).or_default() += row.count().samples;
