@@ -5,17 +5,18 @@
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use object::elf::{
     EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_ALLOC,
-    SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType,
+    SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
 };
 use object::pod::Pod;
-use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
-use object::{Endian, Endianness, FileKind, StringTable};
+use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHeader};
+use object::{Endian, Endianness, FileKind, StringTable, U32, U64};
 use recrep_format::build_id::BuildId;
 
 use super::decompress;
@@ -62,6 +63,12 @@ pub(super) struct Section {
     pub(super) text_or_data: bool,
 }
 
+/// Entries of a symbol table, as in a file of 64-bit words, and the bytes of its string table.
+pub(super) struct Symbols<'i> {
+    pub(super) entries: Cow<'i, [Sym64<Endianness>]>,
+    pub(super) names: Bytes,
+}
+
 impl Image {
     /// Reads the layout of an ELF file.
     pub(super) fn parse(file: Bytes) -> Result<Self, Refusal> {
@@ -97,6 +104,20 @@ impl Image {
     pub(super) fn keep(&self, section: &Section) -> Result<Bytes, Refusal> {
         let size = if section.is_in_memory_only() { 0 } else { section.size };
         kept(&self.file, section.offset, size)
+    }
+
+    /// Reads the symbol table in `section` and the string table that it links to.
+    pub(super) fn symbols(&self, section: &Section) -> Result<Symbols<'_>, Refusal> {
+        let contents = self.view(section)?;
+        let names = self.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| self.keep(names))?;
+        let wide = |word: U32<Endianness>| U64::new(self.endian, word.get(self.endian).into());
+        let widened = |&Sym32 { st_name, st_info, st_other, st_shndx, st_value, st_size }: &Sym32<_>| {
+            let (st_value, st_size) = (wide(st_value), wide(st_size));
+            Sym64 { st_name, st_info, st_other, st_shndx, st_value, st_size }
+        };
+        let entries =
+            if self.is_64 { entries(contents).into() } else { entries(contents).iter().map(widened).collect() };
+        Ok(Symbols { entries, names })
     }
 
     pub(super) fn is_x86(&self) -> bool {
@@ -230,13 +251,9 @@ fn build_id(notes: impl Iterator<Item = (u64, u64, u64)>, endian: Endianness, fi
 
 /// Finds the build ID in notes, whose layout is the same in both ELF classes.
 fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
-    let mut notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
-    while let Ok(Some(note)) = notes.next() {
-        if note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID {
-            return BuildId::new(note.desc());
-        }
-    }
-    None
+    let notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
+    let is_build_id = |note: &Note<'_, _>| note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID;
+    BuildId::new(notes.map_while(Result::ok).find(is_build_id)?.desc())
 }
 
 /// Finds the build ID in notes of this machine's byte order, such as `/sys/kernel/notes`.

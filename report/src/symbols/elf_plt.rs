@@ -22,19 +22,8 @@ use object::read::elf::{FileHeader, Rela, Sym};
 
 use super::bytes::name_at;
 use super::demangle::PLT_SUFFIX;
-use super::elf::{self, Image, Section};
-use super::elf_symbols::RawSymbols;
+use super::elf::{self, Image, Section, Symbols};
 use super::table::TableBuilder;
-
-/// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
-/// and must not be ranked against others at the same address.
-pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) {
-    if image.is_64 {
-        add::<FileHeader64<Endianness>>(image, table);
-    } else {
-        add::<FileHeader32<Endianness>>(image, table);
-    }
-}
 
 /// Relocation of a slot.
 #[derive(Clone, Copy)]
@@ -45,16 +34,18 @@ struct Slot {
     indirect: Option<u64>,
 }
 
-fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
+/// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
+/// and must not be ranked against others at the same address. Returns `None` where it finds no more of them.
+pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
     // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at `.plt`.
     table.end_at(plt.offset);
     if image.is_x86() {
-        add_plt_got::<Elf>(image, table);
+        add_plt_got(image, table);
     }
     let relocations = image.section(b".rela.plt").or_else(|| image.section(b".rel.plt"));
-    let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
+    let mut slots = relocations.map(|section| slots(image, section)).unwrap_or_default();
     // The relocations of indirect functions are not in the order of the PLT entries; the slots are.
     slots.sort_by_key(|slot| slot.address);
     let secondary = if image.is_x86() { image.section(b".plt.sec") } else { None };
@@ -66,7 +57,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     if header > 0 {
         table.add(b".plt", plt.offset, plt.offset.saturating_add(header));
     }
-    let symbols = relocations.and_then(|section| linked_symbols::<Elf>(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for slot in slots {
         let name = symbols
             .as_ref()
@@ -96,7 +87,11 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
     }
 }
 
-fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
+fn slots(image: &Image, section: &Section) -> Vec<Slot> {
+    if image.is_64 { slots_of::<FileHeader64<_>>(image, section) } else { slots_of::<FileHeader32<_>>(image, section) }
+}
+
+fn slots_of<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
     let endian = image.endian;
     let Ok(contents) = image.view(section) else { return Vec::new() };
     let may_be_indirect = image.machine == EM_X86_64 && section.kind == SHT_RELA;
@@ -114,15 +109,15 @@ fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section)
 }
 
 /// Adds the stubs in `.plt.got`, named after the slots they jump through.
-fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
+fn add_plt_got(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let section = image.section(b".plt.got")?;
     let contents = image.view(section).ok()?;
     let entry = usize::try_from(section.entry_size).ok().filter(|&size| size > 0)?;
     let relocations = image.section(b".rela.dyn").filter(|_| image.machine == EM_X86_64);
-    let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
+    let mut slots = relocations.map(|section| slots(image, section)).unwrap_or_default();
     slots.retain(|slot| slot.symbol != 0);
     slots.sort_by_key(|slot| slot.address);
-    let symbols = relocations.and_then(|section| linked_symbols::<Elf>(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
         let slot = slot_of_jump(stub).and_then(|distance| {
             let address = section.address.wrapping_add(offset - section.offset).wrapping_add(distance);
@@ -147,15 +142,11 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
 }
 
 /// Returns the symbols that a relocation section refers to.
-fn linked_symbols<'i, Elf: FileHeader>(image: &'i Image, relocations: &Section) -> Option<RawSymbols<'i, Elf>> {
-    RawSymbols::read(image, image.sections.get(relocations.link)?).ok()
+fn linked_symbols<'i>(image: &'i Image, relocations: &Section) -> Option<Symbols<'i>> {
+    image.symbols(image.sections.get(relocations.link)?).ok()
 }
 
-fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
-    image: &Image,
-    symbols: &RawSymbols<'_, Elf>,
-    index: usize,
-) -> Option<Vec<u8>> {
+fn symbol_name(image: &Image, symbols: &Symbols<'_>, index: usize) -> Option<Vec<u8>> {
     let symbol = symbols.entries.get(index)?;
     let name = name_at(&symbols.names, symbol.st_name(image.endian) as usize);
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())

@@ -1,9 +1,9 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
-//! [`Placing`] selects the address space. For a mapped file, up to two files are involved: the one with the symbol
-//! table (perhaps a separate debug file) and the one that was mapped (`runtime`). Symbols have linked addresses; the
-//! program headers of the mapped file convert them to its file offsets. The headers of a debug file cannot be used,
-//! since its segments have no contents and arbitrary offsets.
+//! For a mapped file, up to two files are involved: the one with the symbol table (perhaps a separate debug file) and
+//! the one that was mapped (`runtime`). Symbols have linked addresses; the program headers of the mapped file convert
+//! them to its file offsets ([`in_file`]). The headers of a debug file cannot be used, since its segments have no
+//! contents and arbitrary offsets.
 //!
 //! # Symbols that count
 //! As in perf: functions and indirect functions; data objects; and labels without a type, if they are visible and in
@@ -11,68 +11,27 @@
 //! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
 
 use object::elf::{
-    EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
-    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
+    EM_AARCH64, EM_ARM, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STT_FUNC, STT_GNU_IFUNC,
+    STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType, Sym64,
 };
-use object::read::elf::{FileHeader, Sym};
+use object::read::elf::Sym;
 use object::{Endianness, U32};
 
-use super::elf::{self, Image, Section};
+use super::elf::{self, Image, Section, Symbols};
 use super::outcome::Refusal;
 use super::table::{NameRef, RawSymbol, TableBuilder};
-use crate::input::map::Bytes;
-
-/// Address space in which symbols are placed.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Placing<'i> {
-    /// Offsets in this file, the one that was mapped.
-    InFile(&'i Image),
-    /// Linked addresses.
-    Linked,
-    /// Run-time addresses: the load address of each section, by section index; `None` if it was not loaded.
-    Sections(&'i [Option<u64>]),
-}
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles `table`, which ends its
-/// round. Returns the number of symbols added.
+/// round. `place` gives the position of a symbol, from its linked address and the number and header of its section.
+/// Returns the number of symbols added.
 pub(super) fn add_symbols(
     image: &Image,
-    placing: Placing<'_>,
     table_kind: SectionType,
-    table: &mut TableBuilder,
-) -> Result<usize, Refusal> {
-    let added = if image.is_64 {
-        add::<FileHeader64<Endianness>>(image, placing, table_kind, table)?
-    } else {
-        add::<FileHeader32<Endianness>>(image, placing, table_kind, table)?
-    };
-    table.settle();
-    Ok(added)
-}
-
-/// Entries of a symbol table section, and the bytes of its string table.
-pub(super) struct RawSymbols<'i, Elf: FileHeader> {
-    pub(super) entries: &'i [Elf::Sym],
-    pub(super) names: Bytes,
-}
-
-impl<'i, Elf: FileHeader> RawSymbols<'i, Elf> {
-    /// Reads the symbol table in `section` and the string table that it links to.
-    pub(super) fn read(image: &'i Image, section: &Section) -> Result<Self, Refusal> {
-        let entries = elf::entries(image.view(section)?);
-        let names = image.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| image.keep(names))?;
-        Ok(Self { entries, names })
-    }
-}
-
-fn add<Elf: FileHeader<Endian = Endianness>>(
-    image: &Image,
-    placing: Placing<'_>,
-    table_kind: SectionType,
+    place: impl Fn(u64, usize, &Section) -> Option<u64>,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
-    let RawSymbols { entries, names } = RawSymbols::<Elf>::read(image, section)?;
+    let Symbols { entries, names } = image.symbols(section)?;
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.symbols.len();
@@ -92,10 +51,10 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
             index => index.0.into(),
         };
         let Some(section) = image.sections.get(index) else { continue };
-        if !counts::<Elf>(symbol, section, image.endian) {
+        if !counts(symbol, section, image.endian) {
             continue;
         }
-        let mut address: u64 = symbol.st_value(image.endian).into();
+        let mut address = symbol.st_value(image.endian);
         let name = NameRef::new(source, name.into());
         if arm {
             if is_mapping_symbol(table.name(name)) {
@@ -105,17 +64,19 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
                 address &= !1;
             }
         }
-        let Some(start) = placing.place(address, index, section, image) else { continue };
-        let size: u64 = symbol.st_size(image.endian).into();
+        let Some(start) = place(address, index, section) else { continue };
+        let size = symbol.st_size(image.endian);
         let binding = symbol.st_bind();
         let ifunc = symbol.st_type() == STT_GNU_IFUNC;
         table.symbols.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
     }
-    Ok(table.symbols.len() - before)
+    let added = table.symbols.len() - before;
+    table.settle();
+    Ok(added)
 }
 
 /// Returns whether a symbol counts by the rules in the module's documentation.
-fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Section, endian: Endianness) -> bool {
+fn counts(symbol: &Sym64<Endianness>, section: &Section, endian: Endianness) -> bool {
     if !section.allocated || symbol.st_shndx(endian) == SHN_ABS {
         return false;
     }
@@ -126,21 +87,8 @@ fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Sec
     }
 }
 
-impl Placing<'_> {
-    /// Returns the position of a symbol linked at `address` in this section.
-    fn place(self, address: u64, index: usize, section: &Section, image: &Image) -> Option<u64> {
-        match self {
-            Self::InFile(runtime) => offset(address, section, image, runtime),
-            Self::Linked => Some(address),
-            Self::Sections(loaded) => {
-                Some(loaded.get(index).copied()??.wrapping_add(address).wrapping_sub(section.address))
-            }
-        }
-    }
-}
-
-/// Returns the offset in the mapped file of a symbol linked at `address`.
-fn offset(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
+/// Returns the offset in the mapped file of a symbol of `image` that is linked at `address` in `section`.
+pub(super) fn in_file(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
     let Some(segment) = runtime.segment_of(address) else {
         // Relocatable files, and the images that some JITs write, have no segments.
         let section = if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };

@@ -1,18 +1,17 @@
 //! Tests of the rules for ELF symbols, each on a generated file.
 
-use object::elf::{SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
+use object::elf::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
 use proptest::prelude::*;
 
 use super::elf::Image;
 use super::elf_plt;
-use super::elf_symbols::{Placing, add_symbols};
 use super::search::add_tables;
 use super::table::{SymbolTable, TableBuilder};
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
 
 fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
     let mut table = TableBuilder::new(true);
-    let _ = add_tables(image, Placing::InFile(runtime), &mut table);
+    let _ = add_tables(image, runtime, &mut table);
     elf_plt::add_plt_symbols(runtime, &mut table);
     table.finish()
 }
@@ -137,7 +136,7 @@ fn an_alias_of_an_indirect_function_is_marked_as_one() {
     let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
     let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
     let mut table = TableBuilder::new(true);
-    add_symbols(&image, Placing::InFile(&image), SHT_SYMTAB, &mut table).unwrap();
+    add_tables(&image, &image, &mut table).unwrap();
     assert!(table.at(0x1000).unwrap().ifunc);
 }
 

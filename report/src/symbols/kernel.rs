@@ -24,7 +24,7 @@ use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
 use super::elf::{self, Image};
-use super::elf_symbols::{Placing, add_symbols};
+use super::elf_symbols::add_symbols;
 use super::kallsyms::Kallsyms;
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
@@ -134,8 +134,11 @@ impl Kernel {
                 let proof = proof?;
                 let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
                 outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
-                let mut table = TableBuilder::new(false);
-                add_symbols(&image, Placing::Sections(&layout(&image, start)), SHT_SYMTAB, &mut table)?;
+                let (loaded, mut table) = (layout(&image, start), TableBuilder::new(false));
+                let place = |address: u64, section: usize, header: &elf::Section| {
+                    Some(loaded.get(section).copied()??.wrapping_add(address).wrapping_sub(header.address))
+                };
+                add_symbols(&image, SHT_SYMTAB, place, &mut table)?;
                 Ok(table.finish())
             });
             outcome.keep(source, &path, found)
@@ -255,7 +258,7 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
 /// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded address.
 fn relocated(image: &Image, origin: &Origin) -> Result<SymbolTable, Refusal> {
     let mut table = TableBuilder::new(false);
-    add_symbols(image, Placing::Linked, SHT_SYMTAB, &mut table)?;
+    add_symbols(image, SHT_SYMTAB, |linked, _, _| Some(linked), &mut table)?;
     if let Some(reference) = &origin.reference {
         let linked = table.named(reference.symbol.as_bytes());
         let linked = linked.ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;

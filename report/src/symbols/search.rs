@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
-use super::elf::{Image, Segment};
-use super::elf_symbols::{Placing, add_symbols};
+use super::elf::{Image, Section, Segment};
+use super::elf_symbols::{add_symbols, in_file};
 use super::module::Module;
 use super::outcome::{Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
@@ -230,13 +230,12 @@ pub(super) fn build(
 ) -> Option<SymbolTable> {
     let mut table = TableBuilder::new(demangle);
     let (.., mapped) = runtime.or(separate)?;
-    let placing = Placing::InFile(mapped);
     // The compressed table has only the symbols that the dynamic one lacks.
     let both = separate.is_some_and(|(source, ..)| *source == Source::MiniDebugInfo);
     let (own, other) = ((runtime, both || separate.is_none()), (separate, true));
     for (place, counts) in if both { [other, own] } else { [own, other] } {
         let Some((source, path, image)) = place else { continue };
-        let added = if counts { add_tables(image, placing, &mut table) } else { Err(Refusal::NoSymbols) };
+        let added = if counts { add_tables(image, mapped, &mut table) } else { Err(Refusal::NoSymbols) };
         outcome.add(*source, path, added);
     }
     if let Some((.., image)) = runtime {
@@ -253,12 +252,14 @@ fn has_symtab(image: &Image) -> bool {
     image.section_of_kind(SHT_SYMTAB).is_some()
 }
 
-/// Adds a file's symbols, then its dynamic symbols. If one table is damaged, the other is still used.
-pub(super) fn add_tables(image: &Image, placing: Placing<'_>, table: &mut TableBuilder) -> Result<usize, Refusal> {
+/// Adds a file's symbols, then its dynamic symbols, for the file that was mapped. If one table is damaged, the other is
+/// still used.
+pub(super) fn add_tables(image: &Image, mapped: &Image, table: &mut TableBuilder) -> Result<usize, Refusal> {
     let mut sum = 0;
     let mut refused = Refusal::NoSymbols;
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        match add_symbols(image, placing, kind, table) {
+        let place = |address: u64, _: usize, section: &Section| in_file(address, section, image, mapped);
+        match add_symbols(image, kind, place, table) {
             Ok(added) => sum += added,
             Err(Refusal::NoSymbols) => {}
             Err(refusal) => refused = refusal,
