@@ -37,13 +37,13 @@ pub(crate) fn keep_freed_memory() {
     }
 }
 
-/// A mapped file.
+/// A mapped file. Those of its bytes that were truncated away since read as zeros.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: Mmap,
     file: File,
     /// Of the file when it was mapped: size and modification time change when it is written to.
-    before: Metadata,
+    pub(crate) before: Metadata,
     region: &'static Region,
     is_read_whole: bool,
 }
@@ -58,11 +58,6 @@ impl Mapped {
         let map = map(&file, len)?;
         let region = Region::add(map.as_ptr().addr(), len);
         Ok(Self { map, file, before, region, is_read_whole })
-    }
-
-    /// Returns the file's bytes; those that were truncated away since read as zeros.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.map
     }
 
     /// Returns the offset from which the bytes may differ from the file that was opened: where it was truncated, or 0
@@ -126,7 +121,7 @@ impl Bytes {
     /// Maps a whole file ([`Mapped::new`]).
     pub(crate) fn map(file: File, is_read_whole: bool) -> io::Result<Self> {
         let map = Mapped::new(file, is_read_whole)?;
-        let all = 0..map.bytes().len();
+        let all = 0..map.map.len();
         Ok(Self::Mapped(Arc::new(map), all))
     }
 
@@ -152,7 +147,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Copied(bytes) => bytes,
-            Self::Mapped(map, range) => map.bytes().get(range.clone()).unwrap_or_default(),
+            Self::Mapped(map, range) => map.map.get(range.clone()).unwrap_or_default(),
         }
     }
 }
@@ -182,16 +177,9 @@ static ADDING: Mutex<()> = Mutex::new(());
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this thread is in [`tolerating`], and whether a missing page was replaced there. Has a constant initial
-    /// value and no destructor, so that the handler may use it.
-    static TOLERANCE: Cell<Tolerance> = const { Cell::new(Tolerance::None) };
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tolerance {
-    None,
-    Ready,
-    Used,
+    /// While this thread is in [`tolerating`], whether a missing page was replaced there. Has a constant initial value
+    /// and no destructor, so that the handler may use it.
+    static TOLERATED: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
 /// Calls `act`, which reads files that other code has mapped. Returns `None` if one of them was truncated meanwhile, or
@@ -200,10 +188,9 @@ pub(crate) fn tolerating<R>(act: impl FnOnce() -> R) -> Option<R> {
     if handle_bus_errors().is_err() {
         return None;
     }
-    let before = TOLERANCE.replace(Tolerance::Ready);
+    let before = TOLERATED.replace(Some(false));
     let outcome = act();
-    let was_used = TOLERANCE.replace(before) == Tolerance::Used;
-    (!was_used).then_some(outcome)
+    (TOLERATED.replace(before) == Some(false)).then_some(outcome)
 }
 
 impl Region {
@@ -284,10 +271,10 @@ fn replace_pages(address: usize) -> bool {
         region.missed.fetch_min(start - region.start, Ordering::SeqCst);
         return put_zeros(start, len);
     }
-    if TOLERANCE.get() == Tolerance::None {
+    if TOLERATED.get().is_none() {
         return false;
     }
-    TOLERANCE.set(Tolerance::Used);
+    TOLERATED.set(Some(true));
     put_zeros(start, page)
 }
 
@@ -306,9 +293,8 @@ fn put_zeros(start: usize, len: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::io::{Seek, SeekFrom, Write};
     use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
     use std::process::Command;
 
     const PAGES: usize = 5;
@@ -318,26 +304,30 @@ mod tests {
         PAGE.load(Ordering::SeqCst)
     }
 
-    fn file_of_ones(dir: &Path) -> File {
-        fs::write(dir.join("x"), vec![1; PAGES * page()]).unwrap();
-        File::options().read(true).write(true).open(dir.join("x")).unwrap()
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn file_of_ones() -> File {
+        file_of(&vec![1; PAGES * page()])
     }
 
     #[test]
     fn truncated_pages_read_as_zeros_and_are_reported() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = file_of_ones(dir.path());
+        let file = file_of_ones();
         let (other, page) = (Mapped::new(file.try_clone().unwrap(), true).unwrap(), page());
         let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
-        assert_eq!((mapped.bytes()[page], mapped.lost()), (1, None));
+        assert_eq!((mapped.map[page], mapped.lost()), (1, None));
         file.set_len(page as u64 * 3 / 2).unwrap();
         // From several threads at once, the last page first.
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| assert!((2 * page..PAGES * page).rev().all(|at| mapped.bytes()[at] == 0)));
+                scope.spawn(|| assert!((2 * page..PAGES * page).rev().all(|at| mapped.map[at] == 0)));
             }
         });
-        assert_eq!(mapped.bytes()[page + page / 2 - 1], 1);
+        assert_eq!(mapped.map[page + page / 2 - 1], 1);
         assert_eq!(mapped.lost(), Some(page as u64 * 3 / 2));
         assert_eq!(other.region.missed.load(Ordering::SeqCst), usize::MAX, "not read through this mapping");
         assert_eq!(other.lost(), Some(page as u64 * 3 / 2), "the size of the file shows it");
@@ -345,21 +335,18 @@ mod tests {
 
     #[test]
     fn a_loss_is_reported_after_the_file_grew_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, page) = (file_of_ones(dir.path()), page());
+        let (file, page) = (file_of_ones(), page());
         let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
         file.set_len(0).unwrap();
-        assert_eq!(mapped.bytes()[4 * page + 1], 0);
+        assert_eq!(mapped.map[4 * page + 1], 0);
         file.set_len((PAGES * page + 1) as u64).unwrap();
         assert_eq!(mapped.lost(), Some(4 * page as u64));
     }
 
     #[test]
     fn released_bytes_are_found_again() {
-        let dir = tempfile::tempdir().unwrap();
         let bytes: Vec<u8> = (0..9u32 << 18).flat_map(u32::to_le_bytes).collect();
-        fs::write(dir.path().join("x"), &bytes).unwrap();
-        let mapped = Bytes::map(File::open(dir.path().join("x")).unwrap(), true).unwrap();
+        let mapped = Bytes::map(file_of(&bytes), true).unwrap();
         mapped.release();
         assert!(*mapped == *bytes);
         assert_eq!(mapped.lost(), None);
@@ -367,9 +354,7 @@ mod tests {
 
     #[test]
     fn rewritten_bytes_are_lost_and_appended_bytes_are_not() {
-        use std::io::{Seek, SeekFrom, Write};
-        let dir = tempfile::tempdir().unwrap();
-        let mut file = file_of_ones(dir.path());
+        let mut file = file_of_ones();
         let mapped = Mapped::new(file.try_clone().unwrap(), true).unwrap();
         file.seek(SeekFrom::End(0)).unwrap();
         file.write_all(b"more").unwrap();
@@ -382,8 +367,7 @@ mod tests {
     #[test]
     #[allow(unsafe_code, reason = "maps a file without `Mapped`")]
     fn truncation_of_other_mappings_is_tolerated_on_request() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = file_of_ones(dir.path());
+        let file = file_of_ones();
         // SAFETY: no other process uses this file.
         let map = unsafe { Mmap::map(&file) }.unwrap();
         assert_eq!(tolerating(|| map[0]), Some(1));
@@ -396,8 +380,10 @@ mod tests {
     #[test]
     #[allow(unsafe_code, reason = "maps a file without `Mapped`")]
     fn dies_if_asked_to() {
-        let Some(dir) = std::env::var_os("RECREP_TEST_DIES") else { return };
-        let file = file_of_ones(Path::new(&dir));
+        if std::env::var_os("RECREP_TEST_DIES").is_none() {
+            return;
+        }
+        let file = file_of_ones();
         // SAFETY: no other process uses this file.
         let map = unsafe { Mmap::map(&file) }.unwrap();
         file.set_len(0).unwrap();
@@ -406,9 +392,8 @@ mod tests {
 
     #[test]
     fn any_other_bus_error_ends_the_process() {
-        let dir = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "input::map::tests::dies_if_asked_to"]).env("RECREP_TEST_DIES", dir.path());
+        child.args(["--exact", "input::map::tests::dies_if_asked_to"]).env("RECREP_TEST_DIES", "yes");
         let ended = child.output().unwrap().status;
         assert_eq!(ended.signal(), Some(libc::SIGBUS), "{ended:?}");
     }

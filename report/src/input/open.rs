@@ -21,8 +21,6 @@ use crate::query::Source;
 pub struct Input {
     /// Name as the user gave it; `-` for standard input.
     pub name: String,
-    /// The time of the last modification; `None` for a pipe.
-    pub written: Option<SystemTime>,
     bytes: Bytes,
     streams: Vec<Stream>,
 }
@@ -32,14 +30,8 @@ pub struct Input {
 pub struct Stream {
     /// File name in the directory.
     pub name: String,
-    bytes: Bytes,
-}
-
-impl Stream {
-    /// Returns the records.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
+    /// Its records.
+    pub(crate) bytes: Bytes,
 }
 
 /// An input that cannot be read.
@@ -104,11 +96,11 @@ impl Input {
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let Source::Path(path) = source else {
             let bytes = read_all(&mut io::stdin().lock(), Path::new("-"))?;
-            return Ok(Self { name: "-".into(), bytes, streams: Vec::new(), written: None });
+            return Ok(Self { name: "-".into(), bytes, streams: Vec::new() });
         };
         let name = path.display().to_string();
         if !path.is_dir() {
-            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new(), written: written(path) });
+            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new() });
         }
         if !is_recording(path) {
             return Err(OpenError::Directory(path.into()));
@@ -126,13 +118,20 @@ impl Input {
             Ok(Stream { name, bytes })
         };
         let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
-        let data = path.join(DATA);
-        Ok(Self { name, bytes: open_file(&data)?, streams, written: written(&data) })
+        Ok(Self { name, bytes: open_file(&path.join(DATA))?, streams })
     }
 
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Returns the time of the last modification before it was opened; `None` for a pipe.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        match &self.bytes {
+            Bytes::Copied(_) => None,
+            Bytes::Mapped(map, _) => map.before.modified().ok(),
+        }
     }
 
     /// Parses the file and calls `act` with it.
@@ -165,7 +164,7 @@ impl Input {
 
     /// Returns the number of bytes, including the streams beside it.
     pub fn len(&self) -> u64 {
-        let streams = self.streams.iter().map(|stream| stream.bytes().len() as u64);
+        let streams = self.streams.iter().map(|stream| stream.bytes.len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
     }
 }
@@ -206,11 +205,6 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     files.retain(|path| path.is_file());
     files.sort();
     Ok(files)
-}
-
-/// Returns the modification time of a regular file.
-fn written(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok()
 }
 
 fn open_file(path: &Path) -> Result<Bytes, OpenError> {

@@ -54,7 +54,7 @@ impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     pub(crate) fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let main = (None, file.data_bytes(), file.data.offset);
-        let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), stream.bytes(), 0));
+        let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), &*stream.bytes, 0));
         let all: Vec<_> = std::iter::once(main).chain(others).collect();
         let kept = AtomicUsize::new(0);
         let skim = |bytes: &[u8]| {

@@ -66,7 +66,7 @@ pub fn without_timeline<R>(
         let streams = Streams::of(input, file, keep);
         let split = &streams.split(file.endian);
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
-        let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written);
+        let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
         let off_cpu = mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces));
         if off_cpu.is_some() {
             side_band.add_stand_ins();

@@ -52,7 +52,7 @@ pub(crate) fn print(source: &Source, options: &DumpOptions, out: &mut impl Write
         let streams = input
             .streams()
             .iter()
-            .map(|stream| (Frames::new(stream.bytes(), 0, file.endian), format!("{}:", escape(&stream.name))));
+            .map(|stream| (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name))));
         let mut walk = Walk::new(known, options, std::iter::once((file.records(), String::new())).chain(streams));
         let mut malformed: Option<(u64, Warning)> = None;
         let buffers = Workers::<Vec<u8>>::default();

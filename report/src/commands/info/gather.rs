@@ -109,7 +109,7 @@ impl Serialize for Info<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let session = self.session;
         let stream = |stream: &Stream| {
-            [("name", Value::Text(stream.name.clone())), ("bytes", number(stream.bytes().len() as u64))]
+            [("name", Value::Text(stream.name.clone())), ("bytes", number(stream.bytes.len() as u64))]
         };
         let events = session.file.attrs.entries().iter().zip(&session.events).enumerate();
         let event = |(index, (entry, name)): (usize, (&AttrEntry, &String))| {
@@ -181,7 +181,7 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     let header = &file.header;
     writeln!(out, "file: {}, {} bytes", escape(&input.name), input.len())?;
     for stream in input.streams() {
-        writeln!(out, "stream: {}, {} bytes", escape(&stream.name), stream.bytes().len())?;
+        writeln!(out, "stream: {}, {} bytes", escape(&stream.name), stream.bytes.len())?;
     }
     let (magic, version, order, mode) = info.format();
     let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
