@@ -25,7 +25,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 use recrep_format::record::{RawRecord, RecordHeader};
 
-use super::unpack::{Section, UnpackBuffer};
+use super::unpack::{Part, UnpackBuffer};
 use crate::terminal::progress;
 
 /// Minimum length of a piece in bytes; the last piece of a chunk may be shorter.
@@ -38,18 +38,14 @@ const PLAUSIBLE: usize = 8;
 /// A part of a stream: for the workers, consecutive whole records.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    source: Source<'a>,
+    part: &'a Part<'a, Skimmed>,
+    /// Where it begins in the part.
+    begin: usize,
+    /// Size of the records in bytes.
+    pub size: usize,
     /// Its offset in the file.
     pub offset: u64,
     endian: Endian,
-}
-
-/// Where the bytes of records are.
-#[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
-    Bytes(&'a [u8]),
-    /// In a compressed section, of which this is known.
-    Packed(&'a Section<'a>, &'a Skimmed),
 }
 
 /// All that the pass finds in records whose bytes are not kept.
@@ -79,25 +75,15 @@ pub struct Split<'a> {
     pub damage: Vec<Error>,
 }
 
-/// A walk over a part of a stream.
-struct Walk<'a> {
-    /// Position of its first byte in the stream.
-    begin: usize,
-    /// Position after its last record.
-    end: usize,
-    found: Split<'a>,
-}
-
 impl<'a> Split<'a> {
-    /// Walks another stream, whose offsets start at `offset`, after those of all streams before it. Each part of it
-    /// begins with a record.
-    pub fn walk(&mut self, parts: impl Iterator<Item = Source<'a>>, mut offset: u64, endian: Endian) {
+    /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
+    pub fn walk(&mut self, parts: &'a [Part<'a, Skimmed>], mut offset: u64, endian: Endian) {
         let mut all = Vec::new();
-        for source in parts {
+        for part in parts {
             // Once here, once by the workers.
-            progress::expect(2 * source.size() as u64);
-            all.push(Piece { source, offset, endian });
-            offset += source.size() as u64;
+            progress::expect(2 * part.size() as u64);
+            all.push(Piece::new(part, offset, endian));
+            offset += part.size() as u64;
         }
         self.walk_chunks(&all, CHUNK);
     }
@@ -109,19 +95,20 @@ impl<'a> Split<'a> {
         };
         let chunks: Vec<(Piece<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
         let walk = |(data, start, end): &(Piece<'a>, usize, usize)| {
-            let begin = if *start == 0 { Some(0) } else { data.guess(*start, *end) };
-            begin.map(|begin| data.walk(begin, *end))
+            let begin = if *start == 0 { 0 } else { data.guess(*start, *end)? };
+            Some((begin, data.walk(begin, *end)))
         };
-        let walks: Vec<Option<Walk<'a>>> = chunks.par_iter().map(walk).collect();
+        let walks: Vec<Option<(usize, (usize, Self))>> = chunks.par_iter().map(walk).collect();
         let mut at = 0;
         for (walk, (data, start, end)) in walks.into_iter().zip(chunks) {
             if start == 0 {
                 at = 0;
             }
-            let walk = walk.filter(|walk| walk.begin == at).unwrap_or_else(|| data.walk(at, end));
-            at = walk.end;
-            let is_over = !walk.found.damage.is_empty();
-            self.append(walk.found);
+            let counts = walk.filter(|(begin, _)| *begin == at).map(|(_, walk)| walk);
+            let found;
+            (at, found) = counts.unwrap_or_else(|| data.walk(at, end));
+            let is_over = !found.damage.is_empty();
+            self.append(found);
             if is_over {
                 break;
             }
@@ -134,7 +121,7 @@ impl<'a> Split<'a> {
             *self.counts.entry(kind).or_default() += count;
         }
         self.side_band.extend(next.side_band);
-        progress::advance(next.pieces.iter().map(Piece::size).sum());
+        progress::advance(next.pieces.iter().map(|piece| piece.size).sum());
         self.pieces.extend(next.pieces);
         self.first_round = self.first_round.or(next.first_round);
         self.damage.extend(next.damage);
@@ -161,16 +148,16 @@ fn is_side_band(kind: RecordType) -> bool {
 }
 
 impl<'a> Piece<'a> {
-    /// Returns the size of the records in bytes.
-    pub fn size(&self) -> usize {
-        self.source.size()
+    /// Returns a whole part, whose first byte has this offset in the file.
+    fn new(part: &'a Part<'a, Skimmed>, offset: u64, endian: Endian) -> Self {
+        Self { part, begin: 0, size: part.size(), offset, endian }
     }
 
     /// Returns the bytes of the records if they are in memory.
     pub fn kept(&self) -> Option<&'a [u8]> {
-        match self.source {
-            Source::Bytes(bytes) => Some(bytes),
-            Source::Packed(..) => None,
+        match self.part {
+            Part::Kept(bytes) => bytes.get(self.begin..self.begin + self.size),
+            Part::Packed(..) => None,
         }
     }
 
@@ -188,44 +175,22 @@ impl<'a> Piece<'a> {
     where
         'a: 'b,
     {
-        let bytes = match self.source {
-            Source::Bytes(bytes) => bytes,
-            Source::Packed(section, _) => section.unpack(self.endian, buffer),
+        let bytes = match self.part {
+            Part::Kept(_) => self.bytes(),
+            Part::Packed(section, _) => section.unpack(self.endian, buffer),
         };
         Frames::new(bytes, self.offset, self.endian)
     }
-}
 
-impl Source<'_> {
-    pub fn size(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Packed(_, skimmed) => skimmed.len,
-        }
-    }
-}
-
-impl Skimmed {
-    /// Finds in whole records all that the pass needs.
-    pub fn of(bytes: &[u8], endian: Endian) -> Self {
-        let Split { counts, side_band, first_round, .. } =
-            Piece { source: Source::Bytes(bytes), offset: 0, endian }.walk(0, bytes.len()).found;
-        let offsets = side_band.iter().map(|raw| raw.offset).collect();
-        let side_band = side_band.iter().flat_map(|raw| raw.bytes).copied().collect();
-        Self { len: bytes.len(), counts, first_round, side_band, offsets }
-    }
-}
-
-impl<'a> Piece<'a> {
     /// Returns its bytes; none if they are not in memory.
     fn bytes(self) -> &'a [u8] {
         self.kept().unwrap_or_default()
     }
 
-    /// Walks the records that start in `begin..end`.
-    fn walk(self, begin: usize, end: usize) -> Walk<'a> {
-        if let Source::Packed(_, skimmed) = self.source {
-            return Walk { begin, end, found: self.skimmed(skimmed) };
+    /// Walks the records that start in `begin..end`. Returns the position after the last one, too.
+    fn walk(self, begin: usize, end: usize) -> (usize, Split<'a>) {
+        if let Part::Packed(_, skimmed) = self.part {
+            return (end, self.skimmed(skimmed));
         }
         let mut found = Split::default();
         let mut samples = 0u64;
@@ -252,12 +217,12 @@ impl<'a> Piece<'a> {
         if samples > 0 {
             found.counts.insert(RecordType::SAMPLE, samples);
         }
-        Walk { begin, end: at, found }
+        (at, found)
     }
 
     fn piece(self, begin: usize, end: usize) -> Option<Self> {
-        let bytes = self.bytes().get(begin..end).filter(|bytes| !bytes.is_empty())?;
-        Some(Self { source: Source::Bytes(bytes), offset: self.offset + begin as u64, ..self })
+        let (size, offset) = (end - begin, self.offset + begin as u64);
+        (size > 0).then_some(Self { begin: self.begin + begin, size, offset, ..self })
     }
 
     /// Returns what was found before in records whose bytes are not in memory.
@@ -295,11 +260,33 @@ impl<'a> Piece<'a> {
     }
 }
 
+impl Part<'_, Skimmed> {
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Kept(bytes) => bytes.len(),
+            Self::Packed(_, skimmed) => skimmed.len,
+        }
+    }
+}
+
+impl Skimmed {
+    /// Finds in whole records all that the pass needs.
+    pub fn of(bytes: &[u8], endian: Endian) -> Self {
+        let part = Part::Kept(bytes.into());
+        let (_, Split { counts, side_band, first_round, .. }) = Piece::new(&part, 0, endian).walk(0, bytes.len());
+        let offsets = side_band.iter().map(|raw| raw.offset).collect();
+        let side_band = side_band.iter().flat_map(|raw| raw.bytes).copied().collect();
+        Self { len: bytes.len(), counts, first_round, side_band, offsets }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use recrep_format::bytes::Encoder;
+
+    use super::super::unpack::Section;
 
     fn stream(kinds: impl IntoIterator<Item = RecordType>, size: u16) -> Vec<u8> {
         let mut e = Encoder::new(Endian::Little);
@@ -310,9 +297,13 @@ mod tests {
         e.into_bytes()
     }
 
-    fn walked(data: &[u8], offset: u64) -> Split<'_> {
+    fn kept(bytes: &[u8]) -> Part<'_, Skimmed> {
+        Part::Kept(bytes.into())
+    }
+
+    fn walked<'a>(parts: &'a [Part<'a, Skimmed>], offset: u64) -> Split<'a> {
         let mut split = Split::default();
-        split.walk(std::iter::once(Source::Bytes(data)), offset, Endian::Little);
+        split.walk(parts, offset, Endian::Little);
         split
     }
 
@@ -320,7 +311,8 @@ mod tests {
     fn pieces_cover_the_data_without_gap_or_overlap() {
         let kinds = std::iter::repeat_n(RecordType::SAMPLE, 100).chain([RecordType::COMM, RecordType::FINISHED_ROUND]);
         let data = stream(kinds, 50_000);
-        let split = walked(&data, 104);
+        let parts = [kept(&data)];
+        let split = walked(&parts, 104);
         assert_eq!(split.counts[&RecordType::SAMPLE], 100);
         assert_eq!(split.side_band.len(), 1);
         assert_eq!(split.first_round, Some(104 + 101 * 50_000));
@@ -328,7 +320,7 @@ mod tests {
         let mut offset = 104;
         for piece in &split.pieces {
             assert_eq!(piece.offset, offset);
-            offset += piece.size() as u64;
+            offset += piece.size as u64;
         }
         assert_eq!(offset, 104 + data.len() as u64);
     }
@@ -336,7 +328,8 @@ mod tests {
     #[test]
     fn context_switches_are_counted_but_not_kept() {
         let data = stream([RecordType::SWITCH, RecordType::COMM, RecordType::SWITCH_CPU_WIDE], 16);
-        let split = walked(&data, 0);
+        let parts = [kept(&data)];
+        let split = walked(&parts, 0);
         assert_eq!((split.counts.values().sum::<u64>(), split.side_band.len()), (3, 1));
     }
 
@@ -344,13 +337,15 @@ mod tests {
     fn records_before_damage_are_kept() {
         let mut data = stream([RecordType::SAMPLE, RecordType::COMM], 64);
         data.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
-        let split = walked(&data, 0);
+        let parts = [kept(&data)];
+        let split = walked(&parts, 0);
         assert_eq!(split.damage[0].offset, 128);
-        assert_eq!(split.pieces[0].size(), 128);
+        assert_eq!(split.pieces[0].size, 128);
         for cut in 0..128 {
-            let split = walked(&data[..cut], 0);
+            let parts = [kept(&data[..cut])];
+            let split = walked(&parts, 0);
             assert_eq!(!split.damage.is_empty(), cut % 64 != 0);
-            assert_eq!(split.pieces.iter().map(Piece::size).sum::<usize>(), cut / 64 * 64);
+            assert_eq!(split.pieces.iter().map(|piece| piece.size).sum::<usize>(), cut / 64 * 64);
         }
     }
 
@@ -397,17 +392,14 @@ mod tests {
             cut in 0usize..60,
         ) {
             let bytes = misleading(&records, damage);
-            let data = |(bytes, at)| Piece {
-                source: Source::Bytes(bytes),
-                offset: 104 + at as u64,
-                endian: Endian::Little,
-            };
             // Cut into two parts, where a record begins.
             let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
             let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
-            let (first, second) = bytes.split_at(cut);
+            let [first, second] = [kept(&bytes[..cut]), kept(&bytes[cut..])];
+            let pieces = [(&first, 0), (&second, cut)];
+            let pieces = pieces.map(|(part, at)| Piece::new(part, 104 + at as u64, Endian::Little));
             let mut split = Split::default();
-            split.walk_chunks(&[(first, 0), (second, cut)].map(data), 8 * chunk);
+            split.walk_chunks(&pieces, 8 * chunk);
             // The same by one walk.
             let mut frames = Frames::new(&bytes, 104, Endian::Little);
             let mut counts = BTreeMap::<RecordType, u64>::new();
@@ -434,8 +426,8 @@ mod tests {
             let mut at = 0;
             for piece in &split.pieces {
                 prop_assert_eq!(piece.offset, 104 + at as u64);
-                prop_assert_eq!(piece.kept(), bytes.get(at..at + piece.size()));
-                at += piece.size();
+                prop_assert_eq!(piece.kept(), bytes.get(at..at + piece.size));
+                at += piece.size;
             }
             prop_assert_eq!(at, whole);
         }
@@ -449,16 +441,12 @@ mod tests {
             let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
             let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
             let (first, second) = bytes.split_at(cut);
-            let (section, skimmed) = (Section::default(), Skimmed::of(second, Endian::Little));
-            let split = |second| {
-                let (mut split, parts) = (Split::default(), [Source::Bytes(first), second, Source::Bytes(first)]);
-                split.walk(parts.into_iter(), 104, Endian::Little);
-                split
-            };
-            let (kept, packed) = (split(Source::Bytes(second)), split(Source::Packed(&section, &skimmed)));
+            let skimmed = Part::Packed(Section::default(), Skimmed::of(second, Endian::Little));
+            let [kept, packed] = [kept(second), skimmed].map(|second| [kept(first), second, kept(first)]);
+            let (kept, packed) = (walked(&kept, 104), walked(&packed, 104));
             prop_assert_eq!((packed.counts, packed.side_band), (kept.counts, kept.side_band));
             prop_assert_eq!((packed.first_round, packed.damage.len()), (kept.first_round, kept.damage.len()));
-            let sum = |pieces: &[Piece<'_>]| pieces.iter().map(Piece::size).sum::<usize>();
+            let sum = |pieces: &[Piece<'_>]| pieces.iter().map(|piece| piece.size).sum::<usize>();
             prop_assert_eq!(sum(&packed.pieces), sum(&kept.pieces));
         }
     }

@@ -16,7 +16,7 @@ use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames};
 
 use crate::input::Input;
-use crate::input::split::{Skimmed, Source, Split};
+use crate::input::split::{Skimmed, Split};
 use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
 use crate::query::Warning;
 
@@ -34,8 +34,7 @@ struct Stream<'f> {
     begin: u64,
     /// File offset of its first byte.
     offset: u64,
-    packed: &'f [u8],
-    unpacked: Option<Unpacked<'f, Skimmed>>,
+    unpacked: Unpacked<'f, Skimmed>,
 }
 
 /// How much of unpacked streams stays in memory.
@@ -63,17 +62,19 @@ impl<'f> Streams<'f> {
         };
         let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
             let frames = || Frames::new(packed, offset, file.endian);
-            let unpacked = unpack::is_compressed(frames(), file.endian)
-                .then(|| unpack::unpack(frames(), file.endian, MIN_SECTION, skim));
-            // For unpacked records messages give the offset in the unpacked stream.
-            let offset = if unpacked.is_some() { 0 } else { offset };
-            Stream { file: name, begin: offset, offset, packed, unpacked }
+            if unpack::is_compressed(frames(), file.endian) {
+                let unpacked = unpack::unpack(frames(), file.endian, MIN_SECTION, skim);
+                // Messages give the offset in the unpacked stream.
+                return Stream { file: name, begin: 0, offset: 0, unpacked };
+            }
+            let unpacked = Unpacked { parts: vec![Part::Kept(packed.into())], ..Unpacked::default() };
+            Stream { file: name, begin: offset, offset, unpacked }
         };
         let mut all: Vec<Stream<'f>> = all.par_iter().map(unpacked).collect();
         let mut begin = all.first().map_or(0, |first| first.begin);
         for stream in &mut all {
             stream.begin = begin;
-            begin += stream.parts().map(|part| part.size() as u64).sum::<u64>();
+            begin += stream.unpacked.parts.iter().map(|part| part.size() as u64).sum::<u64>();
         }
         Self { all }
     }
@@ -82,10 +83,9 @@ impl<'f> Streams<'f> {
     pub(crate) fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
         for stream in &self.all {
-            split.walk(stream.parts(), stream.begin, endian);
-            let containers = stream.unpacked.as_ref().map_or(0, |unpacked| unpacked.containers);
-            if containers > 0 {
-                *split.counts.entry(RecordType::COMPRESSED).or_default() += containers;
+            split.walk(&stream.unpacked.parts, stream.begin, endian);
+            if stream.unpacked.containers > 0 {
+                *split.counts.entry(RecordType::COMPRESSED).or_default() += stream.unpacked.containers;
             }
         }
         split
@@ -94,7 +94,7 @@ impl<'f> Streams<'f> {
     /// Returns a warning for each stream that could not be unpacked completely.
     pub(crate) fn unpacking(&self) -> impl Iterator<Item = Warning> {
         self.all.iter().filter_map(|stream| {
-            let error = stream.unpacked.as_ref()?.damage.as_ref()?;
+            let error = stream.unpacked.damage.as_ref()?;
             Some(in_file(stream.file, Warning::from(error)))
         })
     }
@@ -117,16 +117,5 @@ fn in_file(file: Option<&str>, warning: Warning) -> Warning {
     match file {
         Some(file) => Warning { message: format!("{file}: {}", warning.message), ..warning },
         None => warning,
-    }
-}
-
-impl Stream<'_> {
-    /// Iterates over the parts of its records: each begins with a record.
-    fn parts(&self) -> impl Iterator<Item = Source<'_>> {
-        let unpacked = self.unpacked.iter().flat_map(|unpacked| &unpacked.parts).map(|part| match part {
-            Part::Kept(bytes) => Source::Bytes(bytes),
-            Part::Packed(section, skimmed) => Source::Packed(section, skimmed),
-        });
-        unpacked.chain(self.unpacked.is_none().then_some(Source::Bytes(self.packed)))
     }
 }

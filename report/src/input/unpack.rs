@@ -19,6 +19,8 @@
 //! What is unpacked can be many times as large as the file. Of a section that is a frame or several, the caller may keep
 //! only what it needs at once ([`Part::Packed`]); its records are unpacked again where they are read.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
@@ -94,17 +96,17 @@ impl UnpackBuffer {
     }
 }
 
-/// A part of the unpacked records: it begins with a record.
+/// A part of a stream's records: it begins with a record.
 #[derive(Debug)]
-pub(crate) enum Part<'a, K> {
+pub enum Part<'a, K> {
     /// All its bytes.
-    Kept(Vec<u8>),
+    Kept(Cow<'a, [u8]>),
     /// Where it is unpacked from, and what was kept of it.
     Packed(Section<'a>, K),
 }
 
-/// The data section without its containers.
-#[derive(Debug)]
+/// A stream of records without its containers.
+#[derive(Debug, Default)]
 pub(crate) struct Unpacked<'a, K> {
     pub parts: Vec<Part<'a, K>>,
     /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
@@ -122,7 +124,7 @@ pub(crate) fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
 
 /// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of a section and
 /// returns what to keep of them; `None` for all.
-pub(crate) fn unpack<'a, K: Send>(
+pub(crate) fn unpack<'a, K: Default + Send>(
     frames: Frames<'a>,
     endian: Endian,
     least: usize,
@@ -130,7 +132,7 @@ pub(crate) fn unpack<'a, K: Send>(
 ) -> Unpacked<'a, K> {
     let packed = frames.left().len();
     let mut sections: Vec<Section<'_>> = vec![Section::default()];
-    let mut unpacked = Unpacked { parts: Vec::new(), containers: 0, damage: None };
+    let mut unpacked = Unpacked::default();
     for raw in frames {
         match raw {
             Ok(raw) => {
@@ -193,7 +195,7 @@ impl<'a, K> Unpacked<'a, K> {
     fn push(&mut self, part: Unpacking) {
         self.containers += part.containers;
         if !part.pending.is_empty() {
-            self.parts.push(Part::Kept(part.pending));
+            self.parts.push(Part::Kept(part.pending.into()));
         }
     }
 }
@@ -337,7 +339,7 @@ mod tests {
     fn bytes(unpacked: &Unpacked<'_, Vec<u8>>) -> Vec<Vec<u8>> {
         let mut buffer = UnpackBuffer::default();
         let of_part = |part: &Part<'_, Vec<u8>>| match part {
-            Part::Kept(bytes) => bytes.clone(),
+            Part::Kept(bytes) => bytes.to_vec(),
             Part::Packed(section, skimmed) => {
                 assert_eq!(section.unpack(Endian::Little, &mut buffer), skimmed);
                 skimmed.clone()

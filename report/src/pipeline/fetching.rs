@@ -20,7 +20,7 @@ pub(crate) fn fetch(query: &Query, session: &Session<'_>, resolver: &Resolver) -
     let Some(servers) = query.symbol_sources.servers.as_ref().filter(|_| names_functions(query, session)) else {
         return Ok(Vec::new());
     };
-    progress::expect(session.split.pieces.iter().map(|piece| piece.size() as u64).sum());
+    progress::expect(session.split.pieces.iter().map(|piece| piece.size as u64).sum());
     let uses = module_uses(&by_function(query, session)?, session, resolver)?;
     let wanted = worth_fetching(&uses, servers, needs_lines(query));
     resolver.fetch(&wanted);

@@ -65,7 +65,7 @@ impl Scan<'_> {
             });
             for (index, piece) in next {
                 worker.piece(index, piece);
-                progress::advance(piece.size());
+                progress::advance(piece.size);
             }
             worker
         });
