@@ -15,7 +15,7 @@
 //! Source: debuginfod(8), "WEBAPI"; debuginfod-client-config(7).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
@@ -48,7 +48,6 @@ pub(super) type Wanted = (BuildId, &'static str);
 /// Fetches files of the modules with these names into the cache. Returns the failed attempts for each file, one per
 /// server; none if it was fetched.
 pub(super) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<Vec<Attempt>> {
-    let deadline = Instant::now() + TOTAL;
     let client = Client::new(servers);
     let _bar = progress::Bar::start();
     let mut all = vec![Vec::new(); wanted.len()];
@@ -58,66 +57,12 @@ pub(super) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<V
         for _ in 0..wanted.len().min(MAX_THREADS) {
             scope.spawn(|| {
                 while let Some(((file, module), attempts)) = next() {
-                    *attempts = fetch(&client, *file, module, deadline);
+                    *attempts = client.fetch(*file, module);
                 }
             });
         }
     });
     all
-}
-
-/// Asks one server after the other until one has the file. Returns the failed attempts; none if the file was fetched.
-fn fetch(client: &Client<'_>, file: Wanted, module: &str, deadline: Instant) -> Vec<Attempt> {
-    let ((build_id, kind), mut attempts) = (file, Vec::new());
-    for server in &client.servers.urls {
-        let url = format!("{server}/buildid/{build_id}/{kind}");
-        match fetch_from(&url, client, file, module, deadline) {
-            Ok(()) => return Vec::new(),
-            Err(refusal) => {
-                attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
-            }
-        }
-    }
-    attempts
-}
-
-fn fetch_from(
-    url: &str,
-    client: &Client<'_>,
-    (build_id, kind): Wanted,
-    module: &str,
-    deadline: Instant,
-) -> Result<(), Refusal> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        let total = TOTAL.as_secs();
-        return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
-    }
-    let shown = progress::fetching(&format!("{kind} of {module}"), url);
-    let limit = client.servers.max_time.map_or(left, |most| most.min(left));
-    let response = client.ask(url, limit)?;
-    shown.set_length(size(&response).unwrap_or(0));
-    let cache = &client.servers.cache;
-    let directory = cache.join(build_id.to_string());
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|error| cannot_store(cache, &error))?;
-    remove_stale(&directory);
-    let store = || {
-        let mut temporary = tempfile::Builder::new()
-            .prefix(&format!("{kind}."))
-            .tempfile_in(&directory)
-            .map_err(|error| cannot_store(&directory, &error))?;
-        client.store(response, temporary.as_file_mut(), |bytes| shown.inc(bytes), limit)?;
-        open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
-        // Same permissions as by debuginfod's own clients.
-        let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
-        let kept = kept.and_then(|()| Ok(temporary.persist(directory.join(kind))?));
-        kept.map(drop).map_err(|error| cannot_store(&directory, &error))
-    };
-    let stored = store();
-    // Fails if the directory has files, which is intended.
-    let _if_empty = fs::remove_dir(&directory);
-    stored
 }
 
 fn cannot_store(directory: &Path, error: &io::Error) -> Refusal {
@@ -141,6 +86,8 @@ fn remove_stale(directory: &Path) {
 struct Client<'s> {
     agent: Agent,
     servers: &'s Servers,
+    /// End of the time for all files.
+    deadline: Instant,
 }
 
 impl<'s> Client<'s> {
@@ -158,7 +105,49 @@ impl<'s> Client<'s> {
             let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
             config.tls_config(tls.build())
         };
-        Self { agent: config.build().into(), servers }
+        Self { agent: config.build().into(), servers, deadline: Instant::now() + TOTAL }
+    }
+
+    /// Asks one server after the other until one has the file. Returns the failed attempts; none if it was fetched.
+    fn fetch(&self, file: Wanted, module: &str) -> Vec<Attempt> {
+        let mut attempts = Vec::new();
+        for server in &self.servers.urls {
+            let url = format!("{server}/buildid/{}/{}", file.0, file.1);
+            let Err(refusal) = self.fetch_from(&url, file, module) else { return Vec::new() };
+            attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
+        }
+        attempts
+    }
+
+    fn fetch_from(&self, url: &str, (build_id, kind): Wanted, module: &str) -> Result<(), Refusal> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let total = TOTAL.as_secs();
+            return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
+        }
+        let shown = progress::fetching(&format!("{kind} of {module}"), url);
+        let limit = self.servers.max_time.map_or(left, |most| most.min(left));
+        let response = self.ask(url, limit)?;
+        shown.set_length(size(&response).unwrap_or(0));
+        let cache = &self.servers.cache;
+        let directory = cache.join(build_id.to_string());
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        made.map_err(|error| cannot_store(cache, &error))?;
+        remove_stale(&directory);
+        let store = || {
+            let temporary = tempfile::Builder::new().prefix(&format!("{kind}.")).tempfile_in(&directory);
+            let mut temporary = temporary.map_err(|error| cannot_store(&directory, &error))?;
+            self.store(response, shown.wrap_write(temporary.as_file_mut()), limit)?;
+            open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
+            // Same permissions as by debuginfod's own clients.
+            let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
+            let kept = kept.and_then(|()| Ok(temporary.persist(directory.join(kind))?));
+            kept.map(drop).map_err(|error| cannot_store(&directory, &error))
+        };
+        let stored = store();
+        // Fails if the directory has files, which is intended.
+        let _if_empty = fs::remove_dir(&directory);
+        stored
     }
 
     /// Requests a file; the whole transfer may take up to `limit`.
@@ -201,14 +190,8 @@ impl<'s> Client<'s> {
         })
     }
 
-    /// Writes the whole response into `file`; calls `on_bytes` with the size of each piece.
-    fn store(
-        &self,
-        response: Response<Body>,
-        file: &mut File,
-        on_bytes: impl Fn(u64),
-        limit: Duration,
-    ) -> Result<(), Refusal> {
+    /// Writes the whole response into `file`.
+    fn store(&self, response: Response<Body>, mut file: impl Write, limit: Duration) -> Result<(), Refusal> {
         let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
         let mut chunk = vec![0; CHUNK];
         let mut sum = 0;
@@ -223,7 +206,6 @@ impl<'s> Client<'s> {
             self.check_size(sum)?;
             let bytes = chunk.get(..read).unwrap_or_default();
             file.write_all(bytes).map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
-            on_bytes(read as u64);
         }
     }
 }
@@ -236,6 +218,8 @@ fn size(response: &Response<Body>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
