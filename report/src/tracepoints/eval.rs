@@ -5,10 +5,9 @@
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
-use super::bitmap::{list, words};
 use super::expr::{CType, Expr, ctype};
 use super::lex::Token;
-use super::printf::Spec;
+use super::printf::{Spec, hex, list, words};
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
 pub(super) const LONGEST: usize = 1 << 16;
@@ -172,9 +171,4 @@ impl Values<'_> {
         let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
         format!("{{{}}}", elements.join(","))
     }
-}
-
-/// Returns bytes as pairs of hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], separator: &str) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
 }

@@ -3,11 +3,11 @@
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
-use super::eval::{Kernel, LONGEST, Values, hex};
+use super::eval::{Kernel, LONGEST, Values};
 use super::expr::Expr;
 use super::print_fmt::{self, Piece};
+use super::printf::hex;
 
-/// A tracepoint.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// All fields; the common ones come first.

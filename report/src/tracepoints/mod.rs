@@ -10,7 +10,6 @@
 //! is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`, `special`). A print fmt with
 //! something unsupported, such as a call of a kernel function, gives `[FAILED TO PARSE]` and the fields, as in perf.
 
-mod bitmap;
 mod eval;
 mod event;
 mod expr;

@@ -1,4 +1,4 @@
-//! Formatting of numbers and strings as by C's `printf`.
+//! Formatting of numbers and strings as by C's `printf`, and of bytes and bitmaps as by the kernel's.
 
 /// Maximum width of a field and maximum number of digits. Only damaged data asks for more.
 const MAX_WIDTH: usize = 4096;
@@ -70,9 +70,43 @@ impl Spec {
     }
 }
 
+/// Returns bytes as pairs of hexadecimal digits.
+pub(super) fn hex(bytes: &[u8], separator: &str) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
+}
+
+/// Returns a bitmap (`%*pb`) as 32-bit words separated by commas, from the highest nonzero one down.
+pub(super) fn words(longs: &[u64]) -> String {
+    let halves: Vec<u64> = longs.iter().flat_map(|long| [long & 0xffff_ffff, long >> 32]).collect();
+    let used = halves.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
+    let words = halves.iter().take(used).rev().enumerate();
+    words.map(|(place, word)| if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") }).collect()
+}
+
+/// Returns the set bits of a bitmap (`%*pbl`) as a list of ranges, such as `0,2-4`.
+pub(super) fn list(longs: &[u64]) -> String {
+    let is_set = |bit: &usize| longs.get(bit / 64).is_some_and(|long| long >> (bit % 64) & 1 == 1);
+    let bits: Vec<usize> = (0..64 * longs.len()).filter(is_set).collect();
+    let ranges = bits.chunk_by(|bit, next| bit + 1 == *next).map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bitmaps_are_words_or_ranges() {
+        assert_eq!(words(&[0x1_0000_000f, 0]), "1,0000000f");
+        assert_eq!(words(&[0]), "0");
+        assert_eq!(list(&[0b1_1101, 1]), "0,2-4,64");
+        assert_eq!(list(&[1 << 63, 1]), "63-64");
+        assert_eq!(list(&[]), "");
+    }
 
     fn spec(flags: &str, letter: char, size: usize) -> Spec {
         Spec { flags: flags.into(), letter, size, ..Spec::default() }

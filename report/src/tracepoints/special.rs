@@ -2,10 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::bitmap::{list, words};
-use super::eval::{Values, hex};
+use super::eval::Values;
 use super::expr::Expr;
-use super::printf::Spec;
+use super::printf::{Spec, hex, list, words};
 
 impl Values<'_> {
     /// Writes the argument of a `%p` that is followed by `letters`.

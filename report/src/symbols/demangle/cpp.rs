@@ -4,13 +4,29 @@
 //! empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones keep the
 //! parameters of their target function.
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+use std::fmt::{self, Write};
 
-use super::bounded::Bounded;
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 /// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic time, so longer ones are
 /// left as the demangler wrote them.
 const LONGEST_REWRITTEN: usize = 1 << 14;
+
+/// Maximum length of a demangled name in bytes.
+pub(super) const LIMIT: usize = 1 << 16;
+
+/// Writer into a string that fails if the string would exceed [`LIMIT`].
+pub(super) struct Bounded<'a>(pub(super) &'a mut String);
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LIMIT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
 
 /// Replaces `text` by the demangled `name`; returns `None` if it is not a C++ name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {

@@ -7,13 +7,12 @@
 //! Mangled names are untrusted. A short one can expand to a long text (each substitution may double it), so the length
 //! is limited: a name that would exceed the limit stays mangled.
 
-mod bounded;
 mod cpp;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use bounded::Bounded;
+use cpp::Bounded;
 
 /// Suffix that perf appends to the names of PLT entries.
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
@@ -122,7 +121,7 @@ mod tests {
             bomb.push_str(&format!("1pI{before}{before}E"));
         }
         bomb.push_str("Evv");
-        assert!(demangled(bomb.as_bytes()).len() <= bounded::LIMIT + bomb.len());
+        assert!(demangled(bomb.as_bytes()).len() <= cpp::LIMIT + bomb.len());
     }
 
     fn radix36(number: u32) -> char {
