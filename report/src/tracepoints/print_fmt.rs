@@ -8,19 +8,16 @@
 use std::sync::LazyLock;
 
 use recrep_format::feature::tracing::EventField;
-use regex_lite::Regex;
+use regex_lite::{Captures, Regex};
 
 use super::eval::{LONGEST, Values};
 use super::expr::{Expr, Reader};
 use super::lex::tokens;
 use super::printf::Spec;
 
-/// A piece of a parsed print fmt.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// Literal text.
     Literal(String),
-    /// A conversion with its argument.
     Argument(Box<Argument>),
 }
 
@@ -85,40 +82,32 @@ impl Argument {
     }
 }
 
-fn pieces(format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>> {
+fn pieces(mut format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>> {
     let mut args = args.into_iter();
     let mut pieces = Vec::new();
-    let mut left = format;
-    while let Some((before, rest)) = left.split_once('%') {
-        if !before.is_empty() {
-            pieces.push(Piece::Literal(before.to_owned()));
-        }
-        let piece;
-        (piece, left) = match rest.strip_prefix('%') {
-            Some(rest) => (Piece::Literal("%".to_owned()), rest),
-            None => argument(rest, &mut args, long_size)?,
-        };
-        pieces.push(piece);
-    }
-    if !left.is_empty() {
-        pieces.push(Piece::Literal(left.to_owned()));
+    while !format.is_empty() {
+        let found = PIECE.as_ref()?.captures(format)?;
+        pieces.push(match found.name("text").or_else(|| found.name("percent")) {
+            Some(text) => Piece::Literal(text.as_str().to_owned()),
+            None => Piece::Argument(Box::new(argument(&found, &mut args, long_size)?)),
+        });
+        format = format.get(found.get(0)?.end()..)?;
     }
     Some(pieces)
 }
 
-/// A conversion after its percent sign, as [`argument`] parses it.
-static CONVERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// A literal text or a conversion, as [`pieces`] parses it.
+static PIECE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?x)^
-        (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*) (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
-        (?<letter>[diuxXocs] | p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?)",
+        r"(?x)^(?: (?<text>[^%]+) | %(?<percent>%) |
+        % (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*) (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
+        (?<letter>[diuxXocs] | p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?))",
     )
     .ok()
 });
 
-/// Parses a conversion after its percent sign, and takes its arguments. Returns the rest of the text too.
-fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Piece, &'t str)> {
-    let found = CONVERSION.as_ref()?.captures(text)?;
+/// Returns the argument of a conversion: takes those of `args` that it needs.
+fn argument(found: &Captures<'_>, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<Argument> {
     let part = |name| found.name(name).map(|part| part.as_str());
     let mut starred = |name| if part(name) == Some("*") { args.next().map(Some) } else { Some(None) };
     let (width, precision) = (starred("width")?, starred("precision")?);
@@ -137,6 +126,5 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
         letter: part("letter")?.chars().next()?,
     };
     let letters = part("more").unwrap_or_default().to_owned();
-    let argument = Argument { expr: args.next()?, spec, width, precision, letters };
-    Some((Piece::Argument(Box::new(argument)), text.get(found.get(0)?.end()..)?))
+    Some(Argument { expr: args.next()?, spec, width, precision, letters })
 }
