@@ -37,9 +37,9 @@ const MOVE: u32 = 1;
 type Code<'b> = BTreeMap<u64, (u64, &'b [u8])>;
 
 /// Builds a symbol table from the text of a map.
-pub(super) fn of_map(text: &[u8], demangle: bool) -> SymbolTable {
+pub(super) fn of_map(text: &[u8]) -> SymbolTable {
     // Of lines with equal starts the last one is kept.
-    table(text.split(|&byte| byte == b'\n').filter_map(code_in_line).collect(), demangle)
+    table(text.split(|&byte| byte == b'\n').filter_map(code_in_line).collect())
 }
 
 /// Returns the start, the end and the name in a line.
@@ -51,7 +51,7 @@ fn code_in_line(line: &[u8]) -> Option<(u64, (u64, &[u8]))> {
 }
 
 /// Builds a symbol table from a jitdump. A truncated file counts up to its last whole record.
-pub(super) fn of_dump(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal> {
+pub(super) fn of_dump(bytes: &[u8]) -> Result<SymbolTable, Refusal> {
     let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
     let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
     let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
@@ -60,11 +60,12 @@ pub(super) fn of_dump(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refus
     let mut records = bytes.get(size.max(16)..).unwrap_or_default();
     let mut code = Code::new();
     while apply_record(endian, &mut records, &mut code).is_some() {}
-    Ok(table(code, demangle))
+    Ok(table(code))
 }
 
-fn table(code: Code<'_>, demangle: bool) -> SymbolTable {
-    let mut table = TableBuilder::new(demangle);
+fn table(code: Code<'_>) -> SymbolTable {
+    // No name is ranked: each start has one.
+    let mut table = TableBuilder::new(false);
     for (start, (end, name)) in code {
         table.add(name, start, end);
     }
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_last_line_for_a_start_counts() {
-        let table = of_map(b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n", true);
+        let table = of_map(b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n");
         let name = |address| table.lookup(address).map(|symbol| symbol.name);
         assert_eq!(name(0x1000), Some(&b"LazyCompile:~new a.js:1"[..]));
         assert_eq!(name(0x1020), None);
@@ -144,7 +145,7 @@ mod tests {
         add(&mut bytes, MOVE, &[0x5000, 0x6000, 0x10, 2], b"");
         add(&mut bytes, LOAD, &[0x7000, 0x10, 3], b"cut\0");
         bytes.truncate(bytes.len() - 1);
-        let table = of_dump(&bytes, true).unwrap();
+        let table = of_dump(&bytes).unwrap();
         let name = |address| table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned());
         assert_eq!([0x1000, 0x107f, 0x5000, 0x7000].map(name), [const { None }; 4]);
         assert_eq!(name(0x117f).as_deref(), Some("new"));
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        assert!(matches!(of_dump(b"", true), Err(Refusal::Malformed(_))));
-        assert!(matches!(of_dump(b"\x7fELF....", true), Err(Refusal::Malformed(_))));
+        assert!(matches!(of_dump(b""), Err(Refusal::Malformed(_))));
+        assert!(matches!(of_dump(b"\x7fELF...."), Err(Refusal::Malformed(_))));
     }
 }

@@ -70,28 +70,21 @@ impl Kernel {
         }
         let copies = origin.kernel.map_or_else(Vec::new, |id| self.copies(&id, options));
         let copied = |path: &PathBuf| pick(&parse(path), module);
-        let allowed = match options.symfs {
-            Some(_) => Err(Refusal::Symfs),
-            None => self.check_loaded(module),
-        };
+        let allowed = if options.symfs.is_some() { Err(Refusal::Symfs) } else { self.check_loaded(module) };
         let found = allowed.and_then(|()| {
             let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
             let copy = copies.iter().filter(|_| moves_as_a_whole).find_map(|path| copied(path).ok());
             copy.map_or_else(|| pick(self.kallsyms(), module), Ok)
         });
-        if let Some(table) = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found) {
-            return Some(table);
-        }
-        for path in &copies {
+        let running = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found);
+        let mut in_copy = |path| {
             let found = copied(path).and_then(|table| at_its_address(table, module));
-            if let Some(table) = outcome.keep(Source::BuildIdCache, path, found) {
-                return Some(table);
-            }
-        }
-        match module.kind {
+            outcome.keep(Source::BuildIdCache, path, found)
+        };
+        running.or_else(|| copies.iter().find_map(&mut in_copy)).or_else(|| match module.kind {
             ModuleKind::Kernel => self.find_image(module, options, outcome),
             _ => self.find_module(module, options, outcome),
-        }
+        })
     }
 
     /// Searches the usual places for a kernel image with the recorded build ID and reads its symbols.

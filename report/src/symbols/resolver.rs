@@ -18,11 +18,11 @@ use super::file;
 use super::kernel::Kernel;
 use super::labels::LabelSlots;
 use super::lines::Lines;
-use super::module::{JitDump, Module, ModuleKind};
+use super::module::{Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
 use super::roots::Roots;
-use super::search::{Search, build};
+use super::search::{Search, build, opened};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
 use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
@@ -190,7 +190,7 @@ impl Resolver {
                 demangle &= self.search.options.demangle_kernel;
                 self.kernel.load(module, &self.search.options, &mut outcome)
             }
-            ModuleKind::PerfMap { pid, dump } => self.load_jit(module, *pid, dump.as_ref(), &mut outcome),
+            ModuleKind::PerfMap { .. } => self.load_jit(module, &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
                 demangle &= self.search.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
@@ -213,28 +213,18 @@ impl Resolver {
 
     /// Loads the symbols of a JIT's code: from the map in its container, the map at the recorded path, or its jitdump.
     /// These files have no build ID, so they are used only if the recording was made on this machine.
-    fn load_jit(
-        &self,
-        module: &Module,
-        pid: i32,
-        dump: Option<&JitDump>,
-        outcome: &mut Outcome,
-    ) -> Option<SymbolTable> {
+    fn load_jit(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
+        let ModuleKind::PerfMap { pid, dump } = &module.kind else { return None };
         let Search { options, roots, host } = &*self.search;
         let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
         let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
-        let inner = mounts.and_then(|mounts| roots.perf_map(pid, mounts));
-        let maps = inner.into_iter().chain([candidates::below(options, module.as_path())]);
-        for path in maps {
-            let found = file::read_all(&path).and_then(|text| {
-                proof.clone()?;
-                Ok(jit::of_map(&text, !options.mangled))
-            });
-            if let Some(table) = outcome.keep(Source::PerfMap, &path, found) {
-                return Some(table);
-            }
-        }
-        let dump = dump?;
+        let inner = mounts.and_then(|mounts| roots.perf_map(*pid, mounts));
+        let mut maps = inner.into_iter().chain([candidates::below(options, module.as_path())]);
+        let found = maps.find_map(|path| {
+            let found = file::read_all(&path).and_then(|text| proof.clone().map(|()| jit::of_map(&text)));
+            outcome.keep(Source::PerfMap, &path, found)
+        });
+        let (None, Some(dump)) = (&found, dump) else { return found };
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
         let path = match mounts.and_then(|mounts| roots.of(mounts)) {
             Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
@@ -246,7 +236,7 @@ impl Resolver {
                 // Without the time of the recording: the JIT may write to the file after it.
                 check_recorded(&file, dump.file, None)?;
             }
-            jit::of_dump(&file::bytes_of(file)?, !options.mangled)
+            jit::of_dump(&file::bytes_of(file)?)
         });
         outcome.keep(Source::JitDump, &path, found)
     }
@@ -258,13 +248,9 @@ impl Resolver {
             Some((Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
         });
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
-        for (source, image, path) in copy.into_iter().chain(std::iter::once_with(running)) {
-            match image {
-                Ok(image) => return build(Some(&(source, path, image)), None, !options.mangled, outcome),
-                Err(refusal) => outcome.add(source, path, Err(refusal)),
-            }
-        }
-        None
+        let mut places = copy.into_iter().chain(std::iter::once_with(running));
+        let place = places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
+        build(Some(&place), None, !options.mangled, outcome)
     }
 
     /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if recorded, else by

@@ -44,16 +44,11 @@ impl Search {
     /// Returns the options to search with, one after the other: for a module of a running container, the container's
     /// root as `--symfs`, then the user's options if a build ID can verify the files; otherwise the user's options.
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
-        let root = match (&self.options.symfs, module.mounts) {
-            (None, Some(mounts)) => self.roots.of(mounts),
-            _ => None,
-        };
-        let Some(root) = root else { return vec![Cow::Borrowed(&self.options)] };
-        let mut all = vec![Cow::Owned(SymbolOptions { symfs: Some(root.into()), ..self.options.clone() })];
-        if module.build_id.is_some() {
-            all.push(Cow::Borrowed(&self.options));
-        }
-        all
+        let mounts = module.mounts.filter(|_| self.options.symfs.is_none());
+        let root = mounts.and_then(|mounts| self.roots.of(mounts));
+        let inner = root.map(|root| SymbolOptions { symfs: Some(root.into()), ..self.options.clone() });
+        let outer = (inner.is_none() || module.build_id.is_some()).then_some(Cow::Borrowed(&self.options));
+        inner.map(Cow::Owned).into_iter().chain(outer).collect()
     }
 
     /// Returns the result of `find` among proven files or, if that is `None` and the user trusts recorded paths
@@ -132,18 +127,13 @@ impl Search {
 
     /// Opens the mapped file itself.
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
-        for options in self.options_of(module) {
-            for path in candidates::recorded(module, &options) {
-                match self.open_recorded(&path, module, trusted) {
-                    Ok(image) => {
-                        outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
-                        return Some((Source::Path, path, image));
-                    }
-                    Err(refusal) => outcome.add(Source::Path, path, Err(refusal)),
-                }
-            }
-        }
-        None
+        let options = self.options_of(module);
+        let place = options.iter().flat_map(|options| candidates::recorded(module, options)).find_map(|path| {
+            let image = self.open_recorded(&path, module, trusted);
+            opened(Source::Path, path, image, outcome)
+        })?;
+        outcome.contradiction = contradiction(&place.1, module.build_id, place.2.build_id);
+        Some(place)
     }
 
     /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by machine and inode),
@@ -211,10 +201,20 @@ impl Search {
 /// Returns the compressed symbol table within a stripped file.
 fn compressed_symbols(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<Place> {
     let (_, path, image) = runtime.filter(|(.., image)| !has_symtab(image))?;
-    match image.mini_debug_info()? {
-        Ok(inner) => Some((Source::MiniDebugInfo, path.clone(), inner)),
+    opened(Source::MiniDebugInfo, path.clone(), image.mini_debug_info()?, outcome)
+}
+
+/// Returns a place whose file was opened; adds the attempt to the outcome if it was refused.
+pub(super) fn opened(
+    source: Source,
+    path: PathBuf,
+    image: Result<Image, Refusal>,
+    outcome: &mut Outcome,
+) -> Option<Place> {
+    match image {
+        Ok(image) => Some((source, path, image)),
         Err(refusal) => {
-            outcome.add(Source::MiniDebugInfo, path, Err(refusal));
+            outcome.add(source, path, Err(refusal));
             None
         }
     }
