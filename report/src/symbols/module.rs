@@ -192,11 +192,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_named_after_its_image() {
-        let name = |path: &[u8]| Module::new(path, None, ModuleKind::Kernel).name().into_owned();
-        assert_eq!(name(b"[kernel.kallsyms]"), "[kernel.kallsyms]");
-        assert_eq!(name(b"/lib/modules/4.16/build/vmlinux"), "[kernel.vmlinux]");
-        assert_eq!(name(b"/boot/kernel-5"), "kernel-5");
+    fn the_kernel_and_its_modules_are_named_after_their_files() {
+        let module = ModuleKind::KernelModule { start: 1 };
+        for (kind, path, name) in [
+            (&ModuleKind::Kernel, "[kernel.kallsyms]", "[kernel.kallsyms]"),
+            (&ModuleKind::Kernel, "/lib/modules/4.16/build/vmlinux", "[kernel.vmlinux]"),
+            (&ModuleKind::Kernel, "/boot/kernel-5", "kernel-5"),
+            (&module, "/lib/modules/6.1/kernel/net/nf-tables.ko.xz", "[nf_tables]"),
+            (&module, "[ext4]", "[ext4]"),
+            (&module, "/x/a.kot", "[a.kot]"),
+        ] {
+            assert_eq!(Module::new(path.as_bytes(), None, kind.clone()).name(), name);
+        }
     }
 
     #[test]
@@ -224,13 +231,5 @@ mod tests {
         assert_eq!(of(b"[vsyscall]", true).kind, ModuleKind::File);
         let huge = ModuleKind::of_user_mapping(b"/anon", 9, true, true);
         assert_eq!(huge, ModuleKind::PerfMap { pid: 9, dump: None });
-    }
-
-    #[test]
-    fn kernel_modules_are_named_by_their_file() {
-        let name = |path: &[u8]| Module::new(path, None, ModuleKind::KernelModule { start: 1 }).name().into_owned();
-        assert_eq!(name(b"/lib/modules/6.1/kernel/net/nf-tables.ko.xz"), "[nf_tables]");
-        assert_eq!(name(b"[ext4]"), "[ext4]");
-        assert_eq!(name(b"/x/a.kot"), "[a.kot]");
     }
 }

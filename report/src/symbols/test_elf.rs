@@ -49,7 +49,7 @@ struct Writer {
     bytes: Vec<u8>,
     names: Vec<u8>,
     headers: Vec<u8>,
-    sections: u16,
+    sections: u64,
 }
 
 impl TestElf {
@@ -79,7 +79,7 @@ impl TestElf {
         ] {
             if !symbols.is_empty() {
                 let (table, strings) = symbol_table(symbols);
-                file.section(name, kind, &table, [u32::from(file.sections) + 1, 24]);
+                file.section(name, kind, &table, [file.sections + 1, 24]);
                 file.section(strings_name, elf::SHT_STRTAB, &strings, [0, 0]);
             }
         }
@@ -94,18 +94,18 @@ impl Writer {
         name: &str,
         kind: elf::SectionType,
         [flags, address, offset, size]: [u64; 4],
-        [link, entry_size]: [u32; 2],
+        [link, entry_size]: [u64; 2],
     ) {
         let name = add(&mut self.names, name.as_bytes());
-        word(&mut self.headers, &[name, kind.0]);
-        long(&mut self.headers, &[flags, address, offset, size]);
-        word(&mut self.headers, &[link, 0]);
-        long(&mut self.headers, &[8, entry_size.into()]);
+        put(&mut self.headers, 4, &[name, kind.0.into()]);
+        put(&mut self.headers, 8, &[flags, address, offset, size]);
+        put(&mut self.headers, 4, &[link, 0]);
+        put(&mut self.headers, 8, &[8, entry_size]);
         self.sections += 1;
     }
 
     /// Adds a section that is not loaded.
-    fn section(&mut self, name: &str, kind: elf::SectionType, contents: &[u8], more: [u32; 2]) {
+    fn section(&mut self, name: &str, kind: elf::SectionType, contents: &[u8], more: [u64; 2]) {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         self.header(name, kind, [0, 0, self.bytes.len() as u64, contents.len() as u64], more);
         self.bytes.extend(contents);
@@ -120,16 +120,16 @@ impl Writer {
         self.bytes.extend(&self.names);
         let mut head = Vec::new();
         head.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-        half(&mut head, &[3, elf::EM_X86_64.0]);
-        word(&mut head, &[1]);
-        long(&mut head, &[0, 64, self.bytes.len() as u64]);
-        word(&mut head, &[0]);
-        half(&mut head, &[64, 56, 2, 64, self.sections, self.sections - 1]);
+        put(&mut head, 2, &[3, elf::EM_X86_64.0.into()]);
+        put(&mut head, 4, &[1]);
+        put(&mut head, 8, &[0, 64, self.bytes.len() as u64]);
+        put(&mut head, 4, &[0]);
+        put(&mut head, 2, &[64, 56, 2, 64, self.sections, self.sections - 1]);
         for (offset, file_size, memory_size) in [(0x1000, 0x1000_u64, 0x1000_u64), (0x3000, 0x800, 0x4800)] {
-            word(&mut head, &[elf::PT_LOAD.0, 5]);
+            put(&mut head, 4, &[elf::PT_LOAD.0.into(), 5]);
             let (placed, file_size) = if file.debug_only { (0x40, 0) } else { (offset, file_size) };
             let address = offset + file.bias;
-            long(&mut head, &[placed, address, address, file_size, memory_size, 0x1000]);
+            put(&mut head, 8, &[placed, address, address, file_size, memory_size, 0x1000]);
         }
         self.bytes.extend(&self.headers);
         self.bytes[..head.len()].copy_from_slice(&head);
@@ -140,34 +140,27 @@ impl Writer {
 fn symbol_table(symbols: &[TestSymbol]) -> (Vec<u8>, Vec<u8>) {
     let (mut table, mut strings) = (vec![0; 24], b"\0".to_vec());
     for symbol in symbols {
-        word(&mut table, &[add(&mut strings, symbol.name.as_bytes())]);
+        put(&mut table, 4, &[add(&mut strings, symbol.name.as_bytes())]);
         table.push(symbol.bind.0 << 4 | symbol.kind.0);
         table.push(if symbol.hidden { 2 } else { 0 });
-        half(&mut table, &[symbol.section]);
-        long(&mut table, &[symbol.address, symbol.size]);
+        put(&mut table, 2, &[symbol.section.into()]);
+        put(&mut table, 8, &[symbol.address, symbol.size]);
     }
     (table, strings)
 }
 
 /// Appends a string and returns its offset: 0, which means no name, if it is empty.
-fn add(strings: &mut Vec<u8>, text: &[u8]) -> u32 {
+fn add(strings: &mut Vec<u8>, text: &[u8]) -> u64 {
     if text.is_empty() {
         return 0;
     }
     let at = strings.len();
     strings.extend(text);
     strings.push(0);
-    u32::try_from(at).unwrap()
+    at as u64
 }
 
-fn half(bytes: &mut Vec<u8>, values: &[u16]) {
-    values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
-}
-
-fn word(bytes: &mut Vec<u8>, values: &[u32]) {
-    values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
-}
-
-fn long(bytes: &mut Vec<u8>, values: &[u64]) {
-    values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+/// Appends numbers of `size` bytes each.
+fn put(bytes: &mut Vec<u8>, size: usize, numbers: &[u64]) {
+    numbers.iter().for_each(|number| bytes.extend(&number.to_le_bytes()[..size]));
 }
