@@ -8,7 +8,6 @@ use rayon::ThreadPool;
 use crate::input::{Changed, Input, OpenError};
 use crate::query::{Source, Warning};
 
-/// An input and its number.
 type Numbered = (usize, Source);
 
 /// Number of attempts to answer while inputs change.

@@ -10,7 +10,6 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-/// Interned texts.
 #[derive(Debug, Default)]
 pub struct Labels {
     texts: IndexSet<String, FxBuildHasher>,

@@ -11,7 +11,6 @@ use recrep_format::build_id::BuildId;
 
 use super::table::SymbolTable;
 
-/// Result of a module's symbol search.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Places that were tried, in the order of the search.

@@ -38,14 +38,14 @@ use crate::input::map::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
 
-/// A symbol of a table.
+/// A symbol of a table, with its name or the position of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Symbol<'a> {
+pub struct Symbol<Name> {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
     /// Name as the file spells it, perhaps mangled; not always UTF-8.
-    pub name: &'a [u8],
+    pub name: Name,
 }
 
 /// Source number that marks a [`NameRef`] as the number of a tie.
@@ -68,7 +68,6 @@ pub(super) struct RawSymbol {
     pub(super) ifunc: bool,
 }
 
-/// Names of a table.
 #[derive(Debug, Default)]
 struct Names {
     /// Bytes that hold names, each ended by a zero byte.
@@ -88,13 +87,7 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
-/// Addresses and name of a symbol.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    start: u64,
-    end: u64,
-    name: NameRef,
-}
+type Place = Symbol<NameRef>;
 
 /// Symbols with the same addresses that can be ranked only by their names.
 #[derive(Debug)]
@@ -103,7 +96,6 @@ struct Tie {
     best: OnceLock<Option<RawSymbol>>,
 }
 
-/// Builder of a [`SymbolTable`].
 #[derive(Debug, Default)]
 pub(super) struct TableBuilder {
     pub(super) symbols: Vec<RawSymbol>,
@@ -114,7 +106,7 @@ pub(super) struct TableBuilder {
 }
 
 impl SymbolTable {
-    pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
+    pub fn lookup(&self, address: u64) -> Option<Symbol<&[u8]>> {
         self.get(self.find(address)?)
     }
 
@@ -152,7 +144,7 @@ impl SymbolTable {
     }
 
     /// Returns the symbol with the number `id`, from a lookup in this table.
-    pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
+    pub fn get(&self, id: SymbolId) -> Option<Symbol<&[u8]>> {
         let Place { start, end, name } = self.place(id)?;
         Some(Symbol { start, end, name: self.names.get(name) })
     }
@@ -183,7 +175,7 @@ impl SymbolTable {
     }
 
     /// Returns all symbols, sorted by start.
-    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = Symbol<&[u8]>> {
         (0u32..).map_while(|index| self.get(SymbolId(index)))
     }
 }

@@ -21,7 +21,6 @@ const MAX_OPERATORS: usize = 1000;
 pub(super) enum Expr {
     /// A number or an enumerator; unknown enumerators are 0.
     Number(u64),
-    /// A string.
     Text(String),
     /// A field, by index.
     Field(usize),
