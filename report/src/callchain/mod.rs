@@ -24,7 +24,7 @@ mod place;
 mod source;
 mod stacks;
 pub(crate) mod trees;
-pub(crate) mod unwind;
+mod unwind;
 
 pub(crate) use branch_info::{BranchInfo, is_of_branch};
 pub(crate) use chains::Node;
@@ -32,5 +32,7 @@ pub(crate) use cumulate::{Classified, RowId, Sample};
 pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
-pub(crate) use source::{ChainLimit, Deferred, Recorded, callers, deferred_chains, for_each_address, is_sound};
+pub(crate) use source::{ChainLimit, ChainSources, Deferred, Origin, Recorded, UnwindStats};
+pub(crate) use source::{callers, deferred_chains, for_each_address, is_sound};
 pub(crate) use stacks::{ChainRef, Frame, Stacks};
+pub(crate) use unwind::StackUnwinder;

@@ -13,7 +13,7 @@ use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::feature::SampleTime;
 use recrep_format::read::{self, File};
 
-use crate::callchain::unwind::StackUnwinder;
+use crate::callchain::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};

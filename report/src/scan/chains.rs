@@ -6,8 +6,7 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
-use crate::callchain::unwind::{ChainSources, Origin};
-use crate::callchain::{ChainLimit, ChainRef, FrameFinder, History, Recorded, callers, is_sound};
+use crate::callchain::{ChainLimit, ChainRef, ChainSources, FrameFinder, History, Origin, Recorded, callers, is_sound};
 use crate::timeline::{Moment, SpaceId, StandIn};
 
 /// Finds the callchains of one worker's samples.

@@ -7,8 +7,7 @@ use recrep_format::attr::AttrIndex;
 use recrep_format::layout::{SampleLayout, Slot};
 
 use super::task::Scan;
-use crate::callchain::Sampled;
-use crate::callchain::unwind::Origin;
+use crate::callchain::{Origin, Sampled};
 use crate::count::Layout;
 use crate::query::Field;
 use crate::timeline::Moment;

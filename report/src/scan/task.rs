@@ -3,8 +3,7 @@
 use recrep_format::attr::AttrTable;
 
 use super::filter::SampleFilter;
-use crate::callchain::unwind::{StackUnwinder, UnwindStats};
-use crate::callchain::{FrameFields, Recorded};
+use crate::callchain::{FrameFields, Recorded, StackUnwinder, UnwindStats};
 use crate::count::Layout;
 use crate::query::{Field, Query};
 use crate::symbols::Functions;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::callchain::UnwindStats;
 use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
-use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct, joined};
 use crate::query::{Number, Query, TableColumn, Warning};

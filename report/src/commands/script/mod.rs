@@ -9,7 +9,7 @@
 //! If `ip` is printed and the event has callchains, each frame has its own line, and an empty line follows. To sort
 //! samples and the other printed records, only the moment and the position of each are kept (24 bytes).
 //!
-//! Callchains have the same sources as in a report (`callchain::unwind::ChainSources`): the recorded callchain or, for
+//! Callchains have the same sources as in a report (`callchain::ChainSources`): the recorded callchain or, for
 //! its user part, the hardware's call stack, frames unwound from a copied stack, or a record after the sample that has
 //! the deferred part. The first pass over all record headers has found the deferred parts; of each, `callchain::Deferred`
 //! has the position in the file, by thread and cookie. So no sample waits for a later record, and deferred parts take
