@@ -22,8 +22,7 @@ use crate::input::{Input, Keep, each, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Format, Inspection, Query, Warning};
 use crate::terminal::escape::escape;
-use crate::timeline::sideband::mapping_in;
-use crate::timeline::{Life, Moment, VisiblePart};
+use crate::timeline::{Life, Moment, VisiblePart, mapping_in};
 use crate::view::{CANNOT_WRITE, write_json};
 
 /// Maximum depth of indentation.

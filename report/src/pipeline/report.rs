@@ -22,8 +22,7 @@ use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
-use crate::timeline::off_cpu::{Role, SwitchCounts, is_switches};
-use crate::timeline::sideband::total;
+use crate::timeline::{Role, SwitchCounts, is_switches, total};
 use crate::tracepoints::Formats;
 
 /// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query

@@ -21,8 +21,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, SampleFilters, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
-use crate::timeline::sideband::SideBand;
-use crate::timeline::{Clock, OffCpu, Timeline};
+use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]

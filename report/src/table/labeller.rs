@@ -10,8 +10,7 @@ use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
 use crate::symbols::labels::{AnswerLabels, LabelSlots};
 use crate::symbols::{Functions, LineId, Loaded, Module, SourceFrame, SymbolId};
-use crate::timeline::Timeline;
-use crate::timeline::cgroups::Groups;
+use crate::timeline::{Groups, Timeline};
 use crate::tracepoints::Traced;
 
 /// Meaning of the numbers in the keys of one file.

@@ -16,12 +16,12 @@
 //! A `Timeline` knows no symbols and no files: a module is a number in it.
 
 mod build;
-pub(crate) mod cgroups;
-pub(crate) mod clock;
+mod cgroups;
+mod clock;
 mod epoch;
 mod frozen;
-pub(crate) mod off_cpu;
-pub(crate) mod sideband;
+mod off_cpu;
+mod sideband;
 mod space;
 mod threads;
 
@@ -30,6 +30,7 @@ pub(crate) use cgroups::Groups;
 pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{Place, RecentSpans, Timeline};
-pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, Unsampled};
+pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches};
+pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
 pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

@@ -99,7 +99,7 @@ impl<'a> Known<'a> {
                 }
                 Ok(Body::Namespaces(namespaces)) => {
                     if let Some(mounts) = namespaces.iter().nth(Namespaces::MNT_NS_INDEX) {
-                        known.mounts.insert(signed(namespaces.pid), mounts.inode);
+                        known.mounts.insert(namespaces.pid.cast_signed(), mounts.inode);
                     }
                 }
                 Ok(body) => mapping_in(&body, raw.header.misc).iter().for_each(|map| known.add_kernel(map)),
@@ -256,14 +256,16 @@ impl<'a> Part<'_, 'a> {
         };
         let found = &mut self.found;
         let change = match &record.body {
-            Body::Comm(c) => {
-                Some(Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() })
-            }
+            Body::Comm(c) => Some(Change::Comm {
+                pid: c.pid.cast_signed(),
+                tid: c.tid.cast_signed(),
+                comm: c.comm.to_text().into_owned(),
+            }),
             Body::Fork(t) => Some(Change::Fork {
-                pid: signed(t.pid),
-                tid: signed(t.tid),
-                ppid: signed(t.ppid),
-                ptid: signed(t.ptid),
+                pid: t.pid.cast_signed(),
+                tid: t.tid.cast_signed(),
+                ppid: t.ppid.cast_signed(),
+                ptid: t.ptid.cast_signed(),
                 copies: record.misc & misc::FORK_EXEC == 0,
             }),
             body @ (Body::Mmap(_) | Body::Mmap2(_)) => {
@@ -313,7 +315,7 @@ impl<'a> Part<'_, 'a> {
             }
             CpuMode::GuestKernel => None,
             _ => {
-                let pid = signed(map.pid);
+                let pid = map.pid.cast_signed();
                 let file = match &map.identity {
                     MmapIdentity::Inode(inode) => FileId::of(inode),
                     MmapIdentity::BuildId(_) => None,
@@ -335,7 +337,7 @@ impl<'a> Part<'_, 'a> {
                     let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
                     self.found.number(Module { mounts, file, written, ..module })
                 });
-                Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, first)? })
+                Some(Change::Map { pid, tid: map.tid.cast_signed(), mapping: mapping(map, end, module?, first)? })
             }
         }
     }
@@ -377,11 +379,6 @@ fn is_jit_dump(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
     number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
-}
-
-/// Converts a pid or tid, which records store as unsigned; -1 means unknown.
-fn signed(number: u32) -> i32 {
-    number.cast_signed()
 }
 
 /// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file, and the mapping is code

@@ -18,7 +18,7 @@ use crate::input::{Input, Stream, unpack};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
 use crate::terminal::escape::escape;
-use crate::timeline::sideband::total;
+use crate::timeline::total;
 
 /// A file, and what had to be found out about it.
 pub(super) struct Info<'s> {

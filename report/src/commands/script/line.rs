@@ -24,8 +24,7 @@ use crate::query::Warning;
 use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::cgroups::Groups;
-use crate::timeline::{ModuleId, Place, RecentSpans};
+use crate::timeline::{Groups, ModuleId, Place, RecentSpans};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// All that the lines of a file have in common.
