@@ -7,8 +7,6 @@
 
 mod branches;
 mod chains;
-mod common;
-mod extras;
 mod filter;
 mod off_cpu;
 mod recent;

@@ -1,20 +1,20 @@
 //! One worker: turns samples into keys and counts them.
 
-use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
+use recrep_format::abi::{CpuMode, DataSrc, ReadFormat, RecordType, SampleType, Weight, WeightParts};
 use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
-use super::common::{Event, Short};
 use super::recent::RecentBranches;
+use super::short::Short;
 use super::task::{Dropped, Scan};
 use crate::callchain::{Frame, FrameFinder, Origin};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::query::{End, Field, Format, Key, Meta, Mode, NO_KEY};
+use crate::query::{CacheLine, End, Field, Format, Key, Meta, Mode, NO_KEY};
 use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
@@ -50,6 +50,16 @@ pub(super) struct Worker<'s> {
     short: Option<Short<'s>>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
+}
+
+/// Properties common to all samples of an event.
+#[derive(Clone, Copy)]
+pub(super) struct Event {
+    pub(super) number: u16,
+    pub(super) period: u64,
+    pub(super) reads: bool,
+    pub(super) group: bool,
+    pub(super) origin: Origin,
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
@@ -227,6 +237,55 @@ impl<'s> Worker<'s> {
                 self.histogram.count_rows(usize::from(event.number), &self.rows, period);
             }
         }
+    }
+
+    /// Sets the words of a key from fields that only some samples have (cost and target of a memory access, data of a
+    /// tracepoint), and returns the weight.
+    pub(super) fn extras(
+        &mut self,
+        event: Event,
+        (key, found): (&mut Key, Option<SampleContext>),
+        sample: &Sample<'_, '_>,
+        fields: &SampleFields<'_>,
+    ) -> u64 {
+        let layout = self.scan.layout;
+        let (weight, latency) = match fields.weight {
+            None => (0, 0),
+            Some(Weight::Whole(weight)) => (weight, 0),
+            Some(Weight::Parts(WeightParts { var1, var2, var3 })) => {
+                (u64::from(var1), u64::from(var2) | u64::from(var3) << 16)
+            }
+        };
+        let Some((space, at)) = found else { return weight };
+        if layout.has(Field::DataModule) {
+            let addr = sample.addr().unwrap_or(0);
+            let place = self.scan.timeline.place(sample.cpu_mode(), space, addr, at);
+            let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
+            *Field::DataModule.of_mut(key) = self.hit(place.module);
+            *Field::DataAddr.of_mut(key) = addr;
+            *Field::DataAddress.of_mut(key) = place.address;
+            *Field::DataLine.of_mut(key) =
+                CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }.pack();
+            let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(self.is_mapped(key)) << 2;
+            *Field::Reach.of_mut(key) = reach;
+        }
+        if let Some(traced) = self.scan.traced {
+            *Field::Payload.of_mut(key) = traced.number(event.number, fields.raw, &mut self.seen);
+        }
+        for (field, value) in [
+            (Field::LineOffset, sample.addr().unwrap_or(0) & (layout.line - 1)),
+            (Field::DataSrc, fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src),
+            (Field::Weight, weight),
+            (Field::Latency, latency & layout.latency),
+            (Field::PhysAddr, fields.phys_addr.unwrap_or(0)),
+            (Field::Transaction, fields.transaction.unwrap_or(0)),
+            (Field::CodePage, fields.code_page_size.unwrap_or(0)),
+            (Field::DataPage, fields.data_page_size.unwrap_or(0)),
+            (Field::Cgroup, fields.cgroup.unwrap_or(0)),
+        ] {
+            *field.of_mut(key) = value;
+        }
+        weight
     }
 
     /// Counts the sample's rows for one of its counter readings.
