@@ -145,10 +145,7 @@ impl<'t> FrameFinder<'t> {
     /// [`Images::frame`]).
     #[inline]
     pub(crate) fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
-        if !self.last.has(sampled.context, ip) {
-            self.last = self.cached_piece(sampled.context, ip, at());
-        }
-        let Piece { shift, image, is_mapped, .. } = self.last;
+        let Piece { shift, image, is_mapped, .. } = self.piece(sampled.context, ip, at);
         let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
         let frame = if is_mapped { self.frame_at(address, image, false) } else { NO_FUNCTION };
@@ -164,7 +161,7 @@ impl<'t> FrameFinder<'t> {
     #[inline]
     pub(crate) fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let context = self.context(mode, false, space, at);
-        let Piece { shift, image, .. } = self.piece(context, ip, at);
+        let Piece { shift, image, .. } = self.piece(context, ip, || at);
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
         Frame { address: ip.wrapping_add(shift), ..frame }
     }
@@ -255,7 +252,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the number of an address's frame, and the address in its module.
     #[inline]
     fn frame(&mut self, context: u32, ip: u64, at: Moment) -> (u32, u64) {
-        let Piece { shift, mask, image, .. } = self.piece(context, ip, at);
+        let Piece { shift, mask, image, .. } = self.piece(context, ip, || at);
         let address = ip.wrapping_add(shift);
         (self.frame_at(address & mask, image, true), address)
     }
@@ -343,16 +340,11 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the piece that an address is in.
     #[inline]
-    fn piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
+    fn piece(&mut self, context: u32, ip: u64, at: impl FnOnce() -> Moment) -> Piece {
         if !self.last.has(context, ip) {
-            self.last = self.cached_piece(context, ip, at);
+            self.last = self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at()));
         }
         self.last
-    }
-
-    #[inline]
-    fn cached_piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
-        self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at))
     }
 
     #[cold]
