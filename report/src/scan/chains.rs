@@ -75,8 +75,8 @@ impl<'f> ChainCounter<'f> {
 
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
     fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> u64 {
-        self.words.splice(0..0, [context::KERNEL, frame.address()]);
-        self.numbered((CpuMode::Kernel, Some(frame.address())), space, at)
+        self.words.splice(0..0, [context::KERNEL, frame.address]);
+        self.numbered((CpuMode::Kernel, Some(frame.address)), space, at)
     }
 
     /// Returns the chain of the words; the instruction `own` is only part of it if instructions stay in their chains.

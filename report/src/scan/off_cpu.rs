@@ -84,8 +84,8 @@ impl Worker<'_> {
         }
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
-        let frame = if sample.is_some() { StandIn::NearestSample } else { StandIn::NoSample };
-        let point = Point { mode: CpuMode::Kernel, ip: frame.address(), cpu, time: Some(start), ..nearest };
+        let frame = if sample.is_some() { StandIn::NEAREST_SAMPLE } else { StandIn::NO_SAMPLE };
+        let point = Point { mode: CpuMode::Kernel, ip: frame.address, cpu, time: Some(start), ..nearest };
         let mut key = NO_KEY;
         let Some((_, at)) = self.key_at(EVENT, &point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {

@@ -56,28 +56,17 @@ impl Activity {
 
 /// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like kernel code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StandIn {
-    /// The callers are the stack of the thread's nearest CPU sample before.
-    NearestSample,
-    /// The thread has no CPU sample before, so there are no callers.
-    NoSample,
+pub(crate) struct StandIn {
+    /// No processor uses this address.
+    pub(crate) address: u64,
+    pub(crate) name: &'static str,
 }
 
 impl StandIn {
-    /// All of them.
-    pub(crate) const ALL: [Self; 2] = [Self::NearestSample, Self::NoSample];
-
-    pub(crate) const fn address(self) -> u64 {
-        // No processor uses these addresses.
-        (1 << 63) + self as u64
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::NearestSample => "[nearest sample]",
-            Self::NoSample => "[no sample]",
-        }
-    }
+    /// The callers are the stack of the thread's nearest CPU sample before.
+    pub(crate) const NEAREST_SAMPLE: Self = Self { address: 1 << 63, name: "[nearest sample]" };
+    /// The thread has no CPU sample before, so there are no callers.
+    pub(crate) const NO_SAMPLE: Self = Self { address: (1 << 63) + 1, name: "[no sample]" };
 }
 
 /// Time off the CPU that has a sample of its own. There may be millions of them, so they are small.
