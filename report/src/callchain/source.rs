@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::unwind::{Scratch, StackUnwinder};
 use crate::count::metrics::share;
-use crate::timeline::{Moment, SpaceId};
+use crate::timeline::SampleContext;
 
 /// Context markers that are known, and the CPU modes of the frames behind them.
 const MARKERS: [(u64, CpuMode); 3] =
@@ -51,10 +51,7 @@ pub struct Recorded<'d> {
 
 impl Recorded<'_> {
     /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a context marker
-    /// (`PERF_CONTEXT_*`) before those of each CPU mode.
-    ///
-    /// # Errors
-    /// Returns an error if the record is too short for its fields.
+    /// (`PERF_CONTEXT_*`) before those of each CPU mode. Fails if the record is too short for its fields.
     #[inline]
     pub fn chain(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
         match sample.callchain()? {
@@ -172,35 +169,27 @@ impl<'u> ChainSources<'u> {
     }
 
     /// Writes the chain of a sample into the empty `words`, as [`Recorded::chain`] does.
-    ///
-    /// # Errors
-    /// Returns an error if the record is too short for its fields.
     #[inline]
     pub(crate) fn chain(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
-        (space, at): (Option<SpaceId>, Moment),
+        at: SampleContext,
         words: &mut Vec<u64>,
     ) -> Result<()> {
         if origin == Origin::Calls {
             return self.recorded.with_hardware_calls(sample, words);
         }
         self.recorded.chain(sample, words)?;
-        if origin == Origin::Copied { self.unwind(sample, (space, at), words) } else { Ok(()) }
+        if origin == Origin::Copied { self.unwind(sample, at, words) } else { Ok(()) }
     }
 
     /// Appends the frames of a sample's copied stack to `words`.
-    fn unwind(
-        &mut self,
-        sample: &Sample<'_, '_>,
-        (space, at): (Option<SpaceId>, Moment),
-        words: &mut Vec<u64>,
-    ) -> Result<()> {
+    fn unwind(&mut self, sample: &Sample<'_, '_>, at: SampleContext, words: &mut Vec<u64>) -> Result<()> {
         let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (scratch, &mut self.ips);
-        if let Some(is_truncated) = unwinding.sample(&fields, (space, at), self.recorded.most.frames, into) {
+        if let Some(is_truncated) = unwinding.sample(&fields, at, self.recorded.most.frames, into) {
             self.ends.add(UnwindStats { all: 1, truncated: is_truncated.into() });
             words.push(context::USER);
             words.extend(&self.ips);
@@ -240,19 +229,18 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     if too_many == 0 {
         return;
     }
-    let (mut left, mut skipped) = (most.frames, too_many);
-    let mut marker = None;
-    let mut kept = Vec::with_capacity(words.len());
+    let places = if most.outermost { too_many..usize::MAX } else { 0..most.frames };
+    let (mut place, mut marker, mut kept) = (0, None, Vec::with_capacity(words.len()));
     for word in words.iter().copied() {
         if !is_frame(&word) {
             marker = Some(word);
-        } else if most.outermost && skipped > 0 {
-            skipped -= 1;
-        } else if left > 0 {
-            left -= 1;
+            continue;
+        }
+        if places.contains(&place) {
             kept.extend(marker.take());
             kept.push(word);
         }
+        place += 1;
     }
     *words = kept;
 }

@@ -27,7 +27,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Regs, SampleFields, StackUser};
 
 use crate::symbols::{CallFrames, Modules, Resolver};
-use crate::timeline::{Moment, Place, SpaceId, Timeline};
+use crate::timeline::{Place, SampleContext, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub struct StackUnwinder<'s> {
@@ -80,7 +80,7 @@ impl<'s> StackUnwinder<'s> {
     pub(super) fn sample(
         &self,
         fields: &SampleFields<'_>,
-        (space, at): (Option<SpaceId>, Moment),
+        (space, at): SampleContext,
         most: usize,
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
     ) -> Option<bool> {

@@ -5,8 +5,9 @@ use recrep_format::abi::BranchEntry;
 use recrep_format::record::BranchStack;
 
 use super::recent::Branch;
-use super::worker::{SampleContext, Worker};
+use super::worker::Worker;
 use crate::query::{Field, Key, Meta, Mode};
+use crate::timeline::SampleContext;
 
 impl Worker<'_> {
     /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter

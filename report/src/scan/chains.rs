@@ -7,7 +7,7 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
 use crate::callchain::{ChainLimit, ChainRef, ChainSources, FrameFinder, History, Origin, Recorded, callers, is_sound};
-use crate::timeline::{Moment, SpaceId, StandIn};
+use crate::timeline::{Moment, SampleContext, StandIn};
 
 /// Finds the callchains of one worker's samples.
 pub(super) struct ChainCounter<'f> {
@@ -43,16 +43,16 @@ impl<'f> ChainCounter<'f> {
     pub(super) fn of(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
-        (space, at): (Option<SpaceId>, Moment),
+        at: SampleContext,
         stand_in: Option<StandIn>,
     ) -> u64 {
         self.words.clear();
         let words = &mut self.words;
         let found = match &mut self.history {
             Some(history) if origin != Origin::Calls => {
-                with_history(history, &mut self.sources, (sample, origin), (space, at), words)
+                with_history(history, &mut self.sources, (sample, origin), at, words)
             }
-            _ => self.sources.chain((sample, origin), (space, at), words),
+            _ => self.sources.chain((sample, origin), at, words),
         };
         if found.is_err() {
             self.torn += 1;
@@ -62,26 +62,26 @@ impl<'f> ChainCounter<'f> {
             self.words.clear();
         }
         match stand_in {
-            Some(frame) => self.standing_in(frame, space, at),
-            None => self.numbered((sample.cpu_mode(), sample.ip()), space, at),
+            Some(frame) => self.standing_in(frame, at),
+            None => self.numbered((sample.cpu_mode(), sample.ip()), at),
         }
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.
     pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> u64 {
         self.words.clear();
-        self.standing_in(frame, None, at)
+        self.standing_in(frame, (None, at))
     }
 
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
-    fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> u64 {
+    fn standing_in(&mut self, frame: StandIn, at: SampleContext) -> u64 {
         self.words.splice(0..0, [context::KERNEL, frame.address]);
-        self.numbered((CpuMode::Kernel, Some(frame.address)), space, at)
+        self.numbered((CpuMode::Kernel, Some(frame.address)), at)
     }
 
     /// Returns the chain of the words; the instruction `own` is only part of it if instructions stay in their chains.
     #[inline]
-    fn numbered(&mut self, own: (CpuMode, Option<u64>), space: Option<SpaceId>, at: Moment) -> u64 {
+    fn numbered(&mut self, own: (CpuMode, Option<u64>), (space, at): SampleContext) -> u64 {
         let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
         let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
@@ -94,14 +94,14 @@ fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
     (sample, origin): (&Sample<'_, '_>, Origin),
-    (space, at): (Option<SpaceId>, Moment),
+    at: SampleContext,
     words: &mut Vec<u64>,
 ) -> Result<()> {
     let mut fields = SampleFields::default();
     sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
     let is_unwound = sources.unwinds(origin);
     if is_unwound {
-        sources.chain((sample, origin), (space, at), words)?;
+        sources.chain((sample, origin), at, words)?;
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
         let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };

@@ -15,7 +15,7 @@ use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Format, Key, Meta, Mode, NO_KEY};
-use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
@@ -89,9 +89,6 @@ impl Point {
         }
     }
 }
-
-/// A sample's address space and moment.
-pub(super) type SampleContext = (Option<SpaceId>, Moment);
 
 impl<'s> Worker<'s> {
     /// Creates a worker that has counted nothing yet.

@@ -32,5 +32,5 @@ pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{Place, RecentSpans, Timeline};
 pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches};
 pub(crate) use sideband::{SideBand, mapping_in, total};
-pub(crate) use space::{Mapping, ModuleId, SpaceId, VisiblePart, grouped, starts};
+pub(crate) use space::{Mapping, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts};
 pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

@@ -24,6 +24,9 @@ pub struct ModuleId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub u32);
 
+/// A sample's address space and moment.
+pub(crate) type SampleContext = (Option<SpaceId>, Moment);
+
 /// A range of addresses and the module mapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
