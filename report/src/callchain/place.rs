@@ -413,7 +413,7 @@ mod tests {
             for (pid, mode, block, offset, time) in asked {
                 let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];
                 let (address, at) = ((block << 23) + offset, at(time));
-                let space = timeline.thread(pid, pid, at).space;
+                let space = timeline.span(pid, pid, at).task.space;
                 let (found, place) = match mode {
                     Some(mode) => (mode, timeline.place_in(mode, space, address, at).0),
                     None => {

@@ -85,7 +85,7 @@ impl Session<'_> {
         events: Option<&[String]>,
         socket: Option<HashSet<u32>>,
     ) -> SampleFilter<'q> {
-        let passes = |wanted: &HashSet<String>| self.timeline.comms().map(|comm| wanted.contains(comm)).collect();
+        let passes = |wanted: &HashSet<String>| self.timeline.comms.iter().map(|comm| wanted.contains(comm)).collect();
         let comms = filters.comms.as_ref().map(passes);
         let modules = filters.dsos.as_ref().map(|wanted| {
             let has = |name: &str| wanted.contains(name);

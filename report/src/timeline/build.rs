@@ -155,13 +155,10 @@ impl Builder {
 mod tests {
     use recrep_format::abi::CpuMode;
 
-    use super::super::ModuleId;
-    use super::super::threads::TaskRef;
     use super::*;
-
-    fn at(time: u64) -> Moment {
-        Moment::timed(time, 0)
-    }
+    use crate::timeline::clock::at;
+    use crate::timeline::frozen::TaskRef;
+    use crate::timeline::{ModuleId, RecentSpans, Span};
 
     fn comm(pid: i32, tid: i32, name: &str) -> Change {
         Change::Comm { pid, tid, comm: name.into() }
@@ -181,11 +178,11 @@ mod tests {
     }
 
     fn name(timeline: &Timeline, pid: i32, tid: i32, time: u64) -> String {
-        timeline.comm(timeline.thread(pid, tid, at(time)).comm).into_owned()
+        timeline.comm(timeline.span(pid, tid, at(time)).task.comm).into_owned()
     }
 
     fn module(timeline: &Timeline, pid: i32, tid: i32, address: u64, time: u64) -> Option<u32> {
-        let task = timeline.thread(pid, tid, at(time));
+        let task = timeline.span(pid, tid, at(time)).task;
         timeline.place(CpuMode::User, task.space, address, at(time)).module.map(|m| m.0)
     }
 
@@ -196,7 +193,7 @@ mod tests {
         assert_eq!(name(&t, 0, 0, 3), "swapper");
         assert_eq!(name(&t, 77, 77, 3), ":77");
         assert_eq!(name(&t, -1, -1, 3), ":-1");
-        assert_eq!(t.thread_label(t.thread(5, 5, at(1)).thread).1, t.thread(5, 5, at(99)).comm);
+        assert_eq!(t.thread_label(t.span(5, 5, at(1)).task.thread).1, t.span(5, 5, at(99)).task.comm);
     }
 
     #[test]
@@ -218,7 +215,7 @@ mod tests {
         ]);
         let names = [9, 10, 11, 29, 30, 31].map(|time| name(&t, 5, 5, time));
         assert_eq!(names, [":5", "init", "old", "old", "init", "new"]);
-        assert_ne!(t.thread(5, 5, at(12)).thread, t.thread(5, 5, at(32)).thread);
+        assert_ne!(t.span(5, 5, at(12)).task.thread, t.span(5, 5, at(32)).task.thread);
         assert_eq!([29, 30].map(|time| module(&t, 5, 5, 0x5000, time)), [Some(0), None]);
     }
 
@@ -263,7 +260,7 @@ mod tests {
             for start in 0..50 {
                 let span = t.span(pid, tid, at(start));
                 for time in (0..50).filter(|time| span.covers(pid, tid, at(*time))) {
-                    assert_eq!(t.thread(pid, tid, at(time)), span.task, "{tid} from {start} at {time}");
+                    assert_eq!(t.span(pid, tid, at(time)).task, span.task, "{tid} from {start} at {time}");
                 }
                 let lasts = (0..50).filter(|time| span.covers(pid, tid, at(*time))).count();
                 // A thread without an address space of its own depends on its leader, so its spans are empty.
@@ -278,5 +275,33 @@ mod tests {
         for reference in [TaskRef::Known(7), TaskRef::Bare(-1), TaskRef::Bare(7), TaskRef::Bare(i32::MAX)] {
             assert_eq!(TaskRef::unpack(reference.pack()), reference);
         }
+    }
+
+    fn renamed() -> Timeline {
+        build(vec![(10, comm(5, 5, "a")), (20, comm(5, 5, "b")), (30, comm(5 + 256, 5 + 256, "c"))])
+    }
+
+    #[test]
+    fn recent_states_are_those_of_the_timeline() {
+        let (timeline, mut spans) = (renamed(), RecentSpans::default());
+        // The two threads share a place.
+        for time in (0..40).chain((0..40).rev()) {
+            for tid in [5, 5 + 256, 7] {
+                let (span, value) = spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
+                let fresh = timeline.span(tid, tid, at(time));
+                assert_eq!((span.task, value), (fresh.task, fresh.moments.start), "{tid} at {time}");
+                assert_eq!(span.comm_so_far(at(time)), fresh.comm_so_far(at(time)), "{tid} at {time}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_comm_so_far_does_not_apply_to_the_time_before_it() {
+        let timeline = renamed();
+        let first = timeline.span(5, 5, at(3));
+        let so_far = |span: &Span, time| timeline.comm(span.comm_so_far(at(time))).into_owned();
+        assert_eq!([so_far(&first, 9), so_far(&first, 10)], [":5", "a"]);
+        assert_eq!(timeline.comm(first.task.comm), "a");
+        assert_eq!(so_far(&timeline.span(5, 5, at(20)), 20), "b");
     }
 }

@@ -66,6 +66,12 @@ impl Moment {
     }
 }
 
+/// Returns the moment of a record with a time, at the beginning of a file.
+#[cfg(test)]
+pub(crate) fn at(time: u64) -> Moment {
+    Moment::timed(time, 0)
+}
+
 /// Returns whether `time` is a real time: 0 and the largest value mean that a record has no time.
 #[inline]
 pub(super) fn is_time(time: u64) -> bool {

@@ -1,4 +1,4 @@
-//! The finished timeline and its queries.
+//! The finished timeline: threads over time, and queries.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::space::{Space, find, shown};
-use super::{CommRef, Life, Mapping, ModuleId, Moment, SpaceId, Span, Task, ThreadRef, VisiblePart};
+use super::{Mapping, ModuleId, Moment, SpaceId, VisiblePart};
 
 /// State of all threads and address spaces over time.
 #[derive(Debug, Default)]
@@ -14,7 +14,8 @@ pub struct Timeline {
     /// First index and number of each tid's lives in `lives`.
     pub(super) tids: FxHashMap<i32, (u32, u32)>,
     pub(super) lives: Vec<Life>,
-    pub(super) comms: Vec<String>,
+    /// All recorded comms, in the order of their numbers.
+    pub comms: Vec<String>,
     pub(super) spaces: Vec<Space>,
     pub(super) kernel: Space,
 }
@@ -32,17 +33,101 @@ pub struct Place {
     pub is_shared: bool,
 }
 
-impl Place {
-    fn of(mapping: Option<&Mapping>, address: u64) -> Self {
-        match mapping {
-            Some(mapping) => Self {
-                module: mapping.module,
-                address: mapping.relative(address),
-                size: mapping.end - mapping.start,
-                is_shared: mapping.is_shared,
-            },
-            None => Self { module: None, address, size: 0, is_shared: false },
+/// One use of a tid: the kernel reuses them. It lasts from one fork with that tid to the next. The time before the
+/// first fork is a life too: the only one of a thread that existed before the recording.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// Start; the end is the start of the next life of the same tid.
+    pub start: Moment,
+    pub tid: i32,
+    /// Process; `None` if only samples have it.
+    pub pid: Option<i32>,
+    /// Parent thread; `None` if no fork was recorded.
+    pub parent: Option<i32>,
+    /// Address space; `None` if not recorded.
+    pub space: Option<SpaceId>,
+    /// Its comms, each with the moment from which on it has it.
+    pub names: Vec<(Moment, u32)>,
+}
+
+impl Life {
+    /// Returns the comm at this moment. The first one also applies to the time before it.
+    pub fn comm(&self, at: Moment) -> CommRef {
+        let last = self.names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
+        self.names.get(last).map_or(CommRef::Bare(self.tid), |&(_, id)| CommRef::Known(id))
+    }
+}
+
+/// Reference to what records tell of a thread, by its number, or only the tid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskRef {
+    /// Number of a comm, or of a life.
+    Known(u32),
+    /// Tid of a thread without a comm (shown as `:tid`), or that appears only in samples.
+    Bare(i32),
+}
+
+/// A comm.
+pub(crate) type CommRef = TaskRef;
+
+/// A thread.
+pub(crate) type ThreadRef = TaskRef;
+
+impl TaskRef {
+    /// Packs it into one number, for packed keys.
+    #[inline]
+    pub fn pack(self) -> u64 {
+        match self {
+            Self::Known(number) => u64::from(number),
+            Self::Bare(tid) => 1 << 63 | u64::from(tid.cast_unsigned()),
         }
+    }
+
+    /// Reverses [`TaskRef::pack`].
+    pub fn unpack(packed: u64) -> Self {
+        let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
+        if packed >> 63 == 1 { Self::Bare(low.cast_signed()) } else { Self::Known(low) }
+    }
+}
+
+/// State of a thread at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub thread: ThreadRef,
+    pub pid: i32,
+    pub comm: CommRef,
+    /// Address space; `None` if unknown.
+    pub space: Option<SpaceId>,
+}
+
+impl Task {
+    /// A task of which nothing is known.
+    pub const UNKNOWN: Self = Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
+}
+
+/// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
+#[derive(Clone, Debug)]
+pub struct Span {
+    pid: i32,
+    tid: i32,
+    pub moments: Range<Moment>,
+    /// Moment of its first comm.
+    named: Moment,
+    pub task: Task,
+}
+
+impl Span {
+    /// Returns whether this span is valid for this thread at this moment.
+    #[inline]
+    pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
+        self.tid == tid && self.pid == pid && self.moments.contains(&at)
+    }
+
+    /// Returns the comm as known at this moment of the span. For listings in record order, in which a comm does not
+    /// apply to the time before it.
+    #[inline]
+    pub fn comm_so_far(&self, at: Moment) -> CommRef {
+        if at < self.named { CommRef::Bare(self.tid) } else { self.task.comm }
     }
 }
 
@@ -61,7 +146,11 @@ impl Timeline {
             (CpuMode::User, Some(space)) => find(&self.spaces, space, address, at),
             _ => (None, 0..u64::MAX),
         };
-        (Place::of(mapped.map(|(_, mapping)| mapping), address), range)
+        let Some((_, mapping)) = mapped else {
+            return (Place { module: None, address, size: 0, is_shared: false }, range);
+        };
+        let Mapping { start, end, module, is_shared, .. } = *mapping;
+        (Place { module, address: mapping.relative(address), size: end - start, is_shared }, range)
     }
 
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
@@ -77,11 +166,6 @@ impl Timeline {
         (mode, kernel, range.start.max(other.start)..range.end.min(other.end))
     }
 
-    /// Returns all recorded comms, in the order of their numbers.
-    pub fn comms(&self) -> impl Iterator<Item = &str> {
-        self.comms.iter().map(String::as_str)
-    }
-
     pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
             CommRef::Known(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
@@ -89,12 +173,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the state of thread `tid` at this moment; `pid` is the process given by the sample.
-    pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
-        self.span(pid, tid, at).task
-    }
-
-    /// Like [`Timeline::thread`], with the period for which the state is valid.
+    /// Returns the state of thread `tid` at this moment, with the period for which it is valid; `pid` is the process
+    /// given by the sample.
     pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Bare(tid));
@@ -194,44 +274,5 @@ impl<T: Copy> RecentSpans<T> {
             let value = value(&span);
             (span, value)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::timeline::Change;
-
-    fn at(time: u64) -> Moment {
-        Moment::timed(time, 0)
-    }
-
-    fn timeline() -> Timeline {
-        let comm = |time, tid: i32, comm: &str| (at(time), Change::Comm { pid: tid, tid, comm: comm.into() });
-        Timeline::build(vec![comm(10, 5, "a"), comm(20, 5, "b"), comm(30, 5 + 256, "c")])
-    }
-
-    #[test]
-    fn recent_states_are_those_of_the_timeline() {
-        let (timeline, mut spans) = (timeline(), RecentSpans::default());
-        // The two threads share a place.
-        for time in (0..40).chain((0..40).rev()) {
-            for tid in [5, 5 + 256, 7] {
-                let (span, value) = spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
-                let fresh = timeline.span(tid, tid, at(time));
-                assert_eq!((span.task, value), (fresh.task, fresh.moments.start), "{tid} at {time}");
-                assert_eq!(span.comm_so_far(at(time)), fresh.comm_so_far(at(time)), "{tid} at {time}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_comm_so_far_does_not_apply_to_the_time_before_it() {
-        let timeline = timeline();
-        let first = timeline.span(5, 5, at(3));
-        let so_far = |span: &Span, time| timeline.comm(span.comm_so_far(at(time))).into_owned();
-        assert_eq!([so_far(&first, 9), so_far(&first, 10)], [":5", "a"]);
-        assert_eq!(timeline.comm(first.task.comm), "a");
-        assert_eq!(so_far(&timeline.span(5, 5, at(20)), 20), "b");
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
 //!                                                                                          │ shared by all workers
-//!   sample: (pid, tid, moment) ──► Timeline::thread ──► comm, thread, space                ▼
+//!   sample: (pid, tid, moment) ──► Timeline::span ───► comm, thread, space                ▼
 //!           (space, ip, moment) ─► Timeline::place ──► module, address in it
 //! ```
 //!
@@ -23,14 +23,12 @@ mod frozen;
 mod off_cpu;
 mod sideband;
 mod space;
-mod threads;
 
 pub(crate) use build::Change;
 pub(crate) use cgroups::Groups;
 pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
-pub(crate) use frozen::{Place, RecentSpans, Timeline};
+pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches};
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{Mapping, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts};
-pub(crate) use threads::{CommRef, Life, Span, Task, ThreadRef};

@@ -244,8 +244,10 @@ pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::timeline::clock::at;
 
     fn mapping(start: u64, end: u64, module: u32) -> Mapping {
         Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false }
@@ -256,16 +258,15 @@ mod tests {
     }
 
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
-        let (mapping, range) = find(spaces, SpaceId(id), address, Moment::timed(time, 0));
+        let (mapping, range) = find(spaces, SpaceId(id), address, at(time));
         assert!(range.contains(&address), "{range:?}");
-        let same = |other| find(spaces, SpaceId(id), other, Moment::timed(time, 0)).0 == mapping;
+        let same = |other| find(spaces, SpaceId(id), other, at(time)).0 == mapping;
         assert!(same(range.start) && same(range.end - 1), "{range:?}");
         mapping.and_then(|(_, m)| m.module).map(|m| m.0)
     }
 
     #[test]
     fn a_later_mapping_covers_an_earlier_one_from_its_moment_on() {
-        let at = |t| Moment::timed(t, 0);
         let mappings = vec![(at(1), mapping(0x1000, 0x4000, 0)), (at(5), mapping(0x2000, 0x3000, 1))];
         let spaces = [space(None, mappings)];
         assert_eq!(found(&spaces, 0, 0x2800, 4), Some(0));
@@ -284,9 +285,9 @@ mod tests {
 
     #[test]
     fn lookups_work_through_ten_thousand_forks() {
-        let mut spaces = vec![space(None, vec![(Moment::timed(1, 0), mapping(0, 10, 7))])];
+        let mut spaces = vec![space(None, vec![(at(1), mapping(0, 10, 7))])];
         for i in 0..10_000u32 {
-            let parent = Some((SpaceId(i), Moment::timed(u64::from(i) + 2, 0)));
+            let parent = Some((SpaceId(i), at(u64::from(i) + 2)));
             spaces.push(space(parent, Vec::new()));
         }
         assert_eq!(found(&spaces, 10_000, 5, 20_000), Some(7));
@@ -294,7 +295,6 @@ mod tests {
 
     #[test]
     fn visible_parts_are_not_covered_by_later_mappings() {
-        let at = |t| Moment::timed(t, 0);
         let before = vec![(at(1), mapping(0x1000, 0x5000, 0)), (at(9), mapping(0x8000, 0x9000, 4))];
         let own = vec![(at(6), mapping(0x2000, 0x3000, 1)), (at(7), mapping(0x2800, 0x3800, 2))];
         let spaces = [space(None, before), space(Some((SpaceId(0), at(5))), own)];
@@ -322,12 +322,12 @@ mod tests {
                 start, end: start + len, first: 0, module: module.map(ModuleId), is_shared: false,
             };
             let parent: Vec<_> = (1u64..).zip(&raw)
-                .map(|(t, &(s, l, m))| (Moment::timed(t, 0), make(s, l, m))).collect();
+                .map(|(t, &(s, l, m))| (at(t), make(s, l, m))).collect();
             let child: Vec<_> = (fork + 1..).zip(&own)
-                .map(|(t, &(s, l))| (Moment::timed(t, 0), make(s, l, Some(99)))).collect();
-            let mut copy: Vec<_> = parent.iter().filter(|(t, _)| *t <= Moment::timed(fork, 0)).copied().collect();
+                .map(|(t, &(s, l))| (at(t), make(s, l, Some(99)))).collect();
+            let mut copy: Vec<_> = parent.iter().filter(|(t, _)| *t <= at(fork)).copied().collect();
             copy.extend(child.iter().copied());
-            let spaces = [space(None, parent.clone()), space(Some((SpaceId(0), Moment::timed(fork, 0))), child)];
+            let spaces = [space(None, parent.clone()), space(Some((SpaceId(0), at(fork))), child)];
             for id in [0, 1] {
                 let pieces = shown(&spaces, SpaceId(id));
                 for address in 0..62 {
@@ -338,9 +338,9 @@ mod tests {
             }
             for address in 0..62 {
                 for t in [0, 1, 5, 20, fork, fork + 3, 80] {
-                    prop_assert_eq!(found(&spaces, 0, address, t), naive(&parent, address, Moment::timed(t, 0)));
+                    prop_assert_eq!(found(&spaces, 0, address, t), naive(&parent, address, at(t)));
                     if t > fork {
-                        prop_assert_eq!(found(&spaces, 1, address, t), naive(&copy, address, Moment::timed(t, 0)));
+                        prop_assert_eq!(found(&spaces, 1, address, t), naive(&copy, address, at(t)));
                     }
                 }
             }

@@ -183,7 +183,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let who = LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
         self.start.print(&who, fields, fields.has(Field::Ip) && self.chains.has(&entry.attr), out);
         let kernel = |finder: &mut Finder<'_, '_>, address| {
-            let task = timeline.thread(-1, -1, at);
+            let task = timeline.span(-1, -1, at).task;
             let place = finder.place(CpuMode::Kernel, &task, address, at);
             let function = finder.symbol(place)?;
             Some(format!("{}+0x{:x}", function.name, function.offset(place.address)))

@@ -12,7 +12,6 @@
 //! thread's next OUT, or to the last one if an IN comes before it. All this is found once, for each thread by
 //! itself (`walk`); then it is frozen, and each sample looks up its own time by thread and moment.
 
-mod collect;
 mod walk;
 
 use recrep_format::abi::{EventType, HwEvent, SwEvent};

@@ -1,14 +1,142 @@
-//! The times of one thread, from its records in order of time.
+//! Reading of the times: collects the records of each thread, on all cores, and walks through them in order of time.
 //!
 //! Lost records leave gaps. A switch whose other half is missing has no known length and is counted as unpaired: an OUT
 //! that follows an OUT, an IN that follows an IN, and an OUT after which two CPU samples say that the thread ran again
 //! (one may come between the record and the moment at which the kernel stops the counter).
 
-use super::{Activity, Run, Stretch, SwitchCounts, Thread, Unsampled};
+use rayon::prelude::*;
+use recrep_format::abi::{RecordType, misc};
+use recrep_format::attr::AttrTable;
+use recrep_format::record::{Body, RawRecord};
+use rustc_hash::FxHashMap;
+
+use super::{Activity, OffCpu, Role, Run, Stretch, SwitchCounts, Thread, Unsampled, roles};
+use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
+use crate::timeline::clock::is_time;
+
+/// Thread number of the idle tasks, one for each CPU.
+const IDLE: u32 = 0;
+
+/// Thread number of a task that has exited.
+const GONE: u32 = u32::MAX;
+
+/// Records of some pieces.
+#[derive(Debug, Default)]
+struct Collected {
+    /// Process and records, by thread.
+    threads: FxHashMap<u32, (u32, Vec<Entry>)>,
+    /// Time of the last record.
+    end: u64,
+    switches: u64,
+}
+
+impl OffCpu {
+    /// Reads the context switches of a file.
+    pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
+        let mut times = Self { roles: roles(attrs), ..Self::default() };
+        let collect = |buffer: &mut _, piece: &Piece<'_>| Collected::of(attrs, &times, piece.records(buffer));
+        let parts: Vec<Collected> = pieces.par_iter().map_init(UnpackBuffer::default, collect).collect();
+        let mut all = Collected::default();
+        parts.into_iter().for_each(|part| all.append(part));
+        let Collected { threads, end, switches } = all;
+        // Then running time is what threads ran between samples.
+        let shares = times.roles.contains(&Role::Cycles);
+        let walk = |(tid, (pid, mut entries)): (u32, (u32, Vec<Entry>))| {
+            // Equal times stay in file order.
+            entries.sort_by_key(|entry| entry.time);
+            (tid, Walk::of(pid.cast_signed(), &entries, end, shares))
+        };
+        let walked: Vec<(u32, (Thread, SwitchCounts))> = threads.into_par_iter().map(walk).collect();
+        times.counts.records = switches;
+        for (tid, (thread, counts)) in walked {
+            times.counts.add(counts);
+            times.threads.insert(tid.cast_signed(), thread);
+        }
+        times
+    }
+}
+
+impl Collected {
+    fn of<'r>(attrs: &AttrTable, times: &OffCpu, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+        let mut collected = Self::default();
+        for raw in records {
+            let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
+            collected.end = collected.end.max(time);
+            match raw.header.kind {
+                RecordType::SAMPLE => collected.sample(attrs, times, raw, time),
+                RecordType::SWITCH
+                | RecordType::SWITCH_CPU_WIDE
+                | RecordType::FORK
+                | RecordType::EXIT
+                | RecordType::COMM => collected.record(attrs, &raw, time),
+                _ => {}
+            }
+        }
+        collected
+    }
+
+    fn sample(&mut self, attrs: &AttrTable, times: &OffCpu, raw: RawRecord<'_>, time: u64) {
+        let Some((index, sample)) = attrs.sample(raw) else { return };
+        let mark = match times.role(index) {
+            Role::None => return,
+            Role::Switch => Mark::Switch,
+            Role::Clock | Role::Cycles => Mark::Cpu,
+        };
+        let (Some(pid), Some(tid)) = (sample.pid(), sample.tid()) else { return };
+        let cpu = sample.cpu().unwrap_or(u32::MAX);
+        self.push([pid, tid], Entry { time, offset: raw.offset, cpu, mark });
+    }
+
+    fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
+        let Ok(record) = attrs.decode(raw) else { return };
+        let Some(task) = record.trailer.tid else { return };
+        let cpu = record.trailer.cpu.map_or(u32::MAX, |[cpu, _]| cpu);
+        let entry = |mark| Entry { time, offset: raw.offset, cpu, mark };
+        match record.body {
+            Body::Switch | Body::SwitchCpuWide(_) => {
+                self.switches += 1;
+                let mark = match record.misc {
+                    bits if bits & misc::SWITCH_OUT == 0 => Mark::In,
+                    bits if bits & misc::SWITCH_OUT_PREEMPT == 0 => Mark::Out(Activity::Waiting),
+                    _ => Mark::Out(Activity::Preempted),
+                };
+                self.push(task, entry(mark));
+            }
+            Body::Fork(child) => {
+                self.push(task, entry(Mark::Alive));
+                self.push([child.pid, child.tid], entry(Mark::Begin));
+            }
+            Body::Exit(_) => self.push(task, entry(Mark::Exit)),
+            // The name may be another thread's; the trailer's thread wrote it.
+            Body::Comm(_) => self.push(task, entry(Mark::Alive)),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, [pid, tid]: [u32; 2], entry: Entry) {
+        if tid != IDLE && tid != GONE {
+            let (known, entries) = self.threads.entry(tid).or_default();
+            *known = pid;
+            entries.push(entry);
+        }
+    }
+
+    /// Appends the records of the pieces that follow.
+    fn append(&mut self, next: Self) {
+        self.end = self.end.max(next.end);
+        self.switches += next.switches;
+        for (tid, (pid, mut entries)) in next.threads {
+            let (known, all) = self.threads.entry(tid).or_default();
+            *known = pid;
+            all.append(&mut entries);
+        }
+    }
+}
 
 /// Fact about a thread from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+enum Mark {
     /// It is forked: an earlier thread with its number is gone.
     Begin,
     /// It exits, but runs on for a while.
@@ -27,11 +155,11 @@ pub(super) enum Mark {
 
 /// A record of a thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) time: u64,
-    pub(super) offset: u64,
-    pub(super) cpu: u32,
-    pub(super) mark: Mark,
+struct Entry {
+    time: u64,
+    offset: u64,
+    cpu: u32,
+    mark: Mark,
 }
 
 /// A switch out that is not over.
@@ -48,7 +176,7 @@ struct Open {
 
 /// State of the walk through the records of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+struct Walk {
     thread: Thread,
     counts: SwitchCounts,
     open: Option<Open>,
@@ -68,7 +196,7 @@ pub(super) struct Walk {
 impl Walk {
     /// Returns the times of a thread whose records, in order of time, are these; the recording ends at `end`. With
     /// `shares`, running time without a CPU sample is listed, too.
-    pub(super) fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
+    fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
         let mut walk = Self { thread: Thread { pid, ..Thread::default() }, ..Self::default() };
         entries.iter().for_each(|entry| walk.take(entry));
         walk.finish(end);
