@@ -9,7 +9,7 @@ use crate::timeline::{ModuleId, cache_place};
 
 /// Fields that distinguish frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameFields {
+pub(crate) struct FrameFields {
     /// `true` if the CPU mode is part of a frame.
     pub cpu_mode: bool,
     /// `true` if the recorded address is part of a frame.

@@ -20,7 +20,7 @@ const MARKERS: [(u64, CpuMode); 3] =
 
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChainLimit {
+pub(crate) struct ChainLimit {
     pub frames: usize,
     /// `true` if longer chains keep their outermost frames, not their innermost.
     pub outermost: bool,
@@ -44,7 +44,7 @@ pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) ->
 
 /// Chains as recorded, completed by user parts that were recorded later.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded<'d> {
+pub(crate) struct Recorded<'d> {
     pub deferred: &'d Deferred<'d>,
     pub most: ChainLimit,
 }
@@ -53,7 +53,7 @@ impl Recorded<'_> {
     /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a context marker
     /// (`PERF_CONTEXT_*`) before those of each CPU mode. Fails if the record is too short for its fields.
     #[inline]
-    pub fn chain(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
+    pub(crate) fn chain(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
         match sample.callchain()? {
             Some(chain) => words.extend(chain.iter()),
             None => words.extend([context_marker(sample.cpu_mode()), sample.ip().unwrap_or(0)]),

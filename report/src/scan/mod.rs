@@ -16,5 +16,5 @@ mod task;
 mod worker;
 
 pub use filter::SampleFilter;
-pub use run::{Naming, Scanned};
-pub use task::{Dropped, Scan};
+pub(crate) use run::Naming;
+pub(crate) use task::{Dropped, Scan};

@@ -63,12 +63,12 @@ impl Worker<'_> {
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
         let mut key = NO_KEY;
-        let Some((space, at)) = self.key_at(EVENT, point, &mut key) else { return };
-        if self.scan.layout.has(Field::Chain) {
-            *Field::Chain.of_mut(&mut key) = self.chains.of((sample, event.origin), (space, at), None);
+        let found = self.key(Event { number: EVENT, ..event }, sample, &mut key);
+        if found.is_none() {
+            return;
         }
         if self.scan.layout.last.is_some() {
-            self.extras(event, (&mut key, Some((space, at))), sample, &fields);
+            self.extras(event, (&mut key, found), sample, &fields);
         }
         *Field::Switch.of_mut(&mut key) = activity.pack();
         self.add(&key, count);

@@ -15,19 +15,16 @@ use crate::timeline::ModuleId;
 
 /// Result of a scan.
 #[derive(Debug)]
-pub struct Scanned {
-    /// Rows and their counts.
+pub(crate) struct Scanned {
     pub rows: Rows,
-    /// Totals of each event.
     pub totals: Vec<Count>,
-    /// Samples that were not counted, or only in part, by reason.
     pub dropped: Dropped,
     /// Callchains, by the numbers in `Field::Chain`.
     pub stacks: Stacks,
 }
 
 /// Replaces addresses by functions, after the scan.
-pub trait Naming: Sync {
+pub(crate) trait Naming: Sync {
     /// Returns whether [`Naming::key`] can change keys.
     fn changes(&self) -> bool;
     /// Replaces the addresses in a key.
@@ -51,7 +48,7 @@ impl Scan<'_> {
     /// Then `prepare` gets the modules that were hit and returns the naming that turns keys into rows: keys with
     /// symbols instead of addresses. It is returned, too. Naming runs on all cores too, before the merge: there are far
     /// fewer rows than keys, so little is left to merge.
-    pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> (Scanned, F) {
+    pub(crate) fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> (Scanned, F) {
         self.preload(pieces);
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|context| {

@@ -12,20 +12,14 @@ use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
 #[derive(Clone, Copy)]
-pub struct Scan<'f> {
-    /// Attrs of the file.
+pub(crate) struct Scan<'f> {
     pub attrs: &'f AttrTable,
-    /// Clock that gives the moments of records.
     pub clock: &'f Clock<'f>,
-    /// Timeline built from the side-band records.
     pub timeline: &'f Timeline,
     /// `true` if threads and mappings are looked up there.
     pub has_tasks: bool,
-    /// What to count.
     pub query: &'f Query,
-    /// Layout of the keys.
     pub layout: &'f Layout,
-    /// Filters of the samples.
     pub filter: &'f SampleFilter<'f>,
     /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
@@ -33,11 +27,8 @@ pub struct Scan<'f> {
     pub off_cpu: Option<&'f OffCpu>,
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
-    /// Number of modules.
     pub module_count: usize,
-    /// Recorded callchains, and the limit on their frames.
     pub recorded: Recorded<'f>,
-    /// Unwinder for copied stacks.
     pub unwinding: Option<&'f StackUnwinder<'f>>,
     /// Fields that distinguish frames.
     pub placed: FrameFields,
@@ -62,7 +53,7 @@ impl Scan<'_> {
 
 /// Numbers of samples that were not counted, or only in part, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// Samples with an unknown event ID.
     pub unknown_id: u64,
     /// Samples of guests, which count in the totals only.
@@ -77,7 +68,7 @@ pub struct Dropped {
 
 impl Dropped {
     /// Adds the numbers of another worker.
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.unknown_id += other.unknown_id;
         self.guest += other.guest;
         self.malformed += other.malformed;

@@ -317,7 +317,7 @@ impl<'s> Worker<'s> {
 
     /// Fills the sample's key, and returns its address space and moment; `None` if it gets no row.
     #[inline(always)]
-    fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
+    pub(super) fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
         let (space, at) = self.key_at(event.number, &Point::of(sample), key)?;
         if self.scan.layout.has(Field::Chain) {
             *Field::Chain.of_mut(key) = self.chains.of((sample, event.origin), (space, at), None);
