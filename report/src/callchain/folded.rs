@@ -131,13 +131,9 @@ impl Folded {
         (ends, inner)
     }
 
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Returns the event and the count of the line at `index`.
-    pub fn count(&self, index: usize) -> Option<(usize, u64)> {
-        self.lines.get(index).map(|line| (line.event, line.count))
+    /// Iterates over the event and the count of each line.
+    pub fn counts(&self) -> impl ExactSizeIterator<Item = (usize, u64)> {
+        self.lines.iter().map(|line| (line.event, line.count))
     }
 
     /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`], and returns the
@@ -168,7 +164,7 @@ mod tests {
             let (event, count) = folded.line(index, &mut labels)?;
             Some((event, labels.into_iter().map(|label| all.text(label.into())).collect::<Vec<_>>().join(";"), count))
         };
-        (0..folded.len()).filter_map(line).collect()
+        (0..folded.counts().len()).filter_map(line).collect()
     }
 
     proptest! {

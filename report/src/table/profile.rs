@@ -154,7 +154,7 @@ impl Profile {
 
     /// Merges equal rows and lines.
     pub fn settle(&mut self) {
-        if self.folded.len() > 0 {
+        if self.folded.counts().len() > 0 {
             self.folded.settle(&self.frames);
         }
         self.settle_rows();

@@ -23,7 +23,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let texts: Vec<_> = profile.frames.iter().map(escape).collect();
     let is_limited = query.limit.is_some() || query.percent_limit.is_some();
     let limited = is_limited.then(|| within_limits(folded, query));
-    let len = limited.as_ref().map_or(folded.len(), Vec::len);
+    let len = limited.as_ref().map_or(folded.counts().len(), Vec::len);
     let part = |lines: Range<usize>| {
         let (mut text, mut labels) = (String::new(), Vec::new());
         for index in lines {
@@ -48,7 +48,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
 /// `--limit` ones of their event by count.
 fn within_limits(folded: &Folded, query: &Query) -> Vec<usize> {
     let mut of_events = BTreeMap::<usize, Vec<(Reverse<u64>, usize)>>::new();
-    for (index, (event, count)) in (0..folded.len()).filter_map(|index| Some((index, folded.count(index)?))) {
+    for (index, (event, count)) in folded.counts().enumerate() {
         of_events.entry(event).or_default().push((Reverse(count), index));
     }
     let mut found = Vec::new();
