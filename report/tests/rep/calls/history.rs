@@ -1,12 +1,6 @@
 //! `--branch-history`: branches in front of callers, with known answers.
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::context;
-use recrep_format::endian::Endian;
-
-use crate::common::{BRANCHES, branch};
-
-use super::common::{CODE, MAIN, PARSE, Place, WORK, refusal, rows, stream};
+use super::*;
 
 const GOOD: u64 = 2;
 const BAD: u64 = 1;

@@ -1,12 +1,9 @@
 //! Times of threads off and on their CPUs, to the nanosecond.
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{AttrFlags, EventType, HwEvent, SampleType, SwEvent, context, misc};
-use recrep_format::record::{Body, SwitchCpuWide};
+use recrep_format::abi::{AttrFlags, EventType, HwEvent, SwEvent, misc};
+use recrep_format::record::SwitchCpuWide;
 
-use crate::common::{codes, list, parsed};
-
-use super::common::{KERNEL, MAIN, PARSE, Place, WORK, refusal, rows, stream};
+use super::*;
 
 // What a thread does at a switch: the bits of the record.
 const IN: u16 = 0;
@@ -71,7 +68,7 @@ fn eventful(kind: &Body<'_>) -> Stream {
 fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
     let answer = parsed(place.rep(&format!("--json -s {key} {words}")));
     assert_eq!(list(&answer["events"]).len(), 1, "{answer}");
-    let mut rows = crate::common::rows(&answer, 0);
+    let mut rows = crate::rows(&answer, 0);
     rows.sort_unstable();
     rows
 }
@@ -149,7 +146,7 @@ fn threads_change_no_number() {
     }
     let place = Place::of(&all);
     let with = |threads: &str| {
-        let mut rep = crate::common::rep();
+        let mut rep = rep();
         let words = "--wall --json --children -s tid,symbol,switch,time";
         rep.args(words.split(' ')).arg(place.at("x.data")).env("RAYON_NUM_THREADS", threads);
         rep.output().unwrap().stdout

@@ -1,12 +1,6 @@
 //! Recorded callchains with known frames: their sources, how they are cut, and the rows and trees made from them.
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchSampleType, context};
-use serde_json::Value;
-
-use crate::common::{branch, list, parsed};
-
-use super::common::{CODE, KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
+use super::*;
 
 /// Returns a stream in which `main` calls `work`: one sample in `parse`, called by `work`, two in `work`, and one in
 /// the kernel, called by `work`.

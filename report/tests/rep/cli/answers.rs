@@ -1,13 +1,9 @@
 //! Output for constructed streams, whose right answers are known.
 
-use super::common::{
-    BRANCHES, Place, branch, group, json, list, parsed, recorded, rep, row, rows, run, text, two_events,
-};
-use crate::common;
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::misc;
-use recrep_format::endian::Endian;
-use recrep_format::record::{Body, LostSamples};
+use recrep_format::record::LostSamples;
+
+use super::*;
 
 #[test]
 fn samples_see_the_names_and_mappings_of_their_own_moment() {
@@ -168,7 +164,7 @@ fn control_characters_of_a_file_are_escaped() {
 
 #[test]
 fn help_names_every_command() {
-    let of = |words: &[&str]| common::run(rep().args(words));
+    let of = |words: &[&str]| crate::run(rep().args(words));
     let help = of(&["--help"]);
     let (_, rest) = help.split_once("COMMAND`):\n").unwrap();
     let (list, _) = rest.split_once("\n\n").unwrap();

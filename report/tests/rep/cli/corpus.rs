@@ -1,13 +1,9 @@
 //! Compares `rep` on real recordings with perf. Needs `RECREP_CORPUS`, a directory with recordings and perf's answers
 //! (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
-use std::path::Path;
 
-use super::common::{json, list, parsed, run};
-use serde_json::Value;
+use super::*;
 
 type Rows = BTreeMap<String, (u64, u64)>;
 

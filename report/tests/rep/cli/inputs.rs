@@ -1,19 +1,14 @@
 //! Bad inputs and unusual environments: a clear message, the right exit status, never a panic. Of compressed recordings,
 //! all commands have the same size limit and treat malformed records alike.
 
-use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Stdio;
 
-use super::common::{Place, codes, json, list, parsed, recorded, refusal, rep, run, text, two_events};
-use crate::common::tool;
-use recrep_fixtures::build::{Event, Packing, SampleSpec, Stream};
-use recrep_format::endian::Endian;
-use recrep_format::record::{Body, Compressed};
-use serde_json::Value;
+use recrep_fixtures::build::Packing;
+use recrep_format::record::Compressed;
+
+use super::*;
 
 #[test]
 fn files_that_are_not_perf_data_are_refused_with_a_reason() {
@@ -45,7 +40,7 @@ fn missing_read_permission_is_reported() {
     let program = place.at("rep");
     tool("cp", &[env!("CARGO_BIN_EXE_rep").as_ref(), &program]);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = std::process::Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
+    let output = Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
     let said = refusal(output);
     assert!(said.contains("permission denied"), "{said}");
 }

@@ -1,10 +1,8 @@
 //! Names are never cut, and are the same in every output format.
 
-use super::common::{BRANCHES, branch, json, list, recorded, text};
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{SampleType, context};
-use recrep_format::endian::Endian;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use super::*;
 
 const TEXT: u64 = 0x1000;
 

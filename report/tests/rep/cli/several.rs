@@ -1,14 +1,8 @@
 //! Several inputs, some of them unreadable: these are left out, with a warning.
 
-use std::fs;
-use std::path::PathBuf;
-
-use super::common::{Place, codes, list, parsed, rep, two_events};
-use crate::common;
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_fixtures::recorded;
-use recrep_format::endian::Endian;
-use serde_json::Value;
+
+use super::*;
 
 /// The commands that take several inputs.
 const COMMANDS: &str = "--json | | --format csv | --format folded | --stats | --tasks | --mmaps | -D | --header-only \
@@ -118,7 +112,7 @@ fn equal_files_have_the_trees_of_one() {
     let files = ["x.data", "y.data"].map(|name| place.put(name, recorded.bytes));
     for keys in ["comm,dso,symbol", "srcline", "cpu,srcfile", "symoff,dso_size", "pid,phys_daddr,ip"] {
         let answer = |files: &[PathBuf]| {
-            let text = common::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
+            let text = crate::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
             text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
         };
         let one = answer(&files[..1]);

@@ -1,14 +1,9 @@
 //! Samples that are counted the short way, by what they have in common with those before, give the rows that they give
 //! when a key of another kind (`time`) has each counted for itself.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::endian::Endian;
-use serde_json::Value;
 
-use super::common::{json, list, recorded};
+use super::*;
 
 /// What comes next in a stream, of one of four threads of two processes on one of two CPUs.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! Options that change the style of the output, but not its contents.
 
-use super::common::{json, list, recorded, run, text, two_events};
-use recrep_format::endian::Endian;
+use super::*;
 
 #[test]
 fn percentages_are_coloured_on_request_only() {
@@ -78,7 +77,7 @@ fn csv_has_the_same_values_as_json() {
     let answer = json(&["--sort", "comm,dso"], &file);
     for event in list(&answer["events"]) {
         for row in list(&event["rows"]) {
-            let word = |of: &serde_json::Value| of.as_str().map_or(of.to_string(), str::to_owned);
+            let word = |of: &Value| of.as_str().map_or(of.to_string(), str::to_owned);
             let cells = [&event["name"], &row["key"]["comm"], &row["key"]["dso"], &row["samples"], &row["period"]];
             let line = cells.map(word).join(",") + &format!(",{:.2}", row["percent"].as_f64().unwrap());
             assert_eq!(lines.next(), Some(line.as_str()));

@@ -3,11 +3,7 @@
 //! Older versions of perf leave PLT entries unnamed or name them after another slot; this is the only difference that
 //! the test accepts.
 
-use std::collections::BTreeMap;
-use std::process::Command;
-
-use super::common::{Place, run, tool};
-use crate::common::rep;
+use super::*;
 
 /// Source of a program whose hot functions have all kinds of names.
 const PROGRAM: &str = r#"
@@ -82,7 +78,7 @@ fn the_same_symbols_as_perf() {
         let words = "script --no-inline -F ip,sym,symoff,dso -i";
         let theirs = tool(&format!("perf {words}"), &[&data]);
         // perf uses the file at the recorded path too, and none has changed since.
-        let ours = run(rep().args(words.split(' ')).arg(&data).arg("--trust-paths"));
+        let ours = run(crate::rep().args(words.split(' ')).arg(&data).arg("--trust-paths"));
         compare(name, &frames(&ours), &frames(&theirs));
     }
 }

@@ -1,13 +1,6 @@
 //! `rep modules` explains each reason for samples without a function.
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::SampleType;
-use recrep_format::endian::Endian;
-use serde_json::Value;
-
-use crate::common::parsed;
-
-use super::common::{BASE, Place, function, map_with_id, module, rep, sampled, stream, tool};
+use super::*;
 
 #[track_caller]
 fn reason(module: &Value, code: &str) {
@@ -30,7 +23,7 @@ fn stripped_missing_and_different_files_are_explained() {
     let stripped = module(&place, &[], &whole, "program");
     reason(&stripped, "stripped");
     assert!(stripped["symbols"].as_u64().unwrap() > 0, "it has dynamic symbols");
-    std::fs::remove_file(&program).unwrap();
+    fs::remove_file(&program).unwrap();
     let missing = module(&place, &[], &whole, "program");
     reason(&missing, "missing");
     assert_eq!(missing["attempts"][0]["path"], program.to_str().unwrap());

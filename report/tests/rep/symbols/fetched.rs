@@ -1,20 +1,14 @@
 //! Fetching from debuginfod servers, and the warnings if it fails.
 
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::Output;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{SampleType, context};
 use recrep_format::build_id::BuildId;
 
-use crate::common::parsed;
-
-use super::common::{
-    BASE, Place, build_id_in, function, functions, map_with_id, mapped, sampled, stream, stream_with, tool,
-};
-use super::server::{Answer, Server};
+use super::*;
 
 /// A stripped program, its debug file, its build ID and the offsets of its functions.
 struct Stripped {
@@ -35,7 +29,7 @@ impl Stripped {
         let debug = place.at("debug");
         tool("objcopy --only-keep-debug", &[&program, &debug]);
         tool("strip", &[&program]);
-        let (whole, debug) = (std::fs::read(&program).unwrap(), std::fs::read(debug).unwrap());
+        let (whole, debug) = (fs::read(&program).unwrap(), fs::read(debug).unwrap());
         let id = BuildId::new(&build_id_in(&whole)).unwrap();
         Some(Self { place, program, whole, debug, id, inner, outer })
     }
@@ -56,7 +50,7 @@ impl Stripped {
 
     fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
         let file = self.place.put("t.data", stream.file());
-        let mut command = crate::common::rep();
+        let mut command = crate::rep();
         for name in ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
         }
@@ -81,7 +75,7 @@ impl Stripped {
         let warned = said.lines().any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
         assert!(warned, "{why} in {said}");
         assert!(!self.cached("debuginfo").exists());
-        assert!(std::fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "cache empty");
+        assert!(fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "cache empty");
     }
 
     fn server(&self) -> Server {
@@ -112,7 +106,7 @@ fn a_debug_file_is_fetched_once_and_cached() {
     );
     assert!(!said.contains("warning"), "{said}");
     assert_eq!((empty.asked(), full.asked()), (vec![it.path("debuginfo")], vec![it.path("debuginfo")]));
-    assert_eq!(std::fs::read(it.cached("debuginfo")).unwrap(), it.debug);
+    assert_eq!(fs::read(it.cached("debuginfo")).unwrap(), it.debug);
     assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["inner"]);
     assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "the cache is used without --debuginfod");
     assert_eq!((empty.asked().len(), full.asked().len()), (1, 1));
@@ -122,7 +116,7 @@ fn a_debug_file_is_fetched_once_and_cached() {
 fn two_copies_of_a_file_are_one_request() {
     let Some(it) = Stripped::new() else { return };
     let copy = it.place.at("copy");
-    std::fs::copy(&it.program, &copy).unwrap();
+    fs::copy(&it.program, &copy).unwrap();
     let empty = none();
     let both = sampled(it.stream(), &copy, it.outer);
     let output = it.rep(&["--debuginfod", "-s", "sym"], &[&empty.url], &[], &both);
@@ -164,12 +158,12 @@ fn a_missing_executable_is_fetched() {
     let Some(it) = Stripped::new() else { return };
     let stream = map_with_id(stream(), &it.program, &it.id.padded());
     let stream = stream.at(2).sample(SampleSpec::at(BASE + it.inner));
-    std::fs::remove_file(&it.program).unwrap();
+    fs::remove_file(&it.program).unwrap();
     let server = it.server();
     let output = it.rep(&["script", "-F", "ip,sym", "--debuginfod"], &[&server.url], &[], &stream);
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{:>17x} inner\n", BASE + it.inner));
     assert_eq!(server.asked(), [it.path("debuginfo"), it.path("executable")]);
-    assert_eq!(std::fs::read(it.cached("executable")).unwrap(), it.whole);
+    assert_eq!(fs::read(it.cached("executable")).unwrap(), it.whole);
 }
 
 #[test]
@@ -204,7 +198,7 @@ fn refusals_of_servers_are_reported() {
 fn wrong_and_too_large_files_are_not_kept() {
     let Some(it) = Stripped::new() else { return };
     let other = it.place.program("other", "-DOTHER -O2");
-    let other = std::fs::read(other).unwrap();
+    let other = fs::read(other).unwrap();
     let wrong = Server::new(move |_| Answer::File(other.clone(), true));
     it.refused(&[&wrong.url], &[], "another version of the file");
     let page = Server::new(|_| Answer::File(b"<html>sign in</html>".to_vec(), true));
@@ -244,4 +238,70 @@ fn debug_files_are_fetched_for_source_lines() {
     let lines = with(&["-s", "srcline"]);
     assert!(String::from_utf8_lossy(&lines.stdout).contains("p.c:1"), "{lines:?}");
     assert_eq!(server.asked(), [it.path("debuginfo")]);
+}
+
+/// Answer to a request.
+enum Answer {
+    /// A file; with `Content-Length` if the flag is set.
+    File(Vec<u8>, bool),
+    /// A status such as `404 Not Found`.
+    Status(&'static str),
+    /// Half of the file, then nothing for this time.
+    Stall(Vec<u8>, Duration),
+}
+
+/// The server; its threads end with the test's process.
+struct Server {
+    /// URL of the server.
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Starts a server that gives these answers to paths.
+    fn new(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (noted, answer) = (asked.clone(), Arc::new(answer));
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                let (noted, answer) = (noted.clone(), answer.clone());
+                // Clients may close the connection early.
+                thread::spawn(move || serve(connection, &noted, &*answer).unwrap_or_default());
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// Returns the requested paths, sorted.
+    fn asked(&self) -> Vec<String> {
+        let mut asked = self.asked.lock().unwrap().clone();
+        asked.sort();
+        asked
+    }
+}
+
+fn serve(mut to: TcpStream, noted: &Mutex<Vec<String>>, answer: &dyn Fn(&str) -> Answer) -> std::io::Result<()> {
+    let mut head = BufReader::new(to.try_clone()?).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+    let path = head.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
+    head.for_each(drop);
+    noted.lock().unwrap().push(path.clone());
+    let begin = |size: Option<usize>| {
+        let size = size.map(|size| format!("Content-Length: {size}\r\n")).unwrap_or_default();
+        format!("HTTP/1.1 200 OK\r\n{size}Connection: close\r\n\r\n")
+    };
+    match answer(&path) {
+        Answer::Status(status) => write!(to, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+        Answer::File(bytes, is_size_said) => {
+            to.write_all(begin(is_size_said.then_some(bytes.len())).as_bytes())?;
+            to.write_all(&bytes)
+        }
+        Answer::Stall(bytes, long) => {
+            to.write_all(begin(Some(bytes.len())).as_bytes())?;
+            to.write_all(&bytes[..bytes.len() / 2])?;
+            thread::sleep(long);
+            Ok(())
+        }
+    }
 }

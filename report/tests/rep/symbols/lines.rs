@@ -1,18 +1,11 @@
 //! Inlined functions and source lines, compared with `addr2line -i`.
 
-use std::path::Path;
-use std::process::Command;
+use std::collections::HashMap;
 
-use object::{Object, ObjectSegment};
 use recrep_report::query::SymbolOptions;
 use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
 
-use std::collections::HashMap;
-
-use recrep_fixtures::build::{Event, SampleSpec};
-use recrep_format::abi::{SampleType, context};
-
-use super::common::{BASE, Place, bias, function, has, mapped, rep, run, sampled, stream, stream_with, tool};
+use super::*;
 
 const C: &str = r"
 #include <stdlib.h>
@@ -80,7 +73,7 @@ fn ours(frames: &[SourceFrame]) -> Vec<(String, String)> {
 /// Returns at most `most` addresses from all functions of a program, and the difference between addresses and file
 /// offsets.
 fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
-    let bytes = std::fs::read(program).unwrap();
+    let bytes = fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let code = file.segments().find(|load| load.permissions().executable()).unwrap();
     let lines = tool("nm --defined-only -S", &[program]);

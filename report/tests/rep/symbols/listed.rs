@@ -1,10 +1,6 @@
 //! Source lines, their text, inlined functions and cgroups in `rep script`.
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{SampleType, context};
-use recrep_format::endian::Endian;
-
-use super::common::{BASE, Place, function, mapped, rep, sampled, stream, stream_with, tool};
+use super::*;
 
 const NESTED: &str = "int x;
 static inline __attribute__((always_inline)) int innermost(int a) { return a / x; }

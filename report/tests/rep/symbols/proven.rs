@@ -1,18 +1,13 @@
 //! A function has a name only if something proves that the name comes from the recorded file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
-use recrep_format::record::Body;
 
-use crate::common::{codes, list, parsed};
-
-use super::common::{BASE, Place, build_id_in, function, kernel_mapping, mapped, rep_of, stream, stream_of};
+use super::*;
 
 /// Returns the image of this process's `[vdso]`.
 fn vdso() -> Vec<u8> {

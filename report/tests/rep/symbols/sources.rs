@@ -1,13 +1,8 @@
 //! Each source of symbols, on real files.
 
-use std::fs;
-
-use recrep_fixtures::build::SampleSpec;
 use recrep_format::build_id::BuildId;
 
-use super::common::{
-    BASE, Place, build_id_in, function, kernel_mapping, map_with_id, mapped_at, sampled, stream, symbols, tool,
-};
+use super::*;
 
 #[test]
 fn a_debuglink_is_followed_if_its_checksum_is_right() {
@@ -111,9 +106,7 @@ fn bpf_code_is_named_by_its_ksymbol_record() {
 #[test]
 fn jit_code_is_named_by_a_map_or_a_dump() {
     let place = Place::new();
-    let anon = |stream: recrep_fixtures::build::Stream| {
-        stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20))
-    };
+    let anon = |stream: Stream| stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20));
     place.put("root/tmp/perf-7.map", format!("{BASE:x} 40 Interpreter\n"));
     let words = ["--symfs", &place.at("root").display().to_string()];
     assert_eq!(symbols(&place, &words, &anon(stream())), ["Interpreter"]);
