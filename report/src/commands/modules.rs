@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::cli::SourcesArgs;
 use crate::commands::derived;
-use crate::commands::info::Value;
+use crate::commands::info::{Value, map, number};
 use crate::count::metrics::{rounded, share};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -204,11 +204,11 @@ impl<'p> ModuleRow<'p> {
 fn attempts<S: Serializer>(attempts: &&[Attempt], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(attempts.iter().map(|Attempt { source, path, result }| {
         let result = match result {
-            Ok(symbols) => ("symbols", Value::Number(*symbols as u64)),
+            Ok(symbols) => ("symbols", number(*symbols as u64)),
             Err(refusal) => ("refused", Value::Text(refusal.to_string())),
         };
         let path = path.to_string_lossy().into_owned();
-        Value::Map(vec![("source", Value::Text(source.to_string())), ("path", Value::Text(path)), result])
+        map([("source", Value::Text(source.to_string())), ("path", Value::Text(path)), result])
     }))
 }
 

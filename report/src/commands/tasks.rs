@@ -11,30 +11,20 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use anyhow::Context as _;
 use recrep_format::record::MmapIdentity;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
-use crate::commands::dump;
-use crate::commands::info::Value;
+use crate::commands::info::{Value, number};
+use crate::commands::{derived, dump};
 use crate::input::{Input, Keep, each, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Format, Inspection, Query, Warning};
 use crate::terminal::escape::escape;
 use crate::timeline::{Life, Moment, VisiblePart, mapping_in};
-use crate::view::{CANNOT_WRITE, write_json};
 
 /// Maximum depth of indentation.
 const DEEPEST: usize = 100;
-
-#[derive(Serialize)]
-struct Answer<'l> {
-    schema: &'static str,
-    inputs: &'l [TaskList],
-    /// Those about inputs that cannot be read.
-    warnings: &'l [Warning],
-}
 
 #[derive(Serialize)]
 struct TaskList {
@@ -92,11 +82,8 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         })?);
         Ok(Vec::new())
     })?;
-    match query.format {
-        Format::Text => print(&lists, out),
-        _ => write_json(&Answer { schema: "recrep-tasks/1", inputs: &lists, warnings: &unreadable }, out),
-    }
-    .context(CANNOT_WRITE)?;
+    let format = if query.format == Format::Text { Format::Text } else { Format::Json };
+    derived::print(format, ("recrep-tasks/1", &lists, &()), &unreadable, |out| print(&lists, out), out)?;
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
 }
 
@@ -128,9 +115,9 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     });
     let (pgoff, prot, flags) = map.map_or((0, 0, 0), |map| (map.pgoff, map.prot, map.flags));
     let file = match map.map(|map| map.identity) {
-        Some(MmapIdentity::Inode(inode)) => ("ino", Value::Number(inode.ino)),
+        Some(MmapIdentity::Inode(inode)) => ("ino", number(inode.ino)),
         Some(identity) => ("build_id", Value::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default())),
-        None => ("ino", Value::Number(0)),
+        None => ("ino", number(0)),
     };
     let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     MappedRow {
@@ -154,20 +141,14 @@ fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
             let depth = (*depth).min(DEEPEST);
             let head = format!("  {pid:>8} {tid:>8} {ppid:>8} |{:depth$}", "");
             writeln!(out, "{head}{}", escape(comm))?;
-            if let Some(mappings) = mappings {
-                print_mappings(mappings, head.len(), out)?;
+            // Indented to the column of the task's name.
+            let indent = head.len();
+            for MappedRow { start, end, prot, pgoff, file, path } in mappings.iter().flatten() {
+                write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x}", "")?;
+                file.values().try_for_each(|id| write!(out, " {id}"))?;
+                writeln!(out, " {}", escape(path))?;
             }
         }
-    }
-    Ok(())
-}
-
-/// Prints the mappings, indented to the column of the task's name.
-fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io::Result<()> {
-    for MappedRow { start, end, prot, pgoff, file, path } in rows {
-        write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x}", "")?;
-        file.values().try_for_each(|id| write!(out, " {id}"))?;
-        writeln!(out, " {}", escape(path))?;
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use recrep_format::record::{
 };
 
 use super::record::{Lines, fixed, named};
-use crate::commands::info::{self, Value};
+use crate::commands::info;
+use crate::tracepoints;
 
 const MAX_CPUS: usize = 1 << 16;
 
@@ -58,13 +59,15 @@ impl Lines<'_> {
             }
             Body::BpfEvent(bpf) => {
                 self.field("type", named(bpf.event_type.0, bpf.event_type.name()));
-                self.hex("flags", bpf.flags.into()).field("id", bpf.id).field("tag", Value::Bytes(bpf.tag.to_vec()))
+                self.hex("flags", u64::from(bpf.flags))
+                    .field("id", bpf.id)
+                    .field("tag", tracepoints::hex(&bpf.tag, " "))
             }
             Body::Cgroup(cgroup) => self.field("id", cgroup.id).text("path", cgroup.path.as_bytes()),
             Body::TextPoke(poke) => {
                 self.hex("addr", poke.addr).field("old_len", poke.old_len).field("new_len", poke.new_len);
-                self.item(format_args!("old: {}", Value::Bytes(poke.old_bytes().to_vec())));
-                self.item(format_args!("new: {}", Value::Bytes(poke.new_bytes().to_vec())))
+                self.item(format_args!("old: {}", tracepoints::hex(poke.old_bytes(), " ")));
+                self.item(format_args!("new: {}", tracepoints::hex(poke.new_bytes(), " ")))
             }
             Body::AuxOutputHwId(id) => self.hex("hw_id", id.hw_id),
             Body::CallchainDeferred(chain) => {
@@ -165,7 +168,7 @@ impl Lines<'_> {
             }
         };
         self.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map.prot, map.flags)));
-        self.hex("flags", map.flags.into()).text("filename", map.filename.as_bytes())
+        self.hex("flags", u64::from(map.flags)).text("filename", map.filename.as_bytes())
     }
 
     fn event_update(&mut self, update: &EventUpdate<'_>) -> &mut Self {

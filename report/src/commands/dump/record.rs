@@ -9,7 +9,6 @@ use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
-use crate::commands::info::Value;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 
@@ -97,14 +96,17 @@ impl<'k> Lines<'k> {
         }
     }
 
-    /// Writes a number in hexadecimal.
-    pub(super) fn hex(&mut self, name: &str, number: u64) -> &mut Self {
-        self.field(name, format_args!("{number:#x}"))
+    /// Writes a number in hexadecimal, if there is one.
+    pub(super) fn hex(&mut self, name: &str, number: impl Into<Option<u64>>) -> &mut Self {
+        match number.into() {
+            Some(number) => self.field(name, format_args!("{number:#x}")),
+            None => self,
+        }
     }
 
     /// Writes text from the file, escaped.
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
-        self.field(name, Value::text(bytes))
+        self.field(name, escape(&String::from_utf8_lossy(bytes)))
     }
 
     /// Begins a line with a word that names the group of its fields.
@@ -146,8 +148,9 @@ pub(super) fn named(number: impl Display, name: Option<&str>) -> String {
 }
 
 /// Returns the text in a field of fixed length, up to its NUL.
-pub(super) fn fixed(bytes: &[u8]) -> Value {
-    Value::text(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+pub(super) fn fixed(bytes: &[u8]) -> String {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    escape(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// Returns the names of the `misc` bits that are set and have a meaning in a record of this type.
@@ -161,26 +164,21 @@ fn misc_names(kind: RecordType, bits: u16) -> impl Iterator<Item = &'static str>
         CpuMode::GuestUser => Some("GUEST_USER"),
         CpuMode::Reserved => Some("RESERVED"),
     };
-    use RecordType as R;
-    let named: &[(u16, &'static str)] = match kind {
-        R::MMAP => &[(misc::MMAP_DATA, "MMAP_DATA"), (misc::PROC_MAP_PARSE_TIMEOUT, "PROC_MAP_PARSE_TIMEOUT")],
-        R::MMAP2 => &[
-            (misc::MMAP_DATA, "MMAP_DATA"),
-            (misc::MMAP_BUILD_ID, "MMAP_BUILD_ID"),
-            (misc::PROC_MAP_PARSE_TIMEOUT, "PROC_MAP_PARSE_TIMEOUT"),
-        ],
-        R::COMM => &[(misc::COMM_EXEC, "COMM_EXEC")],
-        R::FORK => &[(misc::FORK_EXEC, "FORK_EXEC")],
-        R::SWITCH | R::SWITCH_CPU_WIDE => {
-            &[(misc::SWITCH_OUT, "SWITCH_OUT"), (misc::SWITCH_OUT_PREEMPT, "SWITCH_OUT_PREEMPT")]
-        }
-        R::SAMPLE => &[(misc::EXACT_IP, "EXACT_IP")],
-        R::BUILD_ID => &[(misc::BUILD_ID_SIZE, "BUILD_ID_SIZE")],
-        _ => &[],
-    };
+    type R = RecordType;
+    let named: [(u16, &str, &[R]); 9] = [
+        (misc::MMAP_DATA, "MMAP_DATA", &[R::MMAP, R::MMAP2]),
+        (misc::MMAP_BUILD_ID, "MMAP_BUILD_ID", &[R::MMAP2]),
+        (misc::PROC_MAP_PARSE_TIMEOUT, "PROC_MAP_PARSE_TIMEOUT", &[R::MMAP, R::MMAP2]),
+        (misc::COMM_EXEC, "COMM_EXEC", &[R::COMM]),
+        (misc::FORK_EXEC, "FORK_EXEC", &[R::FORK]),
+        (misc::SWITCH_OUT, "SWITCH_OUT", &[R::SWITCH, R::SWITCH_CPU_WIDE]),
+        (misc::SWITCH_OUT_PREEMPT, "SWITCH_OUT_PREEMPT", &[R::SWITCH, R::SWITCH_CPU_WIDE]),
+        (misc::EXACT_IP, "EXACT_IP", &[R::SAMPLE]),
+        (misc::BUILD_ID_SIZE, "BUILD_ID_SIZE", &[R::BUILD_ID]),
+    ];
     let mode = mode.filter(|_| kind.is_kernel() || kind == R::BUILD_ID);
-    let set = named.iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, name)| *name);
-    mode.into_iter().chain(set)
+    let set = named.into_iter().filter(move |(bit, _, kinds)| bits & bit != 0 && kinds.contains(&kind));
+    mode.into_iter().chain(set.map(|(_, name, _)| name))
 }
 
 /// Number of bytes on a line of a hex dump.

@@ -5,7 +5,6 @@ use recrep_format::bytes::U64s;
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
 use super::record::Lines;
-use crate::commands::info::Value::Hex;
 
 impl Lines<'_> {
     /// Prints the fields that the sample has: single values first, then those with lines of their own.
@@ -37,9 +36,9 @@ impl Lines<'_> {
             code_page_size,
             aux,
         } = fields;
-        self.maybe("identifier", *identifier).maybe("ip", ip.map(Hex));
+        self.maybe("identifier", *identifier).hex("ip", *ip);
         self.shared_fields(&SampleId { identifier: None, ..fields.as_sample_id() });
-        self.maybe("addr", addr.map(Hex)).maybe("period", *period);
+        self.hex("addr", *addr).maybe("period", *period);
         self.maybe("raw_size", data.map(<[u8]>::len));
         if let Some(stack) = stack_user {
             self.field("stack_user_size", stack.bytes.len()).maybe("dyn_size", stack.dyn_size);
@@ -54,7 +53,7 @@ impl Lines<'_> {
         if let Some(src) = *data_src {
             self.field("data_src", format_args!("{src:#x} {}", DataSrc(src)));
         }
-        self.maybe("transaction", transaction.map(Hex)).maybe("phys_addr", phys_addr.map(Hex)).maybe("cgroup", *cgroup);
+        self.hex("transaction", *transaction).hex("phys_addr", *phys_addr).maybe("cgroup", *cgroup);
         self.maybe("data_page_size", *data_page_size).maybe("code_page_size", *code_page_size);
         self.maybe("aux_size", aux.map(<[u8]>::len)).end();
         if let Some(read) = read {

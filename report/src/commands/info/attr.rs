@@ -10,41 +10,42 @@ use bitflags::Flags;
 use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::Attr;
 
-use super::value::Value;
+use super::value::{Value, hex, number};
+use crate::tracepoints;
 
 /// Returns all fields, those of unions under the name that applies.
 fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
-    let number = |value: u32| Value::Number(value.into());
     let rate = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
     let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) { "wakeup_watermark" } else { "wakeup_events" };
     let before = [
         ("type", number(attr.kind.0)),
         ("size", number(attr.size)),
-        ("config", Value::Hex(attr.config)),
-        (rate, Value::Number(attr.sample_period)),
+        ("config", hex(attr.config)),
+        (rate, number(attr.sample_period)),
         ("sample_type", named(&attr.sample_type, place)),
         ("read_format", named(&attr.read_format, |_| ())),
     ];
     let after = [
         (wakeup, number(attr.wakeup)),
         ("bp_type", number(attr.bp_type)),
-        ("config1", Value::Hex(attr.config1)),
-        ("config2", Value::Hex(attr.config2)),
+        ("config1", hex(attr.config1)),
+        ("config2", hex(attr.config2)),
         ("branch_sample_type", named(&attr.branch_sample_type, |_| ())),
-        ("sample_regs_user", Value::Hex(attr.sample_regs_user)),
+        ("sample_regs_user", hex(attr.sample_regs_user)),
         ("sample_stack_user", number(attr.sample_stack_user)),
-        ("clockid", Value::Signed(attr.clockid.into())),
-        ("sample_regs_intr", Value::Hex(attr.sample_regs_intr)),
+        ("clockid", number(attr.clockid)),
+        ("sample_regs_intr", hex(attr.sample_regs_intr)),
         ("aux_watermark", number(attr.aux_watermark)),
-        ("sample_max_stack", number(attr.sample_max_stack.into())),
+        ("sample_max_stack", number(attr.sample_max_stack)),
         ("aux_sample_size", number(attr.aux_sample_size)),
-        ("sig_data", Value::Number(attr.sig_data)),
-        ("__reserved_2", number(attr.reserved_2.into())),
-        ("aux_action", Value::Hex(attr.aux_action.into())),
-        ("config3", Value::Hex(attr.config3)),
-        ("config4", Value::Hex(attr.config4)),
+        ("sig_data", number(attr.sig_data)),
+        ("__reserved_2", number(attr.reserved_2)),
+        ("aux_action", hex(attr.aux_action.into())),
+        ("config3", hex(attr.config3)),
+        ("config4", hex(attr.config4)),
     ];
-    let unknown = Some(("unknown_bytes", Value::Bytes(attr.extra.to_vec()))).filter(|_| !attr.extra.is_empty());
+    let unknown =
+        Some(("unknown_bytes", Value::Text(tracepoints::hex(&attr.extra, " ")))).filter(|_| !attr.extra.is_empty());
     let own = |(name, value): (&'static str, Value)| (name.into(), value);
     before.map(own).into_iter().chain(flags(attr.flags)).chain(after.into_iter().chain(unknown).map(own)).collect()
 }
@@ -56,13 +57,13 @@ fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
     for (name, flag) in AttrFlags::all().iter_names() {
         unknown.remove(flag);
         if flag == AttrFlags::PRECISE_IP_1 {
-            fields.push(("precise_ip".into(), Value::Number(flags.precise_ip().into())));
+            fields.push(("precise_ip".into(), number(flags.precise_ip())));
         } else if flag != AttrFlags::PRECISE_IP_2 {
-            fields.push((name.to_ascii_lowercase().into(), Value::Number(flags.contains(flag).into())));
+            fields.push((name.to_ascii_lowercase().into(), number(u8::from(flags.contains(flag)))));
         }
     }
     if !unknown.is_empty() {
-        fields.push(("unknown_flags".into(), Value::Hex(unknown.bits())));
+        fields.push(("unknown_flags".into(), hex(unknown.bits())));
     }
     fields
 }
@@ -73,7 +74,10 @@ fn named<B: Flags<Bits = u64>, O: Ord>(bits: &B, order: impl Fn(B) -> O) -> Valu
     let mut known: Vec<_> = names.by_ref().map(|(name, bit)| (order(bit), name.to_owned())).collect();
     known.sort_by(|(a, _), (b, _)| a.cmp(b));
     let unknown = Some(names.remaining().bits()).filter(|bits| *bits != 0);
-    Value::Bits(known.into_iter().map(|(_, name)| name).chain(unknown.map(|bits| format!("{bits:#x}"))).collect())
+    let names: Vec<String> =
+        known.into_iter().map(|(_, name)| name).chain(unknown.map(|bits| format!("{bits:#x}"))).collect();
+    let text = names.join("|");
+    Value::Shown(Box::new(Value::List(names.into_iter().map(Value::Text).collect())), text)
 }
 
 /// Returns the place of a bit of a `sample_type` in perf's order: three of them are not in the order of the bits.
@@ -88,9 +92,10 @@ fn place(bit: SampleType) -> (u64, u64) {
 
 /// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
 pub(crate) fn text(attr: &Attr) -> String {
-    let shown = fields(attr).into_iter().filter(|(_, value)| !value.is_zero());
-    let texts: Vec<String> = shown.map(|(name, value)| format!("{}: {value}", union_of(&name))).collect();
-    texts.join(", ")
+    let texts = fields(attr).into_iter().map(|(name, value)| (name, value.to_string()));
+    // A number, in whatever form, bits or bytes: `0`, `0x0`, nothing, `00 00`.
+    let shown = texts.filter(|(_, text)| !text.bytes().all(|byte| b"0x ".contains(&byte)));
+    shown.map(|(name, text)| format!("{}: {text}", union_of(&name))).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns perf's name of the union that contains a field, or the field's own name.
@@ -106,7 +111,7 @@ fn union_of(name: &str) -> &str {
 
 /// Returns every field of an attr, and its [`text`].
 pub(super) fn value(attr: &Attr) -> Value {
-    Value::Fields(fields(attr), text(attr))
+    Value::Shown(Box::new(Value::Map(fields(attr))), text(attr))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use recrep_format::feature as f;
 use recrep_format::feature::{FeatureId, HeaderString};
 
 use super::attr;
-use super::value::Value;
+use super::value::{Value, hex, map, maps, number};
 
 /// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown. `cpus` is the number of
 /// available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail depends.
@@ -21,9 +21,14 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         B::TracingData(it) => size(it.data),
         B::BuildIds(it) => maps(&it.entries, |entry| {
             let id = entry.build_id().as_ref().map(BuildId::to_string).unwrap_or_default();
-            let pid = Value::Signed(entry.body.pid.0.cast_signed().into());
-            let misc = Value::Hex(entry.misc.into());
-            [("build_id", Value::Text(id)), ("misc", misc), ("pid", pid), ("filename", Value::text(entry.name()))]
+            let pid = number(entry.body.pid.0.cast_signed());
+            let misc = hex(entry.misc.into());
+            [
+                ("build_id", Value::Text(id)),
+                ("misc", misc),
+                ("pid", pid),
+                ("filename", Value::Text(String::from_utf8_lossy(entry.name()).into_owned())),
+            ]
         }),
         B::Hostname(it) => text(&it.0),
         B::OsRelease(it) => text(&it.0),
@@ -35,7 +40,7 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         B::TotalMem(it) => map([("kib", number(it.kib))]),
         B::Cmdline(it) => texts(&it.args.0),
         B::EventDesc(it) => maps(&it.events, |event| {
-            let ids = Value::list(event.ids.iter().map(Value::Number));
+            let ids = Value::List(event.ids.iter().map(number).collect());
             [("name", text(&event.name)), ("ids", ids), ("attr", attr::value(&event.attr))]
         }),
         B::CpuTopology(it) => cpu_topology(&it, cpus)?,
@@ -51,7 +56,7 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             [("name", text(&group.name)), ("leader_idx", leader), ("nr_members", members)]
         }),
         B::AuxtraceIndex(it) => {
-            let one = |(offset, size)| [("file_offset", Value::Hex(offset)), ("size", number(size))];
+            let one = |(offset, size)| [("file_offset", hex(offset)), ("size", number(size))];
             map([("total", number(it.total)), ("entries", maps(it.iter(), one))])
         }
         B::StatMark(it) => size(it.data),
@@ -75,14 +80,14 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
                 let blocks = Value::Text(ranges(bits(node.set.iter(), node.bits), |last, bit| last + 1 == bit));
                 [("node", number(node.node)), ("size", number(node.size)), ("blocks", blocks)]
             };
-            let (block_size, nodes) = (Value::Hex(it.block_size), maps(it.nodes.iter(), one));
+            let (block_size, nodes) = (hex(it.block_size), maps(it.nodes.iter(), one));
             map([("version", number(it.version)), ("block_size_bytes", block_size), ("nodes", nodes)])
         }
         B::ClockId(it) => map([("resolution", number(it.resolution))]),
         B::DirFormat(it) => map([("version", number(it.version))]),
         B::BpfProgInfo(it) => maps(&it.programs.0, |program| {
             let (info, data) = (number(program.info.len() as u64), number(program.data.len() as u64));
-            [("info_len", info), ("data_len", data), ("arrays", Value::Hex(program.arrays))]
+            [("info_len", info), ("data_len", data), ("arrays", hex(program.arrays))]
         }),
         B::BpfBtf(it) => {
             maps(&it.objects.0, |object| [("id", number(object.id)), ("data_size", number(object.data.len() as u64))])
@@ -107,29 +112,12 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
     }))
 }
 
-/// Returns named parts.
-pub(super) fn map<const N: usize>(parts: [(&'static str, Value); N]) -> Value {
-    Value::Map(parts.into())
-}
-
-/// Returns a list with the named parts of each item.
-pub(super) fn maps<T, const N: usize>(
-    items: impl IntoIterator<Item = T>,
-    one: impl Fn(T) -> [(&'static str, Value); N],
-) -> Value {
-    Value::list(items.into_iter().map(|item| map(one(item))))
-}
-
-pub(super) fn number(value: impl Into<u64>) -> Value {
-    Value::Number(value.into())
-}
-
 fn text(string: &HeaderString<'_>) -> Value {
-    Value::text(string.as_bytes())
+    Value::Text(string.to_text().into_owned())
 }
 
 fn texts(strings: &[HeaderString<'_>]) -> Value {
-    Value::list(strings.iter().map(text))
+    Value::List(strings.iter().map(text).collect())
 }
 
 /// Returns only the size, for features that are a mere mark or in a format of their own.
@@ -142,13 +130,13 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
     let cpus = cores.iter().enumerate().map(|(cpu, (core, socket))| {
         let mut parts = vec![("cpu", number(cpu as u64)), ("core_id", number(*core)), ("socket_id", number(*socket))];
         parts.extend(dies.get(cpu).map(|die| ("die_id", number(*die))));
-        Value::Map(parts)
+        map(parts)
     });
     Ok(map([
         ("sibling_sockets", texts(&topology.sockets.0)),
         ("sibling_dies", texts(&topology.tail.dies(available)?)),
         ("sibling_threads", texts(&topology.cores.0)),
-        ("cpus", Value::list(cpus)),
+        ("cpus", Value::List(cpus.collect())),
     ]))
 }
 

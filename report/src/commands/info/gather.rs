@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::attr;
-use super::features::{self, map, maps, number};
-use super::value::Value;
+use super::features;
+use super::value::{Value, hex, map, maps, number};
 use crate::input::{Input, Stream, unpack};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
@@ -113,7 +113,7 @@ impl Serialize for Info<'_> {
         };
         let events = session.file.attrs.entries().iter().zip(&session.events).enumerate();
         let event = |(index, (entry, name)): (usize, (&AttrEntry, &String))| {
-            let ids = Value::list(entry.ids.iter().copied().map(Value::Number));
+            let ids = Value::List(entry.ids.iter().copied().map(number).collect());
             let name = Value::Text(name.clone());
             [("index", number(index as u64)), ("name", name), ("attr", attr::value(&entry.attr)), ("ids", ids)]
         };
@@ -162,7 +162,7 @@ impl Serialize for Container<'_> {
         // What the file really has of it.
         json.serialize_entry("data_found", &file.data.size)?;
         json.serialize_entry("event_types", &part(header.event_types))?;
-        json.serialize_entry("feature_bits", &header.features.map(Value::Hex))?;
+        json.serialize_entry("feature_bits", &header.features.map(hex))?;
         json.serialize_entry("feature_table", &self.0.feature_table())?;
         json.end()
     }

@@ -9,6 +9,7 @@ use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, Te
 use super::frames::hex;
 use crate::commands::dump;
 use crate::terminal::escape::escape;
+use crate::tracepoints;
 
 /// Returns process ID and thread ID of the task that a record names, and the record's own time if it has one (else 0).
 /// Records that name none are about the task that was running.
@@ -114,8 +115,7 @@ fn text_poke(poke: &TextPoke<'_>, symbol: &str, out: &mut impl Write) -> io::Res
     writeln!(out, " {:x} {symbol} old len {} new len {}", poke.addr, poke.old_len, poke.new_len)?;
     for (which, bytes) in [("Old", poke.old_bytes()), ("New", poke.new_bytes())] {
         for line in bytes.chunks(16) {
-            let bytes: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-            writeln!(out, "            {which} bytes: {}", bytes.join(" "))?;
+            writeln!(out, "            {which} bytes: {}", tracepoints::hex(line, " "))?;
         }
     }
     Ok(())
