@@ -12,7 +12,7 @@ use recrep_format::abi::DataSrc;
 use crate::count::Count;
 use crate::query::{Kind, Query};
 use crate::symbols::labels::{Labels, first_bytes};
-use crate::terminal::digits::push_address;
+use crate::terminal::digits::address;
 
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
@@ -38,37 +38,22 @@ impl<'l> Cells<'l> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
-    /// Returns the text of a cell in this column, of a row with this count; `buffer` holds texts that must be made.
-    pub(super) fn text_in<'b>(&self, column: usize, cell: u64, count: &Count, buffer: &'b mut String) -> &'b str
-    where
-        'l: 'b,
-    {
-        buffer.clear();
-        match self.kinds.get(column) {
-            Some(Kind::Label) => return self.labels.text(cell),
-            Some(Kind::Address) => push_address(buffer, cell),
-            Some(Kind::Cycles) if cell == 0 => buffer.push('-'),
-            Some(Kind::Number | Kind::Cycles) => buffer.push_str(itoa::Buffer::new().format(cell)),
-            Some(Kind::PerSample) => {
-                buffer.push_str(itoa::Buffer::new().format(cell.saturating_mul(count.samples)));
-            }
-            Some(Kind::DataSrc) => buffer.push_str(&format!("{cell:x} {}", DataSrc(cell))),
-            Some(Kind::Micros) => buffer.push_str(&seconds(cell, false)),
-            Some(Kind::Nanos) => buffer.push_str(&seconds(cell, true)),
-            Some(Kind::Cpu) => buffer.push_str(&cpu(u32::try_from(cell).unwrap_or(u32::MAX))),
-            Some(Kind::Reach) => buffer.push_str(&reach(cell)),
-            None => {}
-        }
-        buffer
-    }
-
     /// Returns the text of a cell in this column, of a row with this count.
     pub(super) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
-        if self.kinds.get(column) == Some(&Kind::Label) {
-            return self.labels.text(cell).into();
-        }
-        let mut text = String::new();
-        self.text_in(column, cell, count, &mut text);
+        let number = |number: u64| itoa::Buffer::new().format(number).to_owned();
+        let text = match self.kinds.get(column) {
+            Some(Kind::Label) => return self.labels.text(cell).into(),
+            Some(Kind::Address) => address(cell),
+            Some(Kind::Cycles) if cell == 0 => "-".into(),
+            Some(Kind::Number | Kind::Cycles) => number(cell),
+            Some(Kind::PerSample) => number(cell.saturating_mul(count.samples)),
+            Some(Kind::DataSrc) => format!("{cell:x} {}", DataSrc(cell)),
+            Some(Kind::Micros) => seconds(cell, false),
+            Some(Kind::Nanos) => seconds(cell, true),
+            Some(Kind::Cpu) => cpu(u32::try_from(cell).unwrap_or(u32::MAX)),
+            Some(Kind::Reach) => reach(cell),
+            None => return "".into(),
+        };
         text.into()
     }
 

@@ -52,15 +52,6 @@ impl<'l> Row<'l> {
         self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
-    /// Like [`Row::text`]; `buffer` holds texts that must be made.
-    pub fn text_in<'b>(self, column: usize, buffer: &'b mut String) -> &'b str
-    where
-        'l: 'b,
-    {
-        let cell = self.cell(column);
-        self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
-    }
-
     /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
     pub fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))

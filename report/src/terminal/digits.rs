@@ -69,12 +69,11 @@ fn eight_digits(number: u64) -> u64 {
     values + u64::from(b'0') * ONES + u64::from(b'a' - b'0' - 10) * is_letter
 }
 
-/// Appends `0x` and `number` in hexadecimal.
-pub fn push_address(text: &mut String, number: u64) {
+/// Returns `0x` and `number` in hexadecimal.
+pub fn address(number: u64) -> String {
     let (digits, zeros) = hex_digits(number);
-    text.push_str("0x");
     let digits = digits.to_be_bytes();
-    text.push_str(digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default());
+    ["0x", digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default()].concat()
 }
 
 /// Appends `text`, right-aligned in `width` columns that `fill` fills.
@@ -100,7 +99,7 @@ mod tests {
                 decimal(&mut out, number.cast_signed(), width);
                 prop_assert_eq!(hex_column(number).to_vec(), format!("{number:>16x}").into_bytes());
                 let mut text = String::from_utf8(out).unwrap();
-                push_address(&mut text, number);
+                text.push_str(&address(number));
                 let signed = number.cast_signed();
                 prop_assert_eq!(text, format!("|{number:>width$}{number:0width$}{number:>width$x}{number:0width$x}{signed:>width$}{number:#x}"));
             }

@@ -74,12 +74,11 @@ struct CellTexts<'q> {
     /// numbers.
     metrics: Option<Metrics>,
     numbers: Vec<String>,
-    buffer: String,
 }
 
 impl<'q> CellTexts<'q> {
     fn new(query: &'q Query, labels: &'q [Option<u32>], table: &EventTable<'_>) -> Self {
-        Self { query, labels, total: table.total.period, metrics: None, numbers: Vec::new(), buffer: String::new() }
+        Self { query, labels, total: table.total.period, metrics: None, numbers: Vec::new() }
     }
 
     /// Calls `act` with the number of each column that is shown, the row's text in it, and the width of that.
@@ -104,12 +103,12 @@ impl<'q> CellTexts<'q> {
     }
 
     /// Calls `act` with the row's text in this key's column and its width.
-    fn key(&mut self, row: Row<'_>, place: usize, act: impl FnOnce(&str, usize)) {
-        let text = row.text_in(place, &mut self.buffer);
+    fn key(&self, row: Row<'_>, place: usize, act: impl FnOnce(&str, usize)) {
+        let text = row.text(place);
         if let Some(Some(width)) = row.label(place).and_then(|label| self.labels.get(label)) {
-            return act(text, *width as usize);
+            return act(&text, *width as usize);
         }
-        let text = escape(text);
+        let text = escape(&text);
         // perf right-aligns the number before the colon.
         let has_thread = || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
         let thread = text.split_once(':').filter(|_| has_thread());
@@ -119,7 +118,7 @@ impl<'q> CellTexts<'q> {
     }
 
     /// Returns the widths of the columns in these rows, at least `widths`.
-    fn widest<'r>(&mut self, rows: impl Iterator<Item = Row<'r>>, mut widths: Vec<usize>) -> Vec<usize> {
+    fn widest<'r>(&self, rows: impl Iterator<Item = Row<'r>>, mut widths: Vec<usize>) -> Vec<usize> {
         let mut largest = vec![None; widths.len()];
         for row in rows {
             for ((width, largest), shown) in widths.iter_mut().zip(&mut largest).zip(&self.query.shown) {
