@@ -17,7 +17,7 @@ use crate::input::{Input, Keep, each};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
 use crate::query::{Column, Query, SortKey, Warning};
-use crate::symbols::Resolver;
+use crate::symbols::{Module, Resolver};
 use crate::terminal::escape::escape;
 use crate::timeline::RecentSpans;
 use crate::view::CANNOT_WRITE;
@@ -99,7 +99,7 @@ fn list(
     let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
         let mut fields = SampleFields::default();
-        let (_, found) = Found::of(session, &mut spans, order::record_at(session, at)?, &mut fields)?;
+        let found = Found::of(session, &mut spans, order::record_at(session, at)?, &mut fields)?;
         line(asked, &filter, &mut finder, &found)
     });
     for line in lines.take(asked.query.limit.unwrap_or(usize::MAX)) {
@@ -109,7 +109,7 @@ fn list(
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
-fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, '_>, s: &Found<'_>) -> Option<String> {
+fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_>, s: &Found<'_>) -> Option<String> {
     let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
     let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
@@ -126,7 +126,7 @@ fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, 
     {
         return None;
     }
-    let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
+    let module = finder.module(place.module).map_or_else(|| "???".into(), Module::long_name);
     let function = function.as_deref().unwrap_or("???");
     let (weight, addr) = (values::weight(fields), fields.addr.unwrap_or(0));
     let separator = asked.separator.as_deref();

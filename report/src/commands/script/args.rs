@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
-use std::path::Path;
 
 use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
@@ -201,16 +200,6 @@ pub fn query(asked: ScriptQuery) -> Result<ScriptQuery, String> {
 
 fn rule(list: &str) -> Result<Rule, UsageError> {
     Rule::parse(list).map_err(|message| UsageError(format!("--fields: {message}")))
-}
-
-impl ScriptQuery {
-    /// Returns the path with which the names of the events' files begin, if each event's samples go to a file.
-    pub(super) fn event_files<'s>(&self, source: &'s Source) -> Option<&'s Path> {
-        match source {
-            Source::Path(path) if self.per_event_dump => Some(path),
-            _ => None,
-        }
-    }
 }
 
 impl RecordArgs {

@@ -7,48 +7,45 @@ use super::frames::Finder;
 use super::sample::Found;
 use crate::terminal::digits;
 
-pub(super) fn print(
-    branches: impl Iterator<Item = BranchEntry>,
-    fields: &Fields,
-    s: &Found<'_>,
-    finder: &mut Finder<'_, '_>,
-    out: &mut Vec<u8>,
-) {
-    let forms = [Field::BrStack, Field::BrStackSym, Field::BrStackOff];
-    let Some(form) = forms.into_iter().find(|form| fields.has(*form)) else { return };
-    for branch in branches {
-        // Functions have no space before them: the flags of the branch before end with one.
-        if form != Field::BrStackSym {
-            out.push(b' ');
-        }
-        end(branch.from, form, fields, s, finder, out);
-        out.push(b'/');
-        end(branch.to, form, fields, s, finder, out);
-        flags(&branch, out);
-    }
-}
-
-/// Prints one end of a branch, as the field `form` has it.
-fn end(address: u64, form: Field, fields: &Fields, s: &Found<'_>, finder: &mut Finder<'_, '_>, out: &mut Vec<u8>) {
-    let has_dso = fields.has(Field::Dso);
-    if form == Field::BrStack && !has_dso {
-        return hex(address, out);
-    }
-    let place = finder.place_of_either(s, address);
-    match form {
-        Field::BrStackOff => hex(place.address, out),
-        Field::BrStackSym => match finder.symbol(place) {
-            Some(function) => {
-                out.extend_from_slice(function.name.as_bytes());
-                out.push(b'+');
-                hex(function.offset(place.address), out);
+impl Finder<'_> {
+    /// Prints the branch stack of a sample, if it has one, in the form that the fields have.
+    pub(super) fn branches(&mut self, s: &Found<'_>, fields: &Fields, out: &mut Vec<u8>) {
+        let forms = [Field::BrStack, Field::BrStackSym, Field::BrStackOff];
+        let form = forms.into_iter().find(|form| fields.has(*form));
+        let (Some(form), Some(stack)) = (form, s.fields.branch_stack) else { return };
+        for branch in stack.entries() {
+            // Functions have no space before them: the flags of the branch before end with one.
+            if form != Field::BrStackSym {
+                out.push(b' ');
             }
-            None => out.extend_from_slice(b"[unknown]"),
-        },
-        _ => hex(address, out),
+            self.branch_end(branch.from, form, fields, s, out);
+            out.push(b'/');
+            self.branch_end(branch.to, form, fields, s, out);
+            flags(&branch, out);
+        }
     }
-    if has_dso {
-        finder.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
+
+    fn branch_end(&mut self, address: u64, form: Field, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
+        let has_dso = fields.has(Field::Dso);
+        if form == Field::BrStack && !has_dso {
+            return hex(address, out);
+        }
+        let place = self.place_of_either(s, address);
+        match form {
+            Field::BrStackOff => hex(place.address, out),
+            Field::BrStackSym => match self.symbol(place) {
+                Some(function) => {
+                    out.extend_from_slice(function.name.as_bytes());
+                    out.push(b'+');
+                    hex(function.offset(place.address), out);
+                }
+                None => out.extend_from_slice(b"[unknown]"),
+            },
+            _ => hex(address, out),
+        }
+        if has_dso {
+            self.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use recrep_format::attr::Attr;
 use super::args::ScriptQuery;
 use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, print_function};
-use super::sample::{Event, Found};
+use super::sample::Found;
 use super::source;
 use crate::callchain::{ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder};
 use crate::callchain::{for_each_address, is_sound};
@@ -18,6 +18,7 @@ use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch, cache_place};
 
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
+    pub(super) finder: Finder<'s>,
     sources: ChainSources<'s>,
     words: Vec<u64>,
     frames: Vec<Frame>,
@@ -80,12 +81,15 @@ impl<'s> ChainPrinter<'s> {
     /// Creates a printer. `deferred` has the parts of callchains that were recorded after their samples, `unwinding`
     /// unwinds copied stacks.
     pub(super) fn new(
-        (session, query, functions): (&'s Session<'_>, &'s ScriptQuery, &'s Functions<'s>),
+        session: &'s Session<'s>,
+        query: &'s ScriptQuery,
+        functions: &'s Functions<'s>,
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
         let recorded = Recorded { deferred, most: ChainLimit { frames: query.look.max_stack, outermost: false } };
         Self {
+            finder: Finder::new(session, functions, query.look.show_kernel_path),
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
             frames: Vec::new(),
@@ -104,14 +108,13 @@ impl<'s> ChainPrinter<'s> {
         !self.query.look.hide_call_graph && attr.sample_type.contains(SampleType::CALLCHAIN)
     }
 
-    /// Prints the callchain of a sample of an event, beginning on a new line.
-    pub(super) fn print(&mut self, event: Event<'_>, s: &Found<'_>, finder: &mut Finder<'_, '_>, out: &mut Vec<u8>) {
+    /// Prints the callchain of a sample, beginning on a new line.
+    pub(super) fn print(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
         out.push(b'\n');
-        let Event { attr, fields, .. } = event;
         let epoch = self.resolver.epoch(s.task.space, s.at);
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
-        self.frames(attr, s, &mut frames);
+        self.frames(s, &mut frames);
         let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
         let is_long = |frame: &Frame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
         let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
@@ -119,8 +122,8 @@ impl<'s> ChainPrinter<'s> {
         self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
             let goes_on = match self.resolved.get(at) {
-                Some(&resolved) => self.frame(frame.ip, resolved, fields, finder, out),
-                None => self.long_frame(*frame, event, (s, epoch), finder, out),
+                Some(&resolved) => self.frame(frame.ip, resolved, fields, out),
+                None => self.long_frame(*frame, fields, s, epoch, out),
             };
             if !goes_on {
                 break;
@@ -130,8 +133,8 @@ impl<'s> ChainPrinter<'s> {
     }
 
     /// Appends the frames of a sample, innermost first.
-    fn frames(&mut self, attr: &Attr, s: &Found<'_>, frames: &mut Vec<Frame>) {
-        let origin = Origin::of(attr);
+    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<Frame>) {
+        let origin = Origin::of(s.attr);
         self.words.clear();
         if self.sources.chain((&s.sample, origin), (s.task.space, s.at), &mut self.words).is_err() {
             return;
@@ -154,28 +157,21 @@ impl<'s> ChainPrinter<'s> {
 
     /// Prints a frame with its function and module, and returns whether the next one follows.
     #[inline]
-    fn frame(
-        &mut self,
-        ip: u64,
-        (number, address): (u32, u64),
-        fields: &Fields,
-        finder: &mut Finder<'_, '_>,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    fn frame(&mut self, ip: u64, (number, address): (u32, u64), fields: &Fields, out: &mut Vec<u8>) -> bool {
         while self.functions.len() <= number as usize
             && let Some(frame) = self.resolver.stacks.frames.get_index(self.functions.len())
         {
             let module = frame.module.checked_sub(1).map(ModuleId);
             let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
-            let function = module.zip(symbol).and_then(|(module, symbol)| finder.function(module, symbol));
+            let function = module.zip(symbol).and_then(|(module, symbol)| self.finder.function(module, symbol));
             self.functions.push(FrameFunction { function, module });
         }
         let Some(FrameFunction { function, module }) = self.functions.get(number as usize) else { return true };
         // The function is looked up to know whether to go on, and to print it.
-        finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
+        self.finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
         out.push(b'\t');
         out.extend_from_slice(&digits::hex_column(ip));
-        finder.print(function.as_ref(), (*module, address), fields, out);
+        self.finder.print(function.as_ref(), (*module, address), fields, out);
         out.push(b'\n');
         let look = &self.query.look;
         look.stop_bt.is_none() || !function.as_ref().is_some_and(|function| look.ends_at(&function.name))
@@ -185,27 +181,27 @@ impl<'s> ChainPrinter<'s> {
     fn long_frame(
         &mut self,
         frame: Frame,
-        event: Event<'_>,
-        (s, epoch): (&Found<'_>, SpaceEpoch),
-        finder: &mut Finder<'_, '_>,
+        fields: &Fields,
+        s: &Found<'_>,
+        epoch: SpaceEpoch,
         out: &mut Vec<u8>,
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
-        let kind = (event.index.0, mode, back, is_unwound);
+        let kind = (s.event.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         let place_of_line = cache_place(ip, context, LINES);
         let known = self.lines.get(place_of_line).filter(|line| (line.ip, line.context) == (ip, context));
         if let Some(line) = known {
-            finder.count(line.module, line.lookups.into(), line.is_found);
+            self.finder.count(line.module, line.lookups.into(), line.is_found);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
-        let place = finder.place(mode, &s.task, ip, s.at);
+        let place = self.finder.place(mode, &s.task, ip, s.at);
         let from = out.len();
-        let before = finder.lookups(place);
-        let base = finder.symbol(place);
-        let goes_on = self.lines_of(frame, place, base.as_ref(), event.fields, finder, out);
+        let before = self.finder.lookups(place);
+        let base = self.finder.symbol(place);
+        let goes_on = self.lines_of(frame, place, base.as_ref(), fields, out);
         if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
             self.lines = vec![FrameLine::default(); 1 << LINES];
             self.texts.clear();
@@ -213,7 +209,7 @@ impl<'s> ChainPrinter<'s> {
         let text = out.get(from..).unwrap_or_default();
         if let Some(line) = self.lines.get_mut(place_of_line)
             && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
-            && let Ok(lookups) = u32::try_from(finder.lookups(place) - before)
+            && let Ok(lookups) = u32::try_from(self.finder.lookups(place) - before)
         {
             self.texts.extend_from_slice(text);
             let (module, text, is_found) = (place.module, (start, len), base.is_some());
@@ -224,16 +220,15 @@ impl<'s> ChainPrinter<'s> {
 
     /// Prints a frame after those that are inlined into it, and returns whether the next one follows.
     fn lines_of(
-        &self,
+        &mut self,
         Frame { ip, back, is_unwound, .. }: Frame,
         place: Place,
         base: Option<&Function>,
         fields: &Fields,
-        finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
         let inlined = match self.query.look.inlined().unwrap_or(is_unwound) {
-            true => finder.inlined(place, place.address.saturating_sub(back)),
+            true => self.finder.inlined(place, place.address.saturating_sub(back)),
             false => [].into(),
         };
         let offset = base.map_or(place.address, |function| function.offset(place.address));
@@ -255,10 +250,10 @@ impl<'s> ChainPrinter<'s> {
         }
         out.push(b'\t');
         digits::hex(out, ip, 16);
-        finder.names(place, fields, out);
+        self.finder.names(place, fields, out);
         if has_line {
             let line = outermost.and_then(|at| source::written(at, source_paths));
-            source::print(line.or_else(|| source::line(finder, place, source_paths)), out);
+            source::print(line.or_else(|| source::line(&mut self.finder, place, source_paths)), out);
         }
         out.push(b'\n');
         !base.is_some_and(|function| look.ends_at(&function.name))

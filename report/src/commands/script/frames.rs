@@ -1,6 +1,5 @@
 //! Places and names of a sample's addresses.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::fields::{Field, Fields};
 use super::sample::Found;
 use crate::pipeline::session::Session;
-use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
+use crate::symbols::{Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
 use crate::table::module_use::Doubts;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -32,8 +31,8 @@ impl Function {
 }
 
 /// Finds places and names for one worker; names are made once.
-pub(super) struct Finder<'s, 'f> {
-    session: &'s Session<'f>,
+pub(super) struct Finder<'s> {
+    session: &'s Session<'s>,
     functions: &'s Functions<'s>,
     kernel_path: bool,
     /// Names of functions, escaped, by module and symbol.
@@ -64,8 +63,8 @@ impl Lookups {
     }
 }
 
-impl<'s, 'f> Finder<'s, 'f> {
-    pub(super) fn new(session: &'s Session<'f>, functions: &'s Functions<'s>, kernel_path: bool) -> Self {
+impl<'s> Finder<'s> {
+    pub(super) fn new(session: &'s Session<'s>, functions: &'s Functions<'s>, kernel_path: bool) -> Self {
         let modules = session.side_band.modules.len();
         Self {
             session,
@@ -95,8 +94,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         if place.module.is_some() { place } else { self.place(other, &s.task, address, s.at) }
     }
 
-    fn module(&self, module: ModuleId) -> Option<&'s Module> {
-        self.session.side_band.modules.get_index(module.0 as usize)
+    pub(super) fn module(&self, id: Option<ModuleId>) -> Option<&'s Module> {
+        self.session.side_band.modules.get_index(id?.0 as usize)
     }
 
     fn loaded(&self, module: ModuleId) -> Option<&'s Loaded> {
@@ -116,14 +115,17 @@ impl<'s, 'f> Finder<'s, 'f> {
     }
 
     fn dso_text(&self, id: ModuleId, offset: Option<u64>) -> String {
-        let Some(module) = self.module(id) else { return " ([unknown])".into() };
+        let Some(module) = self.module(Some(id)) else { return " ([unknown])".into() };
         let is_file = match module.kind {
             ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
-            ModuleKind::Kernel => !self.is_listed(id),
+            // Not if they came from a list of them.
+            ModuleKind::Kernel => self.kernel_from(id, Source::Kallsyms).is_none(),
             _ => true,
         };
         let whole_path = match module.kind {
-            ModuleKind::Kernel if self.kernel_path || offset.is_some() => self.kernel_file(id).map(Cow::Owned),
+            ModuleKind::Kernel if self.kernel_path || offset.is_some() => {
+                self.kernel_from(id, Source::Vmlinux).map(|image| image.path.to_string_lossy())
+            }
             ModuleKind::KernelModule { .. } if self.kernel_path => Some(String::from_utf8_lossy(&module.path)),
             _ => None,
         };
@@ -135,24 +137,9 @@ impl<'s, 'f> Finder<'s, 'f> {
         }
     }
 
-    /// Returns whether the kernel's symbols came from a list of them.
-    fn is_listed(&self, kernel: ModuleId) -> bool {
-        self.loaded(kernel).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
-    }
-
-    /// Returns the image that the kernel's symbols came from, unless they came from a list of them.
-    fn kernel_file(&self, kernel: ModuleId) -> Option<String> {
-        let found = self.loaded(kernel)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
-        Some(found.path.display().to_string())
-    }
-
-    /// Returns the base name of the module.
-    pub(super) fn short_dso(&self, place: Place) -> Option<String> {
-        self.module(place.module?).map(|module| escape(&module.name()).into_owned())
-    }
-
-    pub(super) fn long_dso(&self, place: Place) -> Option<String> {
-        self.module(place.module?).map(|module| module.long_name().into_owned())
+    /// Returns the place where the kernel's symbols were found, if it is of this kind.
+    fn kernel_from(&self, kernel: ModuleId, source: Source) -> Option<&'s Attempt> {
+        self.loaded(kernel)?.outcome.found().find(|attempt| attempt.source == source)
     }
 
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
-use recrep_format::attr::{Attr, AttrEntry, AttrIndex};
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, SampleFields};
 use rustc_hash::FxHashMap;
@@ -14,10 +14,10 @@ use super::fields::{Field, Fields, fields_of};
 use super::filter::SampleFilter;
 use super::frames::Finder;
 use super::outputs::Lines;
-use super::sample::{Event, Found};
+use super::sample::Found;
 use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
-use super::{branches, records, values};
+use super::{records, values};
 use crate::callchain::{Deferred, StackUnwinder};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
@@ -28,8 +28,8 @@ use crate::timeline::{Groups, ModuleId, Place, RecentSpans};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// All that the lines of a file have in common.
-pub(super) struct Listing<'s, 'f> {
-    pub(super) session: &'s Session<'f>,
+pub(super) struct Listing<'s> {
+    pub(super) session: &'s Session<'s>,
     pub(super) query: &'s ScriptQuery,
     pub(super) functions: &'s Functions<'s>,
     deferred: &'s Deferred<'s>,
@@ -48,10 +48,9 @@ pub(super) struct Listing<'s, 'f> {
 }
 
 /// Prints samples, for one worker.
-pub(super) struct Printer<'s, 'f> {
-    listing: &'s Listing<'s, 'f>,
-    pub(super) finder: Finder<'s, 'f>,
-    chains: ChainPrinter<'s>,
+pub(super) struct Printer<'s> {
+    listing: &'s Listing<'s>,
+    pub(super) chains: ChainPrinter<'s>,
     spans: RecentSpans<()>,
     // What follows is of the lines printed before, on which the next ones depend.
     start: Start<'s>,
@@ -66,9 +65,9 @@ pub(super) struct Printer<'s, 'f> {
     lines: usize,
 }
 
-impl<'s, 'f> Listing<'s, 'f> {
+impl<'s> Listing<'s> {
     pub(super) fn new(
-        session: &'s Session<'f>,
+        session: &'s Session<'s>,
         query: &'s ScriptQuery,
         functions: &'s Functions<'s>,
         formats: &'s Formats,
@@ -122,14 +121,13 @@ impl<'s, 'f> Listing<'s, 'f> {
     }
 }
 
-impl<'s, 'f> Printer<'s, 'f> {
+impl<'s> Printer<'s> {
     /// Returns a printer that has printed nothing.
-    pub(super) fn new(listing: &'s Listing<'s, 'f>) -> Self {
-        let Listing { session, query, functions, .. } = *listing;
+    pub(super) fn new(listing: &'s Listing<'s>) -> Self {
+        let Listing { session, query, functions, deferred, unwinding, .. } = *listing;
         Self {
             listing,
-            finder: Finder::new(session, functions, query.look.show_kernel_path),
-            chains: ChainPrinter::new((session, query, functions), listing.deferred, listing.unwinding),
+            chains: ChainPrinter::new(session, query, functions, deferred, unwinding),
             spans: RecentSpans::default(),
             start: listing.start.clone(),
             sources: SourceFiles::default(),
@@ -146,8 +144,8 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints a record; `position` is its place in the listing.
-    pub(super) fn print(&mut self, raw: RawRecord<'f>, position: usize, lines: &mut Lines) -> io::Result<()> {
-        self.finder.now = position;
+    pub(super) fn print(&mut self, raw: RawRecord<'s>, position: usize, lines: &mut Lines) -> io::Result<()> {
+        self.chains.finder.now = position;
         match raw.header.kind {
             RecordType::SAMPLE => self.sample(raw, lines),
             _ => self.record(raw, &mut lines.main),
@@ -182,52 +180,54 @@ impl<'s, 'f> Printer<'s, 'f> {
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
         let who = LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
         self.start.print(&who, fields, fields.has(Field::Ip) && self.chains.has(&entry.attr), out);
-        let kernel = |finder: &mut Finder<'_, '_>, address| {
+        let kernel = |finder: &mut Finder<'_>, address| {
             let task = timeline.span(-1, -1, at).task;
             let place = finder.place(CpuMode::Kernel, &task, address, at);
             let function = finder.symbol(place)?;
             Some(format!("{}+0x{:x}", function.name, function.offset(place.address)))
         };
-        records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
+        records::print(&raw, &body, |address| kernel(&mut self.chains.finder, address), out)
     }
 
     /// Returns the module that a sample hit.
-    pub(super) fn module(&mut self, raw: RawRecord<'f>) -> Option<ModuleId> {
+    pub(super) fn module(&mut self, raw: RawRecord<'s>) -> Option<ModuleId> {
         let mut fields = SampleFields::default();
-        let (_, found) = Found::of(self.listing.session, &mut self.spans, raw, &mut fields)?;
-        self.finder.place_of(&found).module
+        let found = Found::of(self.listing.session, &mut self.spans, raw, &mut fields)?;
+        self.chains.finder.place_of(&found).module
     }
 
     /// Prints a sample: once, or for each counter that it reads.
-    fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
+    fn sample(&mut self, raw: RawRecord<'s>, lines: &mut Lines) -> io::Result<()> {
         let session = self.listing.session;
         let mut fields = SampleFields::default();
-        let Some((index, found)) = Found::of(session, &mut self.spans, raw, &mut fields) else { return Ok(()) };
-        let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
-        let attrs = &session.file.attrs;
-        let group = attrs.get(index).is_some_and(|entry| entry.attr.read_format.contains(ReadFormat::GROUP));
+        let Some(mut found) = Found::of(session, &mut self.spans, raw, &mut fields) else { return Ok(()) };
+        let (attrs, event) = (&session.file.attrs, found.event);
+        let Some(read) = found.fields.read.take() else { return self.counted(&found, lines) };
+        let group = found.attr.read_format.contains(ReadFormat::GROUP);
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
             let last = self.readings.insert(id, counter.value).unwrap_or(0);
             let period = counter.value.wrapping_sub(last);
             if period != 0 {
                 found.fields.period = Some(period);
-                self.counted(attrs.by_id(id).unwrap_or(index), &found, lines)?;
+                found.event = attrs.by_id(id).unwrap_or(event);
+                found.attr = attrs.get(found.event).map_or(found.attr, |entry| &entry.attr);
+                self.counted(&found, lines)?;
             }
         }
         Ok(())
     }
 
-    fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
+    fn passes(&mut self, s: &Found<'_>) -> bool {
         let filter = &self.listing.filter;
-        let module = if filter.compiled.modules.is_some() { self.finder.place_of(s).module } else { None };
+        let module = if filter.compiled.modules.is_some() { self.chains.finder.place_of(s).module } else { None };
         if !filter.passes(s, module) {
             return false;
         }
         let filters = &self.listing.query.filters;
         if let Some(symbols) = &filters.symbols {
-            let place = self.finder.place_of(s);
-            let (function, ip) = (self.finder.symbol(place), s.ip());
+            let place = self.chains.finder.place_of(s);
+            let (function, ip) = (self.chains.finder.symbol(place), s.ip());
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset(place.address)));
             if !function.is_some_and(|function| symbols.names.contains(&*function.name))
                 && !symbols.has_address(ip, start, filters.addr_range.unwrap_or(1))
@@ -235,45 +235,39 @@ impl<'s, 'f> Printer<'s, 'f> {
                 return false;
             }
         }
-        filter.is_on(index, &mut self.is_off)
+        filter.is_on(s.event, &mut self.is_off)
     }
 
     /// Prints a sample of an event, if it passes the filters.
-    fn counted(&mut self, index: AttrIndex, s: &Found<'_>, lines: &mut Lines) -> io::Result<()> {
-        let listing = self.listing;
-        let Some(fields) = listing.fields.get(index.0).filter(|fields| !fields.is_empty()) else { return Ok(()) };
-        let Some(attr) = listing.session.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
-        let event = Event { index, attr, fields };
-        if !self.passes(index, s) {
-            return Ok(());
-        }
+    fn counted(&mut self, s: &Found<'_>, lines: &mut Lines) -> io::Result<()> {
+        let fields = self.listing.fields.get(s.event.0).filter(|fields| !fields.is_empty());
+        let Some(fields) = fields.filter(|_| self.passes(s)) else { return Ok(()) };
         self.lines += 1;
-        self.line(event, s, lines.of_sample(index))
+        self.line(fields, s, lines.of_sample(s.event))
     }
 
-    fn line(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        let Event { index, attr, fields } = event;
-        self.start.print(&s.who, fields, fields.has(Field::Ip) && self.chains.has(attr), out);
+    fn line(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        self.start.print(&s.who, fields, fields.has(Field::Ip) && self.chains.has(s.attr), out);
         if fields.has(Field::Period) {
-            digits::decimal(out, s.fields.period.unwrap_or(attr.sample_period), 10);
+            digits::decimal(out, s.fields.period.unwrap_or(s.attr.sample_period), 10);
             out.push(b' ');
         }
         if fields.has(Field::Event) {
-            let name = self.listing.names.get(index.0).map_or(": ", String::as_str);
+            let name = self.listing.names.get(s.event.0).map_or(": ", String::as_str);
             out.extend_from_slice(name.as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
-            let text = self.listing.kernel.formats.event(index.0).map(|event| event.text(raw, &self.listing.kernel));
+            let text = self.listing.kernel.formats.event(s.event.0).map(|event| event.text(raw, &self.listing.kernel));
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
-        if is_branch_trace(attr) {
-            self.branch_trace(event, s, out)?;
+        if is_branch_trace(s.attr) {
+            self.branch_trace(fields, s, out)?;
         } else {
-            self.rest(event, s, out)?;
+            self.rest(fields, s, out)?;
         }
         if fields.has(Field::SrcCode) {
-            let place = self.finder.place_of(s);
-            if let Some(code) = self.sources.code(&mut self.finder, place, s.who.tid[1]) {
+            let place = self.chains.finder.place_of(s);
+            if let Some(code) = self.sources.code(&mut self.chains.finder, place, s.who.tid[1]) {
                 writeln!(out, "{code}")?;
             }
         }
@@ -281,10 +275,9 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints what follows the event's name.
-    fn rest(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        let Event { attr, fields, .. } = event;
+    fn rest(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if fields.has(Field::Addr) {
-            self.addr(event, s, out);
+            self.addr(fields, s, out);
         }
         if fields.has(Field::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DataSrc::NONE.0);
@@ -299,13 +292,11 @@ impl<'s, 'f> Printer<'s, 'f> {
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
         }
         if fields.has(Field::Ip) {
-            self.ip(event, fields.has(Field::SrcLine), s, out);
+            self.ip(fields, fields.has(Field::SrcLine), s, out);
         }
         values::registers(fields, self.listing.registers, s.fields, out)?;
-        if let Some(stack) = s.fields.branch_stack {
-            branches::print(stack.entries(), fields, s, &mut self.finder, out);
-        }
-        let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == SwEvent::BPF_OUTPUT.0;
+        self.chains.finder.branches(s, fields, out);
+        let is_bpf = s.attr.kind == EventType::SOFTWARE && s.attr.config == SwEvent::BPF_OUTPUT.0;
         if is_bpf && fields.has(Field::BpfOutput) {
             values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
         }
@@ -318,43 +309,42 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints a sample of every branch (`branches` with a period of 1): from where to where.
-    fn branch_trace(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        let Event { attr, fields, .. } = event;
-        let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
+    fn branch_trace(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(s.attr);
         if fields.has(Field::Ip) {
-            self.ip(event, fields.has(Field::SrcLine) && !line_comes_last, s, out);
+            self.ip(fields, fields.has(Field::SrcLine) && !line_comes_last, s, out);
         }
-        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.unasked) {
+        if fields.has(Field::Addr) || (s.attr.sample_type.contains(SampleType::ADDR) && fields.unasked) {
             write!(out, " => ")?;
-            self.addr(event, s, out);
+            self.addr(fields, s, out);
         }
         if line_comes_last && fields.has(Field::Ip) {
-            self.source_line(self.finder.place_of(s), out);
+            self.source_line(self.chains.finder.place_of(s), out);
         }
         writeln!(out)
     }
 
     /// Prints the data address, and what is there if it is one of memory that is mapped.
-    fn addr(&mut self, Event { attr, fields, .. }: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn addr(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
         digits::hex(out, addr, 16);
         let faults = [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
-        let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
-        if is_fault || is_branch_trace(attr) {
-            let place = self.finder.place_of_either(s, addr);
-            self.finder.names(place, fields, out);
+        let is_fault = s.attr.kind == EventType::SOFTWARE && faults.contains(&s.attr.config);
+        if is_fault || is_branch_trace(s.attr) {
+            let place = self.chains.finder.place_of_either(s, addr);
+            self.chains.finder.names(place, fields, out);
         }
     }
 
     /// Prints the sampled instruction, or a line for each frame.
-    fn ip(&mut self, event: Event<'_>, has_line: bool, s: &Found<'_>, out: &mut Vec<u8>) {
-        if self.chains.has(event.attr) && s.fields.callchain.is_some() {
-            return self.chains.print(event, s, &mut self.finder, out);
+    fn ip(&mut self, fields: &Fields, has_line: bool, s: &Found<'_>, out: &mut Vec<u8>) {
+        if self.chains.has(s.attr) && s.fields.callchain.is_some() {
+            return self.chains.print(fields, s, out);
         }
         out.push(b' ');
         digits::hex(out, s.ip(), 16);
-        let place = self.finder.place_of(s);
-        self.finder.names(place, event.fields, out);
+        let place = self.chains.finder.place_of(s);
+        self.chains.finder.names(place, fields, out);
         if has_line {
             self.source_line(place, out);
         }
@@ -363,7 +353,7 @@ impl<'s, 'f> Printer<'s, 'f> {
     /// Prints the source line of a place, beginning on a new line.
     fn source_line(&mut self, place: Place, out: &mut Vec<u8>) {
         let whole_path = self.listing.query.symbol_sources.source_paths;
-        source::print(source::line(&mut self.finder, place, whole_path), out);
+        source::print(source::line(&mut self.chains.finder, place, whole_path), out);
     }
 }
 

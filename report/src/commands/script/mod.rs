@@ -45,7 +45,7 @@ use crate::commands::info;
 use crate::input::{Input, Keep};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
-use crate::query::{ChainOptions, Column, Query, SortKey, Warning};
+use crate::query::{ChainOptions, Column, Query, SortKey, Source, Warning};
 use crate::symbols::Resolver;
 use crate::table::module_use::Doubts;
 use crate::tracepoints::Formats;
@@ -95,8 +95,12 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         let unwinding = session.unwinding(&resolver);
         let functions = session.functions(&resolver);
         let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
-        let mut outputs = Outputs::new(out, query.event_files(&source), &session.events)
-            .context("cannot write the files of --per-event-dump")?;
+        let event_files = match &source {
+            Source::Path(path) if query.per_event_dump => Some(&**path),
+            _ => None,
+        };
+        let mut outputs =
+            Outputs::new(out, event_files, &session.events).context("cannot write the files of --per-event-dump")?;
         let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;
@@ -115,7 +119,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
 const CHUNK: usize = 256;
 
 /// Loads the modules that a few of the samples hit, all at once.
-fn preload(listing: &Listing<'_, '_>, listed: &[RecordPosition]) {
+fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
     /// Enough to meet what takes most of the time.
     const SAMPLES: usize = 4096;
     if listing.is_ordered() || !listing.has(Field::Sym) {
@@ -133,13 +137,13 @@ fn preload(listing: &Listing<'_, '_>, listed: &[RecordPosition]) {
 }
 
 /// Prints all that is listed, and returns the doubts about names.
-fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
+fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
     let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
-        let print = |printer: &mut Printer<'s, 'f>| {
+        let print = |printer: &mut Printer<'s>| {
             let mut lines = buffers.take(Default::default);
             lines.clear(files);
             let positions = (number * CHUNK..).zip(chunk);
@@ -160,5 +164,5 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
         buffers.put(lines);
         Ok::<_, io::Error>(flow)
     })?;
-    Ok(Finder::doubts(workers.finish().into_iter().map(|printer| printer.finder), listing.functions))
+    Ok(Finder::doubts(workers.finish().into_iter().map(|printer| printer.chains.finder), listing.functions))
 }

@@ -1,24 +1,17 @@
-//! A sample to print, and its event.
+//! A sample to print.
 
 use recrep_format::abi::CpuMode;
 use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::{RawRecord, Sample, SampleFields};
 
-use super::fields::Fields;
 use super::start::LineStart;
 use crate::pipeline::session::Session;
 use crate::timeline::{Moment, RecentSpans, Task};
 
-/// The event of a sample, and what is printed of it.
-#[derive(Clone, Copy)]
-pub(super) struct Event<'a> {
-    pub(super) index: AttrIndex,
-    pub(super) attr: &'a Attr,
-    pub(super) fields: &'a Fields,
-}
-
-/// A sample with its task.
+/// A sample with its event and task.
 pub(super) struct Found<'a> {
+    pub(super) event: AttrIndex,
+    pub(super) attr: &'a Attr,
     pub(super) mode: CpuMode,
     pub(super) sample: Sample<'a, 'a>,
     pub(super) fields: &'a mut SampleFields<'a>,
@@ -28,7 +21,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Returns a sample with its task, its fields being read into `fields`; `None` for one of a guest, or one that cannot
+    /// Returns a sample with its event and task, its fields being read into `fields`; `None` for one of a guest, or one that cannot
     /// be read.
     #[inline]
     pub(super) fn of(
@@ -36,20 +29,21 @@ impl<'a> Found<'a> {
         spans: &mut RecentSpans<()>,
         raw: RawRecord<'a>,
         fields: &'a mut SampleFields<'a>,
-    ) -> Option<(AttrIndex, Self)> {
-        let (index, sample) = session.file.attrs.sample(raw)?;
+    ) -> Option<Self> {
+        let (event, sample) = session.file.attrs.sample(raw)?;
         let mode = sample.cpu_mode();
         if mode.is_guest() {
             return None;
         }
         sample.read(fields).ok()?;
+        let attr = &session.file.attrs.get(event)?.attr;
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let (cpu, time) = (fields.cpu.map(|[cpu, _]| cpu), fields.time);
         let (span, ()) = spans.get(&session.timeline, tid.into(), at, |_| ());
         let comm = session.timeline.comm(span.comm_so_far(at));
         let who = LineStart { comm, tid, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
-        Some((index, Self { mode, sample, fields, task: span.task, who, at }))
+        Some(Self { event, attr, mode, sample, fields, task: span.task, who, at })
     }
 
     pub(super) fn ip(&self) -> u64 {

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::frames::Finder;
 use crate::symbols::SourceFrame;
+use crate::terminal::escape::escape;
 use crate::timeline::Place;
 
 /// Maximum size of a source file that is read.
@@ -22,17 +23,17 @@ pub(super) struct SourceFiles {
 
 /// Returns the source line at a place as `file:line`, or `module[address]` if debug information has none; `None` if
 /// nothing was mapped there.
-pub(super) fn line(finder: &mut Finder<'_, '_>, place: Place, whole_path: bool) -> Option<String> {
-    let module = finder.short_dso(place)?;
+pub(super) fn line(finder: &mut Finder<'_>, place: Place, whole_path: bool) -> Option<String> {
+    let module = finder.module(place.module)?;
     let found = finder.inlined(place, place.address).first().and_then(|at| written(at, whole_path));
-    Some(found.unwrap_or_else(|| format!("{module}[{:x}]", place.address)))
+    Some(found.unwrap_or_else(|| format!("{}[{:x}]", escape(&module.name()), place.address)))
 }
 
 /// Returns the source line of a frame as `file:line`.
 pub(super) fn written(at: &SourceFrame, whole_path: bool) -> Option<String> {
     let file = at.file.as_deref()?;
     let name = if whole_path { file } else { file.rsplit('/').next().unwrap_or(file) };
-    Some(format!("{}:{}", crate::terminal::escape::escape(name), at.line))
+    Some(format!("{}:{}", escape(name), at.line))
 }
 
 /// Prints a source line, beginning on a new line.
@@ -45,7 +46,7 @@ pub(super) fn print(line: Option<String>, out: &mut Vec<u8>) {
 
 impl SourceFiles {
     /// Returns the text of the source line at a place, unless it was the thread's last one.
-    pub(super) fn code(&mut self, finder: &mut Finder<'_, '_>, place: Place, tid: i32) -> Option<String> {
+    pub(super) fn code(&mut self, finder: &mut Finder<'_>, place: Place, tid: i32) -> Option<String> {
         let at = finder.inlined(place, place.address).first().cloned()?;
         let (file, line) = (at.file?, at.line);
         if self.last.get(&tid).is_some_and(|(last, number)| *last == file && *number == line) {
@@ -54,7 +55,7 @@ impl SourceFiles {
         let lines = self.files.entry(file.clone()).or_insert_with_key(|file| read(Path::new(file)));
         let text = lines.as_ref()?.get(usize::try_from(line).ok()?.checked_sub(1)?)?;
         self.last.insert(tid, (file, line));
-        Some(format!("|{line:<8} {}", crate::terminal::escape::escape(text)))
+        Some(format!("|{line:<8} {}", escape(text)))
     }
 }
 

@@ -173,28 +173,21 @@ mod tests {
         times.iter().map(line).collect()
     }
 
-    const CLOCK: [bool; 2] = [false, false];
-    const FIRST: [bool; 2] = [true, false];
-    const PREVIOUS: [bool; 2] = [false, true];
-
-    fn since([reltime, deltatime]: [bool; 2], ns: bool, times: &[u64]) -> Vec<String> {
-        let look = ScriptStyle { reltime, deltatime, ns, ..ScriptStyle::default() };
-        printed("time", &mut Start::new(&look, None), times)
-    }
-
     #[test]
     fn times_are_relative_to_the_reference_point() {
-        let of = |point, nanoseconds| since(point, nanoseconds, &[5_000_001_000, 5_000_003_500, 6_000_003_500]);
-        assert_eq!(of(CLOCK, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
-        assert_eq!(of(FIRST, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
-        assert_eq!(of(PREVIOUS, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
-    }
-
-    #[test]
-    fn time_zero_is_no_reference_point() {
-        let of = |point| since(point, false, &[0, 5_000_000_000, 6_000_000_000]);
-        assert_eq!(of(FIRST), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
-        assert_eq!(of(PREVIOUS), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+        let (clock, first, previous) = ([false, false], [true, false], [false, true]);
+        let (some, from_zero) = ([5_000_001_000, 5_000_003_500, 6_000_003_500], [0, 5_000_000_000, 6_000_000_000]);
+        for ([reltime, deltatime], ns, times, printed_as) in [
+            (clock, false, some, ["    5.000001: ", "    5.000003: ", "    6.000003: "]),
+            (first, true, some, ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]),
+            (previous, true, some, ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]),
+            // Time zero is no reference point.
+            (first, false, from_zero, ["    0.000000: ", "    0.000000: ", "    1.000000: "]),
+            (previous, false, from_zero, ["    0.000000: ", "    0.000000: ", "    1.000000: "]),
+        ] {
+            let look = ScriptStyle { reltime, deltatime, ns, ..ScriptStyle::default() };
+            assert_eq!(printed("time", &mut Start::new(&look, None), &times), printed_as);
+        }
     }
 
     #[test]
