@@ -172,8 +172,3 @@ impl Values<'_> {
         format!("{{{}}}", elements.join(","))
     }
 }
-
-/// Returns bytes as pairs of hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8], separator: &str) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
-}

@@ -23,6 +23,6 @@ mod traced;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use eval::hex;
 pub(crate) use formats::{Formats, RecordedKernel};
+pub(crate) use printf::hex;
 pub(crate) use traced::{PayloadTexts, Traced};

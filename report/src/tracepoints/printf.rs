@@ -71,7 +71,7 @@ impl Spec {
 }
 
 /// Returns bytes as pairs of hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], separator: &str) -> String {
+pub(crate) fn hex(bytes: &[u8], separator: &str) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
 }
 
