@@ -7,6 +7,7 @@
 
 mod branches;
 mod chains;
+mod common;
 mod filter;
 mod off_cpu;
 mod recent;

@@ -7,8 +7,8 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
+use super::common::{Event, Short};
 use super::recent::RecentBranches;
-use super::short::Short;
 use super::task::{Dropped, Scan};
 use crate::callchain::{Frame, FrameFinder, Origin};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
@@ -50,16 +50,6 @@ pub(super) struct Worker<'s> {
     short: Option<Short<'s>>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
-}
-
-/// Properties common to all samples of an event.
-#[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub(super) number: u16,
-    pub(super) period: u64,
-    pub(super) reads: bool,
-    pub(super) group: bool,
-    pub(super) origin: Origin,
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.

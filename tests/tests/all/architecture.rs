@@ -179,7 +179,7 @@ const BYTES: [(&str, usize, &str); 13] = [
     ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/jit.rs", 5, "jitdump, a format of its own"),
     ("report/src/tracepoints/special.rs", 2, "a socket address, with parts in host and in network byte order"),
-    ("report/src/callchain/unwind/registers.rs", 1, "a word of a copied stack"),
+    ("report/src/callchain/unwind.rs", 1, "a word of a copied stack"),
     ("report/src/symbols/labels.rs", 1, "text packed into a number, to sort by"),
     ("report/src/commands/info/gather.rs", 1, "each entry of the feature table, also those that repeat a number"),
     ("record/src/target/workload.rs", 1, "a process id in the pipe to the command's own process"),
