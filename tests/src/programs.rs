@@ -83,8 +83,8 @@ fn build() -> Programs {
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("this process has a path");
     let dir = exe.parent().expect("an executable is in a directory");
-    if dir.ends_with("deps") {
-        dir.parent().expect("deps is in a profile's directory").to_owned()
+    if dir.ends_with("deps") || dir.ends_with("examples") {
+        dir.parent().expect("both are in a profile's directory").to_owned()
     } else {
         dir.to_owned()
     }
