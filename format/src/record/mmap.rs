@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{Text, Wire};
 
+/// The record, in errors.
+const WHAT: &str = "Mmap2";
+
 wire! {
     /// A mapping (`PERF_RECORD_MMAP`).
     pub struct Mmap<'a> {
@@ -71,7 +74,6 @@ impl MmapIdentity {
     }
 
     fn decode(c: &mut Cursor<'_>, bits: u16) -> Result<Self> {
-        const WHAT: &str = "Mmap2";
         let mut ahead = *c;
         if bits & misc::MMAP_BUILD_ID != 0 {
             let id = MmapBuildId::decode(&mut ahead, WHAT)?;
@@ -92,7 +94,7 @@ impl MmapIdentity {
         }
         let read = Self::decode(&mut Cursor::new(e.as_bytes().get(start..).unwrap_or_default(), 0, e.endian()), bits)?;
         if read != *self {
-            return Err(Error::invalid(start as u64, "Mmap2", format!("misc {bits:#x} with {self:?}")));
+            return Err(Error::invalid(start as u64, WHAT, format!("misc {bits:#x} with {self:?}")));
         }
         Ok(())
     }
@@ -123,7 +125,6 @@ pub struct Mmap2<'a> {
 
 impl<'a> Mmap2<'a> {
     pub(super) fn decode(c: &mut Cursor<'a>, bits: u16) -> Result<Self> {
-        const WHAT: &str = "Mmap2";
         Ok(Self {
             pid: c.u32(WHAT)?,
             tid: c.u32(WHAT)?,

@@ -54,6 +54,24 @@ const BUILD_ID: MmapIdentity = MmapIdentity::BuildId(MmapBuildId {
 
 fn mappings() -> Vec<RecordType> {
     let filename = Text::new(b"/bin/ls");
+    let by_inode = |high, bits| {
+        little(
+            &[
+                &[10, 0, 0, 0, 2, high, 112, 0], // MMAP2, misc, 112 bytes
+                &[1, 0, 0, 0, 2, 0, 0, 0],       // pid, tid
+                &[0, 0x10, 0x40, 0, 0, 0, 0, 0], // addr
+                &[0, 0x20, 0, 0, 0, 0, 0, 0],    // len
+                &[0, 0x10, 0, 0, 0, 0, 0, 0],    // pgoff
+                &[8, 0, 0, 0, 1, 0, 0, 0],       // maj, min
+                &[0x34, 0x12, 0, 0, 0, 0, 0, 0], // ino
+                &[9, 0, 0, 0, 0, 0, 0, 0],       // ino_generation
+                &[5, 0, 0, 0, 2, 0, 0, 0],       // prot, flags
+                b"/bin/ls\0",                    // filename
+            ],
+            bits,
+            mmap2(INODE),
+        )
+    };
     vec![
         little(
             &[
@@ -67,22 +85,7 @@ fn mappings() -> Vec<RecordType> {
             2,
             Body::Mmap(Mmap { pid: 1, tid: 2, addr: 0x40_1000, len: 0x2000, pgoff: 0x1000, filename }),
         ),
-        little(
-            &[
-                &[10, 0, 0, 0, 2, 0, 112, 0],    // MMAP2, user, 112 bytes
-                &[1, 0, 0, 0, 2, 0, 0, 0],       // pid, tid
-                &[0, 0x10, 0x40, 0, 0, 0, 0, 0], // addr
-                &[0, 0x20, 0, 0, 0, 0, 0, 0],    // len
-                &[0, 0x10, 0, 0, 0, 0, 0, 0],    // pgoff
-                &[8, 0, 0, 0, 1, 0, 0, 0],       // maj, min
-                &[0x34, 0x12, 0, 0, 0, 0, 0, 0], // ino
-                &[9, 0, 0, 0, 0, 0, 0, 0],       // ino_generation
-                &[5, 0, 0, 0, 2, 0, 0, 0],       // prot, flags
-                b"/bin/ls\0",                    // filename
-            ],
-            2,
-            mmap2(INODE),
-        ),
+        by_inode(0, 2),
         little(
             &[
                 &[10, 0, 0, 0, 2, 0x40, 112, 0], // MMAP2, user and MMAP_BUILD_ID, 112 bytes
@@ -98,22 +101,8 @@ fn mappings() -> Vec<RecordType> {
             2 | misc::MMAP_BUILD_ID,
             mmap2(BUILD_ID),
         ),
-        little(
-            &[
-                &[10, 0, 0, 0, 2, 0x40, 112, 0], // MMAP2, user and a MMAP_BUILD_ID that is another event's, 112 bytes
-                &[1, 0, 0, 0, 2, 0, 0, 0],       // pid, tid
-                &[0, 0x10, 0x40, 0, 0, 0, 0, 0], // addr
-                &[0, 0x20, 0, 0, 0, 0, 0, 0],    // len
-                &[0, 0x10, 0, 0, 0, 0, 0, 0],    // pgoff
-                &[8, 0, 0, 0, 1, 0, 0, 0],       // maj, min
-                &[0x34, 0x12, 0, 0, 0, 0, 0, 0], // ino
-                &[9, 0, 0, 0, 0, 0, 0, 0],       // ino_generation
-                &[5, 0, 0, 0, 2, 0, 0, 0],       // prot, flags
-                b"/bin/ls\0",                    // filename
-            ],
-            2 | misc::MMAP_BUILD_ID,
-            mmap2(INODE),
-        ),
+        // The bit is another event's.
+        by_inode(0x40, 2 | misc::MMAP_BUILD_ID),
     ]
 }
 

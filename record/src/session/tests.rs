@@ -112,8 +112,8 @@ fn a_drain_that_fails_while_counters_are_started_leaves_what_it_wrote() {
     let (_dir, mut config) = config("-a -m 64,64 -- true");
     config.events = vec![intel_pt()];
     // Broken before the trace is read, the ring would leave nothing to be found.
-    let steps = || vec![Step::Trace(vec![7; 4096]), Step::AwaitRead(4096), Step::BreakHead];
-    let kernel = FakeKernel::new(move |_, _| steps()).with_slow_start();
+    let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 4096]), Step::AwaitRead(4096), Step::BreakHead])
+        .with_slow_start();
     let error = recorded(&config, &kernel).unwrap_err().to_string();
     assert!(error.starts_with("cannot read a ring any further"), "{error}");
     let bytes = std::fs::read(&config.output.path).unwrap();

@@ -10,7 +10,7 @@ use recrep_tests::programs::workload;
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::{start, until_it_has};
-use recrep_tests::{lock, needs, perf};
+use recrep_tests::{needs, perf};
 use rustix::process::Signal;
 
 #[test]
@@ -20,14 +20,12 @@ fn lost_records_and_lost_samples_are_accounted_for() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("lost.data");
-    let cpus = lock::cpus();
     let rec = start(&mut recording(&file, "-e cpu-clock -m 2 -F 50000 -g", &workload("hot --ms 800 --threads 2")));
     until_it_has(16 * 1024, &file, &rec);
     rec.signal(Signal::STOP);
     sleep(Duration::from_millis(300));
     rec.signal(Signal::CONT);
     let outcome = rec.finish().expect(0);
-    drop(cpus);
     let summary = outcome.summary(&file);
     assert!(summary.samples > 0 && summary.lost_events > 0 && summary.lost_samples > 0, "{summary:?}");
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
+use recrep_tests::needs;
 use recrep_tests::perf::{self, perf};
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::{Outcome, Running, run, start, until};
 use recrep_tests::tracing::with_tracefs;
-use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 
 /// The files of a directory, in the order of their names.
@@ -208,7 +208,6 @@ fn directories_of_threads() {
 /// written.
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
-    let _cpus = lock::cpus();
     let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 500 --threads 2")));
     for _ in 0..2 {
         let before = rec.childs_cpu_time();
@@ -280,9 +279,7 @@ fn tracepoints_with_named_fields() {
         let file = dir.path().join("x.data");
         let mut command = rec();
         command.arg("-o").arg(&file).args(["-e", "sched:sched_switch"]).args(args.split_whitespace());
-        let cpus = lock::cpus();
         let outcome = run(&mut with_tracefs(command.arg("--").args(workload("switches --count 300")))).expect(0);
-        drop(cpus);
         let files = files(dir.path());
         for file in &files {
             let extent = if args == "-a" { Extent::System(&["workload"]) } else { Extent::Command };

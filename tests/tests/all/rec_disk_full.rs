@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_tests::agreement::{Extent, assert_reads};
+use recrep_tests::needs;
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::{Outcome, run};
-use recrep_tests::{lock, needs};
 
 /// A small file system.
 struct Small(tempfile::TempDir);
@@ -48,7 +48,6 @@ impl Drop for Small {
 
 /// Records more than there is room for, a command that says on standard output that it went on, and ends with `status`.
 fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
-    let _cpus = lock::cpus();
     let mut rec = rec();
     rec.arg("-o").arg(file).args(["-e", "cpu-clock", "-F", "20000"]).args(args.split_whitespace());
     let script = format!("{} && echo went on; exit {status}", workload("hot --rounds 3000 --threads 2").join(" "));

@@ -14,7 +14,7 @@ use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::run::{Outcome, run, start};
 use recrep_tests::tracing::{with_tracefs, without_tracefs};
-use recrep_tests::{lock, needs, report};
+use recrep_tests::{needs, report};
 use serde_json::Value;
 
 /// Records with tracefs mounted.
@@ -22,7 +22,6 @@ use serde_json::Value;
 fn traced(file: &Path, args: &[&str], command: &[String]) -> Outcome {
     let mut recording = rec();
     recording.arg("-o").arg(file).args(args).arg("--").args(command);
-    let _cpus = lock::cpus();
     run(&mut with_tracefs(&recording)).expect(0)
 }
 
@@ -180,11 +179,9 @@ fn rec_leaves_itself_out() {
     let file = dir.path().join("all.data");
     let all = recording(&file, "-a -e sched:sched_switch --exclude-perf", &workload("switches --count 100"));
     // One process after another, by exec: the last is rec.
-    let cpus = lock::cpus();
     let running = start(&mut with_tracefs(&all));
     let pid = running.pid();
     let outcome = running.finish().expect(0);
-    drop(cpus);
     assert!(outcome.summary(&file).samples >= sleeps(&outcome), "{}", outcome.stderr);
     let script = perf_says(&["script", "-F", "trace:trace"], &file);
     let lines = |what: &str| script.lines().filter(|line| line.contains(&format!("{what}_pid={pid} "))).count();

@@ -90,12 +90,10 @@ fn asked_to_end_the_file_is_complete() {
     for (signal, args) in signals.into_iter().filter(|(signal, _)| *signal != Signal::HUP || !ignores_hangups()) {
         let args = format!("-e cpu-clock -F 5000 -m 16 {args}");
         let _ = fs::remove_file(&file);
-        let cpus = lock::cpus();
         let rec = start(&mut recording(&file, &args, &workload("hot --ms 60000 --threads 2")));
         until(|| rec.childs_cpu_time() > Duration::from_millis(200), || format!("nothing runs: {}", rec.said()));
         rec.signal(signal);
         let outcome = rec.finish();
-        drop(cpus);
         assert_ne!(outcome.code(), 125, "{args}: {}", outcome.stderr);
         let samples = assert_reads(&file, Extent::Command);
         assert!(samples > 50 && samples == outcome.summary(&file).samples, "{args}: {}", outcome.stderr);

@@ -82,7 +82,6 @@ fn commands_are_done_and_acknowledged() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
-    let cpus = lock::cpus();
     let mut rec = Controlled::start(dir.path(), "-D -1 -e cpu-clock,page-faults -F 2000");
     rec.tell("ping");
     sleep(Duration::from_millis(200));
@@ -96,7 +95,6 @@ fn commands_are_done_and_acknowledged() {
     rec.tell("disable cpu-clock");
     rec.tell("stop");
     let outcome = rec.rec.finish();
-    drop(cpus);
     assert_ne!(outcome.code(), 125, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("cpu-clock") && outcome.stderr.contains("page-faults"), "{}", outcome.stderr);
     assert_eq!(assert_reads(&file, Extent::Command), outcome.summary(&file).samples);
@@ -150,9 +148,7 @@ fn so_much_and_no_more() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
-    let cpus = lock::cpus();
     let outcome = run(&mut recording(&file, "-e cpu-clock -F 10000 -m 8 --max-size=50K", &workload("hot --ms 60000")));
-    drop(cpus);
     assert!(outcome.stderr.contains("--max-size"), "{}", outcome.stderr);
     assert_reads(&file, Extent::Command);
     let length = fs::metadata(&file).unwrap().len();

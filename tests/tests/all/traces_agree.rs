@@ -24,7 +24,6 @@ fn recorded(dir: &Path, events: &str, whom: &[&str]) -> Option<PathBuf> {
     if !needs::perf_events() || !needs::root() {
         return None;
     }
-    let _cpus = lock::cpus();
     let file = dir.join("traced.data");
     let mut recording = rec();
     recording.args(["-e", events, "-c", "1"]).args(whom).arg("-o").arg(&file);

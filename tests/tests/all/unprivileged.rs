@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use recrep_fixtures::{HOT_ONE_QUARTER, HOT_SHARE, HOT_THREE_QUARTERS};
+use recrep_tests::needs;
 use recrep_tests::programs::programs;
 use recrep_tests::report::report;
 use recrep_tests::run::run;
-use recrep_tests::{lock, needs};
 
 /// A directory of nobody's with the programs in it.
 struct Home(tempfile::TempDir);
@@ -56,9 +56,7 @@ fn own_programs_are_recorded_in_user_mode() {
     let Some(home) = Home::new() else { return };
     let mut rec = home.nobody("rec");
     rec.args(["-o", "mine.data", "--"]).arg(home.path("workload")).args(["hot", "--ms", "700"]);
-    let cpus = lock::cpus();
     let outcome = run(&mut rec).expect(0);
-    drop(cpus);
     let file = home.path("mine.data");
     let report = report(&file, "symbol");
     let [event] = &report.events[..] else { panic!("one event is the default: {:?}", report.events) };
