@@ -17,9 +17,9 @@
 //! ```
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
-//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. Its
-//!   method [`ordered`](read::Recording::ordered) returns the records in order of time.
-//!   [`of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
+//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way;
+//!   [`ordered`](read::Recording::ordered) holds those that it must, to return all in order of time.
+//!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
 //! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).

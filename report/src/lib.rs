@@ -13,7 +13,7 @@
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    side-band records ─► threads and mappings at any time, what was lost; with samples: time off and on CPUs
+//!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs
 //!  symbols       │    mapped file (a module) and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
 //!  query       ◄─┘    the user's request as data, including the options of call trees
@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Modules import only those below them, and `cli` imports `view` (`tests/tests/all/architecture.rs` checks this). Data
-//! flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and
-//! never changed, [`scan`] counts samples by integer keys in [`count`]'s tables, `table` turns distinct keys into rows,
-//! and `view` prints them. Samples are never sorted, and not kept after they were counted.
+//! flows up: [`input`] opens and splits; [`timeline`] is built from the records that tell of threads and mappings (COMM,
+//! FORK, MMAP, …), and not changed after that; [`scan`] counts samples by integer keys in [`count`]'s tables; `table`
+//! turns distinct keys into rows, and `view` prints them. To be counted, samples are neither sorted nor kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

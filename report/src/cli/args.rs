@@ -39,8 +39,8 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show the time of threads both off and on CPUs (event `wall`, in nanoseconds): what --off-cpu shows, and running
-    /// time, which is computed from the CPU samples
+    /// Show how long threads were off CPUs, as --off-cpu does, and how long on CPUs, which is computed from the CPU samples
+    /// (event `wall`, in nanoseconds). Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -48,11 +48,11 @@ struct Args {
     #[arg(long, value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text")]
     format: Format,
 
-    /// Same as --format json
+    /// Same as --format json, but cannot be given with --stdio
     #[arg(long)]
     json: bool,
 
-    /// Print a table on standard output (default); --format overrides it, and --json must not be given with it
+    /// Print a table on standard output (default); --format overrides it
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
@@ -60,15 +60,15 @@ struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Leave out rows and call tree entries below PERCENT of their event's total (with --group: the first event's; entries
-    /// with -g fractal: of their row or parent)
+    /// Leave out rows and call tree entries below PERCENT of their event's total; with --group, of the first event's
+    /// total; with -g fractal, entries below PERCENT of their row or parent
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in the order given. Possible are sort keys (at least one must be given, here or in -s),
-    /// overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and
-    /// averages: weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two: Children and
-    /// Self
+    /// Show these columns, in the order given. Possible are sort keys (at least one, here or in -s, whose default does
+    /// not count), overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample,
+    /// period, and averages: weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two:
+    /// Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -38,7 +38,7 @@ pub struct Style {
     #[arg(value_parser = PossibleValuesParser::new(["absolute", "relative"]).map(|word| word == "relative"))]
     pub is_relative: bool,
 
-    /// Omit events without samples from JSON too (text and CSV never show them)
+    /// Omit events without samples also from JSON (text and CSV never show them)
     #[arg(long)]
     pub skip_empty: bool,
 }

@@ -1,5 +1,5 @@
 //! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All is built before
-//! samples are counted, and then immutable.
+//! samples are counted, and not changed after that.
 //!
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
