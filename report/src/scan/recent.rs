@@ -126,6 +126,8 @@ impl RecentBranches {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -154,9 +156,11 @@ mod tests {
     proptest! {
         #[test]
         fn branches_that_share_a_slot_keep_their_counts(taken in prop::collection::vec(0usize..3, 0..50)) {
-            let mut recent = recent();
-            let branch = |from| Branch { from, context: 1, ..Branch::default() };
-            let rivals: Vec<Branch> = (0..).map(branch).filter(|branch| recent.find(branch).0 == 0).take(3).collect();
+            static RIVALS: LazyLock<Vec<Branch>> = LazyLock::new(|| {
+                let (recent, branch) = (recent(), |from| Branch { from, context: 1, ..Branch::default() });
+                (0..).map(branch).filter(|branch| recent.find(branch).0 == 0).take(3).collect()
+            });
+            let (mut recent, rivals) = (recent(), &*RIVALS);
             let mut histogram = Histogram::new(2, 1);
             for number in &taken {
                 let (place, is_recent) = recent.find(&rivals[*number]);

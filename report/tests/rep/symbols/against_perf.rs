@@ -53,11 +53,20 @@ fn frames(listing: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn the_same_symbols_as_perf() {
+    the_same_symbols("-fPIE", &[("pie", "-pie"), ("static", "-static"), ("stripped", "-pie -Wl,--build-id")]);
+}
+
+#[test]
+fn the_same_symbols_as_perf_at_fixed_addresses() {
+    the_same_symbols("-fno-PIE", &[("fixed", "-no-pie")]);
+}
+
+fn the_same_symbols(compiler_flags: &str, kinds: &[(&str, &str)]) {
     let Some(place) = Place::with("perf g++ objcopy") else { return };
-    let kinds =
-        [("pie", "-fPIE -pie"), ("fixed", "-no-pie -fno-PIE"), ("static", "-static"), ("stripped", "-Wl,--build-id")];
-    for (name, flags) in kinds {
-        let program = place.compiled(&format!("g++ -O1 {flags}"), ("p.cpp", PROGRAM), name);
+    let object = place.compiled(&format!("g++ -O1 -c {compiler_flags}"), ("p.cpp", PROGRAM), "p.o");
+    for &(name, linker_flags) in kinds {
+        let program = place.at(name);
+        tool(&format!("g++ {linker_flags} -o"), &[&program, &object]);
         if name == "stripped" {
             let kept = place.at("stripped.debug");
             tool("objcopy --only-keep-debug", &[&program, &kept]);
