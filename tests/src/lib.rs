@@ -14,6 +14,7 @@
 //! | [`report`] | `rep --json` as data, in the same shape as perf's tables |
 //! | [`sources`] | the sources of the workspace, and which module imports which |
 //! | [`damage`] | a perf.data file to be cut and patched |
+//! | [`forms`] | the forms of fixtures that a test tries: with `RECREP_FULL=1`, all |
 //! | [`variants`] | numbered damaged variants of any perf.data file |
 //! | [`measured`] | runs a program with a short limit, and measures its time and memory |
 //! | [`campaign`] | `rep --json` on very many variants, and which rules it broke |
@@ -38,6 +39,7 @@ pub mod agreement;
 pub mod campaign;
 pub mod cutting;
 pub mod damage;
+pub mod forms;
 pub mod listing;
 pub mod lock;
 pub mod measured;

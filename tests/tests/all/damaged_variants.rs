@@ -3,6 +3,7 @@
 use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;
 use recrep_tests::campaign::{Campaign, originals};
+use recrep_tests::forms::forms;
 use recrep_tests::needs;
 use recrep_tests::programs::programs;
 use recrep_tests::variants::Original;
@@ -20,10 +21,8 @@ fn assert_stood(originals: Vec<(String, Original)>, variants: u64) {
 #[test]
 fn of_fixtures() {
     let made = cases().into_iter().flat_map(|case| {
-        // Each case in some form, so that all forms are there.
-        let forms: Vec<_> = case.forms().collect();
-        let form = forms[case.name.len() % forms.len()];
-        [(format!("{}.{form}", case.name), case.bytes(form))]
+        let forms = forms(&case, |_| true);
+        forms.into_iter().map(move |form| (format!("{}.{form}", case.name), case.bytes(form)))
     });
     let found = recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec()));
     let originals: Vec<_> = made.chain(found).map(|(name, bytes)| (name, Original::new(bytes))).collect();

@@ -51,7 +51,8 @@ fn rich() -> Stream {
         | SampleType::DATA_SRC
         | SampleType::CPU
         | SampleType::PHYS_ADDR
-        | SampleType::CALLCHAIN;
+        | SampleType::CALLCHAIN
+        | SampleType::RAW;
     let branches = BranchSampleType::USER | BranchSampleType::ANY;
     let mut stream = Stream::new(Endian::NATIVE)
         .event(Event::new("mem-loads:u").sampling(fields).branches(branches))
@@ -66,7 +67,9 @@ fn rich() -> Stream {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    for turn in 0..8_000u64 {
+    // Bytes that no view reads make pieces of few samples, which are printed soon.
+    let raw = [0; 520];
+    for turn in 0..2_500u64 {
         let thread = u32::try_from(next(5)).unwrap();
         let event = usize::try_from(next(2)).unwrap();
         let op = if event == 0 { 2 } else { 4 };
@@ -80,7 +83,7 @@ fn rich() -> Stream {
         let stack = [branch(), branch(), branch()];
         let chain = [context::USER, TEXT + 8 * next(60), LIB + 8 * next(9), TEXT + 8 * next(3)];
         let spec = SampleSpec::at(chain[1]).callchain(&chain).branches(&stack).data_src(src).weight(1 + next(300));
-        let spec = spec.addr(LIB + 8 * next(200)).phys_addr(next(1 << 20)).period(1 + next(9));
+        let spec = spec.addr(LIB + 8 * next(200)).phys_addr(next(1 << 20)).period(1 + next(9)).raw(&raw);
         stream = stream.task(10, 10 + thread).on_cpu(thread).of(event).at(1_000_000_000 + turn * 100_000).sample(spec);
     }
     stream.round()

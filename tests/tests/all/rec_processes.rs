@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use recrep_tests::agreement::{Extent, assert_reads};
+use recrep_tests::forms::is_full;
 use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::report;
@@ -54,13 +55,12 @@ fn short_processes_have_their_names_and_maps() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
-    let full = std::env::var_os("RECREP_FULL").is_some_and(|value| value == "1");
     let names = copies(dir.path());
     let runs: Vec<String> = names.iter().map(|name| format!("./{name} hot --rounds 3 & ")).collect();
     let script = format!("i=0; while [ $i -lt {} ]; do {} wait; i=$((i+1)); done", PROCESSES / 4, runs.concat());
     let shell = ["sh".to_owned(), "-c".to_owned(), format!("cd {}; {script}", dir.path().display())];
     let (mut all, mut astray) = (0, 0);
-    for _ in 0..if full { 10 } else { 1 } {
+    for _ in 0..if is_full() { 10 } else { 1 } {
         let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
         assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
         let report = report(&file, "comm,dso");
@@ -99,7 +99,7 @@ fn five_hundred_threads() {
         }
         let begun = Instant::now();
         let mut command = rec();
-        let rec = start(command.args(["-e", "cpu-clock", "-F", "30000", "-m", "4096", "-p", &pid, "-o"]).arg(&file));
+        let rec = start(command.args(["-e", "cpu-clock", "-F", "4000", "-m", "4096", "-p", &pid, "-o"]).arg(&file));
         while fs::metadata(&file).map_or(0, |found| found.len()) < 5000 && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
         }
@@ -114,7 +114,7 @@ fn five_hundred_threads() {
         while (threads() < 501 || unnamed() > 1) && Instant::now() < deadline {
             sleep(Duration::from_millis(10));
         }
-        sleep(Duration::from_millis(1500));
+        sleep(Duration::from_secs(1));
         rec.signal(Signal::INT);
         let outcome = rec.finish();
         target.signal(Signal::KILL);
