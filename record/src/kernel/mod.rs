@@ -1,5 +1,4 @@
-//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`](crate::kernel::sys::Perf), and
-//! by fakes in tests.
+//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and by fakes in tests.
 
 pub mod bpf;
 pub mod counters;
