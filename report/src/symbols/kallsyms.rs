@@ -50,10 +50,9 @@ impl Kallsyms {
         if list.symbols.iter().all(|(symbol, _)| symbol.start == 0) {
             return Err(Refusal::Restricted);
         }
-        for byte in &mut text {
-            if matches!(byte, b'\n' | b'\t') {
-                *byte = 0;
-            }
+        let ends: Vec<usize> = memchr::memchr2_iter(b'\n', b'\t', &text).collect();
+        for end in ends {
+            text.get_mut(end).into_iter().for_each(|byte| *byte = 0);
         }
         list.text = text.into();
         list.symbols.sort_by_key(|(symbol, _)| symbol.start);

@@ -158,8 +158,8 @@ fn pieces_by_size_and_time() {
         return;
     }
     for (args, ms) in [
-        ("--switch-output=20K -m 16", 500),
-        ("--switch-output=3K -z -m 16", 500),
+        ("--switch-output=20K -m 16", 250),
+        ("--switch-output=3K -z -m 16", 250),
         ("--switch-output=1s", 1200),
         ("--timestamp-filename", 50),
     ] {
