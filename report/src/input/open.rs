@@ -1,9 +1,9 @@
-//! Opening of inputs: a file is mapped, standard input is read into memory.
+//! Opening of inputs: a file is mapped (or read if it is small), standard input is read into memory.
 //!
 //! `perf record --threads` writes a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream of
 //! records without a header. Such a directory is one input. Any other directory stands for the perf.data files in it.
 //!
-//! Files are mapped (`input::map`), so that memory use does not grow with them and all cores can start at once.
+//! Large files are mapped (`input::map`), so that memory use does not grow with them and all cores can start at once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -130,7 +130,7 @@ impl Input {
     pub(crate) fn written(&self) -> Option<SystemTime> {
         match &self.bytes {
             Bytes::Copied(_) => None,
-            Bytes::Mapped(map, _) => map.before.modified().ok(),
+            Bytes::OfFile(contents, _) => contents.before.modified().ok(),
         }
     }
 
@@ -216,7 +216,7 @@ fn open_file(path: &Path) -> Result<Bytes, OpenError> {
     if kind.len() == 0 {
         return Err(OpenError::Empty(path.into()));
     }
-    Bytes::map(file, true).map_err(open_error(path))
+    Bytes::of_file(file, true).map_err(open_error(path))
 }
 
 fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {

@@ -20,7 +20,7 @@ const LARGE: u64 = 128 << 10;
 
 /// Returns the bytes of a file: mapped, or read if that fails.
 pub(super) fn bytes_of(mut file: File) -> Result<Bytes, Refusal> {
-    file.try_clone().and_then(|file| Bytes::map(file, false)).or_else(|_| {
+    file.try_clone().and_then(|file| Bytes::of_file(file, false)).or_else(|_| {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(bytes.into())
@@ -53,8 +53,8 @@ pub(super) fn part(file: &[u8], offset: u64, size: u64) -> Result<&[u8], Refusal
 pub(super) fn kept(file: &Bytes, offset: u64, size: u64) -> Result<Bytes, Refusal> {
     let part = part(file, offset, size)?;
     match (file, range(offset, size)) {
-        (Bytes::Mapped(map, _), Some(range)) if size >= LARGE || map.lost().is_some() => {
-            Ok(Bytes::Mapped(map.clone(), range))
+        (Bytes::OfFile(file, _), Some(range)) if size >= LARGE || file.lost().is_some() => {
+            Ok(Bytes::OfFile(file.clone(), range))
         }
         _ => Ok(part.to_vec().into()),
     }
@@ -83,7 +83,7 @@ mod tests {
         fs::write(&path, vec![7; 3 << 17]).unwrap();
         let file = bytes_of(open(&path).unwrap()).unwrap();
         let (copied, mapped) = (kept(&file, 1, LARGE - 1).unwrap(), kept(&file, 1, LARGE).unwrap());
-        assert!(matches!((&copied, &mapped), (Bytes::Copied(_), Bytes::Mapped(..))));
+        assert!(matches!((&copied, &mapped), (Bytes::Copied(_), Bytes::OfFile(..))));
         assert_eq!((copied.len() + 1, mapped.len(), mapped[5], mapped.lost()), (mapped.len(), 1 << 17, 7, None));
         assert!(matches!(kept(&file, (3 << 17) - LARGE + 1, LARGE), Err(Refusal::Malformed(_))));
         File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
