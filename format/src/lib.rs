@@ -9,7 +9,7 @@
 //! +--------------------+                         +------------------+
 //! | attrs              | perf_event_attr + where its ids are
 //! +--------------------+
-//! | data: records …    | [header, 8 bytes | fields | trailer: thread, time, event …]…
+//! | data: records …    | [header, 8 bytes | fields | trailer: thread, time … (not in samples)]…
 //! +--------------------+
 //! | feature table      | where each feature is
 //! | features           | host name, build IDs, event names, …
@@ -18,7 +18,7 @@
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
 //!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way;
-//!   [`ordered`](read::Recording::ordered) holds those that it must, to return all in order of time.
+//!   [`ordered`](read::Recording::ordered) holds records back, to return all in order of time.
 //!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).

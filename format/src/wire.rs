@@ -1,4 +1,4 @@
-//! One declaration of a layout serves reading and writing.
+//! Structures that are declared once, for reading and writing.
 //!
 //! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which they lie in the file,
 //! and gives it [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is

@@ -11,7 +11,7 @@
 //!  drain: one thread in rounds, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
 //!      │ AUX areas                                   │  output::tally: counts (`rec` prints them last), times, mapped modules
 //!      └─────────▶ aux ─────────────────────────────▶│
-//!                                                    └─ output::features, output::build_ids: the file's header
+//!                                                    └─ output::features, output::build_ids: the features
 //! ```
 //!
 //! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program runs on, and

@@ -6,7 +6,7 @@
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
 //!               cli  (options)          view  (text, tree, JSON, CSV, folded; line width)   │
 //!                │                                  │                                      │
-//!  pipeline      │    inputs ─► session ─► counted ─► one profile of all inputs           ◄─┘
+//!  pipeline      │    each input ─► its counts ─► one profile of all inputs               ◄─┘
 //!                │
 //!  table         │    counts ─► sorted rows of cells, with names and percentages; merges the rows of several inputs
 //!  scan          │    samples ─► packed keys, on all cores
@@ -20,10 +20,10 @@
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Modules import only those below them, and `cli` imports `view` (`tests/tests/all/architecture.rs` checks this). Data
-//! flows up: [`input`] opens and splits; [`timeline`] is built from the records that tell of threads and mappings (COMM,
-//! FORK, MMAP, …), and not changed after that; [`scan`] counts samples by integer keys in [`count`]'s tables; `table`
-//! turns distinct keys into rows, and `view` prints them. To be counted, samples are neither sorted nor kept.
+//! Modules import only those below them, except that `cli` imports `view` (`tests/tests/all/architecture.rs` checks
+//! this). Data flows up: [`input`] opens and splits; [`timeline`] is built from the records that tell of threads and
+//! mappings (COMM, FORK, MMAP, …), and not changed after that; [`scan`] counts samples by integer keys in [`count`]'s
+//! tables; `table` turns distinct keys into rows, and `view` prints them. Counting neither sorts nor keeps samples.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

@@ -65,10 +65,9 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in the order given. Possible are sort keys (at least one, here or in -s, whose default does
-    /// not count), overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample,
-    /// period, and averages: weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two:
-    /// Children and Self
+    /// Show these columns, in the order given. Possible are sort keys (name at least one, here or in -s), overhead,
+    /// overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages:
+    /// weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 
