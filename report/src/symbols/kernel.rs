@@ -2,11 +2,11 @@
 //!
 //! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
 //! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::check_running`]).
-//! 3. The copies of it that are kept by build ID: by recorders, and by [`Kernel::kallsyms`].
+//! 3. The copies of it that are kept by build ID: by [`Kernel::kallsyms`], and by recorders.
 //! 4. Files with symbols and the recorded build ID, or another proof for a module's file.
 //!
-//! To make the list takes the running kernel 40 ms, to read a copy 1 ms. So for the kernel itself a copy is read in the
-//! list's place: the recorded reference symbol says how far each boot has moved it. A module may be elsewhere at each
+//! To make the list takes the running kernel 40 ms, and to parse it 20 ms. So for the kernel itself a copy, which is kept
+//! parsed, is read in the list's place: the recorded reference symbol says how far each boot has moved it. A module may be elsewhere at each
 //! boot, and be reloaded: addresses count only if the module is still at the recorded one.
 //!
 //! A kernel image (`vmlinux`) may have been relocated (KASLR) from the addresses at which it is linked; again the
@@ -68,20 +68,22 @@ impl Kernel {
             outcome.contradiction = contradiction(path, origin.kernel, self.build_id_of(path));
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
-        let copies = origin.kernel.map_or_else(Vec::new, |id| self.copies(&id, options));
+        let own = origin.kernel.and_then(|id| self.copy_path(&id)).filter(|path| path.exists());
+        let recorders = origin.kernel.and_then(|id| candidates::cache_entry(&id, options));
+        let recorders = recorders.map(|entry| entry.join("kallsyms"));
         let copied = |path: &PathBuf| pick(&parse(path), module);
         let allowed = if options.symfs.is_some() { Err(Refusal::Symfs) } else { self.check_loaded(module) };
         let found = allowed.and_then(|()| {
             let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
-            let copy = copies.iter().filter(|_| moves_as_a_whole).find_map(|path| copied(path).ok());
+            let copy = own.as_ref().filter(|_| moves_as_a_whole).and_then(|path| copied(path).ok());
             copy.map_or_else(|| pick(self.kallsyms(), module), Ok)
         });
         let running = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found);
-        let mut in_copy = |path| {
+        let in_copy = |path| {
             let found = copied(path).and_then(|table| at_its_address(table, module));
             outcome.keep(Source::BuildIdCache, path, found)
         };
-        running.or_else(|| copies.iter().find_map(&mut in_copy)).or_else(|| match module.kind {
+        running.or_else(|| own.iter().chain(&recorders).find_map(in_copy)).or_else(|| match module.kind {
             ModuleKind::Kernel => self.find_image(module, options, outcome),
             _ => self.find_module(module, options, outcome),
         })
@@ -171,26 +173,18 @@ impl Kernel {
         self.root.join("proc/kallsyms")
     }
 
-    /// Returns the paths of the copies of a kernel's list: rep's, if there is one, and a recorder's.
-    fn copies(&self, id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
-        let own = self.copy_path(id).filter(|path| path.exists());
-        own.into_iter().chain(candidates::cache_entry(id, options).map(|entry| entry.join("kallsyms"))).collect()
-    }
-
     /// Returns the path of the copy that rep keeps.
     fn copy_path(&self, id: &BuildId) -> Option<PathBuf> {
-        Some(self.cache.as_ref()?.join("kallsyms").join(id.to_string()))
+        Some(self.cache.as_ref()?.join("kernel").join(id.to_string()))
     }
 
     /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none.
     fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
         self.running.get_or_init(|| {
-            let text = file::read_all(&self.kallsyms_path())?;
+            let list = Kallsyms::parse(file::read_all(&self.kallsyms_path())?)?;
             let path = self.running_build_id().and_then(|id| self.copy_path(&id)).filter(|path| !path.exists());
             // Only the user may read the file. Without a copy the next run takes longer.
-            let copy = path.and_then(|path| Some((temporary(path.parent()?, &text).ok()?, path)));
-            let list = Kallsyms::parse(text)?;
-            let _ = copy.map(|(copy, path)| copy.persist(path));
+            let _ = path.and_then(|path| temporary(path.parent()?, &list.packed()).ok()?.persist(path).ok());
             Ok(list)
         })
     }
@@ -229,15 +223,17 @@ impl Kernel {
 }
 
 /// Writes a temporary file in a directory, which is made if it is missing.
-fn temporary(directory: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
+fn temporary(directory: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     fs::create_dir_all(directory)?;
     let mut file = NamedTempFile::new_in(directory)?;
-    file.write_all(text)?;
+    file.write_all(bytes)?;
     Ok(file)
 }
 
+/// Reads a list, or a packed copy of it.
 fn parse(path: &Path) -> Result<Kallsyms, Refusal> {
-    Kallsyms::parse(file::read_all(path)?)
+    let packed = Kallsyms::unpack(&file::bytes_of(file::open(path)?)?);
+    packed.map_or_else(|| Kallsyms::parse(file::read_all(path)?), Ok)
 }
 
 fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable, Refusal> {
@@ -434,9 +430,10 @@ mod tests {
         };
         assert!(!has_c(with_id(7)));
         let path = kernel.copy_path(&BuildId::new(&[7; 20]).unwrap()).unwrap();
-        let copy = fs::read_to_string(&path).unwrap();
-        assert_eq!(copy, fs::read_to_string(root.path().join("proc/kallsyms")).unwrap());
-        fs::write(&path, copy + "ffffffff81000020 t c\n").unwrap();
+        let list = fs::read_to_string(root.path().join("proc/kallsyms")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), Kallsyms::parse(list.clone().into()).unwrap().packed());
+        let changed = list + "ffffffff81000020 t c\n";
+        fs::write(&path, Kallsyms::parse(changed.into()).unwrap().packed()).unwrap();
         assert!(has_c(with_id(7)), "the copy is read");
         assert!(!has_c(Origin { reference: None, ..with_id(7) }), "nobody knows where that kernel was");
         let hidden = "0000000000000000 T _text\n0000000000000000 t a\n";
