@@ -1,5 +1,5 @@
-//! Contents of files, mapped or read; truncation of a file while it is mapped, and a setting of the allocator (all `unsafe` code of
-//! this package).
+//! Contents of files, mapped or copied; truncation of a file while it is mapped; a setting of the allocator (all `unsafe`
+//! code of this package).
 //!
 //! ```text
 //!   mapping:   [ page | page | page | page ]          the file is truncated to 1.5 pages
@@ -12,7 +12,7 @@
 //!
 //! Why files are mapped: on two cores with a warm page cache, one pass over 296 MB takes 0.04 to 0.05 s with a mapping,
 //! and 0.25 to 0.33 s with a copy in memory. Mapped pages belong to the page cache, so the kernel can reclaim them.
-//! Small files are read: to unmap one interrupts all cores, and with 980 files of 1.7 MB by ip it is a tenth of the time.
+//! Small files are copied: to unmap one interrupts all cores, and with 980 files of 1.7 MB by ip it is a tenth of the time.
 
 use std::cell::Cell;
 use std::fs::{File, Metadata};

@@ -1,4 +1,4 @@
-//! Opening of inputs: a file is mapped (or read if it is small), standard input is read into memory.
+//! Opening of inputs: a file is mapped, or copied if it is small; standard input is read into memory.
 //!
 //! `perf record --threads` writes a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream of
 //! records without a header. Such a directory is one input. Any other directory stands for the perf.data files in it.

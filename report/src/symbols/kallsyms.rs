@@ -16,10 +16,10 @@
 //! To parse the list takes more than half of the time of a small histogram, so copies of it are packed:
 //!
 //! ```text
-//!   MAGIC · number of symbols · length of the names of modules      64 bits each, little-endian
-//!   start · end · offset of the name, binding, module               64 bits each, for each symbol
-//!   names of the modules, separated by newlines                     as in the list
-//!   text of the list                                                each name ended by a zero byte
+//!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
+//!   start · end · offset of the name, binding, module                                   64 bits each, for each symbol
+//!   names of the modules, separated by newlines                                         as in the list
+//!   text of the list                                                                    each name ended by a zero byte
 //! ```
 
 use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK, SymbolBind};
@@ -59,7 +59,8 @@ impl Kallsyms {
     pub(super) fn packed(&self) -> Vec<u8> {
         let modules = self.modules.join(&b'\n');
         let mut packed = Encoder::new(Endian::Little);
-        [MAGIC, self.symbols.len() as u64, modules.len() as u64].into_iter().for_each(|word| packed.u64(word));
+        let lengths = [self.symbols.len(), modules.len(), self.text.len()].map(|len| len as u64);
+        [MAGIC].into_iter().chain(lengths).for_each(|word| packed.u64(word));
         for (symbol, module) in &self.symbols {
             let rest =
                 symbol.name.offset() as u64 | u64::from(symbol.binding.0) << BINDING | (*module as u64) << MODULE;
@@ -73,10 +74,12 @@ impl Kallsyms {
     /// Reverses [`Kallsyms::packed`]; returns `None` if these are not the bytes of a packed list.
     pub(super) fn unpack(bytes: &Bytes) -> Option<Self> {
         let words = |bytes| U64s::new(bytes, Endian::Little);
-        let (head, rest) = bytes.split_at_checked(24)?;
-        let [magic, symbols, modules] = [0, 1, 2].map(|at| words(head).get(at).unwrap_or(0));
-        let (symbols, rest) = rest.split_at_checked(usize::try_from(symbols).ok()?.checked_mul(24)?)?;
-        let (modules, text) = rest.split_at_checked(usize::try_from(modules).ok()?)?;
+        let (head, rest) = bytes.split_at_checked(32)?;
+        let len = |at| usize::try_from(words(head).get(at)?).ok();
+        (words(head).get(0)? == MAGIC).then_some(())?;
+        let (symbols, rest) = rest.split_at_checked(len(1)?.checked_mul(24)?)?;
+        let (modules, text) = rest.split_at_checked(len(2)?)?;
+        (text.len() == len(3)?).then_some(())?;
         let text = file::kept(bytes, (bytes.len() - text.len()) as u64, text.len() as u64).ok()?;
         let mut words = words(symbols).iter();
         let symbol = || {
@@ -87,7 +90,7 @@ impl Kallsyms {
         };
         let symbols = std::iter::from_fn(symbol).collect();
         let modules = modules.split(|&byte| byte == b'\n').map(Into::into).collect();
-        (magic == MAGIC).then_some(Self { text, symbols, modules })
+        Some(Self { text, symbols, modules })
     }
 
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
@@ -242,11 +245,9 @@ not a line
         let unpacked = Kallsyms::unpack(&packed.clone().into()).unwrap();
         assert_eq!(format!("{:?}", unpacked.symbols), format!("{:?}", list.symbols));
         assert_eq!((unpacked.modules, unpacked.text.to_vec()), (list.modules, list.text.to_vec()));
-        let text = packed.len() - TEXT.len();
-        assert!((0..text).all(|len| Kallsyms::unpack(&packed[..len].to_vec().into()).is_none()));
+        assert!((0..packed.len()).all(|len| Kallsyms::unpack(&packed[..len].to_vec().into()).is_none()));
         assert!(Kallsyms::unpack(&TEXT.as_bytes().to_vec().into()).is_none());
-        // What is damaged otherwise has wrong names, but no bytes of anything else.
-        for at in 8..packed.len() {
+        for at in 0..packed.len() {
             let mut damaged = packed.clone();
             damaged[at] ^= 0xff;
             let table = Kallsyms::unpack(&damaged.into()).and_then(|list| list.kernel(None).ok());

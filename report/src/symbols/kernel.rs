@@ -5,9 +5,10 @@
 //! 3. The copies of it that are kept by build ID: by [`Kernel::kallsyms`], and by recorders.
 //! 4. Files with symbols and the recorded build ID, or another proof for a module's file.
 //!
-//! To make the list takes the running kernel 40 ms, and to parse it 20 ms. So for the kernel itself a copy, which is kept
-//! parsed, is read in the list's place: the recorded reference symbol says how far each boot has moved it. A module may be elsewhere at each
-//! boot, and be reloaded: addresses count only if the module is still at the recorded one.
+//! To make the list takes the running kernel 40 ms, and to parse it 20 ms. So for the kernel itself a copy, which is
+//! kept parsed, is read in the list's place: the recorded reference symbol says how far each boot has moved it. A
+//! module may be elsewhere at each boot, and be reloaded: addresses count only if the module is still at the recorded
+//! one.
 //!
 //! A kernel image (`vmlinux`) may have been relocated (KASLR) from the addresses at which it is linked; again the
 //! reference symbol says how far. A module's file has no addresses. The kernel lays out its code sections one after
