@@ -77,18 +77,19 @@ impl Kallsyms {
         let (head, rest) = bytes.split_at_checked(32)?;
         let len = |at| usize::try_from(words(head).get(at)?).ok();
         (words(head).get(0)? == MAGIC).then_some(())?;
-        let (symbols, rest) = rest.split_at_checked(len(1)?.checked_mul(24)?)?;
+        let (numbers, rest) = rest.split_at_checked(len(1)?.checked_mul(24)?)?;
         let (modules, text) = rest.split_at_checked(len(2)?)?;
         (text.len() == len(3)?).then_some(())?;
         let text = file::kept(bytes, (bytes.len() - text.len()) as u64, text.len() as u64).ok()?;
-        let mut words = words(symbols).iter();
+        let mut words = words(numbers).iter();
         let symbol = || {
             let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
             let name = NameRef::new(SOURCE, rest & ((1 << BINDING) - 1));
             let binding = SymbolBind(u8::try_from(rest >> BINDING & 0xff).ok()?);
             Some((RawSymbol { start, end, name, binding, ifunc: false }, usize::try_from(rest >> MODULE).ok()?))
         };
-        let symbols = std::iter::from_fn(symbol).collect();
+        let mut symbols = Vec::with_capacity(len(1)?);
+        symbols.extend(std::iter::from_fn(symbol));
         let modules = modules.split(|&byte| byte == b'\n').map(Into::into).collect();
         Some(Self { text, symbols, modules })
     }
@@ -179,6 +180,7 @@ impl Kallsyms {
         let number = self.number(module).ok_or(Refusal::NoSymbols)?;
         let mut table = TableBuilder::new(false);
         table.add_source(self.text.clone());
+        table.symbols.reserve(self.symbols.len());
         table.symbols.extend(self.of_module(number));
         table.move_down(moved);
         table.settle();
