@@ -164,7 +164,7 @@ fn pieces_by_size_and_time() {
         ("--timestamp-filename", 50),
     ] {
         let (dir, file) =
-            assert_recording(&format!("-e cpu-clock -F 3000 {args}"), &format!("hot --ms {ms} --forks 1"));
+            assert_recording(&format!("-e cpu-clock:u -F 3000 {args}"), &format!("hot --ms {ms} --forks 1"));
         let pieces = files(dir.path()).len();
         assert!(pieces >= 2 || args.contains("timestamp"), "{args}: {pieces}");
         let name = file.file_name().unwrap().to_str().unwrap().strip_prefix("x.data.20").unwrap();
@@ -233,7 +233,7 @@ fn pieces_by_signal() {
     }
     for args in ["--switch-output", "--switch-output -z", "--overwrite --switch-output -m 4", "--overwrite -m 4"] {
         let dir = tempfile::tempdir().unwrap();
-        let outcome = signalled(&format!("-e cpu-clock {args}"), dir.path());
+        let outcome = signalled(&format!("-e cpu-clock:u {args}"), dir.path());
         let samples = assert_pieces(dir.path(), &outcome);
         let pieces = if args.contains("switch") { 3 } else { 1 };
         assert_eq!(samples.len(), pieces, "{args}: {}", outcome.stderr);
