@@ -13,7 +13,7 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 //!
-//! To parse the list takes more than half of the time of a small histogram, so copies of it are packed:
+//! To parse the list would take half of the time of a small histogram, so the copy that is kept is packed:
 //!
 //! ```text
 //!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
@@ -241,7 +241,7 @@ not a line
     }
 
     #[test]
-    fn a_packed_list_is_the_same_and_a_damaged_one_is_none() {
+    fn a_packed_list_is_the_same_and_one_that_was_cut_is_none() {
         let list = Kallsyms::parse(TEXT.into()).unwrap();
         let packed = list.packed();
         let unpacked = Kallsyms::unpack(&packed.clone().into()).unwrap();

@@ -1,9 +1,9 @@
-//! A thousand of the damaged variants that the program `damage` makes by the ten thousands.
+//! A thousand of the damaged variants (two with `RECREP_FULL=1`) that the program `damage` makes by the ten thousands.
 
 use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;
 use recrep_tests::campaign::{Campaign, originals};
-use recrep_tests::forms::forms;
+use recrep_tests::forms::{forms, is_full};
 use recrep_tests::needs;
 use recrep_tests::programs::programs;
 use recrep_tests::variants::Original;
@@ -26,11 +26,11 @@ fn of_fixtures() {
     });
     let found = recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec()));
     let originals: Vec<_> = made.chain(found).map(|(name, bytes)| (name, Original::new(bytes))).collect();
-    assert_stood(originals, 1000);
+    assert_stood(originals, if is_full() { 2000 } else { 1000 });
 }
 
 #[test]
 fn of_a_corpus() {
     let Some(folder) = needs::corpus() else { return };
-    assert_stood(originals(&folder).unwrap(), 182);
+    assert_stood(originals(&folder).unwrap(), if is_full() { 364 } else { 182 });
 }

@@ -67,7 +67,7 @@ fn rich() -> Stream {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    // Bytes that no view reads make pieces of few samples, which are printed soon.
+    // Bytes that hardly a view prints make pieces of few samples.
     let raw = [0; 520];
     for turn in 0..2_500u64 {
         let thread = u32::try_from(next(5)).unwrap();

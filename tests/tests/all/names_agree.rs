@@ -5,7 +5,7 @@ use std::path::Path;
 
 use recrep_fixtures::manifest::cases;
 use recrep_tests::campaign::originals;
-use recrep_tests::forms::forms;
+use recrep_tests::forms::{forms, is_full};
 use recrep_tests::programs::rep;
 use recrep_tests::run::run;
 use serde_json::Value;
@@ -136,7 +136,7 @@ fn fixtures() {
         }
     }
     println!("{rows} rows of {files} fixtures have the same names in four forms");
-    assert!(files > 50, "{files} files");
+    assert!(files > if is_full() { 80 } else { 50 }, "{files} files");
 }
 
 #[test]
