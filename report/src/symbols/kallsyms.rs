@@ -7,7 +7,8 @@
 //!
 //! Addresses are absolute and symbols have no sizes. As in perf, the types `T`, `W`, `D` and `B` count, in upper and
 //! lower case (text, weak, data, zeroed data; upper case is global). A symbol ends where the next one starts; the last
-//! one before another module ends a page later, since the gap may be gigabytes.
+//! one before another module ends a page later, since the gap may be gigabytes. Of several with one start, the last in
+//! the list is the one that has bytes.
 //!
 //! `/proc/kallsyms` lists the kernel that runs *now*; [`super::kernel`] checks whether that is the recorded one. Each
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
@@ -17,12 +18,11 @@
 //!
 //! ```text
 //!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
-//!   start · end · offset of the name, binding, module                                   64 bits each, for each symbol
+//!   start · end · offset of the name, module                                            64 bits each, for each symbol
 //!   names of the modules, separated by newlines                                         as in the list
 //!   text of the list                                                                    each name ended by a zero byte
 //! ```
 
-use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK, SymbolBind};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 
@@ -30,7 +30,7 @@ use super::bytes::{hexadecimal, name_at};
 use super::file;
 use super::outcome::Refusal;
 use super::proof::Reference;
-use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
+use super::table::{NameRef, Place, SymbolTable, page_end};
 use crate::input::map::Bytes;
 
 /// Parsed list: sorted and with ends, not yet split by module.
@@ -39,7 +39,7 @@ pub(super) struct Kallsyms {
     /// Text of the list, with each name ended by a zero byte.
     text: Bytes,
     /// Symbols, each with the number of its module.
-    symbols: Vec<(RawSymbol, usize)>,
+    symbols: Vec<(Place, usize)>,
     /// Names in brackets; that of the kernel itself is empty.
     modules: Vec<Box<[u8]>>,
 }
@@ -47,11 +47,10 @@ pub(super) struct Kallsyms {
 /// Number of the text among a table's sources of names: the first one that is added.
 const SOURCE: u16 = 1;
 
-/// Beginning of a packed list: `rec-ksy1`.
-const MAGIC: u64 = 0x3179_736b_2d63_6572;
+/// Beginning of a packed list: `rec-ksy2`.
+const MAGIC: u64 = 0x3279_736b_2d63_6572;
 
-/// Position of binding and module above the offset of a name.
-const BINDING: u32 = 40;
+/// Position of the module above the offset of a name.
 const MODULE: u32 = 48;
 
 impl Kallsyms {
@@ -62,8 +61,7 @@ impl Kallsyms {
         let lengths = [self.symbols.len(), modules.len(), self.text.len()].map(|len| len as u64);
         [MAGIC].into_iter().chain(lengths).for_each(|word| packed.u64(word));
         for (symbol, module) in &self.symbols {
-            let rest =
-                symbol.name.offset() as u64 | u64::from(symbol.binding.0) << BINDING | (*module as u64) << MODULE;
+            let rest = symbol.name.offset() as u64 | (*module as u64) << MODULE;
             [symbol.start, symbol.end, rest].into_iter().for_each(|word| packed.u64(word));
         }
         packed.bytes(&modules);
@@ -84,9 +82,7 @@ impl Kallsyms {
         let mut words = words(numbers).iter();
         let symbol = || {
             let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
-            let name = NameRef::new(SOURCE, rest & ((1 << BINDING) - 1));
-            let binding = SymbolBind(u8::try_from(rest >> BINDING & 0xff).ok()?);
-            Some((RawSymbol { start, end, name, binding, ifunc: false }, usize::try_from(rest >> MODULE).ok()?))
+            Some((Place { start, end, name: NameRef::new(SOURCE, rest) }, usize::try_from(rest >> MODULE).ok()?))
         };
         let mut symbols = Vec::with_capacity(len(1)?);
         symbols.extend(std::iter::from_fn(symbol));
@@ -128,12 +124,7 @@ impl Kallsyms {
     /// Adds the symbol in a line that begins at this offset of the text; returns `None` if there is none that counts.
     fn add(&mut self, line: &[u8], line_start: usize) -> Option<()> {
         let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
-        let binding = match kind {
-            b'W' => STB_WEAK,
-            b'T' | b'D' | b'B' => STB_GLOBAL,
-            b't' | b'w' | b'd' | b'b' => STB_LOCAL,
-            _ => return None,
-        };
+        matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
         let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64);
         let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
@@ -143,7 +134,7 @@ impl Kallsyms {
             self.modules.push(module.into());
             self.modules.len() - 1
         });
-        self.symbols.push((RawSymbol { start, end: start, name, binding, ifunc: false }, number));
+        self.symbols.push((Place { start, end: start, name }, number));
         Some(())
     }
 
@@ -168,23 +159,27 @@ impl Kallsyms {
 
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
-        let is_named = |symbol: &&RawSymbol| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
+        let is_named = |symbol: &&Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
         self.of_module(self.number(b"")?).find(is_named).map(|symbol| symbol.start)
     }
 
-    fn of_module(&self, number: usize) -> impl Iterator<Item = &RawSymbol> {
+    fn of_module(&self, number: usize) -> impl Iterator<Item = &Place> {
         self.symbols.iter().filter(move |(_, module)| *module == number).map(|(symbol, _)| symbol)
     }
 
     fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
         let number = self.number(module).ok_or(Refusal::NoSymbols)?;
-        let mut table = TableBuilder::new(false);
-        table.add_source(self.text.clone());
-        table.symbols.reserve(self.symbols.len());
-        table.symbols.extend(self.of_module(number));
-        table.move_down(moved);
-        table.settle();
-        Ok(table.finish())
+        let mut places = Vec::with_capacity(self.symbols.len());
+        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(
+            |&Place { start, end, name }| Place {
+                start: start.wrapping_sub(moved),
+                end: end.wrapping_sub(moved),
+                name,
+            },
+        ));
+        // Fast, since they are sorted unless addresses went below zero.
+        places.sort_by_key(|place| place.start);
+        Ok(SymbolTable::from_sorted(places, self.text.clone()))
     }
 }
 

@@ -176,7 +176,7 @@ impl Kernel {
 
     /// Returns the path of the copy that rep keeps.
     fn copy_path(&self, id: &BuildId) -> Option<PathBuf> {
-        Some(self.cache.as_ref()?.join("kernel").join(id.to_string()))
+        Some(self.cache.as_ref()?.join("kernel-symbols").join(id.to_string()))
     }
 
     /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none.

@@ -87,7 +87,7 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
-type Place = Symbol<NameRef>;
+pub(super) type Place = Symbol<NameRef>;
 
 /// Symbols with the same addresses that can be ranked only by their names.
 #[derive(Debug)]
@@ -106,6 +106,20 @@ pub(super) struct TableBuilder {
 }
 
 impl SymbolTable {
+    /// Builds the table of symbols whose starts ascend, with names from one source.
+    pub(super) fn from_sorted(places: Vec<Place>, names: Bytes) -> Self {
+        let names = Names { sources: vec![names], own: Vec::new() };
+        let ends: Vec<u64> = places.iter().map(|place| place.end).collect();
+        Self { places, names, ..Self::default() }.indexed(&ends)
+    }
+
+    /// Builds what lookups need besides the symbols. `ends` has the last end of the symbols of each start.
+    fn indexed(mut self, ends: &[u64]) -> Self {
+        self.coarse = Coarse::new(&self.places, |place| place.start);
+        self.outer = enclosing(ends);
+        self
+    }
+
     pub fn lookup(&self, address: u64) -> Option<Symbol<&[u8]>> {
         self.get(self.find(address)?)
     }
@@ -284,9 +298,7 @@ impl TableBuilder {
                 table.places.push(Place { start, end, name });
             }
         }
-        table.coarse = Coarse::new(&table.places, |place| place.start);
-        table.outer = enclosing(&ends);
-        table
+        table.indexed(&ends)
     }
 }
 
