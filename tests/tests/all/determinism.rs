@@ -33,7 +33,7 @@ fn the_same_bytes_with_any_number_of_threads() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("threads.data");
     let work = workload("hot --ms 300 --threads 3 --forks 1 --children 1");
-    record(&file, "-e cpu-clock,page-faults -F 20000 -g", &work);
+    record(&file, "-e cpu-clock,page-faults -F 8000 -g", &work);
     for sort in ["comm,dso,symbol", "pid,tid", "ip", "cpu,event,comm", "symbol"] {
         assert_same_bytes(&file, &["--sort", sort]);
         assert_same_bytes(&file, &["--json", "--sort", sort]);
@@ -68,8 +68,8 @@ fn rich() -> Stream {
         (state >> 33) % below
     };
     // Bytes that hardly a view prints make pieces of few samples.
-    let raw = [0; 520];
-    for turn in 0..2_500u64 {
+    let raw = [0; 1224];
+    for turn in 0..1_250u64 {
         let thread = u32::try_from(next(5)).unwrap();
         let event = usize::try_from(next(2)).unwrap();
         let op = if event == 0 { 2 } else { 4 };
