@@ -22,6 +22,14 @@ pub fn perf_events() -> bool {
     met(FOUND.get_or_init(probe_perf_events))
 }
 
+/// These commands, separated by spaces.
+#[track_caller]
+pub fn commands(names: &str) -> bool {
+    let is_missing = |name: &&str| Command::new(name).arg("--version").output().is_err();
+    let missing = names.split(' ').find(is_missing);
+    met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
+}
+
 /// Root, and `setpriv` to become somebody else.
 #[track_caller]
 pub fn root() -> bool {

@@ -1,4 +1,4 @@
-// What each fuzz target does with its bytes: also run by `tests/fuzz_replay.rs`, over the seeds and over damaged
+// What each fuzz target does with its bytes: also run by `tests/replay`, over the seeds and over damaged
 // variants of them, so that CI needs no fuzzer. Each function panics when something is wrong, and returns when nothing
 // is.
 

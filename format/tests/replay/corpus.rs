@@ -3,13 +3,6 @@
 //! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
 //! them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test says what it did, and fails loudly"
-)]
-
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! The fuzz targets over their seeds and over damaged variants of them: what CI runs in the place of a fuzzer.
+//! The fuzz targets over their seeds and over damaged variants of them: what CI runs in the place of a fuzzer. And whole
+//! files, real ones too.
 //!
 //! The variants are the same in every run. `RECREP_REPLAY` multiplies their number; a folder in `RECREP_REPLAY_CORPUS`
 //! (with a folder of inputs for each target) is replayed too, as it is.
@@ -12,7 +13,10 @@
     reason = "a test says what it did, and fails loudly"
 )]
 
-#[path = "../fuzz/src/targets.rs"]
+mod corpus;
+#[cfg(feature = "zstd")]
+mod recording;
+#[path = "../../fuzz/src/targets.rs"]
 mod targets;
 
 use std::fs;

@@ -1,24 +1,13 @@
 //! Real files read front to back: the same records and features as in memory, and the order of a sorting twin.
 //!
 //! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
-//! them. Made files are read so by the fuzz targets `recording` and `ordering`, in `fuzz_replay`.
-#![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::indexing_slicing,
-    reason = "a test says what it did, and fails loudly"
-)]
-
-#[path = "../fuzz/src/streams.rs"]
-mod streams;
+//! them. Made files are read so by the fuzz targets `recording` and `ordering`, in `main.rs`.
 
 use std::path::Path;
 
 use recrep_format::read::{File, Recording};
-use streams::{Steps, records};
+
+use crate::targets::streams::{self, Steps, records};
 
 #[test]
 fn real_files_are_the_same_front_to_back() {

@@ -1,13 +1,5 @@
-//! Tests of `rep`. They are one program, because linking five took longer than running them. Modules get what
-//! is here by `use super::*`: a directory with files, commands that are run, and what `rep` answers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and prints what it counted or skipped"
-)]
+//! Tests of `rep` alone: files made by the library, real recordings, and programs that are compiled here. Modules get
+//! what is here by `use super::*`: a directory with files, commands that are run, and what `rep` answers.
 
 mod calls;
 mod cli;
@@ -23,6 +15,8 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
 use recrep_format::endian::Endian;
 use recrep_format::record::Body;
+use recrep_tests::needs;
+use recrep_tests::programs::{programs, rep};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -33,19 +27,10 @@ fn branch(from: u64, to: u64, flags: u64) -> BranchEntry {
     BranchEntry { from, to, flags: BranchFlags(flags) }
 }
 
-/// Returns the command under test.
-fn rep() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
-    command.stdin(Stdio::null());
-    command
-}
-
 /// Runs a command, which must succeed, and returns what it prints.
 #[track_caller]
 fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(recrep_tests::run::run(command).expect(0).stdout).unwrap()
 }
 
 /// Runs a command with these words and paths, as [`run`] does.

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use recrep_report::cli::{args, parse};
 use recrep_report::commands::{c2c, mem, script};
 
-const TABLES: [&str; 2] = [include_str!("../../docs/options.md"), include_str!("../../docs/script-options.md")];
+const TABLES: [&str; 2] =
+    [include_str!("../../../../report/docs/options.md"), include_str!("../../../../report/docs/script-options.md")];
 
 /// The long names of perf report 6.12 (`tools/perf/builtin-report.c`).
 const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux kallsyms force modules \

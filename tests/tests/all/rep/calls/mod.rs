@@ -68,7 +68,7 @@ impl Place {
 /// Runs `rep` on a stream, which must fail, and returns its message.
 fn refusal(stream: &Stream, words: &[&str]) -> String {
     let place = Place::of(stream);
-    crate::refusal(rep().args(words).arg(place.at("x.data")).output().unwrap())
+    super::refusal(rep().args(words).arg(place.at("x.data")).output().unwrap())
 }
 
 fn stream(event: Event) -> Stream {

@@ -68,7 +68,7 @@ fn eventful(kind: &Body<'_>) -> Stream {
 fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
     let answer = parsed(place.rep(&format!("--json -s {key} {words}")));
     assert_eq!(list(&answer["events"]).len(), 1, "{answer}");
-    let mut rows = crate::rows(&answer, 0);
+    let mut rows = super::super::rows(&answer, 0);
     rows.sort_unstable();
     rows
 }

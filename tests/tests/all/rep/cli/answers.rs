@@ -164,12 +164,12 @@ fn control_characters_of_a_file_are_escaped() {
 
 #[test]
 fn help_names_every_command() {
-    let of = |words: &[&str]| crate::run(rep().args(words));
+    let of = |words: &[&str]| super::super::run(rep().args(words));
     let help = of(&["--help"]);
     let (_, rest) = help.split_once("COMMAND`):\n").unwrap();
     let (list, _) = rest.split_once("\n\n").unwrap();
     let named: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    let source = include_str!("../../../src/commands/mod.rs");
+    let source = include_str!("../../../../../report/src/commands/mod.rs");
     let known: Vec<&str> =
         source.split("        \"").skip(1).filter_map(|rest| rest.split_once("\" =>")).map(|(name, _)| name).collect();
     assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");

@@ -1,20 +1,13 @@
 //! Compares `rep` on real recordings with perf. Needs `RECREP_CORPUS`, a directory with recordings and perf's answers
 //! (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
 
-use std::io::Write;
-
 use super::*;
 
 type Rows = BTreeMap<String, (u64, u64)>;
 
 #[test]
 fn histograms_agree_with_perf() {
-    let Some(corpus) = std::env::var_os("RECREP_CORPUS") else {
-        // Not by `eprintln!`: the harness hides what passing tests print with it.
-        let _ = writeln!(std::io::stderr(), "skipped: RECREP_CORPUS names no folder of recordings");
-        return;
-    };
-    let corpus = Path::new(&corpus);
+    let Some(corpus) = needs::corpus() else { return };
     let (mut files, mut compared) = (0, 0);
     for entry in fs::read_dir(corpus.join("golden")).unwrap() {
         let golden = parsed(fs::read(entry.unwrap().path()).unwrap());

@@ -38,7 +38,7 @@ fn missing_read_permission_is_reported() {
     // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing,
     // and a file that is open for writing cannot be executed.
     let program = place.at("rep");
-    tool("cp", &[env!("CARGO_BIN_EXE_rep").as_ref(), &program]);
+    tool("cp", &[&programs().rep, &program]);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let output = Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
     let said = refusal(output);

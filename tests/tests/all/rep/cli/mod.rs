@@ -28,7 +28,7 @@ fn run(words: &[&str], file: &Path) -> Output {
 /// Runs `rep`, which must succeed, and returns its output.
 #[track_caller]
 fn text(words: &[&str], file: &Path) -> String {
-    crate::run(rep().args(words).arg(file))
+    super::run(rep().args(words).arg(file))
 }
 
 /// Runs `rep --json`, which must succeed, and returns its output.

@@ -112,7 +112,7 @@ fn equal_files_have_the_trees_of_one() {
     let files = ["x.data", "y.data"].map(|name| place.put(name, recorded.bytes));
     for keys in ["comm,dso,symbol", "srcline", "cpu,srcfile", "symoff,dso_size", "pid,phys_daddr,ip"] {
         let answer = |files: &[PathBuf]| {
-            let text = crate::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
+            let text = super::super::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
             text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
         };
         let one = answer(&files[..1]);

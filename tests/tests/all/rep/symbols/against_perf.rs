@@ -3,6 +3,8 @@
 //! Older versions of perf leave PLT entries unnamed or name them after another slot; this is the only difference that
 //! the test accepts.
 
+use recrep_tests::perf;
+
 use super::*;
 
 /// Source of a program whose hot functions have all kinds of names.
@@ -62,7 +64,7 @@ fn the_same_symbols_as_perf_at_fixed_addresses() {
 }
 
 fn the_same_symbols(compiler_flags: &str, kinds: &[(&str, &str)]) {
-    let Some(place) = Place::with("perf g++ objcopy") else { return };
+    let Some(place) = needs::perf_events().then(|| Place::with("g++ objcopy")).flatten() else { return };
     let object = place.compiled(&format!("g++ -O1 -c {compiler_flags}"), ("p.cpp", PROGRAM), "p.o");
     for &(name, linker_flags) in kinds {
         let program = place.at(name);
@@ -74,20 +76,12 @@ fn the_same_symbols(compiler_flags: &str, kinds: &[(&str, &str)]) {
             tool(&format!("objcopy --add-gnu-debuglink={}", kept.display()), &[&program]);
         }
         let data = place.at("perf.data");
-        let recorded = Command::new("perf")
-            .args(["record", "-q", "-B", "-e", "cpu-clock", "-F", "10000", "-g", "-o"])
-            .arg(&data)
-            .arg(&program)
-            .output()
-            .unwrap();
-        if !data.exists() && std::env::var_os("CI").is_none_or(|ci| ci != "true") {
-            eprintln!("skipped: perf cannot record here: {}", String::from_utf8_lossy(&recorded.stderr));
-            return;
-        }
+        let command = [program.to_str().unwrap().to_owned()];
+        perf::record(&data, "-B -e cpu-clock -F 10000 -g", &command);
         let words = "script --no-inline -F ip,sym,symoff,dso -i";
-        let theirs = tool(&format!("perf {words}"), &[&data]);
+        let theirs = run(perf::perf().args(words.split(' ')).arg(&data));
         // perf uses the file at the recorded path too, and none has changed since.
-        let ours = run(crate::rep().args(words.split(' ')).arg(&data).arg("--trust-paths"));
+        let ours = run(crate::rep::rep().args(words.split(' ')).arg(&data).arg("--trust-paths"));
         compare(name, &frames(&ours), &frames(&theirs));
     }
 }

@@ -50,7 +50,7 @@ impl Stripped {
 
     fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
         let file = self.place.put("t.data", stream.file());
-        let mut command = crate::rep();
+        let mut command = crate::rep::rep();
         for name in ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
         }

@@ -137,7 +137,7 @@ fn inlined_functions_agree_with_addr2line() {
     {
         known += compare(&place.compiled(compiler, source, "program"), 800);
     }
-    if has("rustc") {
+    if needs::commands("rustc") {
         known += compare(&place.compiled("rustc -O -g", ("r.rs", RUST), "rust"), 600);
     }
     assert!(known >= 1000, "only {known} addresses have lines");

@@ -20,23 +20,10 @@ use super::*;
 /// Address at which the programs of these tests are mapped.
 const BASE: u64 = 0x10_0000;
 
-/// Returns whether all of these commands are installed, so that the test can run; panics in CI if one is missing.
-fn has(commands: &str) -> bool {
-    commands.split(' ').all(|command| {
-        let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        let found = found.is_ok_and(|status| status.success());
-        assert!(found || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI needs {command}");
-        if !found {
-            eprintln!("skipped: no {command}");
-        }
-        found
-    })
-}
-
 impl Place {
-    /// Returns a place if all of these commands are installed, as [`has`].
+    /// Returns a place if all of these commands are installed.
     fn with(commands: &str) -> Option<Self> {
-        has(commands).then(Self::new)
+        needs::commands(commands).then(Self::new)
     }
 
     /// Compiles a source file, given by name and content, with this command.
@@ -140,7 +127,7 @@ fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
 /// Runs `rep` on the bytes of a file and returns what it prints.
 fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
     let file = place.put("t.data", bytes);
-    let mut command = crate::rep();
+    let mut command = super::rep();
     // Only the copies of files that a test makes are to be found.
     let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
     cleared.iter().fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
