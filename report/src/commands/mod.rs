@@ -1,6 +1,6 @@
-//! The commands of `rep`: command line → query → output → exit status. The module `info` has the command
-//! `evlist` too, `tasks` the options `--tasks` and `--mmaps` of `rep report`; `derived` is shared by commands that
-//! summarize a histogram.
+//! The commands of `rep`: command line → query → output → exit status. The module `info` also
+//! has the command `evlist`; `tasks` has the options `--tasks` and `--mmaps` of `rep report`; `derived` is shared by
+//! commands that summarize a histogram.
 //!
 //! `report` is the default. Other commands have `run`, which answers a query and returns warnings. Most queries are the
 //! options themselves; other commands have `query`, which makes a query of the options or completes it.
