@@ -39,8 +39,8 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show how long threads were off CPUs, as --off-cpu does, and how long on CPUs, which is computed from the CPU samples
-    /// (event `wall`, in nanoseconds). Needs a file recorded with rec --off-cpu
+    /// Show how long threads were off CPUs, as --off-cpu does, and how long on CPUs (computed from the CPU samples), as
+    /// event `wall`, in nanoseconds. Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -67,7 +67,7 @@ struct Args {
 
     /// Show these columns, in the order given. Possible are sort keys (name at least one, here or in -s), overhead,
     /// overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages:
-    /// weight1, weight2, weight3. With --children, overhead, if it is the first column, becomes two: Children and Self
+    /// weight1, weight2, weight3. With --children, overhead as first column becomes two: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

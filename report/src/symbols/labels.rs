@@ -71,6 +71,11 @@ impl Labels {
         }
     }
 
+    /// Makes room for this many new texts.
+    pub fn reserve(&mut self, texts: usize) {
+        self.texts.reserve(texts);
+    }
+
     pub fn len(&self) -> usize {
         self.texts.len()
     }

@@ -74,6 +74,7 @@ impl Labeller<'_> {
             let texts: Vec<Vec<Text<'_>>> =
                 rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
             let mut labels = self.labels.cells.lock();
+            labels.reserve(texts.iter().map(Vec::len).sum());
             let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
             let numbers: Vec<Vec<u64>> = texts.into_iter().map(&mut of_part).collect();
             drop(labels);
