@@ -39,8 +39,8 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show how long threads were off CPUs, as --off-cpu does, and how long on CPUs (computed from the CPU samples), as
-    /// event `wall`, in nanoseconds. Needs a file recorded with rec --off-cpu
+    /// Show the time of threads off CPUs (as --off-cpu does) and on CPUs (computed from the CPU samples) as one event,
+    /// `wall`, in nanoseconds. Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -61,11 +61,11 @@ struct Args {
     limit: Option<usize>,
 
     /// Leave out rows and call tree entries below PERCENT of their event's total; with --group, of the first event's
-    /// total; with -g fractal, entries below PERCENT of their row or parent
+    /// total; with -g fractal, entries below PERCENT of their parent (at the top of a tree: of their row)
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in the order given. Possible are sort keys (name at least one, here or in -s), overhead,
+    /// Show these columns, in this order: sort keys (at least one must be given, here or in -s), overhead,
     /// overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages:
     /// weight1, weight2, weight3. With --children, overhead as first column becomes two: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]

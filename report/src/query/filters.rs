@@ -11,8 +11,8 @@ use super::times::Times;
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct SampleFilters {
     // Samples outside do not count in totals either.
-    /// Only samples in these time ranges: pairs START,END of seconds, as `rep script` prints them, with spaces between
-    /// pairs; or comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
+    /// Only samples in these time ranges: pairs START,END in seconds, like the times in `rep script`, with spaces
+    /// between pairs; or comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
     #[arg(long = "time", value_name = "TIMES", value_parser = Times::parse)]
     pub times: Option<Times>,
 

@@ -63,14 +63,14 @@ fn what_samples_carry() {
         return;
     }
     for (args, has) in [
-        ("-e cpu-clock -z", "IDENTIFIER"),
-        ("-e cpu-clock --call-graph dwarf,4096 -F 500", "STACK_USER"),
+        ("-e cpu-clock:u -z", "IDENTIFIER"),
+        ("-e cpu-clock:u --call-graph dwarf,4096 -F 500", "STACK_USER"),
         // Unpacks to hundreds of times its size.
-        ("-e cpu-clock --call-graph dwarf,65528 -F 1000 -z -m 4M", "STACK_USER"),
+        ("-e cpu-clock:u --call-graph dwarf,65528 -F 1000 -z -m 4M", "STACK_USER"),
         ("-e cpu-clock -d -I --user-regs=ip,sp", "ADDR"),
-        ("-e cpu-clock -k CLOCK_MONOTONIC -W -R -P -T", "clockid: 1"),
-        ("-e cpu-clock --phys-data --data-page-size --code-page-size", "CODE_PAGE_SIZE"),
-        ("-e cpu-clock --per-thread", "inherit: 0"),
+        ("-e cpu-clock:u -k CLOCK_MONOTONIC -W -R -P -T", "clockid: 1"),
+        ("-e cpu-clock:u --phys-data --data-page-size --code-page-size", "CODE_PAGE_SIZE"),
+        ("-e cpu-clock:u --per-thread", "inherit: 0"),
         ("-e {cpu-clock,page-faults}", "IDENTIFIER"),
         ("-e {cpu-clock,page-faults}:S", "GROUP"),
         ("-e {cpu-clock,page-faults}:S --overwrite -m 4 -F 20000", "GROUP"),
@@ -90,22 +90,22 @@ fn what_the_side_band_carries() {
         return;
     }
     let records = |file: &Path| report(file, "comm").records();
-    let (_dir, file) = assert_recording("-e cpu-clock -s", "hot --ms 100 --threads 3 --forks 1");
+    let (_dir, file) = assert_recording("-e cpu-clock:u -s", "hot --ms 100 --threads 3 --forks 1");
     assert!(records(&file)["READ"] >= 3, "one for each thread: {:?}", records(&file));
-    let (_dir, file) = assert_recording("-e cpu-clock -n", "hot --ms 50 --threads 2");
+    let (_dir, file) = assert_recording("-e cpu-clock:u -n", "hot --ms 50 --threads 2");
     assert!(!records(&file).contains_key("SAMPLE") && records(&file)["COMM"] > 0);
     let (_dir, file) =
-        assert_recording("-e cpu-clock --namespaces --all-cgroups --switch-events", "hot --ms 50 --forks 1");
+        assert_recording("-e cpu-clock:u --namespaces --all-cgroups --switch-events", "hot --ms 50 --forks 1");
     for name in ["NAMESPACES", "CGROUP", "SWITCH"] {
         assert!(records(&file).keys().any(|key| key.starts_with(name)), "{name}: {:?}", records(&file));
     }
-    let (_dir, file) = assert_recording("-e cpu-clock --buildid-mmap", "hot --ms 50");
+    let (_dir, file) = assert_recording("-e cpu-clock:u --buildid-mmap", "hot --ms 50");
     let script = run(perf().args(["script", "--show-mmap-events", "-i"]).arg(&file)).expect(0);
     assert!(script.text().lines().any(|line| line.contains("/workload") && line.contains('<')), "{}", script.text());
-    let (_dir, file) = assert_recording("-e cpu-clock -B", "hot --ms 50");
+    let (_dir, file) = assert_recording("-e cpu-clock:u -B", "hot --ms 50");
     let list = run(perf().args(["report", "--header-only", "-i"]).arg(&file)).expect(0);
     assert!(list.text().contains("# missing features:") && list.text().contains(" BUILD_ID "), "{}", list.text());
-    assert_recording("-e cpu-clock --tail-synthesize", "hot --ms 50 --forks 1");
+    assert_recording("-e cpu-clock:u --tail-synthesize", "hot --ms 50 --forks 1");
 }
 
 /// Everybody's tasks are written at the end, and again at the start of each piece.
@@ -248,7 +248,7 @@ fn a_flight_recorder_has_the_end() {
         return;
     }
     for args in ["", "-z", "-e page-faults"] {
-        let args = format!("-e cpu-clock --overwrite -m 4 -F 5000 {args}");
+        let args = format!("-e cpu-clock:u --overwrite -m 4 -F 5000 {args}");
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
         let command = ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
