@@ -76,7 +76,7 @@ fn threads_are_in_under_their_names() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let table = recorded(&dir.path().join("threads.data"), "-e cpu-clock", "hot --ms 700 --threads 3");
+    let table = recorded(&dir.path().join("threads.data"), "-e cpu-clock -F 10000", "hot --ms 300 --threads 3");
     assert_mostly_hot(&table);
     assert_shares(&table, |_| true, 3.0);
     for comm in ["workload", "hot-1", "hot-2"] {
@@ -93,7 +93,7 @@ fn forked_and_executed_children_are_in() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("children.data");
-    let table = recorded(&file, "-e cpu-clock", "hot --ms 700 --forks 1 --children 1");
+    let table = recorded(&file, "-e cpu-clock -F 10000", "hot --ms 300 --forks 1 --children 1");
     assert_mostly_hot(&table);
     assert_shares(&table, |_| true, 3.0);
     let by_pid = report(&file, "pid").events[0].table();
