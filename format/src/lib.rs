@@ -17,11 +17,12 @@
 //! ```
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
-//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. The records of
-//!   [`Recording::ordered`](read::Recording::ordered) come in order of time; it holds those whose turn has not come.
+//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way.
+//!   [`Recording::ordered`](read::Recording::ordered) returns records in order of time, and holds those whose turn has
+//!   not come.
 //!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
-//! - [`read::File`] has a whole file in memory, for random access to its parts. It splits the data
-//!   between records, for several threads ([`read::Frames`]).
+//! - [`read::File`] has a whole file in memory, for random access to its parts. It cuts the data
+//!   at the ends of records, for several threads ([`read::Frames`]).
 //! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] writes it as the same bytes.
