@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rayon::prelude::*;
+
 use crate::callchain::UnwindStats;
 use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
@@ -217,7 +219,7 @@ impl Profile {
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
         let mut of_events = vec![Vec::new(); self.events.len()];
         if let [places] = of_events.as_mut_slice() {
-            places.extend(0..self.rows.len());
+            *places = (0..self.rows.len()).into_par_iter().collect();
         } else {
             for (place, (key, _)) in self.rows.iter().enumerate() {
                 let event = key.first().and_then(|event| usize::try_from(*event).ok());
