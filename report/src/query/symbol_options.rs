@@ -41,8 +41,9 @@ pub struct SymbolOptions {
     #[arg(long = "buildid-dir", value_name = "DIR")]
     pub build_id_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS; without this option, never. Only if a module's
-    /// unresolved samples (no function or, if lines are shown, no line) are at least PERCENT [default: 1] of all
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS for modules with many unresolved samples (no function or,
+    /// if lines are shown, no line): at least PERCENT [default: 1] of all samples. Without this option nothing is
+    /// fetched
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,
