@@ -132,8 +132,8 @@ fn on_all_cpus_each_sample_has_its_record() {
     let [wide, narrow] = [RecordType::SWITCH_CPU_WIDE, RecordType::SWITCH].map(|kind| recording.count(kind));
     assert!(wide > 20 && narrow == 0, "{wide} and {narrow} switches: {}", said(&output));
     let threads = switches(&recording);
-    // The idle tasks of several CPUs have one number.
-    for (tid, list) in threads.iter().filter(|(tid, _)| **tid != 0) {
+    // The idle tasks of several CPUs have one number, and so have threads that have exited.
+    for (tid, list) in threads.iter().filter(|(tid, _)| ![0, u32::MAX].contains(*tid)) {
         // Records begin earlier than samples and end later.
         let first = list.iter().position(|(_, what)| *what == What::Sample).unwrap_or(list.len());
         for pair in list[first..].windows(2).filter(|pair| pair[0].1 == What::Sample) {
