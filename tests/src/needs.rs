@@ -25,22 +25,16 @@ pub fn perf_events() -> bool {
 /// These commands, separated by spaces.
 #[track_caller]
 pub fn commands(names: &str) -> bool {
-    let is_missing = |name: &&str| Command::new(name).arg("--version").output().is_err();
-    let missing = names.split(' ').find(is_missing);
+    let runs = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let missing = names.split(' ').find(|name| !runs(name));
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
 }
 
 /// Root, and `setpriv` to become somebody else.
 #[track_caller]
 pub fn root() -> bool {
-    let found = if !rustix::process::geteuid().is_root() {
-        Err("needs root".to_owned())
-    } else if Command::new("setpriv").arg("--version").output().is_err() {
-        Err("needs setpriv (util-linux)".to_owned())
-    } else {
-        Ok(())
-    };
-    met(&found)
+    let is_root = rustix::process::geteuid().is_root();
+    met(&is_root.then_some(()).ok_or("needs root".to_owned())) && commands("setpriv")
 }
 
 /// Root, and tracefs in a mount namespace: what tracepoints need.

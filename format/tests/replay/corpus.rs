@@ -10,7 +10,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::feature::FeatureBody;
 use recrep_format::read::File;
 
-fn corpus() -> Option<Vec<PathBuf>> {
+pub(crate) fn corpus() -> Option<Vec<PathBuf>> {
     let Some(folder) = std::env::var_os("RECREP_CORPUS") else {
         // Past the harness, which keeps what is printed by tests that pass.
         let _ = writeln!(std::io::stderr(), "skipped: RECREP_CORPUS names no folder of recordings");

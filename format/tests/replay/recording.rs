@@ -7,17 +7,15 @@ use std::path::Path;
 
 use recrep_format::read::{File, Recording};
 
+use crate::corpus::corpus;
 use crate::targets::streams::{self, Steps, records};
 
 #[test]
 fn real_files_are_the_same_front_to_back() {
-    let Some(corpus) = std::env::var_os("RECREP_CORPUS") else {
-        println!("did not run: RECREP_CORPUS is not set");
-        return;
-    };
+    let Some(files) = corpus() else { return };
     let mut read = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();
+    for file in files {
+        let bytes = std::fs::read(file).unwrap_or_default();
         if File::parse(&bytes).is_ok() {
             Recording::new(&bytes[..]).unwrap();
             streams::recording(&bytes);
