@@ -10,6 +10,8 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
+use super::table::SymbolId;
+
 #[derive(Debug, Default)]
 pub struct Labels {
     texts: IndexSet<String, FxBuildHasher>,
@@ -54,6 +56,9 @@ impl<'s> Text<'s> {
 }
 
 impl Labels {
+    /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may be in a row.
+    pub const BATCH: usize = 64;
+
     /// Returns the number of a text, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u32 {
         u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX)
@@ -114,6 +119,25 @@ pub struct LabelSlots {
     pub cell: LabelSlot,
     /// For the number of the text of a frame, in call trees or folded stacks, all of one kind.
     pub frame: LabelSlot,
+}
+
+/// The slots of a table's symbols. Most symbols are never shown, so there is no memory for them but of those nearby.
+#[derive(Debug)]
+pub(super) struct SymbolSlots(Vec<OnceLock<Box<[LabelSlots; SymbolSlots::NEAR]>>>);
+
+impl SymbolSlots {
+    /// Number of symbols with adjacent numbers whose slots are made together.
+    const NEAR: usize = 8;
+
+    /// Creates the slots of `symbols` symbols.
+    pub(super) fn new(symbols: usize) -> Self {
+        Self((0..symbols.div_ceil(Self::NEAR)).map(|_| OnceLock::new()).collect())
+    }
+
+    pub(super) fn get(&self, id: SymbolId) -> Option<&LabelSlots> {
+        let id = id.0 as usize;
+        self.0.get(id / Self::NEAR)?.get_or_init(Box::default).get(id % Self::NEAR)
+    }
 }
 
 /// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.

@@ -16,7 +16,7 @@ use super::elf::Image;
 use super::fetch::{self, Wanted};
 use super::file;
 use super::kernel::Kernel;
-use super::labels::LabelSlots;
+use super::labels::{LabelSlots, SymbolSlots};
 use super::lines::Lines;
 use super::module::{Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
@@ -52,8 +52,8 @@ pub struct Loaded {
     demangle: bool,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
-    /// What was made of the names, by symbol. Empty until one is shown.
-    labels: OnceLock<Vec<LabelSlots>>,
+    /// What was made of the names, by symbol.
+    labels: SymbolSlots,
 }
 
 impl Loaded {
@@ -80,8 +80,7 @@ impl Loaded {
 
     /// Returns the slots for what is made of a symbol's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
-        let labels = self.labels.get_or_init(|| (0..self.table.len()).map(|_| LabelSlots::default()).collect());
-        labels.get(id.0 as usize)
+        self.labels.get(id)
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
@@ -200,14 +199,15 @@ impl Resolver {
             ModuleKind::Opaque => None,
         };
         outcome.attempts.extend(self.server_attempts(module));
+        let table = table.unwrap_or_default();
         Loaded {
-            table: table.unwrap_or_default(),
+            labels: SymbolSlots::new(table.len()),
+            table,
             outcome,
             demangle,
             module: module.clone(),
             search: self.search.clone(),
             lines: OnceLock::new(),
-            labels: OnceLock::new(),
         }
     }
 
