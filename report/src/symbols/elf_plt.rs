@@ -155,7 +155,7 @@ fn symbol_name(image: &Image, symbols: &Symbols<'_>, index: usize) -> Option<Vec
 /// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced it.
 fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
     let symbol = table.at(image.segment_of(address)?.to_offset(address))?;
-    symbol.ifunc.then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
+    symbol.name.is_ifunc().then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
 }
 
 fn offset_name(offset: u64) -> Vec<u8> {

@@ -19,7 +19,7 @@ use object::{Endianness, U32};
 
 use super::elf::{self, Image, Section, Symbols};
 use super::outcome::Refusal;
-use super::table::{NameRef, RawSymbol, TableBuilder};
+use super::table::{NameRef, Place, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles `table`, which ends its
 /// round. `place` gives the position of a symbol, from its linked address and the number and header of its section.
@@ -66,9 +66,8 @@ pub(super) fn add_symbols(
         }
         let Some(start) = place(address, index, section) else { continue };
         let size = symbol.st_size(image.endian);
-        let binding = symbol.st_bind();
-        let ifunc = symbol.st_type() == STT_GNU_IFUNC;
-        table.symbols.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
+        let name = name.ranked(symbol.st_bind(), symbol.st_type() == STT_GNU_IFUNC);
+        table.symbols.push(Place { start, end: start.saturating_add(size), name });
     }
     let added = table.symbols.len() - before;
     table.settle();

@@ -137,7 +137,7 @@ fn an_alias_of_an_indirect_function_is_marked_as_one() {
     let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
     let mut table = TableBuilder::new(true);
     add_tables(&image, &image, &mut table).unwrap();
-    assert!(table.at(0x1000).unwrap().ifunc);
+    assert!(table.at(0x1000).unwrap().name.is_ifunc());
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(super) struct Kallsyms {
 }
 
 /// Number of the text among a table's sources of names: the first one that is added.
-const SOURCE: u16 = 1;
+const SOURCE: u8 = 1;
 
 /// Beginning of a packed list: `rec-ksy2`.
 const MAGIC: u64 = 0x3279_736b_2d63_6572;

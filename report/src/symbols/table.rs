@@ -49,24 +49,15 @@ pub struct Symbol<Name> {
 }
 
 /// Source number that marks a [`NameRef`] as the number of a tie.
-const TIE: u16 = u16::MAX;
+const TIE: u8 = u8::MAX;
 
-/// Position of a name: the number of its source in the upper 16 bits, the offset in that source in the others.
+/// Position of a name, and what decides between symbols of one start before their names do:
+///
+/// ```text
+///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in the source, 48 bits
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameRef(u64);
-
-/// A symbol as read from its source.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawSymbol {
-    pub(super) start: u64,
-    /// Equal to `start` if the size is unknown.
-    pub(super) end: u64,
-    pub(super) name: NameRef,
-    /// Decides between symbols at one address.
-    pub(super) binding: SymbolBind,
-    /// `true` if it is an indirect function, or was preferred to an alias that is one.
-    pub(super) ifunc: bool,
-}
 
 #[derive(Debug, Default)]
 struct Names {
@@ -87,18 +78,19 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
+/// A symbol with the position of its name. While a table is built, `end` equals `start` if the size is unknown.
 pub(super) type Place = Symbol<NameRef>;
 
 /// Symbols with the same addresses that can be ranked only by their names.
 #[derive(Debug)]
 struct Tie {
-    candidates: Box<[RawSymbol]>,
-    best: OnceLock<Option<RawSymbol>>,
+    candidates: Box<[Place]>,
+    best: OnceLock<Option<Place>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct TableBuilder {
-    pub(super) symbols: Vec<RawSymbol>,
+    pub(super) symbols: Vec<Place>,
     /// Number of leading `symbols` sorted by earlier rounds.
     settled: usize,
     names: Names,
@@ -109,15 +101,9 @@ impl SymbolTable {
     /// Builds the table of symbols whose starts ascend, with names from one source.
     pub(super) fn from_sorted(places: Vec<Place>, names: Bytes) -> Self {
         let names = Names { sources: vec![names], own: Vec::new() };
-        let ends: Vec<u64> = places.iter().map(|place| place.end).collect();
-        Self { places, names, ..Self::default() }.indexed(&ends)
-    }
-
-    /// Builds what lookups need besides the symbols. `ends` has the last end of the symbols of each start.
-    fn indexed(mut self, ends: &[u64]) -> Self {
-        self.coarse = Coarse::new(&self.places, |place| place.start);
-        self.outer = enclosing(ends);
-        self
+        let coarse = Coarse::new(&places, |place| place.start);
+        let outer = enclosing(places.iter().map(|place| place.end));
+        Self { places, coarse, outer, names, ..Self::default() }
     }
 
     pub fn lookup(&self, address: u64) -> Option<Symbol<&[u8]>> {
@@ -200,17 +186,17 @@ impl TableBuilder {
     }
 
     /// Adds a source of names and returns its number; its names are referred to by [`NameRef::new`]`(number, offset)`.
-    pub(super) fn add_source(&mut self, bytes: Bytes) -> u16 {
+    pub(super) fn add_source(&mut self, bytes: Bytes) -> u8 {
         self.names.sources.push(bytes);
-        u16::try_from(self.names.sources.len()).unwrap_or(u16::MAX)
+        u8::try_from(self.names.sources.len()).unwrap_or(u8::MAX)
     }
 
     /// Adds a global symbol whose name is not in a file.
     pub(super) fn add(&mut self, name: &[u8], start: u64, end: u64) {
-        let name_at = NameRef::new(0, self.names.own.len() as u64);
+        let name_at = NameRef::new(0, self.names.own.len() as u64).ranked(STB_GLOBAL, false);
         self.names.own.extend_from_slice(name);
         self.names.own.push(0);
-        self.symbols.push(RawSymbol { start, end, name: name_at, binding: STB_GLOBAL, ifunc: false });
+        self.symbols.push(Place { start, end, name: name_at });
     }
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {
@@ -224,7 +210,7 @@ impl TableBuilder {
 
     /// Moves all symbols to lower addresses.
     pub(super) fn move_down(&mut self, by: u64) {
-        for RawSymbol { start, end, .. } in &mut self.symbols {
+        for Place { start, end, .. } in &mut self.symbols {
             (*start, *end) = (start.wrapping_sub(by), end.wrapping_sub(by));
         }
     }
@@ -240,7 +226,7 @@ impl TableBuilder {
     }
 
     /// Returns the symbol that begins at `start`, of those that earlier rounds sorted.
-    pub(super) fn at(&self, start: u64) -> Option<RawSymbol> {
+    pub(super) fn at(&self, start: u64) -> Option<Place> {
         let settled = self.symbols.get(..self.settled)?;
         let from = settled.get(settled.partition_point(|symbol| symbol.start < start)..)?;
         rivals(from.get(..from.partition_point(|symbol| symbol.start == start))?, &self.names).pop()
@@ -248,8 +234,7 @@ impl TableBuilder {
 
     /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those that share a start.
     pub(super) fn settle(&mut self) {
-        // Stable: equal starts keep the file's order. Fast, since earlier rounds have sorted most symbols.
-        self.symbols.sort_by_key(|symbol| symbol.start);
+        self.sort();
         let mut next = None;
         for symbol in self.symbols.iter_mut().rev() {
             if symbol.end == symbol.start {
@@ -257,96 +242,126 @@ impl TableBuilder {
             }
             next = Some(symbol.start);
         }
-        let mut kept = Vec::with_capacity(self.symbols.len());
-        for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
-            match group {
-                [only] => kept.push(*only),
-                _ => {
-                    let best = group.iter().map(RawSymbol::rank).max();
-                    let ifunc = group.iter().any(|symbol| symbol.ifunc);
-                    let of_best = group.iter().filter(|symbol| Some(symbol.rank()) == best);
-                    kept.extend(of_best.map(|symbol| RawSymbol { ifunc, ..*symbol }));
-                }
+        for group in self.symbols.chunk_by_mut(same_start).filter(|group| group.len() > 1) {
+            let best = group.iter().map(Place::rank).max();
+            let ifunc = group.iter().fold(0, |all, symbol| all | symbol.name.0 & NameRef::IFUNC);
+            for symbol in group {
+                symbol.name = if Some(symbol.rank()) == best { NameRef(symbol.name.0 | ifunc) } else { NameRef::NONE };
             }
         }
-        self.symbols = kept;
+        self.symbols.retain(|symbol| symbol.name != NameRef::NONE);
         self.settled = self.symbols.len();
+    }
+
+    /// Sorts by start. Equal starts keep the file's order, those of earlier rounds first.
+    fn sort(&mut self) {
+        radsort::sort_by_key(self.symbols.get_mut(self.settled..).unwrap_or_default(), |symbol| symbol.start);
+        // Stable, and fast: it merges two sorted parts.
+        self.symbols.sort_by_key(|symbol| symbol.start);
     }
 
     /// Builds the table. Symbols added since the last round (PLT entries) are only sorted in.
     pub(super) fn finish(mut self) -> SymbolTable {
-        self.symbols.sort_by_key(|symbol| symbol.start);
-        let mut table = SymbolTable { names: self.names, demangle: self.demangle, ..SymbolTable::default() };
-        table.places.reserve(self.symbols.len());
-        let mut ends = Vec::with_capacity(self.symbols.len());
-        for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
-            let Some(RawSymbol { start, end, name, .. }) = group.first().copied() else { continue };
-            if group.iter().all(|symbol| symbol.end == end) {
-                ends.push(end);
-                let name = if group.len() > 1 { NameRef::of_tie(table.ties.len()) } else { name };
-                table.places.push(Place { start, end, name });
-                if group.len() > 1 {
-                    table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
-                }
-                continue;
-            }
-            // Where the symbol ends, and with it which one encloses others, depends on the names.
-            let rivals = rivals(group, &table.names);
-            let last = rivals.iter().map(|symbol| symbol.end).max().unwrap_or(end);
-            if let Some(RawSymbol { end, name, .. }) = best(rivals, &table.names, table.demangle) {
-                ends.push(last);
-                table.places.push(Place { start, end, name });
-            }
-        }
-        table.indexed(&ends)
+        self.sort();
+        let Self { symbols: mut places, names, demangle, .. } = self;
+        let mut ties = Vec::new();
+        let unite = |group: &mut [Place]| unite(group, &names, demangle, &mut ties);
+        let outer = enclosing(places.chunk_by_mut(same_start).map(unite));
+        places.retain(|place| place.name != NameRef::NONE);
+        let coarse = Coarse::new(&places, |place| place.start);
+        SymbolTable { places, coarse, outer, ties, names, demangle }
     }
 }
 
-impl RawSymbol {
+impl Place {
     /// Returns what decides between symbols of one start before their names do.
-    fn rank(&self) -> (bool, bool, bool) {
-        (self.end > self.start, self.binding != STB_WEAK, self.binding == STB_GLOBAL)
+    fn rank(&self) -> (bool, u64) {
+        (self.end > self.start, self.name.0 & NameRef::BINDING)
     }
 }
 
 impl NameRef {
-    pub(super) fn new(source: u16, offset: u64) -> Self {
-        Self(u64::from(source) << 48 | (offset & ((1 << 48) - 1)))
+    /// Marks symbols that are to be removed.
+    const NONE: Self = Self(u64::MAX);
+    const OFFSET: u64 = (1 << 48) - 1;
+    /// Higher for a symbol that is preferred: not weak, then global.
+    const BINDING: u64 = 3 << 48;
+    /// The symbol is an indirect function, or was preferred to an alias that is one.
+    const IFUNC: u64 = 4 << 48;
+
+    pub(super) fn new(source: u8, offset: u64) -> Self {
+        Self(u64::from(source) << 56 | (offset & Self::OFFSET))
     }
 
-    /// Refers to the tie with this number.
-    fn of_tie(number: usize) -> Self {
-        Self::new(TIE, number as u64)
+    /// Adds what decides between symbols.
+    pub(super) fn ranked(self, binding: SymbolBind, ifunc: bool) -> Self {
+        let binding = u64::from(binding != STB_WEAK) << 49 | u64::from(binding == STB_GLOBAL) << 48;
+        Self(self.0 | binding | if ifunc { Self::IFUNC } else { 0 })
+    }
+
+    pub(super) fn is_ifunc(self) -> bool {
+        self.0 & Self::IFUNC != 0
+    }
+
+    fn source(self) -> u8 {
+        (self.0 >> 56) as u8
     }
 
     /// Returns the number of the tie, if this refers to one.
     fn tie(self) -> Option<usize> {
-        (self.0 >> 48 == u64::from(TIE)).then(|| self.offset())
+        (self.source() == TIE).then(|| self.offset())
     }
 
     pub(super) fn offset(self) -> usize {
-        usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX)
+        usize::try_from(self.0 & Self::OFFSET).unwrap_or(usize::MAX)
     }
 }
 
 impl Names {
     fn get(&self, name: NameRef) -> &[u8] {
-        let source = match (name.0 >> 48) as usize {
+        let source = match name.source() {
             0 => Some(self.own.as_slice()),
-            number => self.sources.get(number - 1).map(|source| &**source),
+            number => self.sources.get(usize::from(number) - 1).map(|source| &**source),
         };
         name_at(source.unwrap_or_default(), name.offset())
     }
 }
 
+fn same_start(a: &Place, b: &Place) -> bool {
+    a.start == b.start
+}
+
+/// Makes one place, the first, of the symbols of a start, and returns the last of their ends.
+fn unite(group: &mut [Place], names: &Names, demangle: bool, ties: &mut Vec<Tie>) -> u64 {
+    let all: Box<[Place]> = match group {
+        [] => return 0,
+        [only] => return only.end,
+        _ => (&*group).into(),
+    };
+    group.iter_mut().for_each(|symbol| symbol.name = NameRef::NONE);
+    let Some(first) = group.first_mut() else { return 0 };
+    if all.iter().all(|symbol| symbol.end == first.end) {
+        first.name = NameRef::new(TIE, ties.len() as u64);
+        ties.push(Tie { candidates: all, best: OnceLock::new() });
+        return first.end;
+    }
+    // Where the symbol ends, and with it which one encloses others, depends on the names.
+    let rivals = rivals(&all, names);
+    let last = rivals.iter().map(|symbol| symbol.end).max().unwrap_or(first.end);
+    if let Some(best) = best(rivals, names, demangle) {
+        *first = best;
+    }
+    last
+}
+
 /// Returns those symbols of one start between which only demangling can decide.
-fn rivals(group: &[RawSymbol], names: &Names) -> Vec<RawSymbol> {
-    let mut kept: Vec<RawSymbol> = Vec::new();
+fn rivals(group: &[Place], names: &Names) -> Vec<Place> {
+    let mut kept: Vec<Place> = Vec::new();
     for symbol in group {
         let name = names.get(symbol.name);
         // There is at most one plain name among the rivals.
         let both_plain = |other: &[u8]| !demangle::is_mangled(other) && !demangle::is_mangled(name);
-        let is_same = |rival: &&mut RawSymbol| {
+        let is_same = |rival: &&mut Place| {
             let other = names.get(rival.name);
             other == name || demangle::same_when_demangled(other, name) || both_plain(other)
         };
@@ -364,7 +379,7 @@ fn rivals(group: &[RawSymbol], names: &Names) -> Vec<RawSymbol> {
 }
 
 /// Returns the best of these by its shown name; of equal ones the first.
-fn best(rivals: Vec<RawSymbol>, names: &Names, demangle: bool) -> Option<RawSymbol> {
+fn best(rivals: Vec<Place>, names: &Names, demangle: bool) -> Option<Place> {
     match rivals.as_slice() {
         [only] => Some(*only),
         _ => rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle)),
@@ -386,10 +401,10 @@ pub(super) fn page_end(start: u64) -> u64 {
 }
 
 /// Returns, for each symbol that ends before an earlier one does, that earlier one; the nearest if there are several.
-fn enclosing(ends: &[u64]) -> Vec<(u32, u32)> {
+fn enclosing(ends: impl Iterator<Item = u64>) -> Vec<(u32, u32)> {
     let mut outer = Vec::new();
     let mut open: Vec<(u32, u64)> = Vec::new();
-    for (index, &end) in (0u32..).zip(ends) {
+    for (index, end) in (0u32..).zip(ends) {
         while open.last().is_some_and(|&(_, open_end)| open_end <= end) {
             open.pop();
         }
