@@ -138,17 +138,17 @@ impl Scan<'_> {
         (Scanned { rows, totals, dropped, stacks }, naming)
     }
 
-    /// Loads the modules that the first samples of every second piece hit, all at once.
+    /// Loads the modules that a few samples of each piece hit, all at once.
     fn preload(&self, pieces: &[Piece<'_>]) {
         /// Enough of a piece to meet what takes most of the time, and of a small file to meet nearly all.
-        const OF_PIECE: usize = 40;
+        const OF_PIECE: usize = 20;
         const OF_FILE: usize = 1 << 13;
         let Some(functions) = self.early else { return };
         if self.counted().has(Field::Frame) {
             functions.preload(|| {
                 let mut probe = Worker::new(self);
                 let samples = OF_PIECE.max(OF_FILE / pieces.len().max(1));
-                pieces.iter().step_by(2).for_each(|piece| probe.probe(piece, samples));
+                pieces.iter().for_each(|piece| probe.probe(piece, samples));
                 probe.hits
             });
         }

@@ -114,14 +114,16 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Marks the modules that the first samples of a piece hit.
-    pub(super) fn probe(&mut self, piece: &Piece<'_>, samples: usize) {
+    /// Marks the modules that the `wanted` samples at the beginning of a piece hit.
+    pub(super) fn probe(&mut self, piece: &Piece<'_>, wanted: usize) {
+        /// Samples that follow each other often hit the same modules.
+        const STEP: usize = 4;
         let attrs = self.scan.attrs;
         // Unpacking pieces again for this would take longer than it saves.
         let bytes = piece.kept().unwrap_or_default();
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
-        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(samples);
-        for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
+        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
+        for (index, sample) in samples.step_by(STEP).take(wanted).filter_map(|raw| attrs.sample(raw)) {
             let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(&sample);
             let at = self.scan.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
