@@ -28,7 +28,7 @@ use crate::query::{End, Field, Key, NO_KEY};
 use crate::timeline::grouped;
 
 /// A group of equal samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Number of the base: the parts of its rows other than the frame.
     pub base: u32,
@@ -73,14 +73,13 @@ impl Classified {
     /// these.
     pub(crate) fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
-        let class = |frame: &Frame| {
-            let frame = shown_of(frame, columns);
+        let class = |frame: Frame| {
             *known.entry(frame).or_insert_with(|| {
                 shown.push(frame);
                 small(shown.len() - 1)
             })
         };
-        let classes: Vec<u32> = stacks.frames.iter().map(class).collect();
+        let classes: Vec<u32> = stacks.of_frames(|frame| shown_of(frame, columns)).into_iter().map(class).collect();
         let (layout, width) = (rows.layout(), rows.layout().len());
         let mut mask = vec![0; width];
         let mut no_frame = NO_KEY.map(|_| u64::MAX);
@@ -106,12 +105,17 @@ impl Classified {
         let starts = (0..rows.len()).into_par_iter().step_by(size);
         let parts = starts.map(|start| part(start..(start + size).min(rows.len())));
         let parts: Vec<(Vec<Sample>, Partition<()>)> = parts.collect();
-        let (mut samples, mut bases) = (Vec::with_capacity(rows.len()), Partition::new(width));
-        for (own, of_part) in parts {
-            let numbers: Vec<u32> = of_part.iter().map(|(base, ())| small(bases.add(base, &()))).collect();
-            let base = |sample: &Sample| numbers.get(sample.base as usize).copied().unwrap_or(0);
-            samples.extend(own.into_iter().map(|sample| Sample { base: base(&sample), ..sample }));
-        }
+        let mut bases = Partition::new(width);
+        let numbered = |(samples, of_part): (Vec<Sample>, Partition<()>)| {
+            (samples, of_part.iter().map(|(base, ())| small(bases.add(base, &()))).collect())
+        };
+        let parts: Vec<(Vec<Sample>, Vec<u32>)> = parts.into_iter().map(numbered).collect();
+        let sample = |number: usize| {
+            let (samples, bases) = parts.get(number / size)?;
+            let sample = *samples.get(number % size)?;
+            Some(Sample { base: *bases.get(sample.base as usize)?, ..sample })
+        };
+        let samples = (0..rows.len()).into_par_iter().map(|number| sample(number).unwrap_or_default()).collect();
         Self { samples, classes, layout: layout.clone(), bases, shown }
     }
 

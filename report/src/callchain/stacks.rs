@@ -6,6 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::chains::Chains;
 use crate::query::{End, Field, Key, Meta};
+use crate::symbols::labels::Labels;
 
 /// A frame: a function, or an address without a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -139,7 +140,8 @@ impl Stacks {
 
     /// Returns a value for each frame, made on all cores.
     pub fn of_frames<T: Send>(&self, value: impl Fn(&Frame) -> T + Sync + Send) -> Vec<T> {
-        (0..self.frames.len()).into_par_iter().filter_map(|number| self.frames.get_index(number).map(&value)).collect()
+        let value = |number| value(&self.frames.get_index(number).copied().unwrap_or_default());
+        (0..self.frames.len()).into_par_iter().with_max_len(Labels::BATCH).map(value).collect()
     }
 }
 

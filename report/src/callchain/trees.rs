@@ -219,7 +219,7 @@ impl CallTrees {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
         let walk = Walk { trees: self, parts: &parts, labels, wanted };
-        items.par_iter().map(|items| walk.nodes(items, 0)).collect()
+        items.par_iter().with_max_len(1).map(|items| walk.nodes(items, 0)).collect()
     }
 
     /// Returns the part with these samples, which gets the number `number`, and its items.

@@ -98,7 +98,7 @@ impl<'a> Split<'a> {
             let begin = if *start == 0 { 0 } else { data.guess(*start, *end)? };
             Some((begin, data.walk(begin, *end)))
         };
-        let walks: Vec<Option<(usize, (usize, Self))>> = chunks.par_iter().map(walk).collect();
+        let walks: Vec<Option<(usize, (usize, Self))>> = chunks.par_iter().with_max_len(1).map(walk).collect();
         let mut at = 0;
         for (walk, (data, start, end)) in walks.into_iter().zip(chunks) {
             if start == 0 {

@@ -70,8 +70,9 @@ impl Labeller<'_> {
         } else {
             label(&classified, metrics.len(), &|row| metrics.get(row).map(|(id, _)| *id))
         };
-        let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
-        let places = profile.set_rows(words, metrics, false);
+        let (mut ids, mut of_rows) = (Vec::new(), Vec::new());
+        metrics.into_par_iter().unzip_into_vecs(&mut ids, &mut of_rows);
+        let places = profile.set_rows(words, of_rows, false);
         if self.query.chains.graph.is_some() {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {

@@ -10,7 +10,7 @@ use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
 use crate::query::word_text::{cpu_mode_letter, padded_hex, source_file};
 use crate::query::{CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey};
-use crate::symbols::labels::{LabelSlot, Text};
+use crate::symbols::labels::{LabelSlot, Labels, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;
 use crate::timeline::{Activity, CommRef, ThreadRef};
@@ -71,8 +71,10 @@ impl Labeller<'_> {
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
-            let texts: Vec<Vec<Text<'_>>> =
-                rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
+            let texts: Vec<Vec<Text<'_>>> = rows
+                .into_par_iter()
+                .map(|rows| rows.into_par_iter().with_max_len(Labels::BATCH).map(text).collect())
+                .collect();
             let mut labels = self.labels.cells.lock();
             labels.reserve(texts.iter().map(Vec::len).sum());
             let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
