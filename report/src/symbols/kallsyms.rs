@@ -14,7 +14,8 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 //!
-//! To parse the list would take half of the time of a small histogram, so the copy that is kept is packed:
+//! To parse the list would take half of the time of a small histogram, so the copy that is kept is packed, and read as
+//! it is:
 //!
 //! ```text
 //!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
@@ -38,11 +39,17 @@ use crate::input::map::Bytes;
 pub(super) struct Kallsyms {
     /// Text of the list, with each name ended by a zero byte.
     text: Bytes,
-    /// Symbols, each with the number of its module.
-    symbols: Vec<(Place, usize)>,
-    /// Names in brackets; that of the kernel itself is empty.
-    modules: Vec<Box<[u8]>>,
+    /// Symbols as they are packed.
+    symbols: Bytes,
+    modules: Modules,
 }
+
+/// Names in brackets, by number; that of the kernel itself is empty.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Modules(Vec<Box<[u8]>>);
+
+/// A symbol, and the number of its module.
+type Listed = (Place, usize);
 
 /// Number of the text among a table's sources of names: the first one that is added.
 const SOURCE: u8 = 1;
@@ -50,22 +57,20 @@ const SOURCE: u8 = 1;
 /// Beginning of a packed list: `rec-ksy2`.
 const MAGIC: u64 = 0x3279_736b_2d63_6572;
 
+/// Length of a packed symbol in bytes.
+const SYMBOL: usize = 24;
+
 /// Position of the module above the offset of a name.
 const MODULE: u32 = 48;
 
 impl Kallsyms {
     /// Returns the list in packed form.
     pub(super) fn packed(&self) -> Vec<u8> {
-        let modules = self.modules.join(&b'\n');
+        let modules = self.modules.0.join(&b'\n');
         let mut packed = Encoder::new(Endian::Little);
-        let lengths = [self.symbols.len(), modules.len(), self.text.len()].map(|len| len as u64);
+        let lengths = [self.symbols.len() / SYMBOL, modules.len(), self.text.len()].map(|len| len as u64);
         [MAGIC].into_iter().chain(lengths).for_each(|word| packed.u64(word));
-        for (symbol, module) in &self.symbols {
-            let rest = symbol.name.offset() as u64 | (*module as u64) << MODULE;
-            [symbol.start, symbol.end, rest].into_iter().for_each(|word| packed.u64(word));
-        }
-        packed.bytes(&modules);
-        packed.bytes(&self.text);
+        [&*self.symbols, &modules, &self.text].into_iter().for_each(|bytes| packed.bytes(bytes));
         packed.into_bytes()
     }
 
@@ -75,73 +80,56 @@ impl Kallsyms {
         let (head, rest) = bytes.split_at_checked(32)?;
         let len = |at| usize::try_from(words(head).get(at)?).ok();
         (words(head).get(0)? == MAGIC).then_some(())?;
-        let (numbers, rest) = rest.split_at_checked(len(1)?.checked_mul(24)?)?;
+        let (symbols, rest) = rest.split_at_checked(len(1)?.checked_mul(SYMBOL)?)?;
         let (modules, text) = rest.split_at_checked(len(2)?)?;
         (text.len() == len(3)?).then_some(())?;
         let text = file::kept(bytes, (bytes.len() - text.len()) as u64, text.len() as u64).ok()?;
-        let mut words = words(numbers).iter();
-        let symbol = || {
-            let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
-            Some((Place { start, end, name: NameRef::new(SOURCE, rest) }, usize::try_from(rest >> MODULE).ok()?))
-        };
-        let mut symbols = Vec::with_capacity(len(1)?);
-        symbols.extend(std::iter::from_fn(symbol));
-        let modules = modules.split(|&byte| byte == b'\n').map(Into::into).collect();
+        let symbols = file::kept(bytes, head.len() as u64, symbols.len() as u64).ok()?;
+        let modules = Modules(modules.split(|&byte| byte == b'\n').map(Into::into).collect());
         Some(Self { text, symbols, modules })
     }
 
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
-        let mut list = Self { text: Vec::new().into(), symbols: Vec::new(), modules: Vec::new() };
-        let mut line_start = 0;
+        let (mut symbols, mut modules, mut line_start) = (Vec::new(), Modules::default(), 0);
         for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
-            let _ = list.add(text.get(line_start..line_end).unwrap_or_default(), line_start);
+            symbols.extend(modules.symbol(text.get(line_start..line_end).unwrap_or_default(), line_start));
             line_start = line_end + 1;
         }
-        if list.symbols.is_empty() {
+        if symbols.is_empty() {
             return Err(Refusal::Malformed("it has no line of the form `ADDRESS TYPE NAME`".into()));
         }
-        if list.symbols.iter().all(|(symbol, _)| symbol.start == 0) {
+        if symbols.iter().all(|(symbol, _)| symbol.start == 0) {
             return Err(Refusal::Restricted);
         }
         let ends: Vec<usize> = memchr::memchr2_iter(b'\n', b'\t', &text).collect();
         for end in ends {
             text.get_mut(end).into_iter().for_each(|byte| *byte = 0);
         }
-        list.text = text.into();
-        list.symbols.sort_by_key(|(symbol, _)| symbol.start);
+        symbols.sort_by_key(|(symbol, _)| symbol.start);
         let mut next = None;
-        for (symbol, module) in list.symbols.iter_mut().rev() {
+        for (symbol, module) in symbols.iter_mut().rev() {
             symbol.end = match next {
                 Some((start, of)) if of == *module => start,
                 _ => page_end(symbol.start),
             };
             next = Some((symbol.start, *module));
         }
-        Ok(list)
+        let mut packed = Encoder::new(Endian::Little);
+        for (symbol, module) in symbols {
+            let rest = symbol.name.offset() as u64 | (module as u64) << MODULE;
+            [symbol.start, symbol.end, rest].into_iter().for_each(|word| packed.u64(word));
+        }
+        Ok(Self { text: text.into(), symbols: packed.into_bytes().into(), modules })
     }
 
-    /// Adds the symbol in a line that begins at this offset of the text; returns `None` if there is none that counts.
-    fn add(&mut self, line: &[u8], line_start: usize) -> Option<()> {
-        let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
-        matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
-        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64);
-        let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
-        // `$` starts the mapping symbols of ARM.
-        rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
-        let module = rest.get(end + 1..).unwrap_or_default();
-        let number = self.number(module).unwrap_or_else(|| {
-            self.modules.push(module.into());
-            self.modules.len() - 1
-        });
-        self.symbols.push((Place { start, end: start, name }, number));
-        Some(())
-    }
-
-    /// Returns the number of a module, given its name in brackets.
-    fn number(&self, name: &[u8]) -> Option<usize> {
-        // A module's symbols are adjacent in the list: search from the end.
-        self.modules.iter().rposition(|module| **module == *name)
+    /// Returns all symbols, sorted by start.
+    fn symbols(&self) -> impl Iterator<Item = Listed> {
+        let mut words = U64s::new(&self.symbols, Endian::Little).iter();
+        std::iter::from_fn(move || {
+            let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
+            Some((Place { start, end, name: NameRef::new(SOURCE, rest) }, usize::try_from(rest >> MODULE).ok()?))
+        })
     }
 
     /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
@@ -159,27 +147,49 @@ impl Kallsyms {
 
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
-        let is_named = |symbol: &&Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
-        self.of_module(self.number(b"")?).find(is_named).map(|symbol| symbol.start)
+        let is_named = |symbol: &Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
+        self.of_module(self.modules.number(b"")?).find(is_named).map(|symbol| symbol.start)
     }
 
-    fn of_module(&self, number: usize) -> impl Iterator<Item = &Place> {
-        self.symbols.iter().filter(move |(_, module)| *module == number).map(|(symbol, _)| symbol)
+    fn of_module(&self, number: usize) -> impl Iterator<Item = Place> {
+        self.symbols().filter(move |(_, module)| *module == number).map(|(symbol, _)| symbol)
     }
 
     fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
-        let number = self.number(module).ok_or(Refusal::NoSymbols)?;
-        let mut places = Vec::with_capacity(self.symbols.len());
-        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(
-            |&Place { start, end, name }| Place {
-                start: start.wrapping_sub(moved),
-                end: end.wrapping_sub(moved),
-                name,
-            },
-        ));
+        let number = self.modules.number(module).ok_or(Refusal::NoSymbols)?;
+        let mut places = Vec::with_capacity(self.symbols.len() / SYMBOL);
+        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(|place| Place {
+            start: place.start.wrapping_sub(moved),
+            end: place.end.wrapping_sub(moved),
+            ..place
+        }));
         // Fast, since they are sorted unless addresses went below zero.
         places.sort_by_key(|place| place.start);
         Ok(SymbolTable::from_sorted(places, self.text.clone()))
+    }
+}
+
+impl Modules {
+    /// Returns the symbol in a line that begins at this offset of the text; `None` if there is none that counts.
+    fn symbol(&mut self, line: &[u8], line_start: usize) -> Option<Listed> {
+        let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
+        matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
+        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64);
+        let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
+        // `$` starts the mapping symbols of ARM.
+        rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
+        let module = rest.get(end + 1..).unwrap_or_default();
+        let number = self.number(module).unwrap_or_else(|| {
+            self.0.push(module.into());
+            self.0.len() - 1
+        });
+        Some((Place { start, end: start, name }, number))
+    }
+
+    /// Returns the number of a module, given its name in brackets.
+    fn number(&self, name: &[u8]) -> Option<usize> {
+        // A module's symbols are adjacent in the list: search from the end.
+        self.0.iter().rposition(|module| **module == *name)
     }
 }
 
@@ -240,8 +250,8 @@ not a line
         let list = Kallsyms::parse(TEXT.into()).unwrap();
         let packed = list.packed();
         let unpacked = Kallsyms::unpack(&packed.clone().into()).unwrap();
-        assert_eq!(format!("{:?}", unpacked.symbols), format!("{:?}", list.symbols));
-        assert_eq!((unpacked.modules, unpacked.text.to_vec()), (list.modules, list.text.to_vec()));
+        assert_eq!((&*unpacked.symbols, &*unpacked.text), (&*list.symbols, &*list.text));
+        assert_eq!(unpacked.modules, list.modules);
         assert!((0..packed.len()).all(|len| Kallsyms::unpack(&packed[..len].to_vec().into()).is_none()));
         assert!(Kallsyms::unpack(&TEXT.as_bytes().to_vec().into()).is_none());
         for at in 0..packed.len() {
