@@ -171,16 +171,21 @@ impl Histogram {
 
     /// Returns the table of counts by key, and the totals by event.
     pub(crate) fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
+        self.settle();
+        debug_assert_eq!(self.partitions.len(), PARTITIONS);
+        (self.partitions, self.totals)
+    }
+
+    /// Moves the counts of recent keys to the table.
+    pub(crate) fn settle(&mut self) {
         self.look_up();
-        let size = 2 + self.width;
-        for place in self.used {
-            let slot = self.recent.get(place * size..(place + 1) * size).and_then(<[u64]>::split_first_chunk);
+        let (recent, size) = (std::mem::take(&mut self.recent), 2 + self.width);
+        for place in self.used.drain(..) {
+            let slot = recent.get(place * size..(place + 1) * size).and_then(<[u64]>::split_first_chunk);
             if let Some((([samples, period], key), partition)) = slot.zip(self.partitions.get_mut(of_place(place))) {
                 partition.push(key, Count { samples: *samples, period: *period });
             }
         }
-        debug_assert_eq!(self.partitions.len(), PARTITIONS);
-        (self.partitions, self.totals)
     }
 }
 

@@ -64,12 +64,13 @@ impl Scan<'_> {
                 worker.piece(index, piece);
                 progress::advance(piece.size);
             }
+            worker.recent.settle(&mut worker.histogram);
+            worker.histogram.settle();
             worker
         });
         let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);
         let (mut parts, mut counts, mut reads, mut totals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for mut worker in workers {
-            worker.recent.settle(&mut worker.histogram);
+        for worker in workers {
             let (ends, torn_chains) = (worker.chains.sources.ends, worker.chains.torn);
             dropped.add(Dropped { ends, torn_chains, ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
