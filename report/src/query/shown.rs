@@ -34,6 +34,8 @@ pub enum Shown {
     Text(fn(u64) -> String),
     /// A name that the fields stand for.
     Name(Name),
+    /// What this function makes of such a name.
+    Part(Name, fn(&str) -> String),
     /// A text of the tracepoint's data.
     Trace,
 }
@@ -58,8 +60,6 @@ pub enum Name {
     FunctionOffset,
     /// The source file and line of an address.
     Line(KeyAddress),
-    /// The source file of the address.
-    File,
     /// The module's path and the offset of an address in it.
     Place(KeyAddress),
     /// A data address without a symbol.

@@ -7,7 +7,7 @@
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::word_text::{either, mapping, mode_name, page_size, prediction, process, transaction};
+use super::word_text::{either, mapping, mode_name, page_size, prediction, process, source_file, transaction};
 use super::{Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown};
 
 /// Declaration of a sort key: all that is to be said of one.
@@ -107,8 +107,8 @@ impl Declaration {
     /// Returns whether callers of one text count apart where they are different functions or lines, as in perf: rows
     /// can then have more than 100 %.
     pub fn is_apart(&self) -> bool {
-        use Name::{File, Function, FunctionOffset, FunctionSize};
-        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | File))
+        use Name::{Function, FunctionOffset, FunctionSize};
+        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset) | Shown::Part(..))
     }
 }
 
@@ -126,7 +126,7 @@ macro_rules! keys {
         static ALL: &[(SortKey, Declaration)] = {
             use Availability::{OfBranches, OfTime};
             use KeyAddress::{At, From};
-            use Shown::{Name as Named, Number, Text};
+            use Shown::{Name as Named, Number, Part, Text};
             &[$((SortKey::$key, $row),)* (SortKey::TraceField(0), key(&[], "", &[Field::Payload], Shown::Trace))]
         };
     };
@@ -164,7 +164,7 @@ keys! {
     /// The source file and line; of branches, the target's.
     Srcline = key(&["srcline"], "Source:Line", SRCLINE, Named(Name::Line(At)));
     /// The source file; of branches, the target's.
-    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Named(Name::File));
+    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Part(Name::Line(At), source_file));
     /// The sampled address.
     Ip = key(&["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address));
     Cpu = key(&["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU);
@@ -323,7 +323,7 @@ impl SortKey {
         match self.declared().shown {
             Shown::Number(Kind::Micros) if nanosecs => Kind::Nanos,
             Shown::Number(kind) => kind,
-            Shown::Text(_) | Shown::Name(_) | Shown::Trace => Kind::Label,
+            Shown::Text(_) | Shown::Name(_) | Shown::Part(..) | Shown::Trace => Kind::Label,
         }
     }
 

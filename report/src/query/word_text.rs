@@ -64,7 +64,7 @@ pub(super) fn mode_name(bits: u8) -> &'static str {
 }
 
 /// Returns the file of a source line; `.` if unknown, as in perf.
-pub(crate) fn source_file(line: &str) -> String {
+pub(super) fn source_file(line: &str) -> String {
     let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let known = line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number));
     known.map_or(".", |(file, _)| file).into()

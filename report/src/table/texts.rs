@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
-use crate::query::word_text::{cpu_mode_letter, padded_hex, source_file};
+use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey};
 use crate::symbols::labels::{LabelSlot, Labels, Text};
 use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
@@ -121,6 +121,7 @@ impl Labeller<'_> {
             Shown::Text(text) => text(declared.word(row)),
             Shown::Trace => self.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
             Shown::Name(name) => self.name(name, row, declared.word(row), threads),
+            Shown::Part(name, part) => part(&self.name(name, row, declared.word(row), threads)),
         }
     }
 
@@ -152,7 +153,6 @@ impl Labeller<'_> {
                 None => self.symbol(row, KeyAddress::At),
             },
             Name::Line(side) => self.source_line(row, side),
-            Name::File => source_file(&self.source_line(row, KeyAddress::At)),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
             Name::DataSymbol => {
