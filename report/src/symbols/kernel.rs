@@ -179,11 +179,13 @@ impl Kernel {
         Some(self.cache.as_ref()?.join("kernel-symbols").join(id.to_string()))
     }
 
-    /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none.
+    /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none that can be
+    /// read.
     fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
         self.running.get_or_init(|| {
             let list = Kallsyms::parse(file::read_all(&self.kallsyms_path())?)?;
-            let path = self.running_build_id().and_then(|id| self.copy_path(&id)).filter(|path| !path.exists());
+            let path = self.running_build_id().and_then(|id| self.copy_path(&id));
+            let path = path.filter(|path| !matches!(packed(path), Ok(Some(_))));
             // Only the user may read the file. Without a copy the next run takes longer.
             let _ = path.and_then(|path| temporary(path.parent()?, &list.packed()).ok()?.persist(path).ok());
             Ok(list)
@@ -233,8 +235,12 @@ fn temporary(directory: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 
 /// Reads a list, or a packed copy of it.
 fn parse(path: &Path) -> Result<Kallsyms, Refusal> {
-    let packed = Kallsyms::unpack(&file::bytes_of(file::open(path)?)?);
-    packed.map_or_else(|| Kallsyms::parse(file::read_all(path)?), Ok)
+    packed(path)?.map_or_else(|| Kallsyms::parse(file::read_all(path)?), Ok)
+}
+
+/// Reads a packed copy of a list; returns `None` if the file is none.
+fn packed(path: &Path) -> Result<Option<Kallsyms>, Refusal> {
+    Ok(Kallsyms::unpack(&file::bytes_of(file::open(path)?)?))
 }
 
 fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable, Refusal> {
@@ -370,6 +376,19 @@ mod tests {
             let refusal = kernel.check_running(&other).unwrap_err();
             assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
         }
+    }
+
+    #[test]
+    fn a_kept_list_that_cannot_be_read_is_replaced() {
+        let (root, _) = machine();
+        let cache = root.path().join("cache");
+        let kept = cache.join("kernel-symbols").join("07".repeat(20));
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::write(&kept, "of another version").unwrap();
+        let kernel = Kernel::new(root.path(), origin("desk", "6.1.0", 0), Some(cache));
+        let table = kernel.load(&kernel_of(with_id(7)), &SymbolOptions::default(), &mut Outcome::default());
+        assert_eq!(table.unwrap().len(), 2);
+        assert!(packed(&kept).unwrap().is_some());
     }
 
     #[test]
