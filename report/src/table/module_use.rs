@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 
 use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
@@ -51,16 +52,29 @@ impl ModuleUses {
     /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
     /// proven to be the recorded one.
     pub fn count(&mut self, rows: &Rows, labeller: &Labeller<'_>) -> Doubts {
+        /// Number of rows that a core counts at a time.
+        const PART: usize = 1 << 14;
         let mut doubts = Doubts::default();
-        let mut counts = vec![(Count::default(), Count::default()); labeller.modules.len() + 1];
-        for (row, count) in rows.iter() {
-            let number = usize::try_from(Field::Module.of(&row)).unwrap_or(usize::MAX);
-            let Some((all, resolved)) = counts.get_mut(number) else { continue };
-            all.add(count);
-            if Meta::unpack(Field::Meta.of(&row)).at.is_symbol {
-                resolved.add(count);
+        let none = || vec![(Count::default(), Count::default()); labeller.modules.len() + 1];
+        let with = |mut counts: Vec<(Count, Count)>, row: usize| {
+            let (key, count) = (rows.key(row), rows.count(row));
+            let number = usize::try_from(Field::Module.of(&key)).unwrap_or(usize::MAX);
+            if let Some((all, resolved)) = counts.get_mut(number) {
+                all.add(count);
+                if Meta::unpack(Field::Meta.of(&key)).at.is_symbol {
+                    resolved.add(count);
+                }
             }
-        }
+            counts
+        };
+        let both = |mut counts: Vec<(Count, Count)>, others: Vec<(Count, Count)>| {
+            for ((all, resolved), other) in counts.iter_mut().zip(others) {
+                all.add(other.0);
+                resolved.add(other.1);
+            }
+            counts
+        };
+        let counts = (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
         for (number, (all, resolved)) in (0..).zip(counts).filter(|(_, (all, _))| all.samples > 0) {
             let (module, loaded) = module_of(number, labeller);
             if let Some(loaded) = &loaded {
