@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
+use zerocopy::FromZeros;
 
 use super::table::SymbolId;
 
@@ -110,38 +111,40 @@ impl Labels {
     }
 }
 
-/// What is made of a symbol's name, and kept since several files show the same.
-#[derive(Debug, Default)]
+/// Numbers of what is made of a symbol's name, kept since several files show the same.
+#[derive(Debug, Default, FromZeros)]
 pub struct LabelSlots {
-    /// The name, demangled.
-    pub name: OnceLock<Box<str>>,
     /// For the number of the text of a cell; its kind is the CPU mode.
     pub cell: LabelSlot,
     /// For the number of the text of a frame, in call trees or folded stacks, all of one kind.
     pub frame: LabelSlot,
 }
 
-/// The slots of a table's symbols. Most symbols are never shown, so there is no memory for them but of those nearby.
+/// Demangled names of a table's symbols. Most symbols are never shown, so there is only memory for those that are, and
+/// those next to them.
 #[derive(Debug)]
-pub(super) struct SymbolSlots(Vec<OnceLock<Box<[LabelSlots; SymbolSlots::NEAR]>>>);
+pub(super) struct ShownNames(Vec<OnceLock<Box<NearNames>>>);
 
-impl SymbolSlots {
-    /// Number of symbols with adjacent numbers whose slots are made together.
+/// Names of symbols with adjacent numbers.
+type NearNames = [OnceLock<Box<str>>; ShownNames::NEAR];
+
+impl ShownNames {
     const NEAR: usize = 8;
 
-    /// Creates the slots of `symbols` symbols.
+    /// Creates the names of `symbols` symbols; none is known yet.
     pub(super) fn new(symbols: usize) -> Self {
         Self((0..symbols.div_ceil(Self::NEAR)).map(|_| OnceLock::new()).collect())
     }
 
-    pub(super) fn get(&self, id: SymbolId) -> Option<&LabelSlots> {
+    /// Returns the place for the name of a symbol.
+    pub(super) fn of(&self, id: SymbolId) -> Option<&OnceLock<Box<str>>> {
         let id = id.0 as usize;
         self.0.get(id / Self::NEAR)?.get_or_init(Box::default).get(id % Self::NEAR)
     }
 }
 
 /// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, FromZeros)]
 pub struct LabelSlot(AtomicU32);
 
 impl LabelSlot {

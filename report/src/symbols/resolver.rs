@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
+use zerocopy::FromZeros;
 
 use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::fetch::{self, Wanted};
 use super::file;
 use super::kernel::Kernel;
-use super::labels::{LabelSlots, SymbolSlots};
+use super::labels::{LabelSlots, ShownNames};
 use super::lines::Lines;
 use super::module::{Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
@@ -52,8 +53,9 @@ pub struct Loaded {
     demangle: bool,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
-    /// What was made of the names, by symbol.
-    labels: SymbolSlots,
+    names: ShownNames,
+    /// By symbol.
+    labels: Vec<LabelSlots>,
 }
 
 impl Loaded {
@@ -68,7 +70,7 @@ impl Loaded {
 
     /// Returns the name to show for a symbol returned by a lookup.
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
-        let slot = &self.label_slots(id)?.name;
+        let slot = self.names.of(id)?;
         if let Some(name) = slot.get() {
             return Some(Cow::Borrowed(name));
         }
@@ -80,7 +82,7 @@ impl Loaded {
 
     /// Returns the slots for what is made of a symbol's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
-        self.labels.get(id)
+        self.labels.get(id.0 as usize)
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
@@ -201,7 +203,9 @@ impl Resolver {
         outcome.attempts.extend(self.server_attempts(module));
         let table = table.unwrap_or_default();
         Loaded {
-            labels: SymbolSlots::new(table.len()),
+            names: ShownNames::new(table.len()),
+            // Zeroed by the system: those of symbols that are never shown cost nothing.
+            labels: LabelSlots::new_vec_zeroed(table.len()).unwrap_or_default(),
             table,
             outcome,
             demangle,
