@@ -58,7 +58,7 @@ impl<'s> Text<'s> {
 
 impl Labels {
     /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may be in a row.
-    pub const BATCH: usize = 64;
+    pub const BATCH: usize = 256;
 
     /// Returns the number of a text, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u32 {
