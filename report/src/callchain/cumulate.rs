@@ -58,9 +58,6 @@ pub(crate) struct Classified {
 /// A row: its base and its class.
 pub(crate) type RowId = (u32, u32);
 
-/// Least number of frames whose shown fields one core finds at a time.
-const PART: usize = 1 << 12;
-
 /// Number of parts of the rows, which are merged in parallel.
 const PARTS: usize = 64;
 
@@ -82,10 +79,7 @@ impl Classified {
                 small(shown.len() - 1)
             })
         };
-        let shown_frame =
-            |number: usize| shown_of(&stacks.frames.get_index(number).copied().unwrap_or_default(), columns);
-        let frames = (0..stacks.frames.len()).into_par_iter().with_min_len(PART);
-        let frames: Vec<Frame> = frames.map(shown_frame).collect();
+        let frames = stacks.of_frames(|frame| shown_of(frame, columns));
         let classes: Vec<u32> = frames.into_iter().map(class).collect();
         let (layout, width) = (rows.layout(), rows.layout().len());
         let mut mask = vec![0; width];

@@ -34,7 +34,7 @@ pub enum Shown {
     Text(fn(u64) -> String),
     /// A name that the fields stand for.
     Name(Name),
-    /// What this function makes of such a name.
+    /// A part of such a name, found by this function.
     Part(Name, fn(&str) -> String),
     /// A text of the tracepoint's data.
     Trace,
