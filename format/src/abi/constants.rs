@@ -66,4 +66,5 @@ macro_rules! wire_bits {
     )*};
 }
 
-pub(super) use {constants, wire_bits};
+pub(crate) use constants;
+pub(super) use wire_bits;

@@ -15,6 +15,8 @@ mod registers;
 mod sample_bits;
 mod weight;
 
+pub(crate) use constants::constants;
+
 pub use attr_bits::*;
 pub use branch::*;
 pub use data_src::DataSrc;

@@ -1,7 +1,7 @@
 //! The one table of the features: their numbers, names and types, which reading, writing and tests share.
 
 use super::{
-    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Caches, ClockData, ClockId, Cmdline,
+    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, Caches, ClockData, ClockId, Cmdline,
     Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, FeatureId, GroupDesc,
     Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime, StatMark,
     TotalMem, TracingData, Version,
@@ -154,6 +154,8 @@ features! {
     HYBRID_TOPOLOGY = 30: HybridTopology<'a>;
     /// Capabilities of the PMUs.
     PMU_CAPS = 31: PmuCaps<'a>;
+    /// Names of the recorded addresses, in a bundle (not perf's).
+    BUNDLE = 250: Bundle<'a>;
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod body;
 mod bpf;
 mod build_ids;
+mod bundle;
 mod event_desc;
 mod id;
 mod names;
@@ -20,6 +21,10 @@ pub mod tracing;
 pub use body::FeatureBody;
 pub use bpf::{BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry};
 pub use build_ids::{BuildIdEvent, BuildIds};
+pub use bundle::{
+    BodyCompression, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind, BundledModule, BundledPlace,
+    BundledSection, BundledSegment, Counted, bundle_body, bundled_modules,
+};
 pub use event_desc::{DescribedEvent, EventDesc, Ids};
 pub use id::FeatureId;
 pub use numbers::{NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};

@@ -11,7 +11,7 @@ use super::file::{FeatureWriter, FileWriter, with_header};
 use super::pipe::put_header;
 use crate::abi::RecordType;
 use crate::bytes::{Encoder, U64s};
-use crate::feature::{AuxtraceIndex, FeatureId};
+use crate::feature::{AuxtraceIndex, EventDesc, FeatureId};
 use crate::read::{File, Mode};
 use crate::record::RawRecord;
 use crate::wire::Wire;
@@ -74,14 +74,39 @@ pub fn copy_unseekable<W: Write>(
     keep: impl FnMut(&RawRecord<'_>) -> bool,
 ) -> io::Result<(W, Option<Vec<u8>>)> {
     match file.mode {
-        Mode::File => copy_file(file, out, keep).map(|(out, header)| (out, Some(header))),
+        Mode::File => {
+            let keep = asking_for_records(keep);
+            copy_file(file, out, &FeatureWriter::new(file.endian), keep).map(|(out, header)| (out, Some(header)))
+        }
         Mode::Pipe => copy_pipe(file, out, keep).map(|out| (out, None)),
     }
 }
 
-fn copy_file<W: Write>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecord<'_>) -> bool) -> io::Result<(W, Vec<u8>)> {
+/// Copies a recording, whole, as a file with these features besides its own, in its byte order. A recording in pipe mode
+/// becomes one in file mode: its records of attrs and features become sections. Returns the output, flushed and at its end.
+///
+/// # Errors
+/// Returns I/O errors from the output, and an error for a feature that could not be encoded.
+pub fn copy_with<W: Write + Seek>(file: &File<'_>, out: W, more: &FeatureWriter) -> io::Result<W> {
+    let becomes_section = |raw: &RawRecord<'_>| {
+        use RecordType as T;
+        file.mode == Mode::Pipe && [T::ATTR, T::FEATURE, T::TRACING_DATA].contains(&raw.header.kind)
+    };
+    let (out, header) = copy_file(file, out, more, |raw| !becomes_section(raw))?;
+    with_header(out, &header)
+}
+
+fn copy_file<W: Write>(
+    file: &File<'_>,
+    out: W,
+    more: &FeatureWriter,
+    keep: impl FnMut(&RawRecord<'_>) -> bool,
+) -> io::Result<(W, Vec<u8>)> {
+    more.check(file.endian)?;
     let mut writer = FileWriter::new(out, file.endian, file.attrs.entries())?;
-    writer.magic(file.header.magic);
+    if file.mode == Mode::File {
+        writer.magic(file.header.magic);
+    }
     let has_index = file.feature_cursor(FeatureId::AUXTRACE).is_some();
     let mut moves = Vec::new();
     kept_runs(file, keep, |from, bytes| {
@@ -96,6 +121,12 @@ fn copy_file<W: Write>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecord<'_>)
         let moved = (*id == FeatureId::AUXTRACE).then(|| moved_index(file, &moves)).flatten();
         features.add_bytes(*id, moved.unwrap_or_else(|| bytes.to_vec()));
     }
+    if file.mode == Mode::Pipe && file.feature_cursor(FeatureId::EVENT_DESC).is_none() {
+        features.add(&EventDesc::of(file.attrs.entries()).map_err(io::Error::other)?);
+    }
+    for (id, bytes) in more.parts() {
+        features.add_bytes(id, bytes.to_vec());
+    }
     if let Some(types) = file.header.event_types.of(file.bytes()) {
         writer.event_types(types);
     }
@@ -106,9 +137,14 @@ fn copy_pipe<W: Write>(file: &File<'_>, mut out: W, keep: impl FnMut(&RawRecord<
     let mut e = Encoder::new(file.endian);
     put_header(&mut e);
     out.write_all(e.as_bytes())?;
-    kept_runs(file, keep, |_, bytes| out.write_all(bytes))?;
+    kept_runs(file, asking_for_records(keep), |_, bytes| out.write_all(bytes))?;
     out.flush()?;
     Ok(out)
+}
+
+/// Returns `keep` that is not asked about records that stand for what a file has in sections: they are kept.
+fn asking_for_records(mut keep: impl FnMut(&RawRecord<'_>) -> bool) -> impl FnMut(&RawRecord<'_>) -> bool {
+    move |raw| is_section(raw.header.kind) || keep(raw)
 }
 
 /// Returns whether a record stands for what a file has in sections.
@@ -133,7 +169,7 @@ fn kept_runs(
     let (mut start, mut at) = (0, 0);
     while let Some(Ok(raw)) = frames.next() {
         let end = at + raw.bytes.len() + raw.payload.len();
-        if !is_section(raw.header.kind) && !keep(&raw) {
+        if !keep(&raw) {
             write(start..at)?;
             start = end;
         }
@@ -184,9 +220,9 @@ mod tests {
     use crate::abi::{Cpu, Tid};
     use crate::attr::{Attr, AttrEntry};
     use crate::endian::Endian;
-    use crate::feature::Hostname;
+    use crate::feature::{BodyCompression, Bundle, Hostname};
     use crate::read::Magic;
-    use crate::record::{Auxtrace, Body, HeaderFeature, Record};
+    use crate::record::{Auxtrace, Body, HeaderAttr, HeaderFeature, Record};
 
     fn copied(file: &File<'_>, keep: impl FnMut(&RawRecord<'_>) -> bool) -> Vec<u8> {
         copy(file, Cursor::new(Vec::new()), keep).unwrap().into_inner()
@@ -278,6 +314,37 @@ mod tests {
         assert_eq!((again, header), (pipe.clone(), None));
         let dropped = copied(&file, |raw| raw.header.kind != RecordType::FINISHED_ROUND);
         assert_eq!(dropped, [&pipe[..28], &[1, 2, 3]].concat());
+    }
+
+    #[test]
+    fn a_stream_becomes_a_file_with_more_features() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut e = Encoder::new(endian);
+            put_header(&mut e);
+            let mut host = Encoder::new(endian);
+            Hostname::new("here").encode(&mut host).unwrap();
+            let mut ids = Encoder::new(endian);
+            ids.u64(7);
+            let attr = Attr { size: 136, ..Attr::default() };
+            for body in [
+                Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),
+                Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
+                Body::FinishedRound,
+            ] {
+                Record::new(0, body).encode(&mut e).unwrap();
+            }
+            let stream = File::parse(e.as_bytes()).unwrap();
+            let mut more = FeatureWriter::new(endian);
+            more.add(&Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body: &[0; 4] });
+            let bytes = copy_with(&stream, Cursor::new(Vec::new()), &more).unwrap().into_inner();
+            let file = File::parse(&bytes).unwrap();
+            assert_eq!((file.mode, file.warnings.len()), (Mode::File, 0));
+            assert_eq!((&file.attrs.entries()[0].attr, &file.attrs.entries()[0].ids), (&attr, &vec![7]));
+            assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
+            assert_eq!(file.feature::<Bundle<'_>>().unwrap().unwrap().body, [0; 4]);
+            let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();
+            assert_eq!(kinds, [RecordType::FINISHED_ROUND]);
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Writing recordings: anew, by [`FileWriter`] or [`PipeWriter`], or from another one, by [`copy`].
+//! Writing recordings: anew, by [`FileWriter`] or [`PipeWriter`], or from another one, by [`copy`] and
+//! [`copy_with`].
 //!
 //! Records are encoded by [`Record::encode`](crate::record::Record::encode) into an [`Encoder`](crate::bytes::Encoder).
 //! A writer takes bytes, so records that are encoded already, such as those of a kernel ring, go through as they are.
@@ -8,6 +9,6 @@ mod counted;
 mod file;
 mod pipe;
 
-pub use copy::{copy, copy_unseekable};
+pub use copy::{copy, copy_unseekable, copy_with};
 pub use file::{FeatureWriter, FileWriter};
 pub use pipe::PipeWriter;

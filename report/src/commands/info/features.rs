@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::Cursor;
+use recrep_format::endian::Endian;
 use recrep_format::error::Result;
 use recrep_format::feature as f;
 use recrep_format::feature::{FeatureId, HeaderString};
@@ -17,6 +18,7 @@ use super::value::{Value, hex, map, maps, number};
 /// available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail depends.
 pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     use f::FeatureBody as B;
+    let endian = c.endian();
     Ok(Some(match B::decode(id, c)? {
         B::TracingData(it) => size(it.data),
         B::BuildIds(it) => maps(&it.entries, |entry| {
@@ -99,6 +101,7 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             ("ratio", number(it.ratio)),
             ("mmap_len", number(it.mmap_len)),
         ]),
+        B::Bundle(it) => bundle(&it, endian)?,
         B::CpuPmuCaps(it) => caps(&it.caps.0),
         B::ClockData(it) => map([
             ("version", number(it.version)),
@@ -165,6 +168,21 @@ pub(crate) fn ranges<N: Copy + PartialEq + Display>(
 
 fn caps(caps: &[f::PmuCap<'_>]) -> Value {
     maps(caps, |cap| [("name", text(&cap.name)), ("value", text(&cap.value))])
+}
+
+fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<Value> {
+    let body = it.unpack()?;
+    let modules = maps(&f::bundled_modules(&body, endian)?, |module| {
+        let count = |count: usize| number(count as u64);
+        [
+            ("path", Value::Text(module.path.to_text().into_owned())),
+            ("names_from", Value::Text(module.source.to_text().into_owned())),
+            ("functions", count(module.functions.0.len())),
+            ("places", count(module.places.0.len())),
+            ("images", count(module.images.0.len())),
+        ]
+    });
+    Ok(map([("version", number(it.version)), ("bytes", number(it.body.len() as u64)), ("modules", modules)]))
 }
 
 #[cfg(test)]
