@@ -318,7 +318,7 @@ fn modules_of_a_bundle() {
         places: List(vec![BundledPlace { address: 0x1002, frames: List(vec![frame]) }]),
         images: List(vec![image]),
     };
-    assert_eq!(bundled_modules(&bytes, Endian::Little).unwrap(), [module.clone()]);
+    assert_eq!(bundled_modules(&bytes, Endian::Little).unwrap(), std::slice::from_ref(&module));
     assert_eq!(bundle_body(vec![module], Endian::Little).unwrap(), bytes);
     for cut in 0..bytes.len() {
         assert!(bundled_modules(&bytes[..cut], Endian::Little).is_err(), "{cut}");
