@@ -28,6 +28,40 @@ impl BuildId {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
+    /// Returns whether two build IDs are the same. A record has room for 20 bytes, and not every recorder stores how many
+    /// of them count, so that zeroes at the end may be missing in either.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.bytes == other.bytes && !self.is_blank()
+    }
+
+    /// Returns whether all bytes are zero: a place that nobody filled, which identifies no file.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.bytes == [0; Self::MAX]
+    }
+
+    /// Returns the build IDs under which files with this one may be stored, likely ones first: the same bytes without
+    /// the zeroes that a recorder appended, or with those that an older one did.
+    ///
+    /// Build IDs have 20 bytes (SHA-1), 16 (MD5, UUID) or 8 (a fast hash of lld). One that really has 20 ends with four
+    /// zeroes once in 2^32.
+    #[must_use]
+    pub fn spellings(&self) -> Vec<Self> {
+        const WHOLE: u8 = 20;
+        const SHORT: [u8; 2] = [16, 8];
+        let counting = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let counting = u8::try_from(counting).unwrap_or(self.len);
+        let with = |len: u8| Self { len, ..*self };
+        if self.len == WHOLE && (1..=SHORT[0]).contains(&counting) {
+            let mut lengths: Vec<u8> = SHORT.into_iter().filter(|len| *len >= counting).collect();
+            lengths.extend((!lengths.contains(&counting)).then_some(counting));
+            return lengths.into_iter().chain([self.len]).map(with).collect();
+        }
+        let padded = SHORT.contains(&self.len).then(|| with(WHOLE));
+        [*self].into_iter().chain(padded).collect()
+    }
+
     /// Returns all 20 bytes, zeroes after the ones that count.
     #[must_use]
     pub fn padded(&self) -> [u8; Self::MAX] {
@@ -55,6 +89,32 @@ mod tests {
     fn it_prints_in_hexadecimal() {
         let id = BuildId::new(&[0xab, 0x01]).unwrap();
         assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), ("ab01", "BuildId(ab01)"));
+    }
+
+    #[test]
+    fn zeroes_at_the_end_do_not_count() {
+        let of = |len: usize, counting: usize| {
+            let bytes: Vec<u8> = (0..len).map(|at| if at < counting { 7 } else { 0 }).collect();
+            BuildId::new(&bytes).unwrap()
+        };
+        assert!(of(16, 16).is_same(&of(20, 16)) && of(20, 8).is_same(&of(8, 8)));
+        assert!(!of(16, 16).is_same(&of(20, 20)) && !of(20, 0).is_same(&of(8, 0)));
+        for (id, lengths) in [
+            (of(20, 20), &[20][..]),
+            (of(20, 17), &[20]),
+            (of(20, 16), &[16, 20]),
+            (of(20, 15), &[16, 15, 20]),
+            (of(20, 8), &[16, 8, 20]),
+            (of(20, 3), &[16, 8, 3, 20]),
+            (of(20, 0), &[20]),
+            (of(16, 16), &[16, 20]),
+            (of(8, 8), &[8, 20]),
+            (of(3, 3), &[3]),
+        ] {
+            let spellings = id.spellings();
+            assert_eq!(spellings.iter().map(|id| id.as_bytes().len()).collect::<Vec<_>>(), lengths, "{id}");
+            assert!(id.is_blank() || spellings.iter().all(|other| id.is_same(other)));
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! | debug by build ID  | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                     |
 //! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: fetched by its clients or [`super::fetch`] |
 //!
+//! A recorder may have appended zeros to a build ID ([`BuildId::spellings`]): a path has it without them or with them.
+//!
 //! A build ID in a path proves nothing, so files found there are verified like all others.
 
 use std::ffi::OsStr;
@@ -54,7 +56,8 @@ pub(super) fn debug_link(module: &Module, link: &[u8], options: &SymbolOptions) 
 /// Returns the places that follow from the module's path and build ID alone.
 pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let mut places = Vec::new();
-    if let Some(entry) = module.build_id.as_ref().and_then(|id| cache_entry(id, options)) {
+    let entries = module.build_id.map(|id| cache_entries(&id, options)).unwrap_or_default();
+    for entry in entries {
         places.extend(["elf", "debug"].map(|name| (Source::BuildIdCache, entry.join(name))));
         places.push((Source::BuildIdCache, entry));
     }
@@ -63,17 +66,24 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
     with_suffix.push(".debug");
     places.push((Source::DebugDirectory, below(options, Path::new(&with_suffix))));
     places.push((Source::DebugDirectory, below(options, &debug)));
-    if let Some(by_id) = module.build_id.as_ref().and_then(build_id_path) {
+    let spellings = module.build_id.map(|id| id.spellings()).unwrap_or_default();
+    for by_id in spellings.iter().filter_map(build_id_path) {
         let mut path = Path::new(DEBUG_DIRECTORY).join(".build-id").join(by_id).into_os_string();
         path.push(".debug");
         places.push((Source::DebugBuildId, below(options, Path::new(&path))));
     }
-    if let (Some(cache), Some(id)) = (&options.debuginfod_cache, &module.build_id) {
-        let entry = cache.join(id.to_string());
+    for name in [EXECUTABLE, DEBUG_INFO] {
         // The executable first: a debug file alone does not always give the offsets in the mapped file.
-        places.extend([EXECUTABLE, DEBUG_INFO].map(|name| (Source::Debuginfod, entry.join(name))));
+        places.extend(module.build_id.iter().flat_map(|id| fetched(id, name, options)));
     }
     places
+}
+
+/// Returns the paths in debuginfod's cache of the file `name` with this build ID.
+pub(super) fn fetched(id: &BuildId, name: &'static str, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+    let Some(cache) = &options.debuginfod_cache else { return Vec::new() };
+    let place = |id: BuildId| (Source::Debuginfod, cache.join(id.to_string()).join(name));
+    id.spellings().into_iter().map(place).collect()
 }
 
 /// Returns the places that follow from the module's build ID alone.
@@ -84,9 +94,11 @@ pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Sour
     elsewhere(module, options).into_iter().filter(is_by_build_id).collect()
 }
 
-/// Returns the path of `id` in the build ID cache: a directory, or (written by older recorders) a file.
-pub(super) fn cache_entry(id: &BuildId, options: &SymbolOptions) -> Option<PathBuf> {
-    Some(options.build_id_dir.as_ref()?.join(".build-id").join(build_id_path(id)?))
+/// Returns the paths that `id` may have in the build ID cache, each of a directory or (written by older recorders) a file.
+pub(super) fn cache_entries(id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
+    let Some(cache) = &options.build_id_dir else { return Vec::new() };
+    let paths = id.spellings().into_iter().filter_map(|id| build_id_path(&id));
+    paths.map(|path| cache.join(".build-id").join(path)).collect()
 }
 
 /// Returns `xx/yy…`: the first byte of the ID is a directory, the others are the name in it.
@@ -135,6 +147,28 @@ mod tests {
             paths(debug_link(&module, b"x.dbg", &options)),
             ["/usr/bin/x.dbg", "/usr/bin/.debug/x.dbg", "/usr/lib/debug/usr/bin/x.dbg"]
         );
+    }
+
+    #[test]
+    fn a_padded_build_id_is_searched_without_its_padding_too() {
+        let md5: Vec<u8> = (1..=16).chain([0; 4]).collect();
+        let module = Module::new(b"/x", BuildId::new(&md5), ModuleKind::File);
+        let options = SymbolOptions {
+            build_id_dir: Some("/b".into()),
+            debuginfod_cache: Some("/d".into()),
+            ..SymbolOptions::default()
+        };
+        let places = paths(elsewhere(&module, &options));
+        for padding in ["", "00000000"] {
+            let name = format!("02030405060708090a0b0c0d0e0f10{padding}");
+            for path in [
+                format!("/b/.build-id/01/{name}/elf"),
+                format!("/usr/lib/debug/.build-id/01/{name}.debug"),
+                format!("/d/01{name}/executable"),
+            ] {
+                assert!(places.contains(&path), "{path} in {places:#?}");
+            }
+        }
     }
 
     #[test]

@@ -140,10 +140,12 @@ impl Image {
         Some(unpack())
     }
 
-    /// Returns the path of the file with debug information that several debug files share (`.gnu_debugaltlink`).
-    pub(super) fn alternate_link(&self) -> Option<PathBuf> {
+    /// Returns the path and the build ID of the file with debug information that several debug files share
+    /// (`.gnu_debugaltlink`).
+    pub(super) fn alternate_link(&self) -> Option<(PathBuf, BuildId)> {
         let section = self.view(self.section(b".gnu_debugaltlink")?).ok()?;
-        Some(OsStr::from_bytes(section.get(..memchr::memchr(0, section)?)?).into())
+        let (path, rest) = section.split_at_checked(memchr::memchr(0, section)?)?;
+        Some((OsStr::from_bytes(path).into(), BuildId::new(rest.get(1..)?)?))
     }
 
     /// Returns whether the file has DWARF debug information, the source of lines and inlined functions.

@@ -73,6 +73,13 @@ fn kernel(outcome: &Outcome, found: bool) -> Explanation {
             "this kernel module was reloaded at another address after the recording",
             "keep its file: if it has the recorded build ID, it names the functions at any load address",
         )
+    } else if has(|refusal| matches!(refusal, Refusal::NoReference)) {
+        because(
+            "kernel-unplaced",
+            "the recording does not say where its kernel was loaded, which may differ at each boot",
+            "record as root or with kernel.kptr_restrict=0; for this recording give --kallsyms FILE, a copy of \
+             /proc/kallsyms made in that boot",
+        )
     } else if has(Refusal::is_unproven) {
         because(
             "other-kernel",

@@ -112,9 +112,11 @@ impl<'s> Client<'s> {
     fn fetch(&self, file: Wanted, module: &str) -> Vec<Attempt> {
         let mut attempts = Vec::new();
         for server in &self.servers.urls {
-            let url = format!("{server}/buildid/{}/{}", file.0, file.1);
-            let Err(refusal) = self.fetch_from(&url, file, module) else { return Vec::new() };
-            attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
+            for build_id in file.0.spellings() {
+                let url = format!("{server}/buildid/{build_id}/{}", file.1);
+                let Err(refusal) = self.fetch_from(&url, (build_id, file.1), module) else { return Vec::new() };
+                attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
+            }
         }
         attempts
     }

@@ -29,7 +29,7 @@ use super::elf_symbols::add_symbols;
 use super::kallsyms::Kallsyms;
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
-use super::proof::{Origin, Proof, checked_image, contradiction, open_image, same_build_id};
+use super::proof::{self, Origin, Proof, check_unchanged, checked_image, contradiction, open_image};
 use super::table::{SymbolTable, TableBuilder};
 use super::{candidates, decompress, file};
 use crate::query::SymbolOptions;
@@ -70,21 +70,22 @@ impl Kernel {
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
         let own = origin.kernel.and_then(|id| self.copy_path(&id)).filter(|path| path.exists());
-        let recorders = origin.kernel.and_then(|id| candidates::cache_entry(&id, options));
-        let recorders = recorders.map(|entry| entry.join("kallsyms"));
+        let recorders = origin.kernel.map(|id| candidates::cache_entries(&id, options)).unwrap_or_default();
+        let recorders = recorders.into_iter().map(|entry| entry.join("kallsyms"));
         let copied = |path: &PathBuf| pick(&parse(path), module);
         let allowed = if options.symfs.is_some() { Err(Refusal::Symfs) } else { self.check_loaded(module) };
+        let allowed = allowed.and_then(|()| self.check_placed(module));
         let found = allowed.and_then(|()| {
             let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
             let copy = own.as_ref().filter(|_| moves_as_a_whole).and_then(|path| copied(path).ok());
             copy.map_or_else(|| pick(self.kallsyms(), module), Ok)
         });
         let running = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found);
-        let in_copy = |path| {
-            let found = copied(path).and_then(|table| at_its_address(table, module));
-            outcome.keep(Source::BuildIdCache, path, found)
+        let in_copy = |path: PathBuf| {
+            let found = copied(&path).and_then(|table| at_its_address(table, module));
+            outcome.keep(Source::BuildIdCache, &path, found)
         };
-        running.or_else(|| own.iter().chain(&recorders).find_map(in_copy)).or_else(|| match module.kind {
+        running.or_else(|| own.iter().cloned().chain(recorders).find_map(in_copy)).or_else(|| match module.kind {
             ModuleKind::Kernel => self.find_image(module, options, outcome),
             _ => self.find_module(module, options, outcome),
         })
@@ -92,7 +93,7 @@ impl Kernel {
 
     /// Searches the usual places for a kernel image with the recorded build ID and reads its symbols.
     fn find_image(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
+        let build_id = module.build_id.filter(|_| !options.ignore_vmlinux && module.origin.reference.is_some())?;
         let mut places = candidates::by_build_id(module, options);
         if let Ok(release) = file::read_all(&self.root.join("proc/sys/kernel/osrelease")) {
             let release = String::from_utf8_lossy(&release);
@@ -124,10 +125,14 @@ impl Kernel {
             Some(build_id) => Ok(Proof::BuildId(build_id)),
             None => self.host.made(&module.origin).map(|()| Proof::Trust),
         };
+        let written = module.written.filter(|_| module.build_id.is_none());
         let proven = recorded.chain(candidates::by_build_id(module, options)).map(|place| (place, proof.clone()));
         proven.chain(trusted).find_map(|((source, path), proof)| {
             let found = file::read_all(&path).and_then(|bytes| {
                 let proof = proof?;
+                if !options.trusts_paths() {
+                    check_unchanged(&fs::metadata(&path)?, written)?;
+                }
                 let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
                 outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
                 let (loaded, mut table) = (layout(&image, start), TableBuilder::new(false));
@@ -141,24 +146,23 @@ impl Kernel {
         })
     }
 
-    /// Checks that the running kernel is the recorded one: by build ID if one was recorded. Otherwise release and
-    /// architecture must not differ, a reference symbol must have been recorded, and either the recording was made on
-    /// this machine or the reference symbol still has its recorded address. If no release was recorded, only the
-    /// symbol's address counts.
+    /// Checks that the running kernel is the recorded one: by build ID if one was recorded. Otherwise the release must
+    /// be the recorded one, the architecture must not differ, and the reference symbol must be at its recorded address:
+    /// most kernels choose another one at each boot, but some always have the same, so that an address alone is no
+    /// proof, and a release alone is none either, since a kernel can be built again under the same one.
     pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
-                Some(found) if same_build_id(&recorded, &found) => Ok(()),
+                Some(found) if recorded.is_same(&found) => Ok(()),
                 Some(found) => Err(Refusal::OtherKernel { recorded, found }),
                 None => Err(Refusal::UnknownKernel { recorded }),
             };
         }
         self.host.is_like(origin)?;
-        // Without it the recorded load address is unknown; it may differ at each boot (KASLR).
-        let reference = origin.reference.as_ref().ok_or(Refusal::UnknownMachine)?;
-        if self.host.made(origin).is_ok() {
-            return Ok(());
+        if origin.release.is_none() {
+            return Err(Refusal::NoRelease);
         }
+        let reference = origin.reference.as_ref().ok_or(Refusal::NoReference)?;
         let list = self.kallsyms().as_ref().map_err(Refusal::clone)?;
         match list.address_of(&reference.symbol) {
             Some(found) if found == reference.address => Ok(()),
@@ -168,6 +172,16 @@ impl Kernel {
                 found: found.unwrap_or(0),
             }),
         }
+    }
+
+    /// Checks that the running kernel is where the recorded one was: its reference symbol says so or, if there is none,
+    /// only this boot can be the recorded one.
+    fn check_placed(&self, module: &Module) -> Result<(), Refusal> {
+        if module.kind != ModuleKind::Kernel || module.origin.reference.is_some() {
+            return Ok(());
+        }
+        let is_of_this_boot = module.written.is_none_or(|written| written >= proof::booted());
+        if is_of_this_boot && self.host.made(&module.origin).is_ok() { Ok(()) } else { Err(Refusal::NoReference) }
     }
 
     fn kallsyms_path(&self) -> PathBuf {
@@ -212,11 +226,11 @@ impl Kernel {
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         match (module.build_id, running) {
-            (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => {}
+            (Some(recorded), Some(found)) if recorded.is_same(&found) => {}
             (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
             _ => self.check_running(&module.origin)?,
         }
-        let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
+        let loaded = file::read_all(&self.root.join("proc/modules"))?;
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
             // Zero if addresses are hidden, which parsing the symbol list reports.
             Some(address) if address != 0 && address != start => Err(Refusal::MovedKernelModule { recorded: start }),
@@ -277,10 +291,15 @@ fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
     image.sections.iter().map(place).collect()
 }
 
-/// Refuses the symbols of a kernel module that a list has at another address: the list is of another boot.
+/// Refuses the symbols of a kernel module that a list has at another address, and those of a kernel whose address is
+/// unknown: the list may be of another boot.
 fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Refusal> {
     const PAGE: u64 = 4096;
-    let ModuleKind::KernelModule { start } = module.kind else { return Ok(table) };
+    let start = match module.kind {
+        ModuleKind::KernelModule { start } => start,
+        _ if module.origin.reference.is_none() => return Err(Refusal::NoReference),
+        _ => return Ok(table),
+    };
     // The data of a module may lie below its code.
     let is_there = table.iter().any(|symbol| symbol.start.checked_sub(start).is_some_and(|past| past < PAGE));
     if is_there { Ok(table) } else { Err(Refusal::MovedKernelModule { recorded: start }) }
@@ -357,18 +376,19 @@ mod tests {
         let moved = TEXT + 0x100_0000;
         for here in [
             origin("desk", "6.1.0", TEXT),
-            origin("desk", "6.1.0", moved),
             origin("shelf", "6.1.0", TEXT),
-            Origin { arch: None, ..origin("", "", TEXT) },
+            Origin { arch: None, ..origin("", "6.1.0", TEXT) },
         ] {
             assert!(kernel.check_running(&here).is_ok(), "{here:?}");
         }
         for (other, is_expected) in [
             (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
+            (origin("desk", "6.1.0", moved), |r| matches!(r, Refusal::MovedKernel { .. })),
             (origin("desk", "6.1.1", TEXT), |r| matches!(r, Refusal::OtherMachine { what: "kernel release", .. })),
-            (origin("", "", moved), |r| matches!(r, Refusal::MovedKernel { .. })),
-            (origin("desk", "6.1.0", 0), |r| matches!(r, Refusal::UnknownMachine)),
-            (Origin::default(), |r| matches!(r, Refusal::UnknownMachine)),
+            (origin("", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
+            (origin("desk", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
+            (origin("desk", "6.1.0", 0), |r| matches!(r, Refusal::NoReference)),
+            (Origin::default(), |r| matches!(r, Refusal::NoRelease)),
             (Origin { arch: Some("aarch64".into()), ..origin("", "", TEXT) }, |r| {
                 matches!(r, Refusal::OtherMachine { what: "architecture", .. })
             }),
@@ -455,7 +475,12 @@ mod tests {
         let changed = list + "ffffffff81000020 t c\n";
         fs::write(&path, Kallsyms::parse(changed.into()).unwrap().packed()).unwrap();
         assert!(has_c(with_id(7)), "the copy is read");
-        assert!(!has_c(Origin { reference: None, ..with_id(7) }), "nobody knows where that kernel was");
+        let unplaced = |module: Module| kernel.load(&module, &options, &mut Outcome::default()).is_none();
+        assert!(unplaced(kernel_of(Origin { reference: None, ..with_id(7) })), "nobody knows where that kernel was");
+        let here = Origin { kernel: with_id(7).kernel, ..origin("desk", "6.1.0", 0) };
+        assert!(!has_c(here.clone()), "it runs since");
+        let before = std::time::SystemTime::UNIX_EPOCH;
+        assert!(unplaced(Module { written: Some(before), ..kernel_of(here) }), "it was booted since");
         let hidden = "0000000000000000 T _text\n0000000000000000 t a\n";
         fs::write(root.path().join("proc/kallsyms"), hidden).unwrap();
         fs::remove_dir_all(root.path().join("new")).unwrap();

@@ -33,8 +33,8 @@ pub struct Module {
     pub mounts: Option<u64>,
     /// Recorded device and inode of the file; `None` if the record has a build ID in their place, or neither.
     pub file: Option<FileId>,
-    /// For a file without a build ID, the time at which the recording was last written, if that is known: what was
-    /// written to since is not this module.
+    /// Time at which the recording was last written, if that is known and nothing proves more: a file that was written
+    /// to since is not this module, nor is a kernel that was booted since.
     pub written: Option<SystemTime>,
     /// Machine on which it was mapped.
     pub origin: Arc<Origin>,

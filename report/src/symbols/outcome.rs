@@ -96,6 +96,10 @@ pub enum Refusal {
     NoChecksum,
     #[error("no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not at {recorded}")]
     MovedKernel { symbol: String, recorded: String, found: u64 },
+    #[error("neither the kernel's build ID nor its release was recorded: an address alone does not tell kernels apart")]
+    NoRelease,
+    #[error("no address of a kernel symbol, such as _text, was recorded: each boot may load the kernel elsewhere")]
+    NoReference,
     #[error("is for another architecture than the recorded {recorded}")]
     OtherArchitecture { recorded: String },
     #[error("not loaded at the recorded address {recorded:#x}")]
@@ -124,6 +128,8 @@ impl Refusal {
                 | Self::Changed
                 | Self::NoChecksum
                 | Self::MovedKernel { .. }
+                | Self::NoRelease
+                | Self::NoReference
                 | Self::OtherArchitecture { .. }
                 | Self::MovedKernelModule { .. }
         )

@@ -1,23 +1,39 @@
 //! Proofs that a file, the kernel or a machine is the recorded one.
 //!
-//! A symbol name is shown only if it is proven to come from the recorded file, by one of these:
+//! A symbol name is shown only if it is proven to come from the recorded file. What proves it, by where names come from:
 //!
-//! 1. The recorded build ID is that of the file ([`checked_image`]) or of the running kernel ([`super::kernel`]).
-//! 2. The recording was made on this machine ([`Origin::made`]), and the file at the recorded path has the recorded
-//!    device and inode and was not written to since ([`check_recorded`]).
-//! 3. The running kernel has the recorded release, and either the recording was made on this machine or the kernel's
-//!    reference symbol has the recorded address. If no release was recorded, the address must match.
+//! | names come from              | proof                                                                            |
+//! |------------------------------|----------------------------------------------------------------------------------|
+//! | mapped file, a copy of it    | its build ID ([`checked_image`]); if none was recorded, the recording was made on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not written to since ([`check_recorded`]) |
+//! | separate debug file          | the build ID of the mapped file; if that has none, the checksum in its debuglink |
+//! | shared debug file (dwz)      | the build ID in the link to it ([`super::search`])                               |
+//! | compressed symbols           | they are in the file itself                                                      |
+//! | the running kernel           | its build ID; if none was recorded, its release *and* the address of its reference symbol ([`super::kernel`]) |
+//! | kept list of a kernel        | the build ID it is kept under; the reference symbol says how far it was moved    |
+//! | kernel module                | its own build ID, or the proof of its kernel, and in both cases that it is still at its address; for its file, the build ID, or this machine and that the file was not written to since |
+//! | vdso                         | its build ID, or that of its kernel, or this machine                             |
+//! | JIT map                      | this machine, and that it is of the recorded process, not of one that had the same pid ([`super::jit_proof`]) |
+//! | jitdump                      | this machine, and the device and inode of the mapped page of it                  |
+//! | BPF programs, trampolines    | the records themselves                                                           |
+//! | text moved to anonymous memory | the proof of the file that was mapped there before; `rep modules` says that this is a judgement |
+//! | `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths` | none: the user says so, and a build ID that contradicts is told |
+//!
+//! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was recorded for a path from
+//! which several files were mapped; a host name alone; the address of the kernel alone, which many kernels share; a
+//! kernel's build ID where its load address was not recorded, unless it is still the same boot. Guests' samples are in
+//! no row.
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 
 use std::fs::{File, Metadata};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use object::elf;
 use recrep_format::build_id::BuildId;
-use recrep_format::feature::{Arch, Hostname, OsRelease};
+use recrep_format::feature::{Arch, CpuDesc, Hostname, OsRelease};
 use recrep_format::read;
 use recrep_format::record::Inode;
 
@@ -48,7 +64,7 @@ pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Resul
     origin.runs(image.machine)?;
     match (proof, image.build_id) {
         (Proof::BuildId(recorded), None) => Err(Refusal::NoBuildId { recorded }),
-        (Proof::BuildId(recorded), Some(found)) if !same_build_id(&recorded, &found) => {
+        (Proof::BuildId(recorded), Some(found)) if !recorded.is_same(&found) => {
             Err(Refusal::BuildIdMismatch { recorded, found })
         }
         (Proof::Checksum(linked), _) => {
@@ -59,15 +75,9 @@ pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Resul
     }
 }
 
-/// Returns whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder stores the
-/// length, so trailing zeros are ignored.
-pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
-    a.padded() == b.padded()
-}
-
 /// Returns a sentence if the build ID found in the file at `path`, which is used, is not the recorded one.
 pub(super) fn contradiction(path: &Path, recorded: Option<BuildId>, found: Option<BuildId>) -> Option<String> {
-    let (recorded, found) = recorded.zip(found).filter(|(recorded, found)| !same_build_id(recorded, found))?;
+    let (recorded, found) = recorded.zip(found).filter(|(recorded, found)| !recorded.is_same(found))?;
     Some(format!("{} has build ID {found}, but {recorded} was recorded", path.display()))
 }
 
@@ -80,6 +90,8 @@ pub struct Origin {
     pub release: Option<String>,
     /// Architecture as `uname -m` prints it (`ARCH`).
     pub arch: Option<String>,
+    /// Description of its processor (`CPUDESC`). Names of hosts repeat.
+    pub cpu: Option<String>,
     /// Build ID of the kernel.
     pub kernel: Option<BuildId>,
     /// Symbol of the kernel with its recorded address.
@@ -111,6 +123,7 @@ impl Origin {
             hostname: file.feature::<Hostname<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             release: file.feature::<OsRelease<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             arch: file.feature::<Arch<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
+            cpu: file.feature::<CpuDesc<'_>>().and_then(Result::ok).map(|it| spaced(&it.0.to_text())),
             ..Self::default()
         }
     }
@@ -120,13 +133,14 @@ impl Origin {
         let name = rustix::system::uname();
         let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
         let (hostname, release, arch) = (text(name.nodename()), text(name.release()), text(name.machine()));
-        Self { hostname, release, arch, ..Self::default() }
+        Self { hostname, release, arch, cpu: described_cpu(), ..Self::default() }
     }
 
     /// Checks that the recording was made on this machine, with the kernel release that runs now.
     pub(super) fn made(&self, recording: &Self) -> Result<(), Refusal> {
         self.is_like(recording)?;
         check_same("host name", &recording.hostname, &self.hostname)?;
+        check_same("processor", &recording.cpu, &self.cpu)?;
         let known = [&recording.hostname, &recording.release, &recording.arch];
         if known.iter().all(|text| text.is_some()) { Ok(()) } else { Err(Refusal::UnknownMachine) }
     }
@@ -154,6 +168,35 @@ fn check_same(what: &'static str, recorded: &Option<String>, found: &Option<Stri
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the description of this machine's processor, as recorders write it.
+fn described_cpu() -> Option<String> {
+    const FIRST: u64 = 4096;
+    let mut text = Vec::new();
+    // The whole file is long where there are many processors.
+    File::open("/proc/cpuinfo").ok()?.take(FIRST).read_to_end(&mut text).ok()?;
+    cpu_in(&String::from_utf8_lossy(&text))
+}
+
+fn cpu_in(cpuinfo: &str) -> Option<String> {
+    let field = |name: &&str| {
+        let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        fields.find_map(|(key, value)| (key.trim_end() == *name).then(|| spaced(value)))
+    };
+    ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"].iter().find_map(field)
+}
+
+/// Returns the text with a single space between words.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the time at which this machine was booted.
+pub(super) fn booted() -> SystemTime {
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = Duration::from_secs(u64::try_from(since.tv_sec).unwrap_or(0));
+    SystemTime::now().checked_sub(seconds).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Returns the ELF machines whose programs run on an architecture; `None` if the architecture is unknown.
@@ -206,7 +249,12 @@ pub(super) fn check_recorded(
         return Err(Refusal::OtherInode);
     }
     // Inode numbers are reused: a new file may have the number of the one that it replaced.
-    match (found.modified(), written) {
+    check_unchanged(&found, written)
+}
+
+/// Checks that a file was not modified after `written`, the end of the recording.
+pub(super) fn check_unchanged(file: &Metadata, written: Option<SystemTime>) -> Result<(), Refusal> {
+    match (file.modified(), written) {
         (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
         _ => Ok(()),
     }
@@ -222,6 +270,20 @@ mod tests {
         assert_eq!(reference, Some(Reference { symbol: "_text".into(), address: 0xffff_ffff_8100_0000 }));
         assert_eq!(Reference::of(b"[kernel.kallsyms]_text", 0), None);
         assert_eq!(Reference::of(b"[kernel.kallsyms]", 1), None);
+    }
+
+    #[test]
+    fn machines_of_one_name_are_told_apart_by_their_processors() {
+        let text = |text: &str| Some(text.to_owned());
+        let here = Origin { hostname: text("localhost"), release: text("6.1"), arch: text("x86_64"), ..Origin::here() };
+        let with = |cpu: Option<String>| Origin { cpu, ..here.clone() };
+        assert!(here.made(&here).is_ok() && here.made(&with(None)).is_ok());
+        assert!(with(None).made(&with(text("Xeon"))).is_ok());
+        let refusal = with(text("Xeon")).made(&with(text("EPYC"))).unwrap_err();
+        assert!(matches!(refusal, Refusal::OtherMachine { what: "processor", .. }));
+        let x86 = "processor\t: 0\nmodel\t\t: 167\nmodel name\t: Intel(R)   Xeon(R) CPU\n";
+        assert_eq!(cpu_in(x86).as_deref(), Some("Intel(R) Xeon(R) CPU"));
+        assert_eq!(cpu_in("processor\t: 0\nCPU part\t: 0xd0c\n"), None);
     }
 
     #[test]
@@ -243,7 +305,7 @@ mod tests {
         assert!(
             check_recorded(&file, Some(id), Some(modified)).is_ok() && check_recorded(&file, Some(id), None).is_ok()
         );
-        let before = modified - std::time::Duration::from_secs(1);
+        let before = modified - Duration::from_secs(1);
         assert!(matches!(check_recorded(&file, Some(id), Some(before)), Err(Refusal::Changed)));
         let (major, minor) = (id.major + 1, id.minor + 1);
         for other in [FileId { major, ..id }, FileId { minor, ..id }, FileId { inode: 1, ..id }] {

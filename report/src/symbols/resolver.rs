@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 use zerocopy::FromZeros;
 
@@ -148,7 +149,8 @@ impl Resolver {
             return Vec::new();
         }
         let build_id = module.build_id.or_else(|| Some(self.search.known(module)?.0));
-        asked.iter().filter(|((id, _), _)| Some(*id) == build_id).flat_map(|(_, attempts)| attempts.clone()).collect()
+        let is_asked = |id: &BuildId| build_id.is_some_and(|build_id| build_id.is_same(id));
+        asked.iter().filter(|((id, _), _)| is_asked(id)).flat_map(|(_, attempts)| attempts.clone()).collect()
     }
 
     /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.
@@ -247,12 +249,12 @@ impl Resolver {
 
     fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         let Search { options, .. } = &*self.search;
-        let copy = module.build_id.and_then(|id| {
-            let path = candidates::cache_entry(&id, options)?.join("vdso");
-            Some((Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
+        let copies = module.build_id.into_iter().flat_map(|id| {
+            let entries = candidates::cache_entries(&id, options).into_iter().map(|entry| entry.join("vdso"));
+            entries.map(move |path| (Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
         });
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
-        let mut places = copy.into_iter().chain(std::iter::once_with(running));
+        let mut places = copies.chain(std::iter::once_with(running));
         let place = places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
         build(Some(&place), None, !options.mangled, outcome)
     }

@@ -11,7 +11,7 @@ use recrep_format::build_id::BuildId;
 
 use super::elf::{Image, Section, Segment};
 use super::elf_symbols::{add_symbols, in_file};
-use super::module::Module;
+use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
 use super::roots::Roots;
@@ -74,7 +74,10 @@ impl Search {
             let found = separate.as_ref().or(runtime.as_ref());
             let (_, path, image) = found.filter(|(.., image)| image.has_debug_info())?;
             let segments = runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
-            let shared = image.alternate_link().map(|link| path.parent().unwrap_or(Path::new("/")).join(link));
+            let shared = image.alternate_link().and_then(|(link, build_id)| {
+                let shared = path.parent().unwrap_or(Path::new("/")).join(link);
+                open_image(&shared, Proof::BuildId(build_id), &module.origin).is_ok().then_some(shared)
+            });
             Some(DebugFile { path: path.clone(), shared, segments })
         })
     }
@@ -103,20 +106,21 @@ impl Search {
     /// on this machine.
     pub(super) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
         let own = self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
-        let build_id = module.build_id.or_else(|| own.flatten())?;
+        let build_id = own.flatten().or(module.build_id)?;
         Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
     }
 
     /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.
-    pub(super) fn is_fetched(&self, build_id: &BuildId, name: &str) -> bool {
-        let entry = self.options.debuginfod_cache.as_ref().map(|cache| cache.join(build_id.to_string()).join(name));
-        entry.is_some_and(|path| open_image(&path, Proof::BuildId(*build_id), &Origin::default()).is_ok())
+    pub(super) fn is_fetched(&self, build_id: &BuildId, name: &'static str) -> bool {
+        let is_it = |(_, path): &(_, PathBuf)| open_image(path, Proof::BuildId(*build_id), &Origin::default()).is_ok();
+        candidates::fetched(build_id, name, &self.options).iter().any(is_it)
     }
 
     /// Returns the module without the time of its recording if the files at its path are older: of several recordings,
     /// these modules are one.
     pub(super) fn unchanged<'m>(&self, module: &'m Module) -> Cow<'m, Module> {
-        let Some(written) = module.written else { return Cow::Borrowed(module) };
+        let is_file = module.kind != ModuleKind::Kernel;
+        let Some(written) = module.written.filter(|_| is_file) else { return Cow::Borrowed(module) };
         let is_newer =
             |path: PathBuf| path.metadata().and_then(|file| file.modified()).is_ok_and(|modified| modified > written);
         if self.options_of(module).iter().flat_map(|options| candidates::recorded(module, options)).any(is_newer) {

@@ -111,7 +111,7 @@ impl<'a> Known<'a> {
 
     /// Adds a build ID; its CPU mode and path decide whether it is that of a user file, a kernel module or the kernel.
     fn add(&mut self, path: &'a [u8], id: Option<BuildId>, mode: CpuMode) {
-        let Some(id) = id else { return };
+        let Some(id) = id.filter(|id| !id.is_blank()) else { return };
         match mode {
             CpuMode::Kernel => match kernel_module_name(path) {
                 Some(name) => {
@@ -137,7 +137,7 @@ impl<'a> Known<'a> {
         if name.starts_with(KERNEL) {
             let origin = Arc::make_mut(&mut self.origin);
             origin.reference = Reference::of(name, map.pgoff).or(origin.reference.take());
-            origin.kernel = map.identity.build_id().or(origin.kernel);
+            origin.kernel = build_id_in(map).or(origin.kernel);
         }
     }
 }
@@ -296,7 +296,7 @@ impl<'a> Part<'_, 'a> {
     fn map(&mut self, mode: CpuMode, map: &Mmap2<'a>) -> Option<Change> {
         let (path, known) = (map.filename.as_bytes(), self.known);
         let end = map.addr.checked_add(map.len)?;
-        let build_id = map.identity.build_id();
+        let build_id = build_id_in(map);
         match mode {
             CpuMode::Kernel => {
                 let (module, end) = if path.starts_with(KERNEL) {
@@ -310,7 +310,13 @@ impl<'a> Part<'_, 'a> {
                     return None;
                 };
                 let first = module.kind.first_address(map.addr, map.pgoff);
-                let module = self.found.number(module.on(&known.origin));
+                // What says more than the time: a module's build ID, and where the kernel was.
+                let is_known = match module.kind {
+                    ModuleKind::Kernel => known.origin.reference.is_some(),
+                    _ => module.build_id.is_some(),
+                };
+                let written = known.written.filter(|_| !is_known);
+                let module = self.found.number(Module { written, ..module }.on(&known.origin));
                 Some(Change::KernelMap(mapping(map, end, module?, first)?))
             }
             CpuMode::GuestKernel => None,
@@ -352,6 +358,11 @@ fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, first: u64) -> Option<Ma
         module: Some(module),
         is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
     })
+}
+
+/// Returns the build ID in a record; `None` if the recorder did not fill it in.
+fn build_id_in(map: &Mmap2<'_>) -> Option<BuildId> {
+    map.identity.build_id().filter(|id| !id.is_blank())
 }
 
 fn add_all(counts: &mut FxHashMap<Option<AttrIndex>, u64>, others: FxHashMap<Option<AttrIndex>, u64>) {
