@@ -100,6 +100,21 @@ impl RecordType {
     /// The first type that is perf's own, not the kernel's.
     pub const USER_TYPE_START: u32 = 64;
 
+    /// simpleperf: the text of `/proc/kallsyms`.
+    pub const SIMPLEPERF_KERNEL_SYMBOL: Self = Self(32769);
+    /// simpleperf: ids of counters that were opened later, each with the number of its attr.
+    pub const SIMPLEPERF_EVENT_ID: Self = Self(32774);
+    /// simpleperf: the formats of tracepoints.
+    pub const SIMPLEPERF_TRACING_DATA: Self = Self(32777);
+
+    /// Returns whether Android's simpleperf defines the type. Its records may be longer than 16 bits can say: the upper
+    /// half of the size lies in the place of `misc`. Such types have no name, as in perf.
+    #[inline]
+    #[must_use]
+    pub const fn is_simpleperf(self) -> bool {
+        matches!(self.0, 32769..=32778)
+    }
+
     /// Returns whether the kernel defines the type; only its records end in a trailer.
     #[inline]
     #[must_use]

@@ -101,10 +101,7 @@ impl AttrTable {
     pub fn push(&mut self, entry: AttrEntry) {
         let (sample, trailer) = (SampleLayout::of(&entry.attr), SampleIdLayout::of(&entry.attr));
         let index = AttrIndex(self.entries.len());
-        for id in entry.ids.iter().filter(|id| **id != 0) {
-            self.by_id.entry(*id).or_insert(index);
-            self.near.get_mut(place(*id)).into_iter().for_each(|near| _ = near.get_or_insert((*id, index)));
-        }
+        entry.ids.iter().for_each(|id| self.find_by(*id, index));
         // The place of the ids counts only if it is the same for all attrs.
         let is_first = self.entries.is_empty();
         let common = |before: Option<usize>, here: Option<usize>| if is_first || before == here { here } else { None };
@@ -112,6 +109,23 @@ impl AttrTable {
         self.trailer_id_at = common(self.trailer_id_at, trailer.event_id);
         self.layouts.push((sample, trailer));
         self.entries.push(entry);
+    }
+
+    /// Adds an id that no attr has to the attr at `index`, if there is one.
+    pub(crate) fn add_id(&mut self, index: AttrIndex, id: u64) {
+        let is_new = self.by_id(id).is_none();
+        if let Some(entry) = self.entries.get_mut(index.0).filter(|_| is_new) {
+            entry.ids.push(id);
+            self.find_by(id, index);
+        }
+    }
+
+    /// Lets the attr be found by an id, unless another attr is.
+    fn find_by(&mut self, id: u64, index: AttrIndex) {
+        if id != 0 {
+            self.by_id.entry(id).or_insert(index);
+            self.near.get_mut(place(id)).into_iter().for_each(|near| _ = near.get_or_insert((id, index)));
+        }
     }
 
     /// Returns the byte order of the stream.

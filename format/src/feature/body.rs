@@ -3,8 +3,9 @@
 use super::{
     Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, Caches, ClockData, ClockId, Cmdline,
     Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, FeatureId, GroupDesc,
-    Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime, StatMark,
-    TotalMem, TracingData, Version,
+    Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime,
+    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFiles, SimpleperfFiles2,
+    SimpleperfInitMap, SimpleperfMetaInfo, StatMark, TotalMem, TracingData, Version,
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
@@ -154,6 +155,20 @@ features! {
     HYBRID_TOPOLOGY = 30: HybridTopology<'a>;
     /// Capabilities of the PMUs.
     PMU_CAPS = 31: PmuCaps<'a>;
+    /// Android's simpleperf: files with their symbols.
+    SIMPLEPERF_FILE = 128: SimpleperfFiles<'a>;
+    /// Android's simpleperf: facts about the recording, such as the names of events.
+    SIMPLEPERF_META_INFO = 129: SimpleperfMetaInfo<'a>;
+    /// Android's simpleperf: files with copied stacks, to debug its unwinder.
+    SIMPLEPERF_DEBUG_UNWIND = 130: SimpleperfDebugUnwind<'a>;
+    /// Android's simpleperf: the contents of these files.
+    SIMPLEPERF_DEBUG_UNWIND_FILE = 131: SimpleperfDebugUnwindFiles<'a>;
+    /// Android's simpleperf: files with their symbols, as protocol buffers.
+    SIMPLEPERF_FILE2 = 132: SimpleperfFiles2<'a>;
+    /// Android's simpleperf: branches decoded from an ETM trace.
+    SIMPLEPERF_ETM_BRANCH_LIST = 133: SimpleperfEtmBranchList<'a>;
+    /// Android's simpleperf: records of what was mapped before the recording.
+    SIMPLEPERF_INIT_MAP = 134: SimpleperfInitMap<'a>;
     /// Names of the recorded addresses, in a bundle (not perf's).
     BUNDLE = 250: Bundle<'a>;
 }

@@ -14,6 +14,12 @@ impl FeatureId {
             .map(Self)
     }
 
+    /// Returns whether only Android's simpleperf writes the feature.
+    #[must_use]
+    pub fn is_of_simpleperf(self) -> bool {
+        (Self::SIMPLEPERF_FILE..=Self::SIMPLEPERF_INIT_MAP).contains(&self)
+    }
+
     /// Sets the feature's bit.
     pub(crate) fn set_in(self, words: &mut [u64; 4]) {
         if let Some(word) = words.get_mut(usize::from(self.0 / 64)) {

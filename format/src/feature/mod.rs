@@ -13,7 +13,9 @@ mod id;
 mod names;
 mod numbers;
 mod pmu;
+mod protobuf;
 mod recording;
+mod simpleperf;
 mod strings;
 mod topology;
 pub mod tracing;
@@ -30,6 +32,10 @@ pub use id::FeatureId;
 pub use numbers::{NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};
 pub use pmu::{CpuPmuCaps, GroupDesc, GroupDescEntry, PmuCap, PmuCaps, PmuCapsEntry};
 pub use recording::{AuxtraceIndex, BranchStackMark, ClockData, ClockId, Compression, DirFormat, StatMark};
+pub use simpleperf::{
+    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile, SimpleperfFileKind,
+    SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
+};
 pub use strings::{Arch, Cmdline, CpuDesc, CpuId, HeaderString, Hostname, OsRelease, Version};
 pub use topology::{
     CacheLevel, Caches, CpuTopology, CpuTopologyTail, HybridCores, HybridTopology, MemNode, MemTopology, NumaNode,

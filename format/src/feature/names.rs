@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::event_desc::EventDesc;
+use super::simpleperf::SimpleperfMetaInfo;
 use super::tracing::Tracing;
 use crate::abi::EventType;
 use crate::attr::{AttrEntry, AttrIndex, AttrTable};
@@ -25,6 +26,17 @@ impl AttrTable {
                 self.get(index).filter(|entry| is_unnamed(entry)).and_then(|entry| names.get(&entry.attr.config));
             if let Some(name) = name {
                 self.set_name(index, name.clone());
+            }
+        }
+    }
+
+    /// Takes the names of events without one from the facts that simpleperf recorded, by type and config.
+    pub fn take_simpleperf_names(&mut self, facts: Option<&SimpleperfMetaInfo<'_>>) {
+        let Some(facts) = facts else { return };
+        for index in (0..self.entries().len()).map(AttrIndex) {
+            let unnamed = self.get(index).filter(|entry| entry.name.is_none());
+            if let Some(name) = unnamed.and_then(|entry| facts.event_name(&entry.attr)) {
+                self.set_name(index, name);
             }
         }
     }

@@ -74,7 +74,7 @@ pub struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Reads the parts of a file; no record is looked at.
+    /// Reads the parts of a file; no record is looked at, unless simpleperf wrote it.
     ///
     /// # Errors
     /// Returns an error if it is not a perf.data file, or its header or attrs cannot be read.
@@ -98,6 +98,9 @@ impl<'a> File<'a> {
         }
         let features = parts::features(part, &header, endian, &mut warnings);
         let mut file = Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
+        if file.is_of_simpleperf() {
+            file.learn_of_simpleperf();
+        }
         file.name_events();
         Ok(file)
     }
@@ -123,9 +126,27 @@ impl<'a> File<'a> {
         file
     }
 
+    /// Returns whether Android's simpleperf recorded it.
+    #[must_use]
+    pub fn is_of_simpleperf(&self) -> bool {
+        self.features.iter().any(|(id, _)| id.is_of_simpleperf())
+    }
+
+    /// Finds what simpleperf leaves among the records: formats of tracepoints, and ids of counters.
+    fn learn_of_simpleperf(&mut self) {
+        for raw in self.records().map_while(Result::ok) {
+            if let Some(held) = pipe::learn_of_simpleperf(&raw, &mut self.attrs)
+                && self.features.iter().all(|(id, _)| *id != held.id)
+            {
+                self.features.push((held.id, Section { offset: held.offset, size: held.bytes.len() as u64 }));
+            }
+        }
+    }
+
     fn name_events(&mut self) {
-        let (desc, tracing) = (self.feature(), self.feature());
+        let (desc, tracing, meta) = (self.feature(), self.feature(), self.feature());
         self.attrs.take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
+        self.attrs.take_simpleperf_names(meta.and_then(Result::ok).as_ref());
     }
 
     /// Returns the whole file.
@@ -157,5 +178,47 @@ impl<'a> File<'a> {
     #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
         self.feature_cursor(F::ID).map(|mut c| F::of_section(&mut c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::abi::{RecordType, SampleType};
+    use crate::attr::{Attr, AttrEntry, AttrIndex};
+    use crate::bytes::Encoder;
+    use crate::feature::SimpleperfMetaInfo;
+    use crate::read::Recording;
+    use crate::record::RecordHeader;
+    use crate::write::{FeatureWriter, FileWriter};
+
+    #[test]
+    fn simpleperf_tells_ids_and_formats_among_the_records() {
+        for endian in [Endian::Little, Endian::Big] {
+            let attr = Attr { sample_type: SampleType::ID, ..Attr::default() };
+            let entries = [7, 8].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id], name: None });
+            let mut e = Encoder::new(endian);
+            RecordHeader { kind: RecordType::SIMPLEPERF_EVENT_ID, misc: 0, size: 48 }.encode(&mut e);
+            // Two ids: one of the second attr, one of an attr that is not there.
+            [2, 1, 99, 5, 98].iter().for_each(|word| e.u64(*word));
+            RecordHeader { kind: RecordType::SIMPLEPERF_TRACING_DATA, misc: 0, size: 20 }.encode(&mut e);
+            e.u32(5);
+            e.bytes(b"hello\0\0\0");
+            let mut writer = FileWriter::new(io::Cursor::new(Vec::new()), endian, &entries).unwrap();
+            writer.write(e.as_bytes()).unwrap();
+            let mut features = FeatureWriter::new(endian);
+            features.add(&SimpleperfMetaInfo { facts: Vec::new() });
+            let bytes = writer.finish(&features).unwrap().into_inner();
+            let file = File::parse(&bytes).unwrap();
+            assert_eq!([99, 98].map(|id| file.attrs.by_id(id)), [Some(AttrIndex(1)), None]);
+            assert_eq!(file.feature_cursor(FeatureId::TRACING_DATA).unwrap().rest(), b"hello");
+            let mut recording = Recording::new(&bytes[..]).unwrap();
+            while let Some(record) = recording.next_record() {
+                record.unwrap();
+            }
+            assert_eq!(recording.attrs().by_id(99), Some(AttrIndex(1)));
+        }
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
         return Err(Error::truncated(offset, "a record header", HEADER_SIZE as u64, bytes.len() as u64));
     };
     let header = RecordHeader::read(*head, endian);
-    let size = usize::from(header.size);
+    let size = header.len();
     if size < HEADER_SIZE {
         let kind = ErrorKind::RecordSize { kind: header.kind.0, size: header.size };
         return Err(Error::new(offset, kind));
@@ -84,7 +84,7 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
     let Some((own, rest)) = bytes.split_at_checked(size) else {
         return Err(Error::truncated(offset, "a record", size as u64, bytes.len() as u64));
     };
-    let payload_len = if has_payload(header.kind) { payload_len(header.kind, own, endian) } else { 0 };
+    let payload_len = if has_payload(header.kind) { payload_len(header, own, endian) } else { 0 };
     let Some(payload) = usize::try_from(payload_len).ok().and_then(|len| rest.get(..len)) else {
         return Err(Error::truncated(offset, "the data after a record", payload_len, rest.len() as u64));
     };
@@ -94,17 +94,21 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
 /// Returns whether data follows records of this type.
 #[inline]
 fn has_payload(kind: RecordType) -> bool {
-    matches!(kind, RecordType::AUXTRACE | RecordType::TRACING_DATA)
+    matches!(kind, RecordType::AUXTRACE | RecordType::TRACING_DATA) || kind.is_simpleperf()
 }
 
 /// Returns the number of bytes of data behind a record; 0 for types without, and for a record too short to say.
 #[cold]
-fn payload_len(kind: RecordType, bytes: &[u8], endian: Endian) -> u64 {
-    if kind == RecordType::AUXTRACE {
-        endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0)
-    } else {
-        // Padded to 8 bytes, as perf writes it.
-        u64::from(endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0)).next_multiple_of(8)
+fn payload_len(header: RecordHeader, bytes: &[u8], endian: Endian) -> u64 {
+    match header.kind {
+        RecordType::AUXTRACE => endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0),
+        RecordType::TRACING_DATA => {
+            let len = u64::from(endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0));
+            // simpleperf counts the data in the record's size; perf does not, and pads it to 8 bytes.
+            let is_inside = bytes.len() as u64 >= HEADER_SIZE as u64 + 4 + len;
+            if is_inside { 0 } else { len.next_multiple_of(8) }
+        }
+        _ => header.simpleperf_data_len(),
     }
 }
 
@@ -191,6 +195,27 @@ mod tests {
             assert_eq!(all[2].payload, b"abc");
             assert_eq!(all[1].offset, 124);
             assert_eq!(all[3].offset, 100 + 24 + 8 + 48 + 3);
+        }
+    }
+
+    #[test]
+    fn simpleperf_counts_tracing_data_in_the_size_and_has_long_records() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut e = Encoder::new(endian);
+            let mut tracing = Encoder::new(endian);
+            tracing.u32(16);
+            tracing.bytes(&[3; 20]);
+            record(&mut e, RecordType::TRACING_DATA, tracing.as_bytes());
+            // 0x1_0004 bytes: more than 16 bits can say, and the low half is less than a header.
+            RecordHeader { kind: RecordType::SIMPLEPERF_KERNEL_SYMBOL, misc: 1, size: 4 }.encode(&mut e);
+            e.bytes(&[4; 0x1_0004 - 8]);
+            record(&mut e, RecordType::SIMPLEPERF_EVENT_ID, &[0; 8]);
+            record(&mut e, RecordType::SAMPLE, &[2; 8]);
+            let all: Vec<_> = Frames::new(e.as_bytes(), 0, endian).map(Result::unwrap).collect();
+            let lens: Vec<_> = all.iter().map(|raw| (raw.bytes.len(), raw.payload.len())).collect();
+            assert_eq!(lens, [(32, 0), (8, 0xfffc), (16, 0), (16, 0)]);
+            let cut = Frames::new(&e.as_bytes()[..100], 0, endian).last().unwrap().unwrap_err();
+            assert_eq!((cut.offset, cut.kind.code()), (32, "truncated"));
         }
     }
 

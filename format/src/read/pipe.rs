@@ -37,8 +37,8 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
     match raw.header.kind {
         RecordType::ATTR | RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
         RecordType::TRACING_DATA => {
-            let offset = raw.offset + u64::from(raw.header.size);
-            return Ok(Some(Held { id: FeatureId::TRACING_DATA, offset, bytes: raw.payload }));
+            let formats = raw.tracing_data(attrs.endian());
+            return Ok(formats.map(|(offset, bytes)| Held { id: FeatureId::TRACING_DATA, offset, bytes }));
         }
         _ => return Ok(None),
     }
@@ -52,6 +52,16 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
         _ => {}
     }
     Ok(None)
+}
+
+/// Takes what a record in a file of simpleperf says about the recording: adds the ids of counters that were opened later,
+/// and returns the formats of tracepoints.
+pub(super) fn learn_of_simpleperf<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Option<Held<'a>> {
+    for (attr, id) in raw.later_ids(attrs.endian()) {
+        attrs.add_id(AttrIndex(usize::try_from(attr).unwrap_or(usize::MAX)), id);
+    }
+    let (offset, bytes) = raw.tracing_data(attrs.endian())?;
+    Some(Held { id: FeatureId::TRACING_DATA, offset, bytes })
 }
 
 /// Returns the warning about a record from which nothing could be learnt.

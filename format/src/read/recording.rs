@@ -246,8 +246,11 @@ impl<I: Input> Recording<I> {
             }
             return Ok(None);
         };
-        if self.head.mode == Mode::Pipe && !found.header.kind.is_kernel() {
-            self.head.learn(&stream.record(found));
+        if !found.header.kind.is_kernel() {
+            match self.head.mode {
+                Mode::Pipe => self.head.learn(&stream.record(found)),
+                Mode::File => self.head.learn_of_simpleperf(&stream.record(found)),
+            }
         }
         Ok(Some(found))
     }
@@ -380,6 +383,14 @@ impl Head {
         }
     }
 
+    /// Takes what a record in a file says about the recording, if simpleperf wrote it: its features follow the records.
+    #[cold]
+    fn learn_of_simpleperf(&mut self, raw: &RawRecord<'_>) {
+        if raw.header.kind.is_simpleperf() {
+            let _formats = pipe::learn_of_simpleperf(raw, &mut self.attrs);
+        }
+    }
+
     fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
         let (_, bytes) = self.features.iter().find(|(id, _)| *id == F::ID)?;
         Some(F::of_section(&mut Cursor::new(bytes, 0, self.endian)))
@@ -387,8 +398,9 @@ impl Head {
 
     fn name_events(&mut self) {
         let mut attrs = std::mem::replace(&mut self.attrs, AttrTable::new(Vec::new(), self.endian));
-        let (desc, tracing) = (self.feature(), self.feature());
+        let (desc, tracing, meta) = (self.feature(), self.feature(), self.feature());
         attrs.take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
+        attrs.take_simpleperf_names(meta.and_then(Result::ok).as_ref());
         self.attrs = attrs;
     }
 }

@@ -109,7 +109,7 @@ impl<I: Input> Stream<I> {
     pub(super) fn record(&self, found: Found) -> RawRecord<'_> {
         let bytes = if found.is_decompressed { self.containers.blocks.bytes() } else { self.input.bytes() };
         let bytes = bytes.get(..found.len).unwrap_or_default();
-        let (bytes, payload) = bytes.split_at_checked(usize::from(found.header.size)).unwrap_or((bytes, &[]));
+        let (bytes, payload) = bytes.split_at_checked(found.header.len()).unwrap_or((bytes, &[]));
         RawRecord { header: found.header, offset: found.offset, bytes, payload }
     }
 

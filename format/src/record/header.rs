@@ -69,6 +69,23 @@ impl RecordHeader {
         }
     }
 
+    /// Returns the length of the record in bytes, without data that follows it: its size, but for a long record of
+    /// simpleperf, whose data is taken to follow the header.
+    #[inline]
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
+        if self.simpleperf_data_len() > 0 { HEADER_SIZE } else { usize::from(self.size) }
+    }
+
+    /// Returns the length of the data behind the header of a record of simpleperf whose size takes more than 16 bits; 0
+    /// for all other records.
+    #[inline]
+    pub(crate) fn simpleperf_data_len(&self) -> u64 {
+        let is_long = self.kind.is_simpleperf() && self.misc > 0;
+        let size = u64::from(self.misc) << 16 | u64::from(self.size);
+        if is_long { size - HEADER_SIZE as u64 } else { 0 }
+    }
+
     /// Returns the CPU mode.
     #[inline]
     #[must_use]

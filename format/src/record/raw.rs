@@ -1,7 +1,7 @@
 //! A record as framing finds it, and as it is when decoded.
 
 use crate::abi::RecordType;
-use crate::bytes::{Cursor, Encoder};
+use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::layout::SampleIdLayout;
@@ -21,7 +21,7 @@ pub struct RawRecord<'a> {
     pub offset: u64,
     /// All its bytes, header included.
     pub bytes: &'a [u8],
-    /// The bytes that follow the record and belong to it (AUXTRACE, TRACING_DATA); mostly empty.
+    /// The bytes that follow the record and belong to it (AUXTRACE, TRACING_DATA, long records of simpleperf); mostly empty.
     pub payload: &'a [u8],
 }
 
@@ -44,6 +44,47 @@ impl<'a> RawRecord<'a> {
             RecordType::COMPRESSED2 => Some(Compressed2::decode(&mut c, "COMPRESSED2").map(|piece| piece.stream())),
             _ => None,
         }
+    }
+
+    /// Returns the offset and the bytes of the formats of tracepoints in a TRACING_DATA record or in simpleperf's;
+    /// `None` for other types.
+    #[must_use]
+    pub fn tracing_data(&self, endian: Endian) -> Option<(u64, &'a [u8])> {
+        match self.header.kind {
+            RecordType::TRACING_DATA if !self.payload.is_empty() => {
+                Some((self.offset + self.bytes.len() as u64, self.payload))
+            }
+            RecordType::TRACING_DATA | RecordType::SIMPLEPERF_TRACING_DATA => self.simpleperf_data(endian),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of `/proc/kallsyms` that simpleperf recorded; `None` for other types.
+    #[must_use]
+    pub fn kallsyms(&self, endian: Endian) -> Option<&'a [u8]> {
+        let is_list = self.header.kind == RecordType::SIMPLEPERF_KERNEL_SYMBOL;
+        is_list.then(|| self.simpleperf_data(endian))?.map(|(_, text)| text)
+    }
+
+    /// Returns the numbers of attrs and the ids in a record of simpleperf about counters that were opened later; none
+    /// for other types.
+    pub(crate) fn later_ids(&self, endian: Endian) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+        let is_list = self.header.kind == RecordType::SIMPLEPERF_EVENT_ID;
+        let words = U64s::new(if is_list { self.after_header().1 } else { &[] }, endian);
+        let count = words.get(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        (0..count.min(words.len() / 2)).map_while(move |at| Some((words.get(1 + 2 * at)?, words.get(2 + 2 * at)?)))
+    }
+
+    /// Returns the offset and the bytes of a block in a record of simpleperf: a length of 32 bits, and so many bytes.
+    fn simpleperf_data(&self, endian: Endian) -> Option<(u64, &'a [u8])> {
+        let (at, body) = self.after_header();
+        let (len, data) = body.split_first_chunk()?;
+        Some((at + 4, data.get(..endian.u32(*len) as usize)?))
+    }
+
+    /// Returns the offset and the bytes after the header, those of a long record of simpleperf, too.
+    fn after_header(&self) -> (u64, &'a [u8]) {
+        (self.offset + HEADER_SIZE as u64, if self.payload.is_empty() { self.body() } else { self.payload })
     }
 
     /// Decodes the record.

@@ -15,7 +15,9 @@ use recrep_format::feature::{
     Counted, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent, DirFormat, EventDesc, Feature,
     FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores, HybridTopology, Ids, MemNode,
     MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings,
-    SampleTime, StatMark, TotalMem, TracingData, Version, bundle_body, bundled_modules,
+    SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile,
+    SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
+    StatMark, TotalMem, TracingData, Version, bundle_body, bundled_modules,
 };
 use recrep_format::wire::{List, Wire};
 
@@ -325,9 +327,70 @@ fn modules_of_a_bundle() {
     }
 }
 
+fn simpleperf() -> Vec<FeatureId> {
+    let plain = [
+        &[43, 0, 0, 0][..], // size
+        b"/a\0",
+        &[2, 0, 0, 0],                // kind: an ELF file
+        &[0, 0x10, 0, 0, 0, 0, 0, 0], // min_vaddr
+        &[1, 0, 0, 0],                // number of symbols
+        &[8, 0x10, 0, 0, 0, 0, 0, 0], // start
+        &[4, 0, 0, 0],                // length
+        b"fun\0",
+        &[0, 2, 0, 0, 0, 0, 0, 0], // offset of min_vaddr
+    ]
+    .concat();
+    let message = [
+        &[26, 0, 0, 0][..],            // size
+        &[0x0a, 2, b'/', b'a'],        // 1: path
+        &[0x10, 2],                    // 2: kind
+        &[0x18, 0x80, 0x20],           // 3: min_vaddr
+        &[0x22, 10, 0x08, 0x88, 0x20], // 4: a symbol; 1: start
+        &[0x10, 4],                    //   2: length
+        &[0x1a, 3, b'f', b'u', b'n'],  //   3: name
+        &[0x32, 3, 0x08, 0x80, 0x04],  // 6: ELF file; 1: offset of min_vaddr
+        &[25, 0, 0, 0, 0x0a, 2],       // another one
+        b"/d",
+        &[0x10, 3],                   // 2: kind: dex
+        &[0x18, 1],                   // 3: min_vaddr
+        &[0x22, 7, 0x08, 9, 0x1a, 3], // 4: a symbol without length
+        b"run",
+        &[0x2a, 6, 0x0a, 4],       // 5: dex file; 1: offsets in a row
+        &[0x28, 0xac, 0x02, 0x01], //   40, 300, 1
+    ]
+    .concat();
+    let symbol = SimpleperfSymbol { start: 0x1008, len: 4, name: b"fun" };
+    let file = SimpleperfFile {
+        path: b"/a",
+        kind: SimpleperfFileKind::ELF,
+        min_vaddr: 0x1000,
+        symbols: vec![symbol],
+        dex_file_offsets: Vec::new(),
+        offset_of_min_vaddr: Some(0x200),
+    };
+    let dex = SimpleperfFile {
+        path: b"/d",
+        kind: SimpleperfFileKind::DEX,
+        min_vaddr: 1,
+        symbols: vec![SimpleperfSymbol { start: 9, len: 0, name: b"run" }],
+        dex_file_offsets: vec![40, 300, 1],
+        offset_of_min_vaddr: None,
+    };
+    let facts = b"clockid\0monotonic\0";
+    vec![
+        little(&plain, &SimpleperfFiles { files: vec![file.clone()] }),
+        little(facts, &SimpleperfMetaInfo { facts: vec![[&b"clockid"[..], b"monotonic"]] }),
+        little(&[1], &SimpleperfDebugUnwind { data: &[1] }),
+        little(&[1], &SimpleperfDebugUnwindFiles { data: &[1] }),
+        little(&message, &SimpleperfFiles2 { files: vec![file, dex] }),
+        little(&[1], &SimpleperfEtmBranchList { data: &[1] }),
+        little(&[1], &SimpleperfInitMap { records: &[1] }),
+    ]
+}
+
 #[test]
 fn every_named_feature_is_written_by_hand() {
-    let mut ids = [strings(), numbers(), events(), machine(), code(), own()].concat();
+    let mut ids = [strings(), numbers(), events(), machine(), code(), own(), simpleperf()].concat();
     ids.sort();
     assert_eq!(ids, FeatureId::NAMED);
 }

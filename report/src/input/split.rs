@@ -65,7 +65,8 @@ pub struct Skimmed {
 pub struct Split<'a> {
     /// Number of records of each type.
     pub counts: BTreeMap<RecordType, u64>,
-    /// Records of the kernel other than samples and context switches, and BUILD_ID records, in file order.
+    /// Records of the kernel other than samples and context switches, and records with build IDs or the kernel's symbols,
+    /// in file order.
     pub side_band: Vec<RawRecord<'a>>,
     /// All records, cut into pieces for the workers.
     pub pieces: Vec<Piece<'a>>,
@@ -144,7 +145,8 @@ impl<'a> Split<'a> {
 /// and there may be millions of them.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
-    kind.is_kernel() && !is_switch || kind == RecordType::BUILD_ID
+    let is_other = matches!(kind, RecordType::BUILD_ID | RecordType::SIMPLEPERF_KERNEL_SYMBOL);
+    kind.is_kernel() && !is_switch || is_other
 }
 
 impl<'a> Piece<'a> {
@@ -275,7 +277,7 @@ impl Skimmed {
         let part = Part::Kept(bytes.into());
         let (_, Split { counts, side_band, first_round, .. }) = Piece::new(&part, 0, endian).walk(0, bytes.len());
         let offsets = side_band.iter().map(|raw| raw.offset).collect();
-        let side_band = side_band.iter().flat_map(|raw| raw.bytes).copied().collect();
+        let side_band = side_band.iter().flat_map(|raw| raw.bytes.iter().chain(raw.payload)).copied().collect();
         Self { len: bytes.len(), counts, first_round, side_band, offsets }
     }
 }

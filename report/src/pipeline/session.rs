@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, SampleType};
-use recrep_format::feature::SampleTime;
-use recrep_format::read::{self, File};
+use recrep_format::feature::{SampleTime, SimpleperfInitMap};
+use recrep_format::read::{self, File, Frames};
+use recrep_format::record::RawRecord;
 
 use crate::callchain::StackUnwinder;
 use crate::input::Input;
@@ -65,7 +66,8 @@ pub fn without_timeline<R>(
         let streams = Streams::of(input, file, keep);
         let split = &streams.split(file.endian);
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
-        let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
+        let records = with_earlier(file, &split.side_band);
+        let mut side_band = SideBand::read(file, &records, &clock, input.written());
         let off_cpu = mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces));
         if off_cpu.is_some() {
             side_band.add_stand_ins();
@@ -168,11 +170,23 @@ impl Session<'_> {
             let offset = Some(first.offset);
             all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
         }
+        if let Some(error) = &self.side_band.torn_symbols {
+            let message = format!("the names of functions in the file are not all used: {}", error.kind);
+            all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
+        }
         if self.file.attrs.entries().is_empty() {
             all.push(Warning::new("no-events", "the file describes no events, so its samples cannot be read"));
         }
         all
     }
+}
+
+/// Returns the side-band with the records of what was mapped before the recording, which simpleperf keeps apart.
+fn with_earlier<'r, 'a>(file: &File<'a>, side_band: &'r [RawRecord<'a>]) -> Cow<'r, [RawRecord<'a>]> {
+    let Some(Ok(SimpleperfInitMap { records })) = file.feature() else { return Cow::Borrowed(side_band) };
+    // From offset 0 on: what has no time comes before all other records.
+    let earlier = Frames::new(records, 0, file.endian).map_while(Result::ok);
+    earlier.chain(side_band.iter().copied()).collect()
 }
 
 /// Returns whether an event is the one that a user named, with or without its modifiers.

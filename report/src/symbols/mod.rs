@@ -53,6 +53,7 @@ mod lines;
 mod module;
 mod outcome;
 mod proof;
+mod recorded;
 mod resolver;
 #[cfg(test)]
 mod resolver_tests;
@@ -72,6 +73,8 @@ pub use module::{Module, ModuleKind};
 pub(crate) use outcome::{Attempt, Outcome, Refusal, Source};
 pub use proof::Origin;
 pub(crate) use proof::{FileId, Reference};
+pub use recorded::RecordedSymbols;
+pub(crate) use recorded::{FromRecording, RecordedFiles};
 pub use resolver::Resolver;
 pub(crate) use resolver::{Functions, Loaded};
 pub(crate) use table::SymbolId;

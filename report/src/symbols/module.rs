@@ -16,6 +16,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxBuildHasher;
 
 use super::proof::{FileId, Origin};
+use super::recorded::RecordedSymbols;
 
 /// Modules of a file, by number.
 pub(crate) type Modules = IndexSet<Module, FxBuildHasher>;
@@ -36,6 +37,8 @@ pub struct Module {
     /// Time at which the recording was last written, if that is known and nothing proves more: a file that was written
     /// to since is not this module, nor is a kernel that was booted since.
     pub written: Option<SystemTime>,
+    /// Symbols that the recording has, if any.
+    pub recorded: Option<RecordedSymbols>,
     /// Machine on which it was mapped.
     pub origin: Arc<Origin>,
 }
@@ -109,7 +112,7 @@ impl Module {
             ModuleKind::PerfMap { pid, .. } => (format!("/tmp/perf-{pid}.map").into_bytes().into(), None),
             _ => (path.into(), build_id),
         };
-        Self { path, build_id, kind, mounts: None, file: None, written: None, origin: Arc::default() }
+        Self { path, build_id, kind, mounts: None, file: None, written: None, recorded: None, origin: Arc::default() }
     }
 
     /// Sets the machine on which the module was mapped.
@@ -128,6 +131,13 @@ impl Module {
             // perf's name for a kernel whose build ID was recorded with the path of its image.
             ModuleKind::Kernel if memchr::memmem::find(&self.path, b"vmlinux").is_some() => "[kernel.vmlinux]".into(),
             ModuleKind::Vdso | ModuleKind::KernelSymbol { .. } => String::from_utf8_lossy(&self.path),
+            // simpleperf keeps each piece of a JIT's code apart.
+            ModuleKind::File if self.recorded.is_some() && self.has_in_path(b"_jit_app_cache:") => {
+                "[JIT app cache]".into()
+            }
+            ModuleKind::File if self.recorded.is_some() && self.has_in_path(b"_jit_zygote_cache:") => {
+                "[JIT zygote cache]".into()
+            }
             ModuleKind::Kernel | ModuleKind::File | ModuleKind::Opaque => self.base_name(),
         }
     }
@@ -150,6 +160,10 @@ impl Module {
     /// and compression suffix, with `-` replaced by `_`.
     pub(super) fn kernel_module_name(&self) -> String {
         loaded_name(&self.base_name())
+    }
+
+    fn has_in_path(&self, part: &[u8]) -> bool {
+        memchr::memmem::find(&self.path, part).is_some()
     }
 
     fn base_name(&self) -> Cow<'_, str> {

@@ -49,6 +49,8 @@ pub enum Source {
     Vmlinux,
     /// `KSYMBOL` record that announced the code.
     Record,
+    /// Symbols that the recorder left in the recording.
+    Recording,
     RunningVdso,
     /// `/tmp/perf-PID.map`, written by a JIT.
     PerfMap,
@@ -188,6 +190,7 @@ impl fmt::Display for Source {
             Self::Kallsyms => "kallsyms",
             Self::Vmlinux => "kernel image",
             Self::Record => "record",
+            Self::Recording => "in the recording",
             Self::RunningVdso => "running vdso",
             Self::PerfMap => "JIT map",
             Self::JitDump => "JIT dump",

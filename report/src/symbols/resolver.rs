@@ -186,7 +186,16 @@ impl Resolver {
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome = Outcome::default();
         let mut demangle = !self.search.options.mangled;
+        let recorded = module
+            .recorded
+            .as_ref()
+            .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangle)));
         let table = match &module.kind {
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } if recorded.is_some() => {
+                demangle &= self.search.options.demangle_kernel;
+                recorded
+            }
+            _ if recorded.is_some() => recorded,
             ModuleKind::File => self.search.symbols(module, &mut outcome),
             ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {

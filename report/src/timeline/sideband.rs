@@ -15,7 +15,9 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::symbols::{FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
+use crate::symbols::{
+    FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference, kernel_module_name,
+};
 use crate::timeline::{Change, Clock, Mapping, ModuleId, Moment, StandIn};
 
 /// Name of the kernel image in its `MMAP` record.
@@ -48,6 +50,8 @@ pub struct SideBand {
     jit_dumps: FxHashMap<i32, JitDump>,
     /// Number of records that cannot be decoded, and the first error.
     pub malformed: Option<(u64, Error)>,
+    /// Error that ended reading of the symbols in the recording.
+    pub torn_symbols: Option<Error>,
 }
 
 /// Facts collected in a first pass, needed to build the modules of the mappings.
@@ -64,6 +68,8 @@ struct Known<'a> {
     written: Option<SystemTime>,
     /// Last recorded mount namespace of each process.
     mounts: FxHashMap<i32, u64>,
+    /// Files whose symbols are in the recording.
+    recorded: RecordedFiles<'a>,
 }
 
 /// Modules of user mappings by all that distinguishes them: path, kind, recorded build ID, file, mount namespace.
@@ -80,7 +86,8 @@ struct Part<'r, 'a> {
 
 impl<'a> Known<'a> {
     fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
-        let mut known = Self { origin: Origin::of(file).into(), written, ..Self::default() };
+        let recorded = RecordedFiles::of(file, records);
+        let mut known = Self { origin: Origin::of(file).into(), written, recorded, ..Self::default() };
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());
@@ -160,7 +167,7 @@ impl SideBand {
             part.found
         };
         let parts: Vec<Self> = records.par_chunks(PART).map(read).collect();
-        let mut side_band = Self::default();
+        let mut side_band = Self { torn_symbols: known.recorded.damage.clone(), ..Self::default() };
         side_band.changes.reserve(parts.iter().map(|part| part.changes.len()).sum());
         parts.into_iter().for_each(|part| side_band.append(part));
         side_band.attach_jit_dumps();
@@ -316,7 +323,12 @@ impl<'a> Part<'_, 'a> {
                     _ => module.build_id.is_some(),
                 };
                 let written = known.written.filter(|_| !is_known);
-                let module = self.found.number(Module { written, ..module }.on(&known.origin));
+                let recorded = match module.kind {
+                    ModuleKind::Kernel => known.recorded.kernel(),
+                    _ => known.recorded.kernel_module(path),
+                };
+                let module = Module { written, recorded, ..module.on(&known.origin) };
+                let module = self.found.number(module);
                 Some(Change::KernelMap(mapping(map, end, module?, first)?))
             }
             CpuMode::GuestKernel => None,
@@ -331,7 +343,12 @@ impl<'a> Part<'_, 'a> {
                 }
                 let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
-                let first = kind.first_address(map.addr, map.pgoff);
+                let recorded = known.recorded.mapped(path, &kind, map.prot, map.addr);
+                let (recorded, first) = match recorded {
+                    Some(FromRecording { symbols, first }) => (Some(symbols), first),
+                    None => (None, None),
+                };
+                let first = first.unwrap_or_else(|| kind.first_address(map.addr, map.pgoff));
                 let in_files = matches!(kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
                 let is_file = kind == ModuleKind::File;
@@ -341,7 +358,7 @@ impl<'a> Part<'_, 'a> {
                     // A build ID proves more, and modules of several recordings are to be equal.
                     let written = known.written.filter(|_| is_file && build_id.is_none());
                     let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
-                    self.found.number(Module { mounts, file, written, ..module })
+                    self.found.number(Module { mounts, file, written, recorded, ..module })
                 });
                 Some(Change::Map { pid, tid: map.tid.cast_signed(), mapping: mapping(map, end, module?, first)? })
             }

@@ -195,7 +195,7 @@ pub(super) fn print(known: &FileFacts<'_>, options: &DumpOptions, chunk: &Chunk<
             }
         }
         if !raw.payload.is_empty() {
-            let at = raw.offset + u64::from(raw.header.size);
+            let at = raw.offset + raw.bytes.len() as u64;
             lines.write(format_args!("  payload: {} bytes at {name}{at:#x}\n", raw.payload.len()));
             hex_dump(raw.payload, options.payload, &mut lines.out);
         }

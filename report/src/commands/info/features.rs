@@ -111,8 +111,27 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         ]),
         B::HybridTopology(it) => maps(&it.kinds.0, |kind| [("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))]),
         B::PmuCaps(it) => maps(&it.pmus.0, |pmu| [("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))]),
+        B::SimpleperfFiles(it) => files(&it.files),
+        B::SimpleperfMetaInfo(it) => maps(&it.facts, |[key, value]| {
+            let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
+            [("key", text(key)), ("value", text(value))]
+        }),
+        B::SimpleperfDebugUnwind(it) => size(it.data),
+        B::SimpleperfDebugUnwindFiles(it) => size(it.data),
+        B::SimpleperfFiles2(it) => files(&it.files),
+        B::SimpleperfEtmBranchList(it) => size(it.data),
+        B::SimpleperfInitMap(it) => size(it.records),
         _ => return Ok(None),
     }))
+}
+
+/// Returns the files with symbols of simpleperf, with the number of their symbols.
+fn files(files: &[f::SimpleperfFile<'_>]) -> Value {
+    maps(files, |file| {
+        let path = Value::Text(String::from_utf8_lossy(file.path).into_owned());
+        let symbols = number(file.symbols.len() as u64);
+        [("path", path), ("file_type", number(file.kind.0)), ("min_vaddr", hex(file.min_vaddr)), ("symbols", symbols)]
+    })
 }
 
 fn text(string: &HeaderString<'_>) -> Value {

@@ -84,9 +84,10 @@ impl<'s> Info<'s> {
         data.offset.checked_add(data.size).filter(|_| file.mode == Mode::File)
     }
 
-    /// Returns the names of known features that the file lacks.
+    /// Returns the names of perf's features that the file lacks.
     fn missing_features(&self) -> Vec<String> {
-        let is_missing = |id: &&FeatureId| self.session.file.features.iter().all(|(have, _)| have != *id);
+        let has = |id: FeatureId| self.session.file.features.iter().any(|(have, _)| *have == id);
+        let is_missing = |id: &&FeatureId| !has(**id) && !id.is_of_simpleperf();
         FeatureId::NAMED.iter().filter(is_missing).map(ToString::to_string).collect()
     }
 }

@@ -6,6 +6,7 @@ mod fetched;
 mod lines;
 mod listed;
 mod proven;
+mod recorded;
 mod sources;
 
 use std::os::unix::fs::MetadataExt;

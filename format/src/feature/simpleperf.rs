@@ -1,0 +1,424 @@
+//! Features of Android's simpleperf: it leaves the names of functions and events in the recording.
+//!
+//! ```text
+//! META_INFO:  (key\0 value\0)…
+//! FILE:       (length u32 | path\0 | kind u32 | min_vaddr u64 | count u32 | (start u64 | len u32 | name\0)…
+//!                         | files with dex code: count u32 | offset u64 …
+//!                         | ELF files and kernel modules: [offset_of_min_vaddr u64], if recorded)…
+//! FILE2:      (length u32 | the same as a protocol buffer)…
+//! ```
+//!
+//! Source: `record_file_format.h` and `record_file.proto` in simpleperf.
+
+use super::protobuf::{Value, field, put_bytes, put_number, put_varint, varint};
+use crate::abi::AttrFlags;
+use crate::attr::Attr;
+use crate::bytes::{Cursor, Encoder};
+use crate::error::{Error, Result};
+use crate::wire;
+use crate::wire::Wire;
+
+/// Kind of a file with symbols: by which address its symbols are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SimpleperfFileKind(pub u32);
+
+impl SimpleperfFileKind {
+    /// The kernel: addresses at run time.
+    pub const KERNEL: Self = Self(0);
+    /// A kernel module: addresses as linked.
+    pub const KERNEL_MODULE: Self = Self(1);
+    /// An ELF file: addresses as linked.
+    pub const ELF: Self = Self(2);
+    /// A file with dex code, such as a vdex file: offsets in the file.
+    pub const DEX: Self = Self(3);
+    /// A map of a JIT's code (`perf-PID.map`): addresses at run time.
+    pub const SYMBOL_MAP: Self = Self(4);
+}
+
+/// A file with the symbols that samples hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleperfFile<'a> {
+    /// Path, as in the records of its mappings.
+    pub path: &'a [u8],
+    /// Kind of the file.
+    pub kind: SimpleperfFileKind,
+    /// Linked address of the first executable byte.
+    pub min_vaddr: u64,
+    /// Symbols, by address.
+    pub symbols: Vec<SimpleperfSymbol<'a>>,
+    /// Offsets of the dex files in a file with dex code.
+    pub dex_file_offsets: Vec<u64>,
+    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel module. `None` in older
+    /// recordings.
+    pub offset_of_min_vaddr: Option<u64>,
+}
+
+/// A symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimpleperfSymbol<'a> {
+    /// First address, of the file's kind.
+    pub start: u64,
+    /// Length in bytes.
+    pub len: u32,
+    /// Name, perhaps mangled.
+    pub name: &'a [u8],
+}
+
+/// Offset that stands for an unknown one.
+const UNKNOWN: u64 = u64::MAX;
+
+impl<'a> SimpleperfFile<'a> {
+    const WHAT: &'static str = "a file with symbols of simpleperf";
+
+    fn has_offset(&self) -> bool {
+        matches!(self.kind, SimpleperfFileKind::ELF | SimpleperfFileKind::KERNEL_MODULE)
+    }
+
+    fn decode_plain(c: &mut Cursor<'a>) -> Result<Self> {
+        let (path, kind) = (until_nul(c, Self::WHAT)?, SimpleperfFileKind(c.u32(Self::WHAT)?));
+        let (min_vaddr, count) = (c.u64(Self::WHAT)?, c.u32(Self::WHAT)?);
+        let symbol = |c: &mut Cursor<'a>| {
+            let (start, len) = (c.u64(Self::WHAT)?, c.u32(Self::WHAT)?);
+            Ok(SimpleperfSymbol { start, len, name: until_nul(c, Self::WHAT)? })
+        };
+        let symbols = (0..count).map(|_| symbol(c)).collect::<Result<_>>()?;
+        let mut file = Self { path, kind, min_vaddr, symbols, dex_file_offsets: Vec::new(), offset_of_min_vaddr: None };
+        if kind == SimpleperfFileKind::DEX {
+            let count = c.u32(Self::WHAT)?;
+            file.dex_file_offsets = c.take_u64s(count.into(), Self::WHAT)?.iter().collect();
+        } else if file.has_offset() && !c.is_empty() {
+            file.offset_of_min_vaddr = Some(c.u64(Self::WHAT)?).filter(|offset| *offset != UNKNOWN);
+        }
+        Ok(file)
+    }
+
+    fn encode_plain(&self, e: &mut Encoder) -> Result<()> {
+        put_text(e, self.path);
+        e.u32(self.kind.0);
+        e.u64(self.min_vaddr);
+        e.length(self.symbols.len(), "the number of symbols")?;
+        for symbol in &self.symbols {
+            e.u64(symbol.start);
+            e.u32(symbol.len);
+            put_text(e, symbol.name);
+        }
+        if self.kind == SimpleperfFileKind::DEX {
+            e.length(self.dex_file_offsets.len(), "the number of dex files")?;
+            self.dex_file_offsets.iter().for_each(|offset| e.u64(*offset));
+        } else if let Some(offset) = self.offset_of_min_vaddr.filter(|_| self.has_offset()) {
+            e.u64(offset);
+        }
+        Ok(())
+    }
+
+    fn decode_message(c: &mut Cursor<'a>) -> Result<Self> {
+        let mut file = Self {
+            path: &[],
+            kind: SimpleperfFileKind::KERNEL,
+            min_vaddr: 0,
+            symbols: Vec::new(),
+            dex_file_offsets: Vec::new(),
+            offset_of_min_vaddr: None,
+        };
+        while let Some((number, value)) = field(c)? {
+            match (number, value.message()) {
+                (1, _) => file.path = value.bytes(),
+                (2, _) => file.kind = SimpleperfFileKind(u32::try_from(value.number()).unwrap_or(u32::MAX)),
+                (3, _) => file.min_vaddr = value.number(),
+                (4, Some(mut c)) => file.symbols.push(SimpleperfSymbol::decode_message(&mut c)?),
+                (5, Some(mut c)) => dex_files(&mut c, &mut file.dex_file_offsets)?,
+                (6 | 7, Some(mut c)) => {
+                    let mut offset = 0;
+                    while let Some((number, value)) = field(&mut c)? {
+                        offset = if number == 1 { value.number() } else { offset };
+                    }
+                    file.offset_of_min_vaddr = Some(offset).filter(|offset| *offset != UNKNOWN);
+                }
+                _ => {}
+            }
+        }
+        Ok(file)
+    }
+
+    fn encode_message(&self, e: &mut Encoder) -> Result<()> {
+        put_bytes(e, 1, self.path);
+        put_number(e, 2, self.kind.0.into());
+        put_number(e, 3, self.min_vaddr);
+        let mut inner = Encoder::new(e.endian());
+        for symbol in &self.symbols {
+            put_number(&mut inner, 1, symbol.start);
+            put_number(&mut inner, 2, symbol.len.into());
+            put_bytes(&mut inner, 3, symbol.name);
+            put_bytes(e, 4, inner.as_bytes());
+            inner.clear();
+        }
+        match self.kind {
+            SimpleperfFileKind::DEX => {
+                let mut packed = Encoder::new(e.endian());
+                self.dex_file_offsets.iter().for_each(|offset| put_varint(&mut packed, *offset));
+                put_bytes(&mut inner, 1, packed.as_bytes());
+                put_bytes(e, 5, inner.as_bytes());
+            }
+            _ if self.has_offset() => {
+                put_number(&mut inner, 1, self.offset_of_min_vaddr.unwrap_or(UNKNOWN));
+                put_bytes(e, if self.kind == SimpleperfFileKind::ELF { 6 } else { 7 }, inner.as_bytes());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl<'a> SimpleperfSymbol<'a> {
+    fn decode_message(c: &mut Cursor<'a>) -> Result<Self> {
+        let mut symbol = Self { start: 0, len: 0, name: &[] };
+        while let Some((number, value)) = field(c)? {
+            match number {
+                1 => symbol.start = value.number(),
+                2 => symbol.len = u32::try_from(value.number()).unwrap_or(u32::MAX),
+                3 => symbol.name = value.bytes(),
+                _ => {}
+            }
+        }
+        Ok(symbol)
+    }
+}
+
+/// Reads the offsets of dex files: one a field, or many in a row.
+fn dex_files(c: &mut Cursor<'_>, offsets: &mut Vec<u64>) -> Result<()> {
+    while let Some((number, value)) = field(c)? {
+        match value {
+            Value::Number(offset) if number == 1 => offsets.push(offset),
+            Value::Bytes(mut packed) if number == 1 => {
+                while !packed.is_empty() {
+                    offsets.push(varint(&mut packed)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Reads the bytes up to a NUL, which is consumed too.
+fn until_nul<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8]> {
+    let mut ahead = *c;
+    let rest = ahead.rest();
+    let missing = || Error::truncated(c.offset(), what, rest.len() as u64 + 1, rest.len() as u64);
+    let len = rest.iter().position(|byte| *byte == 0).ok_or_else(missing)?;
+    let text = c.take(len, what)?;
+    c.u8(what)?;
+    Ok(text)
+}
+
+fn put_text(e: &mut Encoder, text: &[u8]) {
+    e.bytes(text.split(|byte| *byte == 0).next().unwrap_or_default());
+    e.u8(0);
+}
+
+macro_rules! file_features {
+    ($($(#[$meta:meta])* $name:ident, $decode:ident, $encode:ident;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name<'a> {
+            /// The files.
+            pub files: Vec<SimpleperfFile<'a>>,
+        }
+
+        impl<'a> $name<'a> {
+            /// Reads files until the section ends or cannot be read further; returns that error, too.
+            #[must_use]
+            pub fn readable(c: &mut Cursor<'a>) -> (Self, Option<Error>) {
+                let mut files = Vec::new();
+                while !c.is_empty() {
+                    match sized(c, SimpleperfFile::$decode) {
+                        Ok(file) => files.push(file),
+                        Err(error) => return (Self { files }, Some(error)),
+                    }
+                }
+                (Self { files }, None)
+            }
+        }
+
+        impl<'a> Wire<'a> for $name<'a> {
+            fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+                let (files, error) = Self::readable(c);
+                error.map_or(Ok(files), Err)
+            }
+
+            fn encode(&self, e: &mut Encoder) -> Result<()> {
+                for file in &self.files {
+                    let mut own = Encoder::new(e.endian());
+                    file.$encode(&mut own)?;
+                    e.length(own.len(), "the length of a file with symbols")?;
+                    e.bytes(own.as_bytes());
+                }
+                Ok(())
+            }
+        }
+    )*};
+}
+
+/// Reads a length and the item of that length.
+fn sized<'a, T>(c: &mut Cursor<'a>, decode: fn(&mut Cursor<'a>) -> Result<T>) -> Result<T> {
+    let len = c.u32(SimpleperfFile::WHAT)? as usize;
+    let at = c.offset();
+    let mut own = Cursor::new(c.take(len, SimpleperfFile::WHAT)?, at, c.endian());
+    decode(&mut own)
+}
+
+file_features! {
+    /// Files with their symbols (`FILE`, up to Android 13).
+    SimpleperfFiles, decode_plain, encode_plain;
+    /// Files with their symbols, as protocol buffers (`FILE2`).
+    SimpleperfFiles2, decode_message, encode_message;
+}
+
+/// Facts about the recording (`META_INFO`): keys and values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleperfMetaInfo<'a> {
+    /// Keys and values, in order.
+    pub facts: Vec<[&'a [u8]; 2]>,
+}
+
+impl<'a> SimpleperfMetaInfo<'a> {
+    /// Returns the value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a [u8]> {
+        self.facts.iter().find(|[name, _]| *name == key.as_bytes()).map(|[_, value]| *value)
+    }
+
+    /// Returns the name of an event, by its type and config, with simpleperf's modifiers.
+    #[must_use]
+    pub fn event_name(&self, attr: &Attr) -> Option<String> {
+        // A line is the name, which may have commas, the type and the config.
+        let own = format!(",{},{}", attr.kind.0, attr.config);
+        let lines = std::str::from_utf8(self.get("event_type_info")?).ok()?;
+        let name = lines.lines().find_map(|line| line.strip_suffix(&own))?;
+        let (user, kernel) =
+            (attr.flags.contains(AttrFlags::EXCLUDE_USER), attr.flags.contains(AttrFlags::EXCLUDE_KERNEL));
+        let modifier = match (user, kernel) {
+            (true, false) => ":k",
+            (false, true) => ":u",
+            _ => "",
+        };
+        (!name.is_empty()).then(|| format!("{name}{modifier}"))
+    }
+}
+
+impl<'a> Wire<'a> for SimpleperfMetaInfo<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let mut facts = Vec::new();
+        while !c.is_empty() {
+            facts.push([until_nul(c, what)?, until_nul(c, what)?]);
+        }
+        Ok(Self { facts })
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        self.facts.iter().flatten().for_each(|text| put_text(e, text));
+        Ok(())
+    }
+}
+
+wire! {
+    /// Files with copied stacks, to debug simpleperf's unwinder (`DEBUG_UNWIND`).
+    pub struct SimpleperfDebugUnwind<'a> {
+        /// A protocol buffer.
+        pub data: &'a [u8],
+    }
+
+    /// The contents of the files in DEBUG_UNWIND (`DEBUG_UNWIND_FILE`).
+    pub struct SimpleperfDebugUnwindFiles<'a> {
+        /// One file after the other.
+        pub data: &'a [u8],
+    }
+
+    /// Branches decoded from an ETM trace (`ETM_BRANCH_LIST`).
+    pub struct SimpleperfEtmBranchList<'a> {
+        /// A protocol buffer.
+        pub data: &'a [u8],
+    }
+
+    /// Records of what was mapped before the recording (`INIT_MAP`).
+    pub struct SimpleperfInitMap<'a> {
+        /// The records, one after the other.
+        pub records: &'a [u8],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::EventType;
+    use crate::endian::Endian;
+
+    fn files() -> Vec<SimpleperfFile<'static>> {
+        let symbol = |start, name| SimpleperfSymbol { start, len: 16, name };
+        let file = |path, kind, offset_of_min_vaddr| SimpleperfFile {
+            path,
+            kind,
+            min_vaddr: 0x1000,
+            symbols: vec![symbol(0x1010, &b"_Z1fv"[..]), symbol(0x1020, b"main")],
+            dex_file_offsets: if kind == SimpleperfFileKind::DEX { vec![0x28, 1 << 40] } else { Vec::new() },
+            offset_of_min_vaddr,
+        };
+        vec![
+            file(&b"[kernel.kallsyms]"[..], SimpleperfFileKind::KERNEL, None),
+            file(b"/vendor/a.ko", SimpleperfFileKind::KERNEL_MODULE, Some(0x20)),
+            file(b"/data/app/lib.so", SimpleperfFileKind::ELF, Some(0)),
+            file(b"/data/app/old.so", SimpleperfFileKind::ELF, None),
+            file(b"/data/app/base.vdex", SimpleperfFileKind::DEX, None),
+            file(b"perf-7.map", SimpleperfFileKind::SYMBOL_MAP, None),
+        ]
+    }
+
+    #[test]
+    fn files_come_back_in_both_layouts() {
+        for endian in [Endian::Little, Endian::Big] {
+            let (mut plain, mut message) = (Encoder::new(endian), Encoder::new(endian));
+            SimpleperfFiles { files: files() }.encode(&mut plain).unwrap();
+            SimpleperfFiles2 { files: files() }.encode(&mut message).unwrap();
+            let back = SimpleperfFiles::decode(&mut Cursor::new(plain.as_bytes(), 0, endian), "").unwrap();
+            assert_eq!(back.files, files());
+            let back = SimpleperfFiles2::decode(&mut Cursor::new(message.as_bytes(), 0, endian), "").unwrap();
+            assert_eq!(back.files, files());
+        }
+    }
+
+    #[test]
+    fn files_before_damage_are_read() {
+        let mut e = Encoder::new(Endian::Little);
+        SimpleperfFiles { files: files() }.encode(&mut e).unwrap();
+        for cut in 0..e.len() {
+            let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(&e.as_bytes()[..cut], 500, Endian::Little));
+            assert_eq!(read.files, files()[..read.files.len()]);
+            assert!(error.is_none_or(|error| (500..=500 + cut as u64).contains(&error.offset)), "cut at {cut}");
+        }
+        let mut lying = Encoder::new(Endian::Little);
+        lying.u32(17);
+        lying.bytes(&[0; 13]);
+        lying.u32(u32::MAX);
+        let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little));
+        assert!(read.files.is_empty() && error.is_some());
+    }
+
+    #[test]
+    fn events_are_named_by_type_and_config() {
+        let section = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:sched_switch,2,47\n\
+            arm_spe_0/ts_enable=1,min_latency=2/,9,7\0";
+        let facts = SimpleperfMetaInfo::decode(&mut Cursor::new(section, 0, Endian::Little), "").unwrap();
+        let name = |kind: u32, config, flags| {
+            facts.event_name(&Attr { kind: EventType(kind), config, flags, ..Attr::default() })
+        };
+        assert_eq!(name(2, 47, AttrFlags::empty()).as_deref(), Some("sched:sched_switch"));
+        assert_eq!(name(0, 0, AttrFlags::EXCLUDE_KERNEL).as_deref(), Some("cpu-cycles:u"));
+        assert_eq!(name(0, 0, AttrFlags::EXCLUDE_USER).as_deref(), Some("cpu-cycles:k"));
+        assert_eq!(name(9, 7, AttrFlags::empty()).as_deref(), Some("arm_spe_0/ts_enable=1,min_latency=2/"));
+        assert_eq!(name(2, 48, AttrFlags::empty()), None);
+        let mut e = Encoder::new(Endian::Little);
+        facts.encode(&mut e).unwrap();
+        assert_eq!(e.as_bytes(), section);
+        assert!(SimpleperfMetaInfo::decode(&mut Cursor::new(b"key\0value", 0, Endian::Little), "").is_err());
+    }
+}
