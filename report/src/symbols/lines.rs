@@ -10,11 +10,14 @@
 //!
 //! [`Lines::line`] resolves each address once and caches the result as the number of a text.
 
-use std::fmt;
+use std::os::unix::fs::symlink;
+use std::path::{self, Path};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use addr2line::Loader;
 use rustc_hash::FxHashMap;
+use tempfile::TempDir;
 
 use super::labels::SharedLabels;
 use super::search::DebugFile;
@@ -136,11 +139,25 @@ impl Lines {
 
 fn open(file: &DebugFile) -> Option<Loader> {
     let shared = file.shared.as_ref().filter(|path| path.is_file());
-    match map::tolerating(|| Loader::new_with_sup(&file.path, shared))? {
+    let links = file.package.as_ref().and_then(|package| linked(&file.path, package).ok());
+    let path = links.as_ref().map_or(file.path.clone(), |links| links.path().join(LINK));
+    match map::tolerating(|| Loader::new_with_sup(&path, shared))? {
         Ok(loader) => Some(loader),
         Err(error) => {
             log::debug!("{}: cannot read debug information: {error}", file.path.display());
             None
         }
     }
+}
+
+/// Name of the link to a debug file.
+const LINK: &str = "debug";
+
+/// Makes a directory with links to a debug file and its package: the loader finds only one of the debug file's name. It
+/// opens both at once, so that the directory can be removed then.
+fn linked(debug: &Path, package: &Path) -> io::Result<TempDir> {
+    let links = tempfile::tempdir()?;
+    symlink(path::absolute(debug)?, links.path().join(LINK))?;
+    symlink(path::absolute(package)?, links.path().join(LINK).with_extension("dwp"))?;
+    Ok(links)
 }

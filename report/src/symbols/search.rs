@@ -36,6 +36,8 @@ pub(super) struct DebugFile {
     pub(super) path: PathBuf,
     /// File with debug information shared by several files (`.gnu_debugaltlink`).
     pub(super) shared: Option<PathBuf>,
+    /// Package of split debug information that is not named after this file.
+    pub(super) package: Option<PathBuf>,
     /// Segments of the mapped file, or of this one if the mapped file was not found.
     pub(super) segments: Vec<Segment>,
 }
@@ -78,7 +80,8 @@ impl Search {
                 let shared = path.parent().unwrap_or(Path::new("/")).join(link);
                 open_image(&shared, Proof::BuildId(build_id), &module.origin).is_ok().then_some(shared)
             });
-            Some(DebugFile { path: path.clone(), shared, segments })
+            let package = package(path, runtime.as_ref().map(|(_, path, _)| path.as_path()));
+            Some(DebugFile { path: path.clone(), shared, package, segments })
         })
     }
 
@@ -200,6 +203,19 @@ impl Search {
         }
         (runtime, None)
     }
+}
+
+/// Returns the package of split debug information (`.dwp`) of a debug file: named after it as a whole (which is `None`:
+/// it is found without this), without its suffix, or after the mapped file, beside either. An id in it and in the debug
+/// file shows that they belong together.
+fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
+    let named_after = |path: &Path| path.with_added_extension("dwp");
+    if named_after(debug).is_file() {
+        return None;
+    }
+    let beside = |mapped: &Path| Some(debug.with_file_name(named_after(Path::new(mapped.file_name()?))));
+    let places = [Some(debug.with_extension("dwp")), mapped.and_then(beside), mapped.map(named_after)];
+    places.into_iter().flatten().find(|path| path.is_file())
 }
 
 /// Returns the compressed symbol table within a stripped file.

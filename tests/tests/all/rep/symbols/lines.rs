@@ -192,6 +192,44 @@ fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
 }
 
 #[test]
+fn a_package_of_split_debug_information_is_found_by_the_names_of_program_and_debug_file() {
+    let Some(place) = Place::with("gcc dwp objcopy strip") else { return };
+    // The tools put the debug information of each source file beside the program.
+    let compiler = "gcc -O1 -g -gsplit-dwarf -gdwarf-4 -Wl,--build-id";
+    let source = "volatile int x; static inline __attribute__((always_inline)) int inner(int a) { while (a) x += a--; return x; }\n\
+                  __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
+                  int main(int argc, char **argv) { return outer(argc); }\n";
+    let program = place.compiled(compiler, ("p.c", source), "app");
+    let package = place.put("package", "");
+    tool("dwp -e", &[&program, Path::new("-o"), &package]);
+    let split: Vec<_> = fs::read_dir(place.at("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    split
+        .iter()
+        .filter(|path| path.extension().is_some_and(|it| it == "dwo"))
+        .for_each(|it| fs::remove_file(it).unwrap());
+    let (offset, _) = function(&program, "outer");
+    let debug = place.put("debug/app.debug", "");
+    tool("objcopy --only-keep-debug", &[&program, &debug]);
+    tool("strip -s", &[&program]);
+    tool(&format!("objcopy --add-gnu-debuglink={}", debug.display()), &[&program]);
+    let debug_dir = place.at(".debug");
+    fs::rename(place.at("debug"), &debug_dir).unwrap();
+    let functions = || {
+        let module = Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File);
+        let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
+        let frames = (offset..offset + 8).map(|at| loaded.lines().frames(at)).max_by_key(Vec::len).unwrap();
+        frames.into_iter().filter_map(|frame| frame.function).collect::<Vec<_>>()
+    };
+    assert!(functions().len() < 2, "nothing names what was split off");
+    for name in ["app.dwp", ".debug/app.dwp", ".debug/app.debug.dwp"] {
+        let at = place.at(name);
+        fs::copy(&package, &at).unwrap();
+        assert_eq!(functions(), ["inner", "outer"], "{name}");
+        fs::remove_file(at).unwrap();
+    }
+}
+
+#[test]
 fn rows_by_source_line_and_file() {
     let Some(place) = Place::with("gcc strip") else { return };
     let program = place.program("program", "");
