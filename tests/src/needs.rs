@@ -30,6 +30,13 @@ pub fn commands(names: &str) -> bool {
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
 }
 
+/// The Go compiler, which knows no `--version`.
+#[track_caller]
+pub fn go() -> bool {
+    let runs = Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
+    met(&runs.then_some(()).ok_or("needs go".to_owned()))
+}
+
 /// Root, and `setpriv` to become somebody else.
 #[track_caller]
 pub fn root() -> bool {

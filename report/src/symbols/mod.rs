@@ -45,6 +45,7 @@ mod elf_tests;
 mod explain;
 mod fetch;
 mod file;
+mod go;
 mod jit;
 mod kallsyms;
 mod kernel;

@@ -41,6 +41,8 @@ pub enum Source {
     DebugBuildId,
     /// Compressed symbol table in the file itself (`.gnu_debugdata`).
     MiniDebugInfo,
+    /// Table of functions in a Go program (`.gopclntab`).
+    GoFunctions,
     Debuginfod,
     /// Debuginfod server; the path is the requested URL.
     DebuginfodServer,
@@ -185,6 +187,7 @@ impl fmt::Display for Source {
             Self::DebugDirectory => "debug directory",
             Self::DebugBuildId => "debug directory by build ID",
             Self::MiniDebugInfo => "mini debug information",
+            Self::GoFunctions => "table of Go functions",
             Self::Debuginfod => "debuginfod cache",
             Self::DebuginfodServer => "debuginfod server",
             Self::Kallsyms => "kallsyms",

@@ -16,7 +16,7 @@ use super::outcome::{Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
-use super::{candidates, elf_plt, file};
+use super::{candidates, elf_plt, file, go};
 use crate::query::SymbolOptions;
 
 /// A file that was found: the kind of place, its path, its image.
@@ -258,8 +258,12 @@ pub(super) fn build(
         let added = if counts { add_tables(image, mapped, &mut table) } else { Err(Refusal::NoSymbols) };
         outcome.add(*source, path, added);
     }
-    if let Some((.., image)) = runtime {
-        outcome.dynamic_only = separate.is_none() && !has_symtab(image);
+    if let Some((_, path, image)) = runtime.filter(|(.., image)| separate.is_none() && !has_symtab(image)) {
+        outcome.dynamic_only = true;
+        if let Some(added) = go::add_functions(image, &mut table) {
+            outcome.dynamic_only = added.is_err();
+            outcome.add(Source::GoFunctions, path, added);
+        }
     }
     if table.symbols.is_empty() {
         return None;

@@ -196,7 +196,8 @@ fn a_package_of_split_debug_information_is_found_by_the_names_of_program_and_deb
     let Some(place) = Place::with("gcc dwp objcopy strip") else { return };
     // The tools put the debug information of each source file beside the program.
     let compiler = "gcc -O1 -g -gsplit-dwarf -gdwarf-4 -Wl,--build-id";
-    let source = "volatile int x; static inline __attribute__((always_inline)) int inner(int a) { while (a) x += a--; return x; }\n\
+    let source = "volatile int x;\n\
+                  static inline __attribute__((always_inline)) int inner(int a) { while (a) x += a--; return x; }\n\
                   __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
                   int main(int argc, char **argv) { return outer(argc); }\n";
     let program = place.compiled(compiler, ("p.c", source), "app");

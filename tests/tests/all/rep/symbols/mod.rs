@@ -3,6 +3,7 @@
 mod against_perf;
 mod explained;
 mod fetched;
+mod go;
 mod lines;
 mod listed;
 mod proven;

@@ -1,0 +1,326 @@
+//! The function table of Go programs (`.gopclntab`), which stays in a program without symbol tables: the runtime needs it.
+//!
+//! ```text
+//!   header:  magic u32 | 0 0 | instruction quantum u8 | size of a word u8 | words …
+//!   Go 1.2   … number of functions │ functions: (address, offset of details) words…, end address
+//!   Go 1.16  … functions, files, offset of names, 3 other offsets, offset of functions │
+//!   Go 1.18  … functions, files, start of code, offset of names, 3 other offsets, offset of functions │
+//!            functions: (address − start of code, offset of details) u32…, end
+//!   details: address (a word; u32 from Go 1.18 on) | offset of the name u32 | …
+//! ```
+//!
+//! The start of code is missing in the file if the program can be loaded anywhere, and from Go 1.26 on. Then it is in a
+//! relocation, or in the `moduledata`, which begins with the addresses of this table and of its names.
+//!
+//! Source: `debug/gosym/pclntab.go` and `runtime/symtab.go` of Go.
+
+use object::elf::{SHT_RELA, STB_GLOBAL};
+use recrep_format::endian::Endian;
+
+use super::elf::{Image, Section};
+use super::outcome::Refusal;
+use super::table::{NameRef, Place, TableBuilder};
+
+/// Formats of the table, by the oldest version of Go that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Go12,
+    Go116,
+    Go118,
+}
+
+const MAGICS: [(u32, Format); 4] = [
+    (0xffff_fffb, Format::Go12),
+    (0xffff_fffa, Format::Go116),
+    (0xffff_fff0, Format::Go118),
+    // Go 1.20: what follows the functions differs.
+    (0xffff_fff1, Format::Go118),
+];
+
+/// Size of what comes before the words of the header.
+const HEAD: usize = 8;
+
+/// Position of the start of code in the `moduledata`, in words.
+const TEXT_IN_MODULE: u64 = 22;
+
+/// Number of places that are looked at for the `moduledata`: a program has one.
+const CANDIDATES: usize = 16;
+
+/// Table of functions in the bytes of a section.
+#[derive(Clone, Copy, Debug)]
+struct FunctionTable<'b> {
+    bytes: &'b [u8],
+    endian: Endian,
+    format: Format,
+    /// Size of a word in bytes.
+    word: usize,
+}
+
+/// A function: first address, one past the last, offset of its name in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Function {
+    start: u64,
+    end: u64,
+    name: u64,
+}
+
+/// Adds the functions of a Go program, placed in the file, then settles `table`, which ends its round. Returns their
+/// number; `None` if the file has no function table of Go.
+pub(super) fn add_functions(image: &Image, table: &mut TableBuilder) -> Option<Result<usize, Refusal>> {
+    let (section, at) = find(image)?;
+    let mut add = || {
+        let bytes = image.view(section)?;
+        let functions = FunctionTable::of(bytes.get(at..).unwrap_or_default());
+        let functions = functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
+        let address = section.address.wrapping_add(at as u64);
+        let code =
+            functions.code_start(image, address).ok_or(Refusal::Other("it does not say where Go code begins"))?;
+        let source = table.add_source(image.keep(section)?);
+        let before = table.symbols.len();
+        for function in functions.iter(code) {
+            let segment = image.segment_of(function.start);
+            let offset = segment.map_or(function.start, |segment| segment.to_offset(function.start));
+            let name = NameRef::new(source, at as u64 + function.name).ranked(STB_GLOBAL, false);
+            let end = offset.saturating_add(function.end.saturating_sub(function.start));
+            if !table.name(name).is_empty() {
+                table.symbols.push(Place { start: offset, end, name });
+            }
+        }
+        let added = table.symbols.len() - before;
+        table.settle();
+        if added > 0 { Ok(added) } else { Err(Refusal::NoSymbols) }
+    };
+    Some(add())
+}
+
+/// Returns the section with the table, and where it begins in it. Linkers other than Go's may merge it with others.
+fn find(image: &Image) -> Option<(&Section, usize)> {
+    let named = image.sections.iter().find(|section| section.name.ends_with(b".gopclntab"));
+    if let Some(section) = named {
+        return Some((section, 0));
+    }
+    image.section(b".go.buildinfo").or_else(|| image.section(b".note.go.buildid"))?;
+    let merged = [&b".data.rel.ro"[..], b".rodata"].into_iter().filter_map(|name| image.section(name));
+    merged.filter_map(|section| Some((section, position(image.view(section).ok()?)?))).next()
+}
+
+/// Returns the position of what looks like a table with functions.
+fn position(bytes: &[u8]) -> Option<usize> {
+    let orders = [Endian::Little, Endian::Big].into_iter();
+    let mut heads = orders.flat_map(|endian| MAGICS.map(|(magic, _)| endian.bytes_u32(magic)));
+    heads.find_map(|head| {
+        memchr::memmem::find_iter(bytes, &head).filter(|at| at.is_multiple_of(4)).find(|at| {
+            let table = bytes.get(*at..).and_then(FunctionTable::of);
+            table.is_some_and(|table| table.iter(0).nth(1).is_some())
+        })
+    })
+}
+
+impl<'b> FunctionTable<'b> {
+    fn of(bytes: &'b [u8]) -> Option<Self> {
+        let &[quantum @ (1 | 2 | 4), word @ (4 | 8)] = bytes.get(6..HEAD)? else { return None };
+        let (magic, _) = bytes.split_first_chunk()?;
+        (bytes.get(4..6)? == [0, 0] && quantum > 0).then_some(())?;
+        let format_in = |endian: Endian| MAGICS.iter().find(|(known, _)| *known == endian.u32(*magic));
+        let known = [Endian::Little, Endian::Big].into_iter().find_map(|endian| Some((endian, format_in(endian)?)));
+        let (endian, (_, format)) = known?;
+        Some(Self { bytes, endian, format: *format, word: word.into() })
+    }
+
+    /// Returns a word of the header.
+    fn header(&self, place: usize) -> Option<u64> {
+        self.word_at(HEAD + place * self.word)
+    }
+
+    fn word_at(&self, at: usize) -> Option<u64> {
+        number(self.bytes, at, self.word, self.endian)
+    }
+
+    /// Returns the functions, ascending; `code` is the start of code.
+    fn iter(&self, code: u64) -> impl Iterator<Item = Function> + use<'b> {
+        let table = *self;
+        let count = table.header(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let at = |place: usize| usize::try_from(table.header(place)?).ok();
+        let (functions, names, size) = match table.format {
+            Format::Go12 => (Some(HEAD + table.word), Some(0), table.word),
+            Format::Go116 => (at(6), at(2), table.word),
+            Format::Go118 => (at(7), at(3), 4),
+        };
+        // Offsets of details are relative to the functions, but for Go 1.2.
+        let details = if table.format == Format::Go12 { Some(0) } else { functions };
+        let code = if table.format == Format::Go118 { code } else { 0 };
+        let read = move |place: usize| {
+            let entry = functions?.checked_add(place.checked_mul(2 * size)?)?;
+            let field = |index: usize| number(table.bytes, entry.checked_add(index * size)?, size, table.endian);
+            let (start, end) = (field(0)?, field(2)?);
+            let detail = usize::try_from(field(1)?).ok()?.checked_add(details?)?.checked_add(size)?;
+            let name = number(table.bytes, detail, 4, table.endian)?.checked_add(names? as u64)?;
+            Some(Function { start: code.wrapping_add(start), end: code.wrapping_add(end), name })
+        };
+        (0..count).map_while(read).filter(|function| function.start < function.end)
+    }
+
+    /// Returns the address at which Go code begins; the table is at `address`.
+    fn code_start(&self, image: &Image, address: u64) -> Option<u64> {
+        if self.format != Format::Go118 {
+            return Some(0);
+        }
+        let is_code = |start: &u64| {
+            let mut code = image.sections.iter().filter(|section| section.executable);
+            code.any(|section| start.checked_sub(section.address).is_some_and(|within| within < section.size))
+        };
+        let relocations = Relocations::of(image, self.word, self.endian);
+        let in_header = self.header(2).filter(is_code);
+        let relocated = || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?).filter(is_code);
+        let in_module = || {
+            let module = self.module_data(image, &relocations, address)?;
+            let place = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
+            relocations.at(place).or_else(|| self.word_in(image, place)).filter(is_code)
+        };
+        let text = || image.section(b".text").map(|section| section.address);
+        in_header.or_else(relocated).or_else(in_module).or_else(text)
+    }
+
+    /// Returns the address of the `moduledata`: two words that are the addresses of the table and of its names.
+    fn module_data(&self, image: &Image, relocations: &Relocations<'_>, address: u64) -> Option<u64> {
+        let names = address.checked_add(self.header(3)?)?;
+        let is_module = |at: &u64| {
+            let next = at.wrapping_add(self.word as u64);
+            relocations.at(next).or_else(|| self.word_in(image, next)) == Some(names)
+        };
+        relocations.of_value(address).take(CANDIDATES).find(is_module).or_else(|| {
+            let data = image.sections.iter().filter(|section| section.allocated && !section.executable);
+            let places = data.flat_map(|section| {
+                let bytes = image.view(section).unwrap_or_default();
+                let words = (0..bytes.len()).step_by(self.word);
+                let found = words.filter(move |at| number(bytes, *at, self.word, self.endian) == Some(address));
+                found.map(move |at| section.address.wrapping_add(at as u64))
+            });
+            places.take(CANDIDATES).find(is_module)
+        })
+    }
+
+    /// Returns the word that the file has for this address.
+    fn word_in(&self, image: &Image, address: u64) -> Option<u64> {
+        let offset = usize::try_from(image.segment_of(address)?.to_offset(address)).ok()?;
+        number(&image.file, offset, self.word, self.endian)
+    }
+}
+
+/// Relocations with the values that they put into memory, before what the program is moved by is added.
+struct Relocations<'b> {
+    bytes: Vec<&'b [u8]>,
+    word: usize,
+    endian: Endian,
+}
+
+impl<'b> Relocations<'b> {
+    fn of(image: &'b Image, word: usize, endian: Endian) -> Self {
+        let tables = image.sections.iter().filter(|section| section.kind == SHT_RELA && section.allocated);
+        Self { bytes: tables.filter_map(|section| image.view(section).ok()).collect(), word, endian }
+    }
+
+    /// Returns the address and the value of each.
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> + use<'b> {
+        let (word, endian) = (self.word, self.endian);
+        let value = move |entry: &[u8]| Some((number(entry, 0, word, endian)?, number(entry, 2 * word, word, endian)?));
+        let entries: Vec<_> = self.bytes.iter().map(|table| table.chunks_exact(3 * word)).collect();
+        entries.into_iter().flatten().filter_map(value)
+    }
+
+    /// Returns the value at an address.
+    fn at(&self, address: u64) -> Option<u64> {
+        self.iter().find(|(place, _)| *place == address).map(|(_, value)| value)
+    }
+
+    /// Returns the addresses with this value.
+    fn of_value(&self, wanted: u64) -> impl Iterator<Item = u64> + use<'b> {
+        self.iter().filter(move |(_, value)| *value == wanted).map(|(place, _)| place)
+    }
+}
+
+fn number(bytes: &[u8], at: usize, size: usize, endian: Endian) -> Option<u64> {
+    if size == 4 { endian.u32_at(bytes, at).map(u64::from) } else { endian.u64_at(bytes, at) }
+}
+
+#[cfg(test)]
+mod tests {
+    use recrep_format::bytes::Encoder;
+
+    use super::*;
+
+    /// Puts a word of this size.
+    fn put(e: &mut Encoder, size: usize, value: u64) {
+        if size == 4 { e.u32(u32::try_from(value).unwrap()) } else { e.u64(value) }
+    }
+
+    /// A table of the functions `a` at 0x1000 and `main.b` at 0x1040, which end at 0x1060.
+    fn table(format: Format, magic: u32, word: usize, endian: Endian) -> Vec<u8> {
+        let mut e = Encoder::new(endian);
+        e.u32(magic);
+        e.bytes(&[0, 0, 1, u8::try_from(word).unwrap()]);
+        let size = if format == Format::Go118 { 4 } else { word };
+        // From here on: functions, end, the details of both, names.
+        let (len, base) = (5 * size + 2 * (size + 4), if format == Format::Go118 { 0x1000 } else { 0 });
+        let header = match format {
+            Format::Go12 => 1,
+            Format::Go116 => 7,
+            Format::Go118 => 8,
+        };
+        let functions = HEAD + header * word;
+        let names = functions + len;
+        let words: &[usize] = match format {
+            Format::Go12 => &[2],
+            Format::Go116 => &[2, 1, names, 0, 0, 0, functions],
+            Format::Go118 => &[2, 1, 0x1000, names, 0, 0, 0, functions],
+        };
+        words.iter().for_each(|value| put(&mut e, word, *value as u64));
+        let origin = if format == Format::Go12 { functions } else { 0 };
+        let details = origin + 5 * size;
+        for value in [0x1000 - base, details, 0x1040 - base, details + size + 4, 0x1060 - base] {
+            put(&mut e, size, value as u64);
+        }
+        let first = if format == Format::Go12 { names } else { 0 };
+        for (start, name) in [(0x1000, first), (0x1040, first + 2)] {
+            put(&mut e, size, (start - base) as u64);
+            e.u32(u32::try_from(name).unwrap());
+        }
+        e.bytes(b"a\0main.b\0");
+        e.into_bytes()
+    }
+
+    #[test]
+    fn functions_of_all_formats_are_read() {
+        for (magic, format) in MAGICS {
+            for endian in [Endian::Little, Endian::Big] {
+                for word in [4, 8] {
+                    let bytes = table(format, magic, word, endian);
+                    let functions = FunctionTable::of(&bytes).unwrap();
+                    let names = bytes.len() - 9;
+                    let of = |start, end, name: usize| Function { start, end, name: (names + name) as u64 };
+                    let expected = [of(0x1000, 0x1040, 0), of(0x1040, 0x1060, 2)];
+                    let code = functions.header(2).filter(|_| format == Format::Go118).unwrap_or(0);
+                    let found: Vec<_> = functions.iter(code).collect();
+                    assert_eq!(found, expected, "{magic:x} {endian:?} {word}");
+                    let merged = [&[1, 2, 3, 4, 0, 0, 0, 0][..], &bytes].concat();
+                    assert_eq!(position(&merged), Some(8));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_tables_have_fewer_functions_or_none() {
+        for (magic, format) in MAGICS {
+            let bytes = table(format, magic, 8, Endian::Little);
+            for cut in 0..bytes.len() {
+                assert!(FunctionTable::of(&bytes[..cut]).is_none_or(|table| table.iter(0).count() <= 2));
+            }
+            for at in 0..bytes.len() {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= 0xff;
+                assert!(FunctionTable::of(&bytes).is_none_or(|table| table.iter(u64::MAX).count() <= 3));
+            }
+        }
+    }
+}
