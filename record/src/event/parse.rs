@@ -10,7 +10,7 @@ use super::pmu_event::{self, PMU_TYPE_SHIFT, pmu_use};
 use super::spec::EventSpec;
 use super::terms::{self, Term};
 use super::text::{self, Item, Span, WrittenTerm, Wrong};
-use super::{breakpoint, tracepoints};
+use super::{breakpoint, probe, tracepoints};
 use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 
@@ -214,8 +214,11 @@ impl<'a> Event<'a> {
         let hybrid = self.sources.hybrid().next().is_some();
         let inside = self.written.terms.map_or("", |terms| terms.text);
         let event = |pmu: &Pmu, name: &str| pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid);
-        if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(head.text)) {
-            return Ok(vec![event(pmu, head.text)?]);
+        let (called, at_return) = probe::pmu_of(head.text);
+        if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(called)) {
+            let mut event = event(pmu, head.text)?;
+            event.config |= u64::from(at_return);
+            return Ok(vec![event]);
         }
         let meant: Vec<_> = pmus.iter().filter(|pmu| pmu.is_meant_by(head.text)).collect();
         if !meant.is_empty() {

@@ -8,6 +8,7 @@
 //! ```
 
 use std::ffi::CString;
+use std::path::Path;
 
 use super::error::Problem;
 use super::spec::{EventSpec, Probe};
@@ -32,6 +33,16 @@ pub fn own_terms(pmu: &str) -> &'static [&'static str] {
 /// Returns whether the PMU is one for probes.
 pub(super) fn is_probe(pmu: &str) -> bool {
     pmu == "uprobe" || pmu == "kprobe"
+}
+
+/// Returns the PMU that is meant by a name before the slash, and whether it means a probe at the return, which other
+/// tools call by a name of its own.
+pub(super) fn pmu_of(head: &str) -> (&str, bool) {
+    match head {
+        "uretprobe" => ("uprobe", true),
+        "kretprobe" => ("kprobe", true),
+        pmu => (pmu, false),
+    }
 }
 
 /// Contents of a probe's own terms.
@@ -92,7 +103,8 @@ impl<'a> Draft<'a> {
                 let (name, within) = function(&term)?;
                 let found = symbol::functions(&file, name).map_err(|why| wrong(path.at, why))?;
                 let [function] = found[..] else {
-                    return Err(wrong(term.at, ambiguous(name, &file.display().to_string(), &found)));
+                    let why = if found.is_empty() { missing(name, &file) } else { ambiguous(name, &file) };
+                    return Err(wrong(term.at, why.unwrap_or_else(|why| why)));
                 };
                 function.offset + within + offset.unwrap_or(0)
             }
@@ -120,20 +132,26 @@ impl<'a> Draft<'a> {
 fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
     term.text("FUNCTION")?;
     let text = term.value.unwrap_or("");
-    match text.split_once('+') {
-        None => Ok((text, 0)),
-        Some((name, offset)) => {
+    match text.rsplit_once('+') {
+        Some((name, offset)) if !name.ends_with("operator") && !name.ends_with('+') => {
             number(offset).map(|offset| (name, offset)).ok_or_else(|| term.bad_value("FUNCTION or FUNCTION+OFFSET"))
         }
+        _ => Ok((text, 0)),
     }
 }
 
-fn ambiguous(name: &str, file: &str, found: &[symbol::Function]) -> String {
-    if found.is_empty() {
-        return format!(
-            "{file} has no function '{name}' in its symbol tables; use offset=NUMBER (in bytes of the file)"
-        );
-    }
-    let places: Vec<_> = found.iter().map(|function| format!("{:#x}", function.offset)).collect();
-    format!("{file} has several functions '{name}'; choose one with offset=, of {}", places.join(", "))
+fn missing(name: &str, file: &Path) -> Result<String, String> {
+    let near = symbol::near(file, name)?;
+    let near: Vec<_> = near.iter().map(ToString::to_string).collect();
+    let advice = if near.is_empty() { String::new() } else { format!("did you mean {}? Or ", near.join(" or ")) };
+    let file = file.display();
+    Ok(format!(
+        "{file} has no function '{name}' in its symbol tables; {advice}use offset=NUMBER (in bytes of the file)"
+    ))
+}
+
+fn ambiguous(name: &str, file: &Path) -> Result<String, String> {
+    let all: Vec<_> = symbol::named(file, name)?.iter().map(ToString::to_string).collect();
+    let file = file.display();
+    Ok(format!("{file} has several functions '{name}'; choose one with func= or offset=, of {}", all.join(", ")))
 }

@@ -43,15 +43,22 @@ impl<'a> Span<'a> {
         Some((self.part(0, at), self.from(at + separator.len_utf8())))
     }
 
-    /// Splits at all separators outside quotes.
+    /// Splits at all separators outside quotes and parentheses.
     pub(super) fn split(self, separator: u8) -> Vec<Self> {
-        let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+        let (mut parts, mut start, mut quote, mut depth) = (Vec::new(), 0, None, 0_usize);
         for (at, byte) in self.text.bytes().enumerate() {
+            if quote.is_none() {
+                match byte {
+                    b'(' => depth += 1,
+                    b')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
             if quote == Some(byte) {
                 quote = None;
             } else if quote.is_none() && (byte == b'\'' || byte == b'"') {
                 quote = Some(byte);
-            } else if quote.is_none() && byte == separator {
+            } else if quote.is_none() && depth == 0 && byte == separator {
                 parts.push(self.part(start, at));
                 start = at + 1;
             }
@@ -184,7 +191,7 @@ fn close(head: &str, inside: &str) -> Option<usize> {
         }
         (None, c) => (c == '/').then_some(at),
     });
-    if !matches!(head, "uprobe" | "kprobe") {
+    if !super::probe::is_probe(super::probe::pmu_of(head).0) {
         return { slashes }.next();
     }
     { slashes }.find(|at| {
@@ -249,6 +256,13 @@ mod tests {
         assert_eq!(shown("uprobe/path=/bin/u,retprobe,func=m/"), "uprobe|path=/bin/u,retprobe,func=m|");
         assert_eq!(shown("{uprobe/path=/b/x,func=m/,b}"), "{uprobe|path=/b/x,func=m| b}");
         assert_eq!(shown("uprobe/path='/b/u,v/',func=m/"), "uprobe|path='/b/u,v/',func=m|");
+        assert_eq!(shown("uretprobe/path=/b/x,func=m/,b"), "uretprobe|path=/b/x,func=m| b");
+        assert_eq!(shown("uprobe/path=/b/x,func=f(int, char)/,b"), "uprobe|path=/b/x,func=f(int, char)| b");
+        let parts = Span { text: "path=x,func=a::f(int, b(c, d)),ret", at: 0 }.split(b',');
+        assert_eq!(
+            parts.iter().map(|part| part.text).collect::<Vec<_>>(),
+            ["path=x", "func=a::f(int, b(c, d))", "ret"]
+        );
     }
 
     #[test]

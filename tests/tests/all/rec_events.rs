@@ -94,6 +94,43 @@ fn each_call_of_a_probed_function_is_a_sample() {
     assert!(missing.expect(2).stderr.contains("has no function 'nope'"));
 }
 
+#[test]
+fn functions_of_cpp_are_probed_by_the_names_that_rep_prints() {
+    if !needs::perf_events() || !needs::root() || !needs::commands("g++") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (source, program) = (dir.path().join("a.cc"), dir.path().join("app"));
+    let text = "namespace lib {\n\
+        __attribute__((noinline)) void one(int) { __asm__ volatile(\"\"); }\n\
+        __attribute__((noinline)) void two(int) { __asm__ volatile(\"\"); }\n\
+        __attribute__((noinline)) void two(char, const char *) { __asm__ volatile(\"\"); }\n\
+        }\n\
+        int main() { for (int i = 0; i < 5; i++) { lib::one(i); lib::two(i); lib::two('a', \"\"); } }\n";
+    std::fs::write(&source, text).unwrap();
+    run(Command::new("g++").args(["-O1", "-o"]).args([&program, &source])).expect(0);
+    let (file, path) = (dir.path().join("probes.data"), program.display());
+    let probing = |event: String| {
+        let mut rec = rec();
+        run(rec.args(["-q", "-e", &event, "-o"]).arg(&file).arg(&program))
+    };
+    for (pmu, name) in [
+        ("uprobe", "lib::one"),
+        ("uprobe", "lib::two(int)"),
+        ("uprobe", "'lib::two(char, char const*)'"),
+        ("uretprobe", "lib::one"),
+    ] {
+        let outcome = probing(format!("{pmu}/path={path},func={name}/u"));
+        assert_eq!(outcome.code(), 0, "{name}: {}", outcome.stderr);
+        assert_eq!(report::report(&file, "symbol").events[0].samples, 5, "{pmu} {name}");
+    }
+    // Several functions, and none: the message has names that can be copied.
+    for (name, words) in [("lib::two", "several functions"), ("two", "did you mean"), ("lib::tow", "did you mean")] {
+        let said = probing(format!("uprobe/path={path},func={name}/")).expect(2).stderr;
+        assert!([words, "_ZN3lib3twoEi (lib::two(int)"].iter().all(|part| said.contains(part)), "{said}");
+    }
+}
+
 /// A sleep is one switch out of the state "interruptible"; what else switches the thread out leaves it in another.
 #[test]
 fn each_sleep_is_a_sample_of_sched_switch() {

@@ -1,8 +1,9 @@
 //! Offsets of functions in files, for uprobes and address filters.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 /// A function in a file.
@@ -24,33 +25,157 @@ pub fn file(path: &str) -> Result<PathBuf, String> {
     if absolute.is_file() { Ok(absolute) } else { Err(format!("{path} is not a file")) }
 }
 
-/// Returns the functions of this name (as in the symbol table, or as a Rust path) in a file, sorted by offset. Symbols
-/// at the same offset count once.
+/// A function with its name in the symbol table; prints it with what it demangles to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Name as in the symbol table.
+    pub symbol: String,
+    /// Where it is.
+    pub function: Function,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { symbol, function } = self;
+        match cpp_name(symbol, CppParts::Whole).or_else(|| rust_name(symbol)) {
+            Some(name) => write!(f, "{symbol} ({name}, offset {:#x})", function.offset),
+            None => write!(f, "{symbol} (offset {:#x})", function.offset),
+        }
+    }
+}
+
+/// Returns the functions of this name in a file, sorted by offset. The name is that in the symbol table, a Rust path, or
+/// a C++ name with or without parameters. Symbols at the same offset count once.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is not an ELF file.
 pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
+    Ok(named(path, name)?.into_iter().map(|named| named.function).collect())
+}
+
+/// Like [`functions`], with their names in the symbol table.
+///
+/// # Errors
+/// Returns the errors of [`functions`].
+pub fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
+    let mut all = all(path)?;
+    let by = |is_it: &dyn Fn(&str) -> bool| all.iter().any(|named| is_it(&named.symbol));
+    // What the symbol table has is meant before what a name may stand for.
+    let is_it: &dyn Fn(&str) -> bool =
+        if by(&|symbol| symbol == name) { &|symbol| symbol == name } else { &|symbol| is_called(symbol, name) };
+    all.retain(|named| is_it(&named.symbol));
+    all.dedup_by_key(|named| named.function.offset);
+    Ok(all)
+}
+
+/// Returns at most three functions with a similar name: the same in another scope, else those that are spelt nearly so.
+///
+/// # Errors
+/// Returns the errors of [`functions`].
+pub fn near(path: &Path, name: &str) -> Result<Vec<Named>, String> {
+    const MOST: usize = 3;
+    let plain = name.split('(').next().unwrap_or(name);
+    let inner = plain.rsplit("::").next().unwrap_or(plain);
+    let likeness = |named: &Named| {
+        let shown = cpp_name(&named.symbol, CppParts::Name).or_else(|| rust_name(&named.symbol));
+        let shown = shown.as_deref().unwrap_or(&named.symbol);
+        let own = shown.rsplit("::").next().unwrap_or(shown);
+        let alike = strsim::normalized_damerau_levenshtein(shown, plain);
+        if own == inner { alike + 1.0 } else { alike }
+    };
+    let mut all: Vec<_> = all(path)?.into_iter().map(|named| (likeness(&named), named)).collect();
+    all.retain(|(likeness, _)| *likeness >= 0.7);
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(all.into_iter().take(MOST).map(|(_, named)| named).collect())
+}
+
+/// Returns the functions in a file's symbol tables, by offset; of those with the same offset, global ones first.
+fn all(path: &Path) -> Result<Vec<Named>, String> {
     let shown = path.display();
     let data = read(path)?;
     let elf = object::File::parse(&data[..]).map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
     let symbols = elf.symbols().chain(elf.dynamic_symbols());
     let mut found: Vec<_> = symbols
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-        .filter(|symbol| symbol.name().is_ok_and(|symbol| is_called(symbol, name)))
-        .filter_map(|symbol| Some(Function { offset: offset(&elf, symbol.address())?, size: symbol.size() }))
+        .filter_map(|symbol| {
+            let function = Function { offset: offset(&elf, symbol.address())?, size: symbol.size() };
+            Some((symbol.is_local(), Named { symbol: symbol.name().ok()?.to_owned(), function }))
+        })
         .collect();
-    found.sort_by_key(|function| function.offset);
-    found.dedup_by_key(|function| function.offset);
-    Ok(found)
+    found.sort_by(|(a_local, a), (b_local, b)| {
+        (a.function.offset, a_local, &a.symbol).cmp(&(b.function.offset, b_local, &b.symbol))
+    });
+    found.dedup();
+    Ok(found.into_iter().map(|(_, named)| named).collect())
 }
 
-/// Returns whether a symbol has this name, or demangles to this Rust path.
+/// Returns whether a symbol has this name, or demangles to this Rust path or C++ function.
 fn is_called(symbol: &str, name: &str) -> bool {
-    let is_mangled = || symbol.starts_with("_ZN") || symbol.starts_with("_R");
     symbol == name
-        || name.contains("::")
-            && is_mangled()
-            && rustc_demangle::try_demangle(symbol).is_ok_and(|path| format!("{path:#}") == name)
+        || name.contains("::") && rust_name(symbol).is_some_and(|path| path == name)
+        // The parts of a function that the compiler split off have a suffix.
+        || is_cpp(symbol, name) && !symbol.contains('.') && is_cpp_name(symbol, name)
+}
+
+fn rust_name(symbol: &str) -> Option<String> {
+    let is_mangled = symbol.starts_with("_ZN") || symbol.starts_with("_R");
+    let name = if is_mangled { rustc_demangle::try_demangle(symbol).ok() } else { None };
+    name.map(|path| format!("{path:#}"))
+}
+
+/// Parts of a C++ name that are shown.
+#[derive(Clone, Copy, Debug)]
+enum CppParts {
+    Name,
+    NameAndParameters,
+    Whole,
+}
+
+/// Returns whether a symbol may be this C++ function: mangled names have the identifiers of what they stand for.
+fn is_cpp(symbol: &str, name: &str) -> bool {
+    let plain = name.split(['(', '<']).next().unwrap_or(name);
+    let identifier = plain.rsplit("::").next().unwrap_or(plain);
+    let has_it = |word: &str| symbol.contains(word.trim_start_matches('~'));
+    symbol.starts_with("_Z") && (identifier.contains("operator") || has_it(identifier))
+}
+
+fn is_cpp_name(symbol: &str, name: &str) -> bool {
+    // Spaces differ between demanglers.
+    let unspaced = |text: &str| text.split_whitespace().collect::<String>();
+    let name = unspaced(name);
+    [CppParts::Name, CppParts::NameAndParameters, CppParts::Whole]
+        .into_iter()
+        .any(|parts| cpp_name(symbol, parts).is_some_and(|shown| unspaced(&shown) == name))
+}
+
+/// Returns parts of what a C++ symbol demangles to; `None` if it is none.
+fn cpp_name(symbol: &str, parts: CppParts) -> Option<String> {
+    if !symbol.starts_with("_Z") || rust_name(symbol).is_some() {
+        return None;
+    }
+    let options = match parts {
+        CppParts::Name => DemangleOptions::new().no_params().no_return_type(),
+        CppParts::NameAndParameters => DemangleOptions::new().no_return_type(),
+        CppParts::Whole => DemangleOptions::new(),
+    };
+    let (parsed, _) = BorrowedSymbol::with_tail(symbol.as_bytes()).ok()?;
+    let mut name = Bounded(String::new());
+    parsed.structured_demangle(&mut name, &options).ok()?;
+    Some(name.0)
+}
+
+/// Text of limited length: a short symbol can stand for a very long name.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        const LIMIT: usize = 1 << 16;
+        if self.0.len() + part.len() > LIMIT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
 }
 
 /// Returns the range from the first function of a file to the end of the last.
@@ -122,6 +247,19 @@ mod tests {
         assert!(is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::called"));
         assert!(!is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::call"));
         assert!(is_called("workload::calls", "workload::calls"));
+    }
+
+    #[test]
+    fn functions_by_their_names_in_cpp() {
+        let symbols = ["_ZN3lib5outerEi", "_ZN3lib5outerEcPKc", "_ZNK3lib4List4sizeEv", "_ZN3lib4plusIiEET_S1_"];
+        let called = |name: &str| symbols.iter().filter(|symbol| is_called(symbol, name)).count();
+        assert_eq!(called("lib::outer"), 2);
+        assert_eq!(called("lib::outer(int)"), 1);
+        assert_eq!(called("lib::outer(char,char const*)"), 1);
+        assert_eq!(called("lib::List::size() const"), 1);
+        assert_eq!(called("lib::plus<int>"), 1);
+        assert_eq!((called("outer"), called("lib::out"), called("_ZN3lib5outerEi")), (0, 0, 1));
+        assert!(!is_called("_ZN3lib5outerEi.cold", "lib::outer"), "a part of the function");
     }
 
     #[test]
