@@ -146,6 +146,14 @@ pub enum Problem {
     /// Invalid breakpoint.
     #[error("{0}; write breakpoints as mem:ADDRESS[/LENGTH][:rwx][:MODIFIERS]")]
     Breakpoint(String),
+    /// An operation that a cache does not have.
+    #[error("there is no event '{name}': {why}")]
+    Contradiction {
+        /// Requested name.
+        name: String,
+        /// What the cache has.
+        why: String,
+    },
     /// An event that perf stat computes itself.
     #[error("'{0}' is computed by perf stat; the kernel cannot sample it")]
     Tool(String),

@@ -96,16 +96,33 @@ pub fn known() -> Vec<KnownEvent> {
     all
 }
 
-/// Returns all valid cache events. There are no writes to instruction caches, and no prefetches into instruction TLBs.
+/// Returns whether a cache has such operations: no stores go through instruction caches, and instruction TLBs and the
+/// branch predictor have loads only.
+const fn is_sensible(cache: u64, op: u64) -> bool {
+    match cache {
+        1 => op != 1,
+        4 | 5 => op == 0,
+        _ => true,
+    }
+}
+
+/// Returns the reason why a name is of no event, though it is spelled like one of a cache.
+pub(super) fn contradiction(name: &str) -> Option<String> {
+    let config = cache(name)?;
+    let (cache, op) = (config & 0xff, config >> 8 & 0xff);
+    let first = |rows: &[&[&'static str]], row: u64| Some(*rows.get(usize::try_from(row).ok()?)?.first()?);
+    let (cache_name, op_name) = (first(CACHES, cache)?, first(OPS, op)?);
+    let sensible: Vec<&str> =
+        (0..).zip(OPS).filter(|(op, _)| is_sensible(cache, *op)).filter_map(|(_, row)| row.first().copied()).collect();
+    (!is_sensible(cache, op)).then(|| format!("{cache_name} has no {op_name}, only {}", sensible.join(" and ")))
+}
+
+/// Returns all valid cache events.
 fn caches() -> impl Iterator<Item = KnownEvent> {
     let numbered =
         |rows: &'static [&'static [&'static str]]| (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)));
     let all = numbered(CACHES).flat_map(move |cache| numbered(OPS).map(move |op| (cache, op)));
-    let sensible = all.filter(|((cache, _), (op, _))| match cache {
-        1 => *op != 1,
-        4 | 5 => *op == 0,
-        _ => true,
-    });
+    let sensible = all.filter(|((cache, _), (op, _))| is_sensible(*cache, *op));
     sensible.flat_map(|((cache, cache_name), (op, op_name))| {
         let name = |result: u64| match result {
             0 => format!("{cache_name}-{op_name}"),
@@ -184,6 +201,15 @@ mod tests {
         assert_eq!(cache("L1-dcache"), None);
         assert_eq!(cache("L1-dcache-loads-loads"), None);
         assert_eq!(cache("L1-dcache-loadsx"), None);
+    }
+
+    #[test]
+    fn caches_that_have_no_such_operation() {
+        let why = |name| contradiction(name);
+        assert_eq!(why("L1-icache-stores").as_deref(), Some("L1-icache has no stores, only loads and prefetches"));
+        assert_eq!(why("l1i-write-misses").as_deref(), Some("L1-icache has no stores, only loads and prefetches"));
+        assert_eq!(why("iTLB-prefetches").as_deref(), Some("iTLB has no prefetches, only loads"));
+        assert_eq!([why("iTLB-loads"), why("L1-icache-prefetches"), why("cycles")], [None, None, None]);
     }
 
     #[test]

@@ -105,6 +105,10 @@ type Unmodified<'a> = (Vec<EventSpec>, Option<Span<'a>>);
 impl<'a> Event<'a> {
     fn parse(&self) -> Result<Vec<EventSpec>, Wrong> {
         let head = self.written.head;
+        let name = head.text.split(':').next().unwrap_or(head.text);
+        if let Some(why) = names::contradiction(name) {
+            return Err((head.at, Problem::Contradiction { name: name.to_owned(), why }));
+        }
         let terms = self.written.terms.map(terms::split).transpose()?;
         let (mut events, modifiers) = match &terms {
             _ if head.text.starts_with("mem:") => self.breakpoint(terms.as_deref())?,

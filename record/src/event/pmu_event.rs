@@ -94,19 +94,21 @@ impl<'a> PmuEvent<'a> {
     fn put(&mut self, format: Format, value: u64) {
         let spec = &mut self.spec;
         let (config, config1) = (spec.config, spec.config1);
-        let mut attr = Attr { config, config1, config2: spec.config2, config3: spec.config3, ..Attr::default() };
+        let (config2, config3, config4) = (spec.config2, spec.config3, spec.config4);
+        let mut attr = Attr { config, config1, config2, config3, config4, ..Attr::default() };
         if !self.replaces {
             attr = Attr::default();
         }
         format.put(value, &mut attr);
         if self.replaces {
-            (spec.config, spec.config1, spec.config2, spec.config3) =
-                (attr.config, attr.config1, attr.config2, attr.config3);
+            (spec.config, spec.config1, spec.config2) = (attr.config, attr.config1, attr.config2);
+            (spec.config3, spec.config4) = (attr.config3, attr.config4);
         } else {
             spec.config |= attr.config;
             spec.config1 |= attr.config1;
             spec.config2 |= attr.config2;
             spec.config3 |= attr.config3;
+            spec.config4 |= attr.config4;
         }
     }
 

@@ -24,6 +24,8 @@ pub struct EventSpec {
     pub config2: u64,
     /// `config3`.
     pub config3: u64,
+    /// `config4`.
+    pub config4: u64,
     /// `bp_type`: accesses that trigger a breakpoint.
     pub bp_type: u32,
     /// Modifiers after the colon or the last slash, combined with those of the group.
@@ -127,6 +129,7 @@ impl EventSpec {
             config1: 0,
             config2: 0,
             config3: 0,
+            config4: 0,
             bp_type: 0,
             modifiers: Modifiers::default(),
             letters: String::new(),

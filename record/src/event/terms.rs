@@ -26,7 +26,7 @@ pub(super) const COMMON: &[&str] = &[
     "aux-sample-size",
 ];
 /// Names of the attr's words.
-pub(super) const WORDS: &[&str] = &["config", "config1", "config2", "config3"];
+pub(super) const WORDS: &[&str] = &["config", "config1", "config2", "config3", "config4"];
 
 /// A term, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +175,7 @@ pub(super) fn take_word(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, W
         "config1" => &mut spec.config1,
         "config2" => &mut spec.config2,
         "config3" => &mut spec.config3,
+        "config4" => &mut spec.config4,
         _ => return Ok(false),
     };
     *word = term.number()?;

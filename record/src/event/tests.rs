@@ -88,6 +88,7 @@ fn terms_of_a_pmu() {
     let spec = one("cpu/event=0x3c/u");
     assert_eq!((spec.name.as_str(), spec.suffix().as_str()), ("cpu/event=0x3c/", "u"));
     assert_eq!(one("cpu/config=0x10,umask=1,config3=5/").config, 0x110);
+    assert_eq!((one("cpu/config4=5,umask=1/").config4, one("cpu/config4=5,umask=1/").config), (5, 0x100));
     let alias = one("cpu/mem-loads,ldlat=30/P");
     assert_eq!((alias.config, alias.config1), (0x1cd, 31));
     assert_eq!(one("cpu/param,umask=0x9/").config, 0x901);
@@ -158,6 +159,21 @@ fn terms_that_all_events_have() {
 }
 
 #[test]
+fn breakpoints_in_lists_and_groups() {
+    let shown = |list: &str| {
+        let shown = |e: &EventSpec| format!("{}:{}={:#x}/{}", e.name, e.modifiers, e.config1, e.config2);
+        all(list).iter().map(shown).collect::<Vec<_>>()
+    };
+    let cs = "cs:=0x0/0";
+    assert_eq!(shown("mem:0x404080:w,cs"), ["mem:0x404080:w:=0x404080/4", cs]);
+    assert_eq!(shown("mem:16/8:w:u,mem:0x20/8:x:k,cs"), ["mem:16/8:w:u=0x10/8", "mem:0x20/8:x:k=0x20/8", cs]);
+    let group = all("{cs,mem:0x404080:w,mem:0x8/1:rw:u}:S,faults");
+    assert_eq!(group.iter().map(|e| e.leader).collect::<Vec<_>>(), [None, Some(0), Some(0), None]);
+    assert_eq!(group.iter().map(|e| e.modifiers.to_string()).collect::<Vec<_>>(), ["S", "S", "uS", ""]);
+    assert_eq!(shown("{mem:0x10,mem:0x20/2/name=b/u}").len(), 2);
+}
+
+#[test]
 fn tracepoints_and_patterns_of_them() {
     let spec = one("sched:sched_switch:u");
     assert_eq!((spec.kind, spec.config, spec.raw, spec.default_period), (EventType::TRACEPOINT, 314, true, Some(1)));
@@ -203,6 +219,11 @@ fn what_is_wrong_and_where() {
         ("cs,cycles:uu", "event 'cycles:uu', character 12 of 'cs,cycles:uu': repeated modifier 'u'"),
         ("zzzzqq", "event 'zzzzqq': unknown event 'zzzzqq'"),
         ("cycles,", "event 'cycles,', character 8: an event name is missing"),
+        (
+            "cs,L1-icache-stores:u",
+            "event 'L1-icache-stores:u', character 4 of 'cs,L1-icache-stores:u': there is no event 'L1-icache-stores': \
+             L1-icache has no stores, only loads and prefetches",
+        ),
         ("cycles:", "event 'cycles:', character 8: modifiers are missing after the colon: u k h G H p P S D I W e"),
         ("{cs,faults", "event '{cs,faults': the closing '}' is missing"),
         (

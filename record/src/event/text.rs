@@ -163,7 +163,7 @@ fn event(all: Span<'_>, start: usize) -> Result<(WrittenTerm<'_>, usize), Wrong>
         }
         _ => {
             let length = found.map_or(rest.text.len(), |(at, _)| at);
-            (rest.part(0, length).trim(), None, rest.from(length), rest.at + length)
+            (rest.part(0, length).trim(), None, rest.part(length, length), rest.at + length)
         }
     };
     if head.text.is_empty() {
@@ -245,6 +245,8 @@ mod tests {
         assert_eq!(shown("cpu/name='a,b/c'/"), "cpu|name='a,b/c'|");
         assert_eq!(shown("mem:0x10/4:rw:u,b"), "mem:0x10/4:rw:u b");
         assert_eq!(shown("mem:0x10/4:rw/name=x/u"), "mem:0x10/4:rw|name=x|u");
+        assert_eq!(shown("mem:0x10:w,mem:0x20/8:x:u,b"), "mem:0x10:w mem:0x20/8:x:u b");
+        assert_eq!(shown("{a,mem:0x10:w}:u,{mem:0x20}"), "{a mem:0x10:w}u {mem:0x20}");
         assert_eq!(shown("a:b/inherit/u"), "a:b|inherit|u");
     }
 

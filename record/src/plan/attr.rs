@@ -7,7 +7,7 @@ use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, Sam
 use recrep_format::attr::Attr;
 
 use super::context::Context;
-use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3};
+use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3, ATTR_SIZE_CONFIG4};
 use super::group::{self, Group};
 use super::notes::Notes;
 use crate::event::EventSpec;
@@ -76,12 +76,17 @@ fn plain(spec: &EventSpec) -> bool {
 fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
     let config = context.config;
     let mut attr = Attr {
-        size: if spec.config3 == 0 { ATTR_SIZE } else { ATTR_SIZE_CONFIG3 },
+        size: match (spec.config3, spec.config4) {
+            (0, 0) => ATTR_SIZE,
+            (_, 0) => ATTR_SIZE_CONFIG3,
+            _ => ATTR_SIZE_CONFIG4,
+        },
         kind: spec.kind,
         config: spec.config,
         config1: spec.config1,
         config2: spec.config2,
         config3: spec.config3,
+        config4: spec.config4,
         bp_type: spec.bp_type,
         sample_type: S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU,
         read_format: ReadFormat::ID | ReadFormat::LOST,

@@ -6,10 +6,12 @@ use recrep_format::attr::Attr;
 use crate::event::Probe;
 
 /// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest that perf 6.1 can
-/// read. It has every field that rec sets except `config3`.
+/// read. It has every field that rec sets except `config3` and `config4`.
 pub const ATTR_SIZE: u32 = 128;
 /// Length of attrs with `config3` (`PERF_ATTR_SIZE_VER8`).
 pub(super) const ATTR_SIZE_CONFIG3: u32 = 136;
+/// Length of attrs with `config4` (`PERF_ATTR_SIZE_VER9`).
+pub(super) const ATTR_SIZE_CONFIG4: u32 = 144;
 
 /// An event and the attr for its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -124,6 +124,7 @@ pub fn attr(attr: &Attr) -> Value {
         ("aux_sample_size", attr.aux_sample_size.into()),
         ("sig_data", attr.sig_data),
         ("config3", attr.config3),
+        ("config4", attr.config4),
         ("precise_ip", attr.flags.precise_ip().into()),
     ] {
         fields.insert(name.to_owned(), value.into());

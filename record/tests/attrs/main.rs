@@ -85,6 +85,7 @@ const FIELDS: &[&str] = &[
     "config1",
     "config2",
     "config3",
+    "config4",
     "bp_type",
     "sample_freq",
     "sample_period",
@@ -304,6 +305,7 @@ fn the_plan_s_form() {
         "aux_sample_size",
         "sig_data",
         "config3",
+        "config4",
     ] {
         assert!(attr.contains_key(name), "{name}");
     }

@@ -77,6 +77,27 @@ fn each_hit_of_a_breakpoint_is_a_sample() {
 }
 
 #[test]
+fn breakpoints_of_a_list_and_of_a_group_are_counted_each() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("breakpoints.data");
+    let (function, variable) = places();
+    for (events, samples) in [
+        (format!("mem:{variable}/8:w:u,mem:{function}:x:u"), [777, 777]),
+        (format!("{{mem:{function}:x,mem:{variable}/8:w}}:u"), [777, 777]),
+        // Only the leader samples.
+        (format!("{{mem:{variable}/8:w,mem:{function}:x}}:uS"), [777, 777]),
+    ] {
+        at_fixed_addresses(&file, &format!("-e {events}"), &workload("calls --count 777"));
+        let report = report::report(&file, "symbol");
+        let counted: Vec<u64> = report.events.iter().map(|event| event.samples).collect();
+        assert_eq!(counted, samples, "{events}");
+    }
+}
+
+#[test]
 fn each_call_of_a_probed_function_is_a_sample() {
     if !needs::perf_events() || !needs::root() {
         return;

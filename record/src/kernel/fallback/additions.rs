@@ -127,6 +127,7 @@ struct Asked {
 }
 
 const ASKED: &[Asked] = &[
+    Asked { since: (6, 18), flag: "config4=", asked: |a| a.config4 != 0 },
     Asked { since: (6, 3), flag: "config3=", asked: |a| a.config3 != 0 },
     Asked { since: (5, 11), flag: "--code-page-size", asked: |a| a.sample_type.contains(S::CODE_PAGE_SIZE) },
     Asked { since: (5, 11), flag: "--data-page-size", asked: |a| a.sample_type.contains(S::DATA_PAGE_SIZE) },

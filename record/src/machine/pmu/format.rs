@@ -26,6 +26,7 @@ impl Format {
             "config1" => 1,
             "config2" => 2,
             "config3" => 3,
+            "config4" => 4,
             _ => return None,
         };
         let mut bits = 0;
@@ -76,7 +77,8 @@ impl Format {
             0 => &mut attr.config,
             1 => &mut attr.config1,
             2 => &mut attr.config2,
-            _ => &mut attr.config3,
+            3 => &mut attr.config3,
+            _ => &mut attr.config4,
         };
         *word = *word & !self.bits | self.spread(value);
     }
@@ -92,6 +94,7 @@ mod tests {
         assert_eq!(Format::parse("config:0-7,32-35"), Some(Format { word: 0, bits: 0xf_0000_00ff }));
         assert_eq!(Format::parse("config2:21"), Some(Format { word: 2, bits: 1 << 21 }));
         assert_eq!(Format::parse("config3:0-63"), Some(Format { word: 3, bits: u64::MAX }));
+        assert_eq!(Format::parse("config4:1"), Some(Format { word: 4, bits: 2 }));
         for wrong in ["", "config", "config9:0", "config:64", "config:7-0", "config:x"] {
             assert_eq!(Format::parse(wrong), None, "{wrong}");
         }
