@@ -6,6 +6,7 @@
 //! options themselves; other commands have `query`, which makes a query of the options or completes it.
 
 mod branches;
+mod bundle;
 pub mod c2c;
 mod derived;
 mod dump;
@@ -52,6 +53,7 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
         "dump" => stream(parse(command_line(), Ok::<DumpQuery, _>), dump::run),
         "mem" => stream(parse(command_line(), mem::query), mem::run),
         "c2c" => stream(parse(command_line(), c2c::query), c2c::run),
+        "bundle" => stream(parse(command_line(), bundle::query), bundle::run),
         "branches" => stream(parse(command_line(), branches::query), branches::run),
         "timeline" => stream(parse(command_line(), timeline::query), timeline::run),
         _ => report::main(words),

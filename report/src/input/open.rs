@@ -121,6 +121,11 @@ impl Input {
         Ok(Self { name, bytes: open_file(&path.join(DATA))?, streams })
     }
 
+    /// Returns whether all records are in one file, not in several of a directory.
+    pub fn is_one_file(&self) -> bool {
+        self.streams.is_empty()
+    }
+
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -10,6 +10,7 @@
 //!
 //! [`Lines::line`] resolves each address once and caches the result as the number of a text.
 
+use std::borrow::Cow;
 use std::os::unix::fs::symlink;
 use std::path::{self, Path};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,6 +42,8 @@ pub struct LineId(pub u32);
 
 /// Source lines of a module, from its debug information.
 pub struct Lines {
+    /// Frames by address, from a bundle; their names are not demangled.
+    bundled: FxHashMap<u64, Vec<SourceFrame>>,
     file: Option<DebugFile>,
     demangle: bool,
     whole_paths: bool,
@@ -60,10 +63,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lines {
-    pub(super) fn new(file: Option<DebugFile>, demangle: bool, whole_paths: bool) -> Self {
+    pub(super) fn new(
+        file: Option<DebugFile>,
+        bundled: FxHashMap<u64, Vec<SourceFrame>>,
+        demangle: bool,
+        whole_paths: bool,
+    ) -> Self {
         let loader = file.as_ref().and_then(open);
         let file = file.filter(|_| loader.is_some());
         Self {
+            bundled,
             file,
             demangle,
             whole_paths,
@@ -75,12 +84,26 @@ impl Lines {
 
     /// Returns whether there is debug information.
     pub fn is_known(&self) -> bool {
-        self.file.is_some()
+        self.file.is_some() || !self.bundled.is_empty()
     }
 
     /// Returns the functions at an address of the module ([`super::ModuleKind::first_address`]), innermost first; empty if
     /// debug information has none. For a return address, pass the address of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
+        let mut frames = self.raw_frames(address);
+        if self.demangle {
+            for name in frames.iter_mut().filter_map(|frame| frame.function.as_mut()) {
+                *name = demangle::demangled(name.as_bytes()).into_owned();
+            }
+        }
+        frames
+    }
+
+    /// Returns the functions at an address as [`Lines::frames`] does, with their names as debug information has them.
+    pub(crate) fn raw_frames(&self, address: u64) -> Vec<SourceFrame> {
+        if let Some(known) = self.bundled.get(&address) {
+            return known.clone();
+        }
         let Some(file) = &self.file else { return Vec::new() };
         let Some(linked) = elf::address_of(&file.segments, address) else { return Vec::new() };
         let spare = lock(&self.spare).pop();
@@ -96,12 +119,8 @@ impl Lines {
         let Ok(mut frames) = loader.find_frames(linked) else { return all };
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
-            let shown = |name: &str| match self.demangle {
-                true => demangle::demangled(name.as_bytes()).into_owned(),
-                false => name.to_owned(),
-            };
             all.push(SourceFrame {
-                function: name.as_deref().map(shown),
+                function: name.map(Cow::into_owned),
                 file: frame.location.as_ref().and_then(|at| at.file).map(str::to_owned),
                 line: frame.location.as_ref().and_then(|at| at.line).unwrap_or(0),
             });

@@ -31,6 +31,7 @@
 //! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without a function; the
 //! files of these modules are fetched, and then the query is answered.
 
+mod bundle;
 mod bytes;
 mod call_frames;
 mod candidates;
@@ -65,6 +66,7 @@ mod table;
 mod test_elf;
 mod vdso;
 
+pub(crate) use bundle::UnwindingParts;
 pub(crate) use call_frames::CallFrames;
 pub(crate) use explain::{Explanation, GUEST, UNMAPPED, explain};
 pub(crate) use lines::LineId;

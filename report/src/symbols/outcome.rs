@@ -49,6 +49,8 @@ pub enum Source {
     /// `/proc/kallsyms` of the running kernel, or the file given with `--kallsyms`.
     Kallsyms,
     Vmlinux,
+    /// Names that the recording has in a bundle; the path is what they were taken from.
+    Bundle,
     /// `KSYMBOL` record that announced the code.
     Record,
     /// Symbols that the recorder left in the recording.
@@ -192,6 +194,7 @@ impl fmt::Display for Source {
             Self::DebuginfodServer => "debuginfod server",
             Self::Kallsyms => "kallsyms",
             Self::Vmlinux => "kernel image",
+            Self::Bundle => "bundle",
             Self::Record => "record",
             Self::Recording => "in the recording",
             Self::RunningVdso => "running vdso",

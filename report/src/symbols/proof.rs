@@ -29,16 +29,20 @@ use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use object::elf;
 use recrep_format::build_id::BuildId;
+use recrep_format::error::Error;
 use recrep_format::feature::{Arch, CpuDesc, Hostname, OsRelease};
 use recrep_format::read;
 use recrep_format::record::Inode;
 
+use super::bundle::{Bundle, Bundled};
 use super::elf::Image;
 use super::file;
+use super::module::Module;
 use super::outcome::Refusal;
 use crate::input::map::Bytes;
 
@@ -96,6 +100,8 @@ pub struct Origin {
     pub kernel: Option<BuildId>,
     /// Symbol of the kernel with its recorded address.
     pub reference: Option<Reference>,
+    /// Names that the recording has itself: they come before all files.
+    pub(super) bundle: Option<Arc<Bundle>>,
 }
 
 /// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name and the page offset of
@@ -117,15 +123,27 @@ impl Reference {
 }
 
 impl Origin {
-    /// Returns the machine described by the features of `file`.
-    pub fn of(file: &read::File<'_>) -> Self {
-        Self {
+    /// Returns the machine described by the features of `file`, and the error of a bundle whose names cannot be read.
+    pub fn of(file: &read::File<'_>) -> (Self, Option<Error>) {
+        let (bundle, error) = match Bundle::of(file) {
+            Some(Ok(bundle)) => (Some(bundle.into()), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        let origin = Self {
+            bundle,
             hostname: file.feature::<Hostname<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             release: file.feature::<OsRelease<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             arch: file.feature::<Arch<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
             cpu: file.feature::<CpuDesc<'_>>().and_then(Result::ok).map(|it| spaced(&it.0.to_text())),
             ..Self::default()
-        }
+        };
+        (origin, error)
+    }
+
+    /// Returns what the recording's bundle has of a module.
+    pub(super) fn bundled(&self, module: &Module) -> Option<&Bundled> {
+        self.bundle.as_ref()?.module(module)
     }
 
     /// Returns this machine as `uname(2)` describes it.

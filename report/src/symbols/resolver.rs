@@ -13,6 +13,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 use zerocopy::FromZeros;
 
+use super::bundle::UnwindingParts;
 use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::fetch::{self, Wanted};
@@ -65,7 +66,8 @@ impl Loaded {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
             let file = is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
-            Lines::new(file.flatten(), self.demangle, self.search.options.source_paths)
+            let known = self.module.origin.bundled(&self.module).map(|bundled| bundled.places.clone());
+            Lines::new(file.flatten(), known.unwrap_or_default(), self.demangle, self.search.options.source_paths)
         })
     }
 
@@ -176,20 +178,38 @@ impl Resolver {
     /// Reads the call frame information of `module` from the mapped file or its cached copy, or from this process's
     /// vdso. Not cached.
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
-        match &module.kind {
-            ModuleKind::File => self.search.first(module, CallFrames::of),
-            ModuleKind::Vdso => CallFrames::of(&self.running_vdso(module).ok()?),
+        self.of_image(module, CallFrames::of)
+    }
+
+    /// Reads what unwinding needs of `module`, to be put into a bundle.
+    pub(crate) fn unwinding_parts(&self, module: &Module) -> Option<UnwindingParts> {
+        self.of_image(module, UnwindingParts::of)
+    }
+
+    /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the mapped file, for its
+    /// cached copy, for this process's vdso.
+    fn of_image<T>(&self, module: &Module, of: fn(&Image) -> Option<T>) -> Option<T> {
+        let bundled = module.origin.bundled(module).and_then(|bundled| of(bundled.image.as_ref()?));
+        bundled.or_else(|| match &module.kind {
+            ModuleKind::File => self.search.first(module, of),
+            ModuleKind::Vdso => of(&self.running_vdso(module).ok()?),
             _ => None,
-        }
+        })
     }
 
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome = Outcome::default();
         let mut demangle = !self.search.options.mangled;
-        let recorded = module
-            .recorded
-            .as_ref()
-            .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangle)));
+        let bundled = module
+            .origin
+            .bundled(module)
+            .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangle))));
+        let recorded = bundled.or_else(|| {
+            module
+                .recorded
+                .as_ref()
+                .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangle)))
+        });
         let table = match &module.kind {
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } if recorded.is_some() => {
                 demangle &= self.search.options.demangle_kernel;

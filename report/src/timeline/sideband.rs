@@ -87,7 +87,9 @@ struct Part<'r, 'a> {
 impl<'a> Known<'a> {
     fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
         let recorded = RecordedFiles::of(file, records);
-        let mut known = Self { origin: Origin::of(file).into(), written, recorded, ..Self::default() };
+        let (origin, unbundled) = Origin::of(file);
+        let mut known = Self { origin: origin.into(), written, recorded, ..Self::default() };
+        known.recorded.damage = known.recorded.damage.or(unbundled);
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());

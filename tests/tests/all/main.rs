@@ -13,6 +13,7 @@
 mod architecture;
 mod aux_areas;
 mod branch_history;
+mod bundle;
 mod c2c_agrees;
 mod children_agree;
 mod cut_meanwhile;

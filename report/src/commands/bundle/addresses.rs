@@ -1,0 +1,114 @@
+//! Addresses of a recording that may be given names: sampled instructions, callers, both ends of branches, accessed data.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use recrep_format::abi::{CpuMode, RecordType};
+use recrep_format::record::{RawRecord, SampleFields};
+use rustc_hash::FxHashSet;
+
+use crate::callchain::{
+    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder, for_each_address,
+};
+use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
+use crate::pipeline::session::Session;
+use crate::timeline::{RecentSpans, SampleContext};
+
+/// What the samples of a recording are read with.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'s> {
+    pub(super) session: &'s Session<'s>,
+    pub(super) deferred: &'s Deferred<'s>,
+    pub(super) unwinding: Option<&'s StackUnwinder<'s>>,
+}
+
+impl Samples<'_> {
+    /// Returns the addresses in each module, ascending, by the module's number.
+    pub(super) fn addresses(self) -> Vec<BTreeSet<u64>> {
+        let count = self.session.side_band.modules.len();
+        let of_piece = |(collector, buffer): &mut (Collector<'_>, UnpackBuffer), piece: &Piece<'_>| {
+            for raw in piece.records(buffer) {
+                collector.add_sample(raw);
+            }
+            std::mem::replace(&mut collector.found, vec![FxHashSet::default(); count])
+        };
+        let begin = || (Collector::new(self, count), UnpackBuffer::default());
+        let found = self.session.split.pieces.par_iter().map_init(begin, of_piece);
+        let none = || vec![FxHashSet::default(); count];
+        let all = found.reduce(none, |mut all, part| {
+            for (addresses, more) in all.iter_mut().zip(part) {
+                addresses.extend(more);
+            }
+            all
+        });
+        all.into_iter().map(|addresses| addresses.into_iter().collect()).collect()
+    }
+}
+
+/// Collects the addresses of one worker's samples.
+struct Collector<'s> {
+    session: &'s Session<'s>,
+    sources: ChainSources<'s>,
+    finder: FrameFinder<'s>,
+    spans: RecentSpans<()>,
+    words: Vec<u64>,
+    /// Addresses by the number of their module.
+    found: Vec<FxHashSet<u64>>,
+}
+
+impl<'s> Collector<'s> {
+    fn new(samples: Samples<'s>, modules: usize) -> Self {
+        let whole = ChainLimit { frames: usize::MAX, outermost: false };
+        let recorded = Recorded { deferred: samples.deferred, most: whole };
+        Self {
+            session: samples.session,
+            sources: ChainSources::new(recorded, samples.unwinding),
+            finder: FrameFinder::new(&samples.session.timeline, FrameFields::default(), None, false),
+            spans: RecentSpans::default(),
+            words: Vec::new(),
+            found: vec![FxHashSet::default(); modules],
+        }
+    }
+
+    fn add_sample(&mut self, raw: RawRecord<'_>) {
+        if raw.header.kind != RecordType::SAMPLE {
+            return;
+        }
+        let Some((event, sample)) = self.session.file.attrs.sample(raw) else { return };
+        let mode = sample.cpu_mode();
+        let mut fields = SampleFields::default();
+        // Names of a guest's code are never looked up here.
+        if mode.is_guest() || sample.read(&mut fields).is_err() {
+            return;
+        }
+        let Some(entry) = self.session.file.attrs.get(event) else { return };
+        let moment = self.session.clock.moment(fields.time, raw.offset);
+        let task = fields.tid.map_or([-1, -1], |task| task.map(u32::cast_signed));
+        let (span, ()) = self.spans.get(&self.session.timeline, task.into(), moment, |_| ());
+        let at = (span.task.space, moment);
+        for address in [fields.ip, fields.addr].into_iter().flatten() {
+            self.add(Some(mode), address, at);
+        }
+        for branch in fields.branch_stack.iter().flat_map(|stack| stack.entries()) {
+            self.add(None, branch.from, at);
+            self.add(None, branch.to, at);
+        }
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        if self.sources.chain((&sample, Origin::of(&entry.attr)), at, &mut words).is_ok() {
+            for_each_address(mode, &words, |mode, address, _| self.add(Some(mode), address, at));
+        }
+        self.words = words;
+    }
+
+    /// Adds an address; without a CPU mode it is one end of a branch.
+    fn add(&mut self, mode: Option<CpuMode>, address: u64, (space, moment): SampleContext) {
+        let frame = self.finder.mapped(mode, space, address, moment);
+        let module = frame.module.checked_sub(1).and_then(|module| self.found.get_mut(module as usize));
+        if let Some(found) = module {
+            // Lines of a caller are those of its call instruction, which is before the return address.
+            found.extend([frame.address, frame.address.saturating_sub(1)]);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `rep bundle`: a recording with the names of its addresses, in one file, for readers that have neither the recorded
+//! machine nor its files.
+//!
+//! ```text
+//!   samples ─► addresses of each module ─► functions, inlined frames, lines ─┐
+//!   recording, as it is ─────────────────────────────────────────────────────┴► file with the feature BUNDLE
+//! ```
+//!
+//! Names are looked up as for a report, by the same proofs; what has none here has none in the bundle. The records are
+//! copied as they are, so perf reads the bundle, too.
+
+mod addresses;
+mod pack;
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Parser;
+use recrep_format::feature::Bundle;
+use recrep_format::write::{FeatureWriter, copy_with};
+use tempfile::NamedTempFile;
+
+use crate::callchain::deferred_chains;
+use crate::cli::SourceArgs;
+use crate::input::{Input, Keep};
+use crate::pipeline::session::{self, Session};
+use crate::query::{Source, SymbolOptions, Warning};
+use crate::symbols::Resolver;
+use addresses::Samples;
+use pack::{ModuleAddresses, Totals};
+
+/// Level of compression: names shrink to a third, and higher levels gain little.
+const LEVEL: i32 = 9;
+
+/// Write a recording with all its names into one file, to be read anywhere
+#[derive(Debug, Parser)]
+#[command(name = "rep bundle", version, long_about = None)]
+pub(crate) struct BundleQuery {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// File to write; an existing one is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    symbol_sources: SymbolOptions,
+}
+
+pub(crate) fn query(asked: BundleQuery) -> Result<BundleQuery, String> {
+    // Names are packed as the symbol tables have them.
+    let symbol_sources = asked.symbol_sources.clone().with_environment()?;
+    Ok(BundleQuery { symbol_sources, ..asked })
+}
+
+/// Writes the bundle and returns warnings.
+pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let source = query.source.source();
+    if let Source::Path(path) = &source
+        && is_same_file(path, &query.output)
+    {
+        bail!("{} is the recording itself; name another file with -o", path.display());
+    }
+    let input = Input::open(&source)?;
+    if !input.is_one_file() {
+        bail!("{} is a directory of several files (rec --threads); a bundle is made of one file", input.name);
+    }
+    let resolver = Resolver::new(query.symbol_sources.clone());
+    session::on(&input, Keep::All, |session| {
+        let deferred = deferred_chains(session.file, &session.split.side_band);
+        let unwinding = session.unwinding(&resolver);
+        let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };
+        let modules = session.side_band.modules.iter().zip(samples.addresses());
+        let modules = modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
+        let named = pack::named(modules, &resolver, unwinding.is_some());
+        let (body, totals) = pack::body(&named, session.file.endian)?;
+        resolver.check_unchanged()?;
+        let size =
+            write(&query.output, session, &body).with_context(|| format!("cannot write {}", query.output.display()))?;
+        let Totals { modules, functions, places } = totals;
+        writeln!(
+            out,
+            "{}: {size} bytes; {functions} functions and {places} source lines of {modules} modules",
+            query.output.display()
+        )?;
+        Ok(session.warnings())
+    })
+}
+
+/// Writes the recording with the body of a bundle, and returns its size in bytes. The file takes its name when it is
+/// complete.
+fn write(path: &Path, session: &Session<'_>, body: &[u8]) -> anyhow::Result<u64> {
+    let packed = zstd::bulk::compress(body, LEVEL)?;
+    let mut more = FeatureWriter::new(session.file.endian);
+    more.add(&Bundle::of(&packed, body));
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(directory)?;
+    copy_with(session.file, BufWriter::new(file.as_file_mut()), &more)?;
+    let size = file.as_file().metadata()?.len();
+    file.persist(path)?;
+    Ok(size)
+}
+
+fn is_same_file(path: &Path, other: &Path) -> bool {
+    let canonical = |path: &Path| -> io::Result<PathBuf> { path.canonicalize() };
+    matches!((canonical(path), canonical(other)), (Ok(path), Ok(other)) if path == other)
+}

@@ -1,0 +1,146 @@
+//! Modules with the names of their addresses, as they stand in a bundle.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rayon::prelude::*;
+use recrep_format::build_id::BuildId;
+use recrep_format::endian::Endian;
+use recrep_format::error::Result;
+use recrep_format::feature::{
+    BundledFrame, BundledFunction, BundledKind, BundledModule, BundledPlace, Counted, bundle_body,
+};
+use recrep_format::wire::List;
+use std::sync::Arc;
+
+use crate::symbols::{Loaded, Module, ModuleKind, Resolver, SourceFrame, SymbolId, UnwindingParts};
+
+/// Names of a module's addresses.
+pub(super) struct NamedModule {
+    loaded: Arc<Loaded>,
+    functions: BTreeSet<SymbolId>,
+    places: Vec<(u64, Vec<SourceFrame>)>,
+    unwinding: Option<UnwindingParts>,
+    /// What the names were taken from.
+    source: String,
+}
+
+/// Numbers of what a bundle has, for the last line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) modules: usize,
+    pub(super) functions: usize,
+    pub(super) places: usize,
+}
+
+/// Addresses of one module.
+pub(super) struct ModuleAddresses<'s> {
+    pub(super) module: &'s Module,
+    pub(super) addresses: BTreeSet<u64>,
+}
+
+/// Names the addresses of a recording's modules. If `has_stacks`, what unwinding needs of them goes with them.
+pub(super) fn named(modules: Vec<ModuleAddresses<'_>>, resolver: &Resolver, has_stacks: bool) -> Vec<NamedModule> {
+    let of_module = |found: ModuleAddresses<'_>| {
+        let unwinding = if has_stacks { resolver.unwinding_parts(found.module) } else { None };
+        NamedModule::new(resolver.load(found.module), &found.addresses, unwinding)
+    };
+    let hit = modules.into_par_iter().filter(|found| !found.addresses.is_empty());
+    let mut named: Vec<_> = hit.map(of_module).collect();
+    named.retain(|module| !module.is_empty());
+    named
+}
+
+impl NamedModule {
+    fn new(loaded: Arc<Loaded>, addresses: &BTreeSet<u64>, unwinding: Option<UnwindingParts>) -> Self {
+        let functions = addresses.iter().filter_map(|address| loaded.table.find(*address)).collect();
+        let lines = loaded.lines();
+        let places = if lines.is_known() {
+            let asked: Vec<_> = addresses.iter().copied().collect();
+            let of_address = |address: u64| (address, lines.raw_frames(address));
+            asked.into_par_iter().map(of_address).filter(|(_, frames)| !frames.is_empty()).collect()
+        } else {
+            Vec::new()
+        };
+        let sources: Vec<_> = loaded.outcome.found().map(|attempt| attempt.path.display().to_string()).collect();
+        Self { functions, places, unwinding, source: sources.join(", "), loaded }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.functions.is_empty() && self.places.is_empty() && self.unwinding.is_none()
+    }
+
+    /// Returns the module as it stands in a bundle; `None` for one of a kind that has no names.
+    fn bundled<'n>(&'n self, build_id: &'n [u8], parts: &'n Option<UnwindingParts>) -> Option<BundledModule<'n>> {
+        let Module { path, kind, file, .. } = &self.loaded.module;
+        let (kind, pid, start) = match kind {
+            ModuleKind::File => (BundledKind::FILE, 0, 0),
+            ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
+            ModuleKind::Kernel => (BundledKind::KERNEL, 0, 0),
+            ModuleKind::KernelModule { start } => (BundledKind::KERNEL_MODULE, 0, *start),
+            ModuleKind::PerfMap { pid, .. } => (BundledKind::JIT, *pid, 0),
+            ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
+        };
+        let mut texts = Texts::default();
+        let places = self.places.iter().map(|(address, frames)| BundledPlace {
+            address: *address,
+            frames: List(frames.iter().map(|frame| texts.frame(frame)).collect()),
+        });
+        let places = places.collect();
+        let symbols = self.functions.iter().filter_map(|id| self.loaded.table.get(*id));
+        let functions =
+            symbols.map(|symbol| BundledFunction { start: symbol.start, end: symbol.end, name: Counted(symbol.name) });
+        Some(BundledModule {
+            path: Counted(path),
+            kind,
+            pid,
+            start,
+            end: 0,
+            build_id: Counted(build_id),
+            major: file.map_or(0, |file| file.major),
+            minor: file.map_or(0, |file| file.minor),
+            inode: file.map_or(0, |file| file.inode),
+            source: Counted(self.source.as_bytes()),
+            functions: List(functions.collect()),
+            texts: List(texts.all.iter().map(|text| Counted(text.as_bytes())).collect()),
+            places: List(places),
+            images: List(parts.iter().map(UnwindingParts::bundled).collect()),
+        })
+    }
+}
+
+/// Texts of a module, each once.
+#[derive(Default)]
+struct Texts<'n> {
+    all: Vec<&'n str>,
+    numbers: HashMap<&'n str, u32>,
+}
+
+impl<'n> Texts<'n> {
+    fn frame(&mut self, frame: &'n SourceFrame) -> BundledFrame {
+        let [function, file] = [&frame.function, &frame.file].map(|text| self.number(text.as_deref()));
+        BundledFrame { function, file, line: frame.line }
+    }
+
+    /// Returns the number of a text plus one; 0 for none.
+    fn number(&mut self, text: Option<&'n str>) -> u32 {
+        let Some(text) = text else { return 0 };
+        *self.numbers.entry(text).or_insert_with(|| {
+            self.all.push(text);
+            u32::try_from(self.all.len()).unwrap_or(0)
+        })
+    }
+}
+
+/// Encodes the body of a bundle, and counts what it has.
+pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, Totals)> {
+    let ids: Vec<_> = modules.iter().map(|named| named.loaded.module.build_id).collect();
+    let ids: Vec<_> = ids.iter().map(|id| id.as_ref().map_or(&[][..], BuildId::as_bytes)).collect();
+    let bundled = modules.iter().zip(ids).filter_map(|(named, id)| named.bundled(id, &named.unwinding));
+    let bundled: Vec<_> = bundled.collect();
+    let totals = Totals {
+        modules: bundled.len(),
+        functions: bundled.iter().map(|module| module.functions.0.len()).sum(),
+        places: bundled.iter().map(|module| module.places.0.len()).sum(),
+    };
+    Ok((bundle_body(bundled, endian)?, totals))
+}

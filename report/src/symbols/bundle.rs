@@ -1,0 +1,288 @@
+//! Names that the recording has itself, in a bundle ([`recrep_format::feature::Bundle`]): they stand in place of the
+//! files of the recorded machine, and need no proof.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use object::Endianness;
+use object::elf::{ELFCLASS64, ELFDATA2MSB, Machine, SHT_NOBITS, SHT_PROGBITS};
+use recrep_format::build_id::BuildId;
+use recrep_format::error::Result;
+use recrep_format::feature::{
+    self, BundledImage, BundledKind, BundledModule, BundledSection, BundledSegment, Counted, bundled_modules,
+};
+use recrep_format::read::File;
+use recrep_format::wire::List;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::elf::{Image, Section, Segment};
+use super::lines::SourceFrame;
+use super::module::{Module, ModuleKind};
+use super::proof::FileId;
+use super::table::{SymbolTable, TableBuilder};
+
+/// Names of a bundle, by module. Two are equal if their sections in the files are.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    /// Hash of the section.
+    id: u64,
+    modules: FxHashMap<Key, Bundled>,
+}
+
+/// All that tells a module of a recording from others.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    path: Box<[u8]>,
+    kind: BundledKind,
+    pid: i32,
+    start: u64,
+    build_id: Option<BuildId>,
+    file: Option<FileId>,
+}
+
+/// Module of a bundle.
+#[derive(Debug)]
+pub(super) struct Bundled {
+    /// What the names were taken from when the bundle was made.
+    pub(super) source: String,
+    functions: Vec<Function>,
+    /// Frames by address.
+    pub(super) places: FxHashMap<u64, Vec<SourceFrame>>,
+    /// Parts for unwinding.
+    pub(super) image: Option<Image>,
+}
+
+#[derive(Debug)]
+struct Function {
+    start: u64,
+    end: u64,
+    name: Box<[u8]>,
+}
+
+impl Bundle {
+    /// Reads the bundle of a recording; `None` if it has none.
+    pub(super) fn of(file: &File<'_>) -> Option<Result<Self>> {
+        Some(file.feature::<feature::Bundle<'_>>()?.and_then(|section| Self::read(&section, file)))
+    }
+
+    fn read(section: &feature::Bundle<'_>, file: &File<'_>) -> Result<Self> {
+        let mut hasher = FxHasher::default();
+        section.body.hash(&mut hasher);
+        let body = section.unpack()?;
+        let modules = bundled_modules(&body, file.endian)?;
+        let modules = modules.iter().map(|module| (Key::in_bundle(module), Bundled::of(module))).collect();
+        Ok(Self { id: hasher.finish(), modules })
+    }
+
+    /// Returns what the bundle has of a module.
+    pub(super) fn module(&self, module: &Module) -> Option<&Bundled> {
+        self.modules.get(&Key::of(module)?)
+    }
+}
+
+impl Key {
+    fn of(module: &Module) -> Option<Self> {
+        let (kind, pid, start) = match module.kind {
+            ModuleKind::File => (BundledKind::FILE, 0, 0),
+            ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
+            ModuleKind::Kernel => (BundledKind::KERNEL, 0, 0),
+            ModuleKind::KernelModule { start } => (BundledKind::KERNEL_MODULE, 0, start),
+            ModuleKind::PerfMap { pid, .. } => (BundledKind::JIT, pid, 0),
+            // The record has the only name of the first; the others have none.
+            ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
+        };
+        Some(Self { path: (*module.path).into(), kind, pid, start, build_id: module.build_id, file: module.file })
+    }
+
+    fn in_bundle(module: &BundledModule<'_>) -> Self {
+        Self {
+            path: module.path.0.into(),
+            kind: module.kind,
+            pid: module.pid,
+            start: module.start,
+            build_id: BuildId::new(module.build_id.0),
+            file: (module.inode != 0).then_some(FileId {
+                major: module.major,
+                minor: module.minor,
+                inode: module.inode,
+            }),
+        }
+    }
+}
+
+impl Bundled {
+    fn of(module: &BundledModule<'_>) -> Self {
+        let text = |number: u32| {
+            let at = usize::try_from(number.checked_sub(1)?).ok()?;
+            Some(module.texts.0.get(at)?.to_text().into_owned())
+        };
+        let mut places = FxHashMap::default();
+        for place in &module.places.0 {
+            let frames = place.frames.0.iter().map(|frame| SourceFrame {
+                function: text(frame.function),
+                file: text(frame.file),
+                line: frame.line,
+            });
+            places.insert(place.address, frames.collect());
+        }
+        let functions = module.functions.0.iter().map(|function| Function {
+            start: function.start,
+            end: function.end,
+            name: function.name.0.into(),
+        });
+        Self {
+            source: module.source.to_text().into_owned(),
+            functions: functions.collect(),
+            places,
+            image: module.images.0.first().map(image_of),
+        }
+    }
+
+    /// Returns the symbol table: the functions that have recorded addresses.
+    pub(super) fn table(&self, demangle: bool) -> SymbolTable {
+        let mut table = TableBuilder::new(demangle);
+        for Function { start, end, name } in &self.functions {
+            table.add(name, *start, *end);
+        }
+        table.finish()
+    }
+}
+
+/// Returns an image that has the sections of a bundle, one behind another in the place of its file.
+fn image_of(image: &BundledImage<'_>) -> Image {
+    let mut contents = Vec::new();
+    let sections = image.sections.0.iter().map(|section| {
+        let offset = contents.len() as u64;
+        contents.extend_from_slice(section.contents.0);
+        let is_empty = section.contents.0.is_empty();
+        Section {
+            name: section.name.0.into(),
+            kind: if is_empty { SHT_NOBITS } else { SHT_PROGBITS },
+            allocated: true,
+            executable: false,
+            address: section.address,
+            offset,
+            size: if is_empty { section.size } else { section.contents.0.len() as u64 },
+            entry_size: 0,
+            alignment: 1,
+            link: 0,
+            text_or_data: false,
+        }
+    });
+    let sections = sections.collect();
+    let segments = image.segments.0.iter().map(|segment| Segment {
+        address: segment.address,
+        memory_size: segment.memory_size,
+        file_size: segment.file_size,
+        offset: segment.offset,
+    });
+    Image {
+        is_64: image.class == u32::from(ELFCLASS64.0),
+        machine: Machine(u16::try_from(image.machine).unwrap_or(0)),
+        endian: if image.data == u32::from(ELFDATA2MSB.0) { Endianness::Big } else { Endianness::Little },
+        build_id: None,
+        segments: segments.collect(),
+        sections,
+        file: contents.into(),
+    }
+}
+
+impl PartialEq for Bundle {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Bundle {}
+
+impl Hash for Bundle {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl PartialOrd for Bundle {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Bundle {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id)
+    }
+}
+
+/// Sections that unwinding reads.
+const FOR_UNWINDING: [&[u8]; 3] = [b".eh_frame", b".eh_frame_hdr", b".debug_frame"];
+/// Sections whose addresses unwinding needs, but not their contents.
+const PLACES_ONLY: [&[u8]; 2] = [b".text", b".got"];
+
+/// Parts of a file for unwinding, to be put into a bundle.
+#[derive(Debug)]
+pub(crate) struct UnwindingParts {
+    class: u32,
+    data: u32,
+    machine: u32,
+    segments: Vec<BundledSegment>,
+    sections: Vec<UnwindingSection>,
+}
+
+#[derive(Debug)]
+struct UnwindingSection {
+    name: &'static [u8],
+    address: u64,
+    size: u64,
+    contents: Vec<u8>,
+}
+
+impl UnwindingParts {
+    /// Returns the parts of a file; `None` if it has no call frame information.
+    pub(super) fn of(image: &Image) -> Option<Self> {
+        let mut sections = Vec::new();
+        for name in FOR_UNWINDING {
+            let Some(section) = image.section(name) else { continue };
+            let (address, size) = (section.address, section.size);
+            sections.push(UnwindingSection { name, address, size, contents: image.view(section).ok()?.to_vec() });
+        }
+        if sections.is_empty() {
+            return None;
+        }
+        for name in PLACES_ONLY {
+            if let Some(section) = image.section(name) {
+                let (address, size) = (section.address, section.size);
+                sections.push(UnwindingSection { name, address, size, contents: Vec::new() });
+            }
+        }
+        let segments = image.segments.iter().map(|segment| BundledSegment {
+            address: segment.address,
+            memory_size: segment.memory_size,
+            file_size: segment.file_size,
+            offset: segment.offset,
+        });
+        Some(Self {
+            class: if image.is_64 { 2 } else { 1 },
+            data: if image.endian == Endianness::Big { 2 } else { 1 },
+            machine: image.machine.0.into(),
+            segments: segments.collect(),
+            sections,
+        })
+    }
+
+    /// Returns the parts as they stand in a bundle.
+    pub(crate) fn bundled(&self) -> BundledImage<'_> {
+        let sections = self.sections.iter().map(|section| BundledSection {
+            name: Counted(section.name),
+            address: section.address,
+            size: section.size,
+            contents: Counted(&section.contents),
+        });
+        BundledImage {
+            class: self.class,
+            data: self.data,
+            machine: self.machine,
+            segments: List(self.segments.clone()),
+            sections: List(sections.collect()),
+        }
+    }
+}

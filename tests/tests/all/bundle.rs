@@ -1,0 +1,181 @@
+//! `rep bundle`: what rep prints of the recording here, it prints of the bundle where nothing but rep is, and perf reads
+//! the bundle as it does the recording.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use recrep_tests::needs;
+use recrep_tests::perf::perf;
+use recrep_tests::programs::{programs, rep, workload};
+use recrep_tests::record::record;
+use recrep_tests::run::{Outcome, run};
+use tempfile::TempDir;
+
+const PROGRAM: &str = r#"
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
+volatile unsigned long s;
+static char buffer[1 << 16];
+static inline __attribute__((always_inline)) void inner(int n) { for (int i = 0; i < n; i++) s += i; }
+namespace lib {
+__attribute__((noinline)) void outer(int n) { inner(n); s++; }
+template <class T> __attribute__((noinline)) T sum(T a, int n) { for (int i = 0; i < n; i++) s += a; return a; }
+}
+static int compare(const void *a, const void *b) { s++; return *(const int *)a - *(const int *)b; }
+int main() {
+    static int values[10000];
+    for (int i = 0; i < 100; i++) {
+        lib::outer(100000);
+        lib::sum<long>(3, 50000);
+        for (int &value : values) value = rand();
+        qsort(values, 10000, sizeof(int), compare);
+        int zero = open("/dev/zero", O_RDONLY);
+        if (read(zero, buffer, sizeof buffer) < 0) return 1;
+        close(zero);
+    }
+}
+"#;
+
+const VIEWS: [&str; 8] = [
+    "--no-children -g none",
+    "--children -s dso,symbol -g none",
+    "--format folded",
+    "--format folded --inline",
+    "--format csv -s srcline,symbol",
+    "--format csv -s ip",
+    "script",
+    "script -F ip,sym,symoff,srcline,dso",
+];
+
+/// A directory with nothing but rep and what its loader needs, to be the root of a process.
+struct EmptyRoot(TempDir);
+
+impl EmptyRoot {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let inside = root.path().join("rep");
+        fs::create_dir(&inside).unwrap();
+        fs::copy(&programs().rep, inside.join("rep")).unwrap();
+        let listed = run(Command::new("ldd").arg(&programs().rep)).expect(0);
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
+            let library = Path::new(library);
+            fs::copy(library, inside.join(library.file_name().unwrap())).unwrap();
+        }
+        Self(root)
+    }
+
+    /// Runs rep with this root on a file that is copied there.
+    fn rep(&self, view: &str, file: &Path) -> Outcome {
+        fs::copy(file, self.0.path().join("x.data")).unwrap();
+        let inside = self.0.path().join("rep");
+        let loader = fs::read_dir(inside).unwrap().map(|entry| entry.unwrap().file_name());
+        let loader = loader.map(|name| name.into_string().unwrap()).find(|name| name.starts_with("ld-")).unwrap();
+        let mut command = Command::new("chroot");
+        command.arg(self.0.path()).arg(format!("/rep/{loader}")).args(["--library-path", "/rep", "/rep/rep"]);
+        run(command.args(view.split(' ')).arg("x.data"))
+    }
+}
+
+fn bundled(file: &Path) -> PathBuf {
+    let bundle = file.with_extension("bundle");
+    run(rep().arg("bundle").arg(file).arg("-o").arg(&bundle)).expect(0);
+    bundle
+}
+
+#[test]
+fn a_bundle_has_all_names_where_nothing_else_is() {
+    if !needs::perf_events() || !needs::root() || !needs::commands("g++ chroot ldd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (source, program) = (dir.path().join("a.cpp"), dir.path().join("app"));
+    fs::write(&source, PROGRAM).unwrap();
+    run(Command::new("g++").args(["-O2", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(&source)).expect(0);
+    let command = [program.to_str().unwrap().to_owned()];
+    let root = EmptyRoot::new();
+    for (name, args) in [
+        ("copied.data", "-e cpu-clock -F 499 --call-graph dwarf,4096"),
+        ("packed.data", "-e cpu-clock -F 499 --call-graph dwarf,4096 -z"),
+        ("chains.data", "-e cpu-clock -F 499 -g"),
+    ] {
+        let file = dir.path().join(name);
+        record(&file, args, &command);
+        let bundle = bundled(&file);
+        for view in VIEWS {
+            let here = run(rep().args(view.split(' ')).arg("x.data").current_dir(with_name(&file))).expect(0);
+            let there = root.rep(view, &bundle).expect(0);
+            let [here, there] = [here, there].map(|outcome| String::from_utf8(outcome.stdout).unwrap());
+            assert!(here.contains("outer") || view.contains("-s ip"), "{name}: {view}: {here}");
+            assert_eq!(here, there, "{name}: {view}");
+        }
+        // Without the bundle the names are gone there: the root is empty.
+        let bare = root.rep("--no-children -g none -s symbol", &file).expect(0);
+        assert!(!String::from_utf8(bare.stdout).unwrap().contains("lib::outer"), "{name}");
+    }
+}
+
+/// Returns a directory in which the file is called `x.data`.
+fn with_name(file: &Path) -> PathBuf {
+    let directory = file.with_extension("dir");
+    fs::create_dir_all(&directory).unwrap();
+    fs::copy(file, directory.join("x.data")).unwrap();
+    directory
+}
+
+#[test]
+fn perf_reads_a_bundle_as_it_reads_the_recording() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (file, stream) = (dir.path().join("a.data"), dir.path().join("stream.data"));
+    record(&file, "-e cpu-clock,page-faults -g", &workload("hot --ms 100 --forks 1"));
+    let mut through_a_pipe = recrep_tests::programs::rec();
+    through_a_pipe.args(["-e", "cpu-clock,page-faults", "-g", "-o", "-"]).args(workload("hot --ms 100 --forks 1"));
+    fs::write(&stream, run(&mut through_a_pipe).expect(0).stdout).unwrap();
+    for file in [&file, &stream] {
+        let bundle = bundled(file);
+        let ask = |file: &Path, question: &[&str]| {
+            let outcome = run(perf().args(question).arg("-i").arg(file)).expect(0);
+            (String::from_utf8(outcome.stdout).unwrap(), outcome.stderr)
+        };
+        assert_eq!(ask(file, &["script", "-F", "comm,tid,time,event,ip,sym"]), {
+            ask(&bundle, &["script", "-F", "comm,tid,time,event,ip,sym"])
+        });
+        let (events, said) = ask(&bundle, &["evlist"]);
+        assert_eq!((events.as_str(), said.as_str()), ("cpu-clock\npage-faults\n", ""));
+    }
+}
+
+#[test]
+fn a_damaged_bundle_is_told_and_the_rest_is_reported() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.data");
+    record(&file, "-e cpu-clock", &workload("hot --ms 50"));
+    let bundle = bundled(&file);
+    let mut bytes = fs::read(&bundle).unwrap();
+    // The last section of the file is the bundle's.
+    let at = bytes.len() - 20;
+    bytes[at..].fill(0xff);
+    fs::write(&bundle, bytes).unwrap();
+    let outcome = run(rep().args(["-s", "symbol"]).arg(&bundle)).expect(0);
+    assert!(outcome.stderr.contains("names of functions in the file are not all used"), "{}", outcome.stderr);
+    assert!(String::from_utf8(outcome.stdout).unwrap().contains("hot_three_quarters"), "the files are here");
+}
+
+#[test]
+fn the_recording_itself_is_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.data");
+    fs::write(&file, b"PERFILE2 and so on").unwrap();
+    let outcome = run(rep().arg("bundle").arg(&file).arg("-o").arg(&file));
+    assert_eq!(outcome.code(), 1);
+    assert!(outcome.stderr.contains("is the recording itself"), "{}", outcome.stderr);
+    assert_eq!(fs::read(&file).unwrap(), b"PERFILE2 and so on");
+}
