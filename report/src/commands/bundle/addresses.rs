@@ -90,9 +90,11 @@ impl<'s> Collector<'s> {
         for address in [fields.ip, fields.addr].into_iter().flatten() {
             self.add(Some(mode), address, at);
         }
-        for branch in fields.branch_stack.iter().flat_map(|stack| stack.entries()) {
-            self.add(None, branch.from, at);
-            self.add(None, branch.to, at);
+        if let Some(stack) = &fields.branch_stack {
+            for branch in stack.entries() {
+                self.add(None, branch.from, at);
+                self.add(None, branch.to, at);
+            }
         }
         let mut words = std::mem::take(&mut self.words);
         words.clear();
