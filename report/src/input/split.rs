@@ -143,9 +143,10 @@ impl<'a> Split<'a> {
 
 /// Returns whether records of this type are side-band that is kept. Context switches tell nothing of what is counted,
 /// and there may be millions of them.
+/// Of perf's own records, only these are needed.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
-    let is_other = matches!(kind, RecordType::BUILD_ID | RecordType::SIMPLEPERF_KERNEL_SYMBOL);
+    let is_other = matches!(kind, RecordType::BUILD_ID | RecordType::ID_INDEX | RecordType::SIMPLEPERF_KERNEL_SYMBOL);
     kind.is_kernel() && !is_switch || is_other
 }
 

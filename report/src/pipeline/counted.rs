@@ -10,7 +10,7 @@ use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
 use crate::pipeline::session::Session;
 use crate::query::{ChainOptions, Field, Format, FrameKey, KeyError, Meta, Mode, Number, Query, SortKey};
-use crate::scan::{Dropped, Scan};
+use crate::scan::{Dropped, Scan, counted_by_thread};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
@@ -47,8 +47,10 @@ pub(crate) fn histogram(
     let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
     let (attrs, side_band) = (&session.file.attrs, &session.side_band);
     let layout = Layout::of(query);
+    let by_thread = counted_by_thread(attrs, &session.split.side_band, &session.split.pieces);
+    let has_own = by_thread.contains(&true);
     let (has_tasks, nobody) =
-        (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task(), Timeline::default());
+        (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task() || has_own, Timeline::default());
     let timeline = if has_tasks { &*session.timeline } else { &nobody };
     let by_group = query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
     let groups = match by_group || query.filters.socket.is_some() {
@@ -78,6 +80,7 @@ pub(crate) fn histogram(
         query,
         layout: &layout,
         filter: &filter,
+        by_thread: &by_thread,
         groups: &groups,
         off_cpu: session.off_cpu.as_ref(),
         traced,

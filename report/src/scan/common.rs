@@ -18,6 +18,8 @@ pub(super) struct Event {
     pub(super) number: u16,
     pub(super) period: u64,
     pub(super) reads: bool,
+    /// `true` if each thread has its own values of the counters that samples read.
+    pub(super) by_thread: bool,
     pub(super) group: bool,
     pub(super) origin: Origin,
 }

@@ -43,8 +43,19 @@ impl SampleFilter<'_> {
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
+        self.counts_event(event) && self.counts_sample(sample)
+    }
+
+    /// Returns whether samples of this event count at all.
+    #[inline]
+    pub(super) fn counts_event(&self, event: usize) -> bool {
         self.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
-            && self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    /// Returns whether a sample counts at all, of whichever event: by CPU and by time.
+    #[inline]
+    pub(super) fn counts_sample(&self, sample: &Sample<'_, '_>) -> bool {
+        self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
             && (self.times.is_none() || self.takes_time(sample.time()))
     }
 

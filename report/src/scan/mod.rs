@@ -8,6 +8,7 @@
 mod branches;
 mod chains;
 mod common;
+mod counters;
 mod filter;
 mod off_cpu;
 mod recent;
@@ -16,6 +17,7 @@ mod short;
 mod task;
 mod worker;
 
+pub(crate) use counters::counted_by_thread;
 pub use filter::SampleFilter;
 pub(crate) use run::Naming;
 pub(crate) use task::{Dropped, Scan};

@@ -103,7 +103,7 @@ impl Scan<'_> {
             };
             named_reads.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
         }
-        settle_reads(named_reads, &mut rest);
+        dropped.lower_values = settle_reads(named_reads, &mut rest);
         let (rest, own) = rest.finish();
         add_totals(&mut totals, &own);
         let mut tables = vec![rest];

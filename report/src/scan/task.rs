@@ -21,6 +21,8 @@ pub(crate) struct Scan<'f> {
     pub query: &'f Query,
     pub layout: &'f Layout,
     pub filter: &'f SampleFilter<'f>,
+    /// Whether threads have their own values of the counters that samples read, for each event.
+    pub by_thread: &'f [bool],
     /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
     /// Times of threads, if they are counted in place of the samples.
@@ -56,6 +58,8 @@ impl Scan<'_> {
 pub(crate) struct Dropped {
     /// Samples with an unknown event ID.
     pub unknown_id: u64,
+    /// Counter values that are lower than the one before.
+    pub lower_values: u64,
     /// Samples of guests, which count in the totals only.
     pub guest: u64,
     /// Samples too short for the fields of their event, where missing fields were needed.
@@ -70,6 +74,7 @@ impl Dropped {
     /// Adds the numbers of another worker.
     pub(crate) fn add(&mut self, other: Self) {
         self.unknown_id += other.unknown_id;
+        self.lower_values += other.lower_values;
         self.guest += other.guest;
         self.malformed += other.malformed;
         self.torn_chains += other.torn_chains;

@@ -11,11 +11,11 @@ use super::common::{Event, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::{Frame, FrameFinder, Origin};
-use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
+use crate::count::{Count, CounterKey, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Format, Key, Meta, Mode, NO_KEY};
-use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Span, Task};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Span, Task, ThreadRef};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
@@ -87,6 +87,7 @@ impl<'s> Worker<'s> {
             number: u16::try_from(number).unwrap_or(u16::MAX),
             period: entry.attr.sample_period,
             reads: entry.attr.sample_type.contains(SampleType::READ),
+            by_thread: scan.by_thread.get(number) == Some(&true),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             origin: Origin::of(&entry.attr),
         });
@@ -168,7 +169,8 @@ impl<'s> Worker<'s> {
         if let Some(off_cpu) = self.scan.off_cpu {
             return self.times(off_cpu, (index, event), sample);
         }
-        if !self.scan.filter.counts(index.0, sample) {
+        // The next increments start from values that the filters leave out, too.
+        if !event.reads && !self.scan.filter.counts(index.0, sample) {
             return;
         }
         if event.reads || self.scan.layout.last.is_some() {
@@ -217,6 +219,9 @@ impl<'s> Worker<'s> {
         }
         match &fields.read {
             Some(read) => {
+                if !self.scan.filter.counts_sample(sample) {
+                    self.rows = SampleRows { keys: Vec::new(), count: 0, period: self.rows.period };
+                }
                 for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
                     self.reading(event, sample, counter.id, counter.value, reads);
                 }
@@ -283,20 +288,27 @@ impl<'s> Worker<'s> {
             self.dropped.unknown_id += 1;
             return;
         };
-        let layout = &self.layout;
-        let mut rows = self.rows.clone();
+        let (layout, number) = (&self.layout, usize::from(target.number));
+        let is_counted = self.scan.filter.counts_event(number);
+        let mut rows = if is_counted { self.rows.clone() } else { SampleRows::default() };
         for packed in rows.keys.chunks_exact_mut(layout.len()) {
             let mut key = layout.unpack(packed);
             let meta = Meta { event: target.number, ..Meta::unpack(Field::Meta.of(&key)) };
             *Field::Meta.of_mut(&mut key) = meta.pack();
             layout.pack(&key, packed);
         }
-        let number = usize::from(target.number);
-        if let Some(period) = reads.read(id, value, number, || rows.clone())
+        let counter = CounterKey { id, thread: if event.by_thread { self.thread(sample).pack() } else { 0 } };
+        if let Some(period) = reads.read(counter, value, number, || rows.clone())
             && period != 0
         {
             self.histogram.count_rows(number, &rows, period);
         }
+    }
+
+    /// Returns the thread of a sample.
+    fn thread(&mut self, sample: &Sample<'_, '_>) -> ThreadRef {
+        let Point { time, offset, pid, tid, .. } = Point::of(sample);
+        self.task(pid, tid, self.scan.clock.moment(time, offset)).0.thread
     }
 
     fn counter_of(&self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>) -> Option<(u64, Event)> {

@@ -19,8 +19,10 @@ use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
 use super::{records, values};
 use crate::callchain::{Deferred, StackUnwinder};
+use crate::count::{CounterKey, increment};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
+use crate::scan::counted_by_thread;
 use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -35,6 +37,8 @@ pub(super) struct Listing<'s> {
     deferred: &'s Deferred<'s>,
     unwinding: Option<&'s StackUnwinder<'s>>,
     filter: SampleFilter<'s>,
+    /// Whether threads have their own values of the counters that samples read, for each event.
+    by_thread: Vec<bool>,
     start: Start<'s>,
     groups: Groups,
     registers: Option<RegsArch>,
@@ -60,7 +64,9 @@ pub(super) struct Printer<'s> {
     /// The width of the data sources.
     data_src_width: usize,
     /// Last value of each counter. The increment since then is the period of a sample that reads counters.
-    readings: FxHashMap<u64, u64>,
+    readings: FxHashMap<CounterKey, u64>,
+    /// Number of values that are lower than the one before.
+    pub(super) lower_values: u64,
     /// Number of samples.
     lines: usize,
 }
@@ -94,6 +100,7 @@ impl<'s> Listing<'s> {
             deferred,
             unwinding,
             filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
+            by_thread: counted_by_thread(&session.file.attrs, &session.split.side_band, &session.split.pieces),
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
@@ -134,6 +141,7 @@ impl<'s> Printer<'s> {
             is_off: listing.filter.on.is_some(),
             data_src_width: 0,
             readings: FxHashMap::default(),
+            lower_values: 0,
             lines: 0,
         }
     }
@@ -204,11 +212,14 @@ impl<'s> Printer<'s> {
         let (attrs, event) = (&session.file.attrs, found.event);
         let Some(read) = found.fields.read.take() else { return self.counted(&found, lines) };
         let group = found.attr.read_format.contains(ReadFormat::GROUP);
+        let by_thread = self.listing.by_thread.get(event.0) == Some(&true);
+        let thread = if by_thread { found.task.thread.pack() } else { 0 };
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
-            let last = self.readings.insert(id, counter.value).unwrap_or(0);
-            let period = counter.value.wrapping_sub(last);
-            if period != 0 {
+            let last = self.readings.insert(CounterKey { id, thread }, counter.value).unwrap_or(0);
+            let period = increment(last, counter.value);
+            self.lower_values += u64::from(period.is_none());
+            if let Some(period @ 1..) = period {
                 found.fields.period = Some(period);
                 found.event = attrs.by_id(id).unwrap_or(event);
                 found.attr = attrs.get(found.event).map_or(found.attr, |entry| &entry.attr);

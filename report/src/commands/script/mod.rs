@@ -42,6 +42,7 @@ use std::ops::ControlFlow;
 use crate::callchain::deferred_chains;
 use crate::commands::dump::{self, DumpOptions};
 use crate::commands::info;
+use crate::count::LOWER_VALUES;
 use crate::input::{Input, Keep};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
@@ -101,13 +102,14 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         };
         let mut outputs =
             Outputs::new(out, event_files, &session.events).context("cannot write the files of --per-event-dump")?;
-        let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
+        let (doubts, lower_values) = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;
         let mut warnings = session.warnings();
         warnings.extend(not_fetched);
         warnings.extend(listing.missing.iter().cloned());
         warnings.extend(doubts.warnings("addresses"));
+        warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
         if listing.has(Field::Trace) {
             warnings.extend(formats.warnings.iter().cloned());
         }
@@ -136,8 +138,9 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
     });
 }
 
-/// Prints all that is listed, and returns the doubts about names.
-fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
+/// Prints all that is listed, and returns the doubts about names, and the number of counter values that are lower than the
+/// one before.
+fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<(Doubts, u64)> {
     let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
@@ -164,5 +167,8 @@ fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) ->
         buffers.put(lines);
         Ok::<_, io::Error>(flow)
     })?;
-    Ok(Finder::doubts(workers.finish().into_iter().map(|printer| printer.chains.finder), listing.functions))
+    let printers = workers.finish();
+    let lower_values = printers.iter().map(|printer| printer.lower_values).sum();
+    let finders = printers.into_iter().map(|printer| printer.chains.finder);
+    Ok((Finder::doubts(finders, listing.functions), lower_values))
 }
