@@ -80,12 +80,11 @@ pub(super) fn advice(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         all.push(format!("{percent:.1}% of the samples were lost: larger rings (-m) or a lower rate (-F) lose fewer"));
     }
     if throttled > 0 {
-        all.push(format!(
-            "{throttled} times the kernel sampled less than it was asked to: a lower rate (-F) is kept to"
-        ));
+        let times = if throttled == 1 { "once" } else { &*format!("{throttled} times") };
+        all.push(format!("The kernel throttled sampling {times}; lower the rate (-F)."));
     }
     let cut = profile.inputs.iter().filter(|input| !input.complete);
-    all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
+    all.extend(cut.map(|input| format!("{} is truncated; the report covers the part before the end", input.path)));
     all.extend(profile.chain_ends.warning());
     all.extend(profile.module_uses.footer());
     all.iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))

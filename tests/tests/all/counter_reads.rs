@@ -1,7 +1,6 @@
 //! Counters that are read with samples (`:S`) and inherited: each thread has its own values.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{AttrFlags, ReadFormat, SampleType};
