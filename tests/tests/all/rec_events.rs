@@ -97,6 +97,60 @@ fn breakpoints_of_a_list_and_of_a_group_are_counted_each() {
     }
 }
 
+/// Every rule of breakpoints and groups that the kernel answers with EINVAL alone.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_refusal_names_the_rule_that_was_broken() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("refused.data");
+    let mut refusals = vec![
+        ("mem:0x404080:r", "x86 cannot watch for reads alone"),
+        ("mem:0x404080/3:w", "1, 2, 4 or 8 bytes"),
+        ("mem:0x404081/8:w", "a multiple of its length"),
+        ("mem:0x404080:rwx", "not both"),
+        ("mem:0x404080/4:x", "leave /LENGTH out"),
+        ("{cs,faults:D}", "D (pinned)"),
+        ("{cs,faults:e}", "e (exclusive)"),
+    ];
+    if Path::new("/sys/bus/event_source/devices/msr/events/tsc").exists() && needs::root() {
+        refusals.push(("msr/tsc/", "'{cpu-clock,msr/tsc/}:S'"));
+    }
+    for (event, rule) in refusals {
+        let outcome = run(&mut recording(&file, &format!("-e {event}"), &["true".to_owned()])).expect(125);
+        assert!(outcome.stderr.contains(rule) && outcome.stderr.lines().count() == 1, "{event}: {}", outcome.stderr);
+        assert!(!file.exists());
+    }
+}
+
+/// The kernel says EINTR to perf where a probe serves ftrace, and the other way round.
+#[test]
+fn a_probe_that_ftrace_uses_is_told() {
+    if !needs::tracefs() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("probe.data");
+    let script = r#"cd /sys/kernel/tracing && echo "p:recrep_tests/used $1:0x1000" >> uprobe_events || exit 77
+        echo 1 > events/recrep_tests/used/enable
+        shift; "$@"; status=$?
+        echo 0 > events/recrep_tests/used/enable
+        echo -:recrep_tests/used >> uprobe_events
+        exit $status"#;
+    let recording = recording(&file, "-e recrep_tests:used", &["true".to_owned()]);
+    let mut probed = Command::new("sh");
+    probed.args(["-c", script, "sh"]).arg(&programs().workload).arg(recording.get_program()).args(recording.get_args());
+    let outcome = run(&mut with_tracefs(&probed));
+    if outcome.code() == 77 {
+        // A kernel without uprobe_events.
+        return;
+    }
+    let stderr = outcome.expect(125).stderr;
+    assert!(stderr.contains("in use by ftrace") && stderr.contains("events/recrep_tests/used/enable"), "{stderr}");
+}
+
 #[test]
 fn each_call_of_a_probed_function_is_a_sample() {
     if !needs::perf_events() || !needs::root() {

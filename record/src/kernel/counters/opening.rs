@@ -27,6 +27,9 @@ pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 /// then, which the new ones inherit.
 const LISTINGS: usize = 5;
 
+/// Maximum number of times that a counter is asked for again after EINTR.
+const MOST_INTERRUPTIONS: usize = 10;
+
 /// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those
 /// that are listed afterwards, until there are no new ones.
 ///
@@ -40,7 +43,7 @@ pub fn open<K: Kernel>(
     machine: &Machine,
     messages: &Messages,
 ) -> Result<Counters> {
-    let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };
+    let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel, arch: machine.arch };
     let mut opener = Opener {
         kernel,
         plan,
@@ -237,6 +240,7 @@ fn open_one<K: Kernel>(
 ) -> Result<Attempt> {
     let mut trial = event.clone();
     let mut given_up = Vec::new();
+    let mut interruptions = 0;
     loop {
         let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
             Ok(fd) => {
@@ -246,6 +250,11 @@ fn open_one<K: Kernel>(
             }
             Err(errno) => errno,
         };
+        // A signal may have come; but the kernel says so too where asking again does not help.
+        if errno == Errno::INTR && interruptions < MOST_INTERRUPTIONS {
+            interruptions += 1;
+            continue;
+        }
         let thread_ended = errno == Errno::SRCH && with.target.is_attached();
         let cpu_went = errno == Errno::NODEV && settled;
         if thread_ended || cpu_went {
@@ -283,7 +292,14 @@ fn open_one<K: Kernel>(
                 )));
             }
             Fallback::GiveUp(advice) if unnamed(errno, place, with) => return Ok(Attempt::Hidden(advice)),
-            Fallback::GiveUp(advice) => return Err(Error::Failed(advice)),
+            Fallback::GiveUp(advice) => {
+                let takes = |attr: &Attr, grouped: bool| {
+                    let leader = if grouped { trial.leader.and(leader) } else { None };
+                    kernel.open(attr, place, leader).is_ok()
+                };
+                let found = (errno == Errno::INVAL && !settled).then(|| fallback::diagnose(&trial, with, takes));
+                return Err(Error::Failed(found.flatten().unwrap_or(advice)));
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of counters with a fake kernel: places, groups, fallbacks.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString};
 
 use recrep_format::attr::Attr;
@@ -24,6 +24,8 @@ use crate::plan::PlannedEvent;
 #[derive(Default)]
 struct RefusingKernel {
     refuse: Option<fn(&Attr, Place) -> Option<Errno>>,
+    /// Number of times that opening is interrupted first.
+    interruptions: Cell<usize>,
     /// Maximum pages of all rings together.
     budget: Option<usize>,
     opened: RefCell<Vec<(i32, Attr, Place)>>,
@@ -35,6 +37,10 @@ struct RefusingKernel {
 
 impl Kernel for RefusingKernel {
     fn open(&self, attr: &Attr, place: Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+        if let Some(left) = self.interruptions.get().checked_sub(1) {
+            self.interruptions.set(left);
+            return Err(Errno::INTR);
+        }
         if let Some(errno) = self.refuse.and_then(|refuse| refuse(attr, place)) {
             return Err(errno);
         }
@@ -145,6 +151,15 @@ fn a_refusal_is_settled_once_and_then_asked_for_everywhere() {
     assert_eq!(counters.events[0].full_name(), "cpu-clock");
     assert!(kernel.opened.borrow().iter().all(|(_, attr, _)| *attr == counters.events[0].attr));
     assert!(counters.sees_kernel());
+}
+
+#[test]
+fn a_signal_that_interrupts_the_kernel_is_no_refusal() {
+    let kernel = RefusingKernel { interruptions: Cell::new(3), ..RefusingKernel::default() };
+    assert_eq!(opened(&kernel, "-e cs x", &[Some(7)]).unwrap().all.len(), 2);
+    let kernel = RefusingKernel { interruptions: Cell::new(usize::MAX), ..RefusingKernel::default() };
+    let refusal = opened(&kernel, "-e cs x", &[Some(7)]).unwrap_err().to_string();
+    assert!(refusal.contains("signals keep interrupting"), "{refusal}");
 }
 
 #[test]

@@ -22,9 +22,12 @@
 
 mod additions;
 mod advice;
+mod breakpoint;
+mod diagnosis;
 mod step;
 
 use recrep_format::abi::{AttrFlags, EventType, HwEvent, SwEvent};
+use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
 use crate::plan::PlannedEvent;
@@ -42,6 +45,20 @@ pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>
         .or_else(|| user_only(event, errno, circumstances))
         .or_else(|| older_kernel(event, errno, circumstances))
         .unwrap_or_else(|| Fallback::GiveUp(advice::of(event, errno, circumstances)))
+}
+
+/// Returns the error message of a refusal that gives no reason (EINVAL) and that nothing could be given up for, once
+/// trials have shown the reason. `takes`: whether the kernel takes an attr, in the event's group or alone.
+#[must_use]
+pub fn diagnose(
+    event: &PlannedEvent,
+    circumstances: Circumstances<'_>,
+    takes: impl Fn(&Attr, bool) -> bool,
+) -> Option<String> {
+    if advice::broken_rule(event, circumstances).is_some() {
+        return None;
+    }
+    diagnosis::find(event, takes).map(|culprit| advice::of_culprit(event, culprit, circumstances))
 }
 
 fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Fallback> {
@@ -95,8 +112,11 @@ fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -
 
 /// Excludes the kernel, for users who may sample only user space.
 fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
-    let possible =
-        is_kernel_kept(event, errno, with) && !event.system_wide && !event.attr.flags.contains(AttrFlags::EXCLUDE_USER);
+    let watches_kernel = event.attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(event.attr.config1);
+    let possible = is_kernel_kept(event, errno, with)
+        && !event.system_wide
+        && !watches_kernel
+        && !event.attr.flags.contains(AttrFlags::EXCLUDE_USER);
     possible.then_some(())?;
     let mut event = event.clone();
     event.attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;

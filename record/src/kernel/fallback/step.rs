@@ -2,6 +2,7 @@
 
 use recrep_format::abi::{EventType, SwEvent};
 
+use crate::machine::registers::Arch;
 use crate::plan::PlannedEvent;
 use crate::target::Target;
 
@@ -14,6 +15,8 @@ pub struct Circumstances<'a> {
     pub paranoid: i64,
     /// Version of the kernel; 0, 0 if unknown.
     pub kernel: (u16, u16),
+    /// Architecture, which has rules for breakpoints.
+    pub arch: Arch,
 }
 
 /// Next step after a refusal.
@@ -52,7 +55,11 @@ impl GivenUp {
     pub fn note(self, asked: &PlannedEvent, given: &PlannedEvent, with: Circumstances<'_>) -> String {
         match self {
             Self::Cycles => {
-                format!("this machine has no counter for {}: sampling {} instead", asked.full_name(), given.name)
+                format!(
+                    "no hardware counter for {} here (virtual machine?): sampling CPU time ({}) instead",
+                    asked.full_name(),
+                    given.name
+                )
             }
             Self::Kernel => format!(
                 "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the kernel from users \

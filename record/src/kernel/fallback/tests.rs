@@ -6,6 +6,7 @@ use recrep_format::attr::Attr;
 use super::*;
 use crate::cli;
 use crate::machine::Machine;
+use crate::machine::registers::Arch;
 use crate::plan::plan;
 
 fn first(line: &str) -> (PlannedEvent, Target) {
@@ -39,7 +40,7 @@ fn settle_on(
     refuse: impl Fn(&PlannedEvent) -> Option<Errno>,
 ) -> Result<(PlannedEvent, Vec<String>), String> {
     let (mut event, target) = first(line);
-    let with = Circumstances { target: &target, paranoid, kernel };
+    let with = Circumstances { target: &target, paranoid, kernel, arch: Arch::X86_64 };
     let (asked, mut changes) = (event.clone(), Vec::new());
     for _ in 0..20 {
         let Some(errno) = refuse(&event) else {
@@ -61,6 +62,17 @@ fn settle_on(
     panic!("the steps do not end");
 }
 
+/// The advice of a kernel that refuses whatever is tried with the same errno.
+#[track_caller]
+fn advice_of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> String {
+    let mut step = next(event, errno, with);
+    while let Fallback::Retry { event, .. } = step {
+        step = next(&event, errno, with);
+    }
+    let Fallback::GiveUp(advice) = step else { panic!("{errno}: {step:?}") };
+    advice
+}
+
 fn no_hardware(event: &PlannedEvent) -> Option<Errno> {
     (event.attr.kind == EventType::HARDWARE).then_some(Errno::NOENT)
 }
@@ -70,7 +82,10 @@ fn cycles_become_cpu_clock_with_one_line() {
     let (event, notes) = settle("x", 2, no_hardware).unwrap();
     assert_eq!(event.full_name(), "cpu-clock");
     assert_eq!(event.attr.flags.precise_ip(), 0);
-    assert_eq!(notes, ["this machine has no counter for cycles:P: sampling cpu-clock instead"]);
+    assert_eq!(
+        notes,
+        ["no hardware counter for cycles:P here (virtual machine?): sampling CPU time (cpu-clock) instead"]
+    );
 }
 
 #[test]
@@ -246,8 +261,8 @@ fn refusals_of_what_only_some_machines_and_users_have() {
         ("-e instructions --call-graph lbr x", -1, Errno::OPNOTSUPP, "--call-graph dwarf"),
         ("-e mem:0x1000:w x", -1, Errno::NOSPC, "breakpoints"),
         ("-e mem:0x1000:w x", -1, Errno::OPNOTSUPP, "mem:ADDR"),
-        ("-e cpu-clock:u --namespaces x", 2, Errno::ACCESS, "--namespaces requires root"),
-        ("-e cpu-clock:u --phys-data x", 2, Errno::ACCESS, "--phys-data requires root"),
+        ("-e cpu-clock:u --namespaces x", 2, Errno::ACCESS, "--namespaces is for root"),
+        ("-e cpu-clock:u --phys-data x", 2, Errno::ACCESS, "--phys-data is for root"),
         ("-e cpu-clock -g --max-stack 100 x", -1, Errno::OVERFLOW, "perf_event_max_stack"),
         ("-e cpu-clock --phys-data x", -1, Errno::TOOBIG, "--phys-data"),
         ("-e cpu-clock x", -1, Errno::TOOBIG, "newer kernel"),
@@ -260,29 +275,121 @@ fn refusals_of_what_only_some_machines_and_users_have() {
     }
 }
 
+/// The errors of perf_event_open(2)'s manual page, and those that the kernel gives beside them.
+const ERRORS: [Errno; 22] = [
+    Errno::ACCESS,
+    Errno::PERM,
+    Errno::NOENT,
+    Errno::INVAL,
+    Errno::OPNOTSUPP,
+    Errno::SRCH,
+    Errno::BUSY,
+    Errno::NOSPC,
+    Errno::MFILE,
+    Errno::NOMEM,
+    Errno::NOSYS,
+    Errno::NODEV,
+    Errno::NXIO,
+    Errno::NFILE,
+    Errno::TOOBIG,
+    Errno::OVERFLOW,
+    Errno::INTR,
+    Errno::BADF,
+    Errno::FAULT,
+    Errno::IO,
+    Errno::AGAIN,
+    Errno::NETDOWN,
+];
+
+/// What each error means is a sentence of its own, of a PMU's event; the last is none of the kernel's.
 #[test]
 fn every_refusal_says_more_than_its_errno() {
-    for errno in [
-        Errno::ACCESS,
-        Errno::PERM,
-        Errno::NOENT,
-        Errno::INVAL,
-        Errno::OPNOTSUPP,
-        Errno::SRCH,
-        Errno::BUSY,
-        Errno::NOSPC,
-        Errno::MFILE,
-        Errno::NOMEM,
-        Errno::NOSYS,
-        Errno::NODEV,
-        Errno::NXIO,
-        Errno::NFILE,
-        Errno::TOOBIG,
-        Errno::OVERFLOW,
-    ] {
-        let advice = settle("-e faults x", -1, |_| Some(errno)).unwrap_err();
-        assert!(advice.starts_with("cannot count faults for the command: ") && advice.len() > 50, "{advice}");
+    let (mut event, target) = first("-e faults x");
+    (event.attr.kind, event.pmu) = (EventType(77), Some("box".to_owned()));
+    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let mut said = std::collections::BTreeSet::new();
+    for errno in ERRORS {
+        let advice = advice_of(&event, errno, with);
+        let words = crate::messages::error::why_words(&errno.into());
+        let (whom, why) = advice.split_once(": ").unwrap();
+        assert_eq!(whom, "cannot count faults for the command");
         assert!(!advice.contains("os error"), "{advice}");
+        assert_eq!(why == words, errno == Errno::NETDOWN, "{advice}");
+        assert!(errno == Errno::NETDOWN || why.len() > 45, "{advice}");
+        assert!(said.insert(why.to_owned()), "{errno} has the words of another: {why}");
+    }
+}
+
+#[test]
+fn the_rule_that_was_broken_is_told() {
+    for (line, paranoid, errno, named) in [
+        ("-e mem:0x1000:r x", -1, Errno::INVAL, "x86 cannot watch for reads alone"),
+        ("-e mem:0x1000/3:w x", -1, Errno::INVAL, "1, 2, 4 or 8 bytes"),
+        ("-e mem:0x1001/8:w x", -1, Errno::INVAL, "a multiple of its length, unlike 0x1001"),
+        ("-e mem:0x1000:rwx x", -1, Errno::INVAL, "not both"),
+        ("-e mem:0x1000:wx x", -1, Errno::INVAL, "not both"),
+        ("-e mem:0x1000/4:x x", -1, Errno::INVAL, "leave /LENGTH out"),
+        ("-e mem:0xffffffff81000000:w x", 2, Errno::ACCESS, "run as root or with CAP_SYS_ADMIN"),
+        ("-e mem:0xffffffff81000000:w x", -1, Errno::PERM, "run as root or with CAP_SYS_ADMIN"),
+        ("-e mem:0xffffffff81000000:w:u x", 2, Errno::INVAL, "leave out the modifier u"),
+        ("-e mem:0x1000:w x", -1, Errno::NXIO, "no registers for breakpoints"),
+        ("-e cpu-clock --call-graph dwarf x", -1, Errno::NOSYS, "cannot copy user stacks"),
+        ("-e cpu-clock x", -1, Errno::NFILE, "fs.file-max"),
+    ] {
+        let advice = settle(line, paranoid, |_| Some(errno)).unwrap_err();
+        assert!(advice.contains(named), "{line}: {advice}");
+    }
+}
+
+#[test]
+fn a_member_of_a_group_is_neither_pinned_nor_exclusive() {
+    for (letter, told) in [("D", "D (pinned)"), ("e", "e (exclusive)")] {
+        let line = ["rec", "-e", &format!("{{cs,faults:{letter}}}"), "x"].map(Into::into);
+        let config = cli::parse(line).unwrap();
+        let plan = plan(&config, &Machine::default()).unwrap();
+        let with = Circumstances { target: &Target::Command, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+        let advice = advice_of(&plan.events[1], Errno::INVAL, with);
+        assert!(advice.contains(told) && advice.contains(&format!("{{a,b}}:{letter}")), "{advice}");
+        // That it would be taken alone is true, and not the reason.
+        assert_eq!(diagnose(&plan.events[1], with, |_, grouped| !grouped), None);
+    }
+}
+
+#[test]
+fn trials_show_what_the_kernel_does_not_take() {
+    let (mut event, target) = first("-e faults x");
+    event.name = "msr/tsc/".to_owned();
+    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let told = diagnose(&event, with, |attr, _| attr.sample_period == 0).unwrap();
+    assert!(told.contains("count it with -n") && told.contains("'{cpu-clock,msr/tsc/}:S'"), "{told}");
+    let told = diagnose(&event, with, |attr, _| !attr.flags.contains(AttrFlags::EXCLUDE_GUEST)).unwrap();
+    assert!(told.contains("takes it without the modifiers u k h I G H"), "{told}");
+    assert_eq!(diagnose(&event, with, |_, _| false), None);
+}
+
+#[test]
+fn an_event_that_ftrace_uses_is_told() {
+    let (mut event, target) = first("-e dummy:u x");
+    event.tracepoint = Some("probes:mine".to_owned());
+    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let Fallback::GiveUp(advice) = next(&event, Errno::INTR, with) else { panic!("nothing to give up") };
+    assert!(advice.contains("in use by ftrace") && advice.contains("events/probes/mine/enable"), "{advice}");
+}
+
+#[test]
+fn a_probe_needs_its_pmu() {
+    let (mut event, target) = first("-e dummy:u x");
+    event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    for (pmu, errno, told) in [
+        ("uprobe", Errno::NOENT, "the PMU uprobe is missing"),
+        ("kprobe", Errno::NOENT, "the PMU kprobe is missing"),
+        ("uprobe", Errno::OPNOTSUPP, "cannot be probed"),
+        ("uprobe", Errno::INVAL, "first byte of an instruction"),
+    ] {
+        event.pmu = Some(pmu.to_owned());
+        let advice = advice_of(&event, errno, with);
+        assert!(advice.contains(told), "{advice}");
     }
 }
 
@@ -290,12 +397,9 @@ fn every_refusal_says_more_than_its_errno() {
 fn probes_are_for_root() {
     let (mut event, target) = first("-e dummy:u x");
     event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
-    let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12) };
-    let mut step = next(&event, Errno::ACCESS, with);
-    while let Fallback::Retry { event, .. } = step {
-        step = next(&event, Errno::ACCESS, with);
-    }
-    assert!(matches!(step, Fallback::GiveUp(advice) if advice.contains("require root or CAP_PERFMON")));
+    let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12), arch: Arch::X86_64 };
+    let advice = advice_of(&event, Errno::ACCESS, with);
+    assert!(advice.contains("run as root or with CAP_SYS_ADMIN"), "{advice}");
 }
 
 #[test]
@@ -303,8 +407,10 @@ fn switches_that_may_not_be_sampled_are_left_out_and_told() {
     let config = cli::parse(["rec", "--off-cpu", "-e", "cpu-clock", "x"].map(Into::into)).unwrap();
     let plan = plan(&config, &Machine { max_rate: 100_000, ..Machine::default() }).unwrap();
     let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
-    let answer =
-        |errno, paranoid| next(event, errno, Circumstances { target: &Target::Command, paranoid, kernel: (6, 18) });
+    let answer = |errno, paranoid| {
+        let with = Circumstances { target: &Target::Command, paranoid, kernel: (6, 18), arch: Arch::X86_64 };
+        next(event, errno, with)
+    };
     let Fallback::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
     assert!(told.contains("perf_event_paranoid is 2") && !told.contains('\n'), "{told}");
     // A seccomp filter refuses every event.
