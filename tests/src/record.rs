@@ -43,6 +43,10 @@ impl Outcome {
             let digits: String = word.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or_else(|_| panic!("no number before {what:?} in the last line: {line}"))
         };
-        Summary { samples: number(" sample"), lost_events: number(" lost event"), lost_samples: number(" lost sample") }
+        let samples = number(" sample");
+        if line.contains("none lost") {
+            return Summary { samples, lost_events: 0, lost_samples: 0 };
+        }
+        Summary { samples, lost_events: number(" lost event"), lost_samples: number(" lost sample") }
     }
 }

@@ -137,7 +137,7 @@ fn config(
     let target = target(&flags)?;
     if target == Target::Command && flags.command.is_empty() {
         return Err(
-            "nothing to record: give a command, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
+            "nothing to record: give a COMMAND, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
                     stopped, as perf record does by default"
                 .to_owned(),
         );
@@ -192,7 +192,7 @@ fn config(
 
 fn target(flags: &Flags) -> Result<Target, String> {
     Ok(if let Some(pids) = &flags.pid {
-        Target::Processes(target::parse_ids(pids).map_err(|e| format!("-p: {e}"))?)
+        Target::Processes(target::parse_pids(pids).map_err(|e| format!("-p: {e}"))?)
     } else if let Some(tids) = &flags.tid {
         Target::Threads(target::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
     } else if let Some(user) = &flags.uid {

@@ -126,7 +126,7 @@ fn targets() {
     assert!(refused("-a -p 1").contains("cannot be used with"));
     assert!(refused("-a -u root").contains("cannot be used with"));
     assert!(refused("-u nobody-of-that-name x").contains("no user"));
-    assert!(refused("-p x").contains("'x' in 'x' is not a number"));
+    assert!(refused("-p x--y").contains("'x--y' is no process ID"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Errors of recordings, and their exit statuses.
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 /// Error of a recording. Every message says what was tried, why it failed, and what to do.
@@ -53,7 +54,13 @@ impl Error {
 
     /// Creates the error of a failed operation: what was tried, and the system's message.
     pub fn io(tried: impl std::fmt::Display, why: impl Into<std::io::Error>) -> Self {
-        Self::Failed(format!("{tried}: {}", why_words(&why.into())))
+        let why = why.into();
+        let help = match Errno::from_io_error(&why) {
+            Some(Errno::MFILE) => " (raise the limit on open files: ulimit -n)",
+            Some(Errno::NFILE) => " (the whole machine has too many files open: raise fs.file-max with sysctl)",
+            _ => "",
+        };
+        Self::Failed(format!("{tried}: {}{help}", why_words(&why)))
     }
 }
 
@@ -84,5 +91,10 @@ mod tests {
     fn no_bare_errno() {
         let e = Error::io("cannot open /x", std::io::Error::from_raw_os_error(13));
         assert_eq!(e.to_string(), "cannot open /x: Permission denied");
+        assert!(
+            Error::io("cannot open /x", Errno::MFILE)
+                .to_string()
+                .ends_with("(raise the limit on open files: ulimit -n)")
+        );
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod error;
 mod terminal;
+pub mod units;
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;

@@ -156,7 +156,10 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
         _ => fs::rename(path, &old),
     };
     kept.map(|()| old.clone()).map_err(|e| {
-        Error::io(format!("cannot rename '{}' to '{}' (-o names another file)", path.display(), old.display()), e)
+        Error::io(
+            format!("cannot rename '{}' to '{}' (choose another place with -o FILE)", path.display(), old.display()),
+            e,
+        )
     })
 }
 
@@ -194,7 +197,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 fn uncreatable(path: &Path, why: io::Error) -> Error {
-    Error::io(format!("cannot create '{}' (-o names another file)", path.display()), why)
+    Error::io(format!("cannot create '{}' (choose another place with -o FILE)", path.display()), why)
 }
 
 fn restore(path: &Path, old: Option<&Path>) {

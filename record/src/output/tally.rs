@@ -13,6 +13,7 @@ use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, RecordHeader, Sample};
 
+use crate::messages::units;
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 
 /// Counts of a stream.
@@ -56,13 +57,20 @@ impl Counts {
     /// Returns the summary line: contents of the file, and losses.
     #[must_use]
     pub fn summary(&self, bytes: u64, name: &str) -> String {
-        format!(
-            "{}, {}, {}, {}: {name}",
-            count(self.samples, "sample"),
-            count(bytes, "byte"),
-            count(self.lost_events, "lost event"),
-            count(self.lost_samples, "lost sample"),
-        )
+        let samples = count(self.samples, "sample");
+        // A few samples have no time that would tell anything.
+        let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
+        let time = time.map(|nanos| format!(" in {}", units::seconds(nanos))).unwrap_or_default();
+        let lost = match (self.lost_events, self.lost_samples) {
+            (0, 0) => "none lost".to_owned(),
+            (events, samples) => format!("{}, {}", count(events, "lost event"), count(samples, "lost sample")),
+        };
+        let view = match name {
+            "-" => String::new(),
+            "out.data" => "; view: rep".to_owned(),
+            name => format!("; view: rep {}", units::quoted(name)),
+        };
+        format!("recorded {samples}{time} ({}), {lost}: {name}{view}", units::bytes(bytes))
     }
 
     /// Returns whether anything was lost.
@@ -73,7 +81,7 @@ impl Counts {
 }
 
 fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    format!("{} {what}{}", units::grouped(n), if n == 1 { "" } else { "s" })
 }
 
 /// Number of AUX records, and of those with each flag about a problem with the trace.
@@ -306,7 +314,13 @@ mod tests {
     #[test]
     fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
         let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
-        assert_eq!(counts.summary(4096, "out.data"), "12 samples, 4096 bytes, 1 lost event, 3 lost samples: out.data");
+        assert_eq!(
+            counts.summary(4096, "out.data"),
+            "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
+        );
+        let all = Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
+        assert_eq!(all.summary(397_348, "-"), "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -");
+        assert!(all.summary(1, "a b.data").ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'"));
         assert!(counts.is_lossy());
     }
 

@@ -214,5 +214,8 @@ fn what_the_queue_can_hold_waits_for_nobody() {
 #[test]
 fn what_cannot_be_made_is_a_sentence() {
     let message = create(Path::new("/no/such/dir/x")).unwrap_err().to_string();
-    assert_eq!(message, "cannot create '/no/such/dir/x' (-o names another file): No such file or directory");
+    assert_eq!(
+        message,
+        "cannot create '/no/such/dir/x' (choose another place with -o FILE): No such file or directory"
+    );
 }

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use super::timer::Timer;
-use crate::messages::Messages;
 use crate::messages::error::Result;
+use crate::messages::{Messages, units};
 use crate::output::Output;
 use crate::plan::config::Config;
 use crate::target::Target;
@@ -74,16 +74,12 @@ fn line(elapsed: Duration, last: StatusReading, now: StatusReading, bytes: u64, 
     let more = now.samples.checked_sub(last.samples).unwrap_or(now.samples);
     let millis = (now.at - last.at).as_millis().max(1);
     let rate = u128::from(more) * 1000 / millis;
-    let size = in_units(bytes);
-    format!("{hours}:{minutes:02}:{seconds:02}, {} samples ({rate}/s), {size}, {lost} lost", now.samples)
-}
-
-/// A number of bytes with three digits or more, in the largest unit that leaves one before the point.
-#[allow(clippy::cast_precision_loss, reason = "a rounded size")]
-fn in_units(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
-    let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes} bytes"), |(size, name)| format!("{:.1} {name}", bytes as f64 / *size as f64))
+    let size = units::bytes(bytes);
+    format!(
+        "{hours}:{minutes:02}:{seconds:02}, {} samples ({}/s), {size}, {lost} lost",
+        units::grouped(now.samples),
+        units::grouped(u64::try_from(rate).unwrap_or(u64::MAX)),
+    )
 }
 
 #[cfg(test)]
@@ -96,7 +92,7 @@ mod tests {
         let last = StatusReading { at, samples: 1000 };
         let now = StatusReading { at: at + Duration::from_secs(2), samples: 9000 };
         let long = Duration::from_secs(3725);
-        assert_eq!(line(long, last, now, 3_440_000, 7), "1:02:05, 9000 samples (4000/s), 3.4 MB, 7 lost");
+        assert_eq!(line(long, last, now, 3_440_000, 7), "1:02:05, 9,000 samples (4,000/s), 3.3 MiB, 7 lost");
         let anew = StatusReading { samples: 500, ..now };
         assert!(line(long, last, anew, 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
     }

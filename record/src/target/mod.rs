@@ -133,6 +133,34 @@ pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
     list.split(',').map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list))).collect()
 }
 
+/// Parses the process IDs of `-p`.
+///
+/// # Errors
+/// Returns a message about an item that is not a number; with the IDs of the processes of that name.
+pub fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
+    parse_ids(list).map_err(|why| {
+        let is_name = |item: &&str| number(item).is_none() && !item.is_empty();
+        let Some(name) = list.split(',').map(str::trim).find(is_name) else { return why };
+        let found: Vec<String> = processes_called(name).iter().map(u32::to_string).collect();
+        match found.is_empty() {
+            true => format!("'{name}' is no process ID, and no process has that name"),
+            false => format!("'{name}' is no process ID; processes called {name}: {}", found.join(", ")),
+        }
+    })
+}
+
+/// Returns the processes with this comm, in the order of their IDs; rec itself aside.
+fn processes_called(name: &str) -> Vec<u32> {
+    // A comm has 15 bytes at most.
+    let comm = name.as_bytes().get(..15).unwrap_or(name.as_bytes());
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_called = |pid: &u32| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_ascii_end() == comm);
+    let mut found: Vec<u32> = pids.filter(is_called).filter(|pid| *pid != std::process::id()).collect();
+    found.sort_unstable();
+    found
+}
+
 /// Parses `0-3,8`, the form of `-C` and of the kernel's lists. Returns each CPU once, sorted.
 ///
 /// # Errors
@@ -186,6 +214,23 @@ mod tests {
         for bad in ["", "2-1", "a", "1-", "0-99999999"] {
             assert!(parse_cpus(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_name_in_the_place_of_a_process_id() {
+        assert_eq!(parse_pids("1,2"), Ok(vec![1, 2]));
+        assert!(parse_pids("no-such-name-anywhere").unwrap_err().contains("no process has that name"));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id().to_string();
+        let told = || parse_pids("sleep").unwrap_err();
+        // Its comm changes when it is executed.
+        let is_told = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            told().starts_with("'sleep' is no process ID; processes called sleep: ") && told().contains(&pid)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(is_told, "{}", told());
     }
 
     #[test]

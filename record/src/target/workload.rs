@@ -170,7 +170,9 @@ fn cannot_execute(name: &str, why: &io::Error) -> Error {
         } else {
             "it is not in PATH"
         };
-        return Error::NotFound(format!("cannot run '{name}': {whence}"));
+        let is_here = !name.contains('/') && std::path::Path::new(name).is_file();
+        let near = if is_here { format!("; did you mean './{name}'?") } else { String::new() };
+        return Error::NotFound(format!("cannot run '{name}': {whence}{near}"));
     }
     let hint = match why.kind() {
         io::ErrorKind::PermissionDenied => " (it must be a file with the permission to execute it)",

@@ -124,8 +124,8 @@ fn pieces_follow_no_link() {
     trap.plant("out.data", &trap.victim());
     let outcome = trap.record("--switch-output=10K").expect(0);
     trap.assert_untouched();
-    let lines = outcome.stderr.lines().filter(|line| line.contains(" lost samples: "));
-    let names: Vec<_> = lines.map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    let lines = outcome.stderr.lines().filter(|line| line.contains(": recorded "));
+    let names: Vec<_> = lines.map(|line| line.rsplit("; view: rep ").next().unwrap().to_owned()).collect();
     assert!(names.len() > 1, "{}", outcome.stderr);
     names.iter().for_each(|name| trap.assert_ours(name));
     trap.plant("t.data", &trap.elsewhere.path().join("made"));

@@ -1,0 +1,65 @@
+//! Numbers as people read them.
+
+/// Formats a number with commas between thousands: `6,992`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Formats a number of bytes in the largest unit that leaves one before the point: `388 KiB`, `1.5 MiB`.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "a rounded size")]
+pub fn bytes(n: u64) -> String {
+    const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match UNITS.iter().find(|(bits, _)| n >> bits > 0) {
+        None => format!("{n} {}", if n == 1 { "byte" } else { "bytes" }),
+        Some((bits, unit)) => {
+            let size = n as f64 / (1u64 << bits) as f64;
+            if size < 99.95 { format!("{size:.1} {unit}") } else { format!("{size:.0} {unit}") }
+        }
+    }
+}
+
+/// Formats a time: `2.0 s`, `0.4 ms`, `12 us`.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "a rounded time")]
+pub fn seconds(nanos: u64) -> String {
+    match nanos {
+        0..100_000 => format!("{} us", nanos.div_ceil(1000)),
+        100_000..100_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.1} s", nanos as f64 / 1e9),
+    }
+}
+
+/// Quotes a name for a shell, where that is needed.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        let sizes = [1, 1023, 1024, 397_348, 1 << 20, 3 << 29, 5 << 40];
+        assert_eq!(sizes.map(bytes), ["1 byte", "1023 bytes", "1.0 KiB", "388 KiB", "1.0 MiB", "1.5 GiB", "5120 GiB"]);
+        assert_eq!([7, 400_000, 2_000_000_000].map(seconds), ["1 us", "0.4 ms", "2.0 s"]);
+        assert_eq!(["a/b.data", "a b", "it's", ""].map(quoted), ["a/b.data", "'a b'", "'it'\\''s'", "''"]);
+    }
+}
