@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
 
+use super::help;
+
 /// Record events of programs and the system into a perf.data file.
 #[derive(Debug, Parser)]
 #[command(
@@ -15,8 +17,8 @@ use clap::{ArgAction, Parser};
     args_override_self = true,
     infer_long_args = true,
     override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] -a | -C LIST | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]\n       rec list",
-    after_help = "Read the file with rep or perf report. Exit status: that of the command; 125 if rec failed, \
-                  126 if the command cannot be executed, 127 if it was not found; 2 for a usage error."
+    help_template = help::TEMPLATE,
+    after_help = help::AFTER
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent flag")]
 pub(super) struct Flags {

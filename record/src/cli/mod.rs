@@ -10,8 +10,10 @@
 //! `record/docs/options.md` lists all flags.
 
 mod flags;
+mod help;
 pub mod list;
 mod memory;
+mod refusal;
 mod selection;
 mod values;
 mod words;
@@ -40,7 +42,7 @@ use words::is_negated;
 pub enum Refusal {
     /// A mistake, or a request for help or the version.
     Usage(clap::Error),
-    /// A list that was asked for.
+    /// A list that was asked for, or the short help.
     List(String),
     /// A machine that cannot do what is asked for.
     Failed(Error),
@@ -52,6 +54,10 @@ impl Refusal {
     pub fn print(&self) -> u8 {
         // If the output cannot be written, there is no place left to report that.
         let _ = match self {
+            Self::Usage(error) if error.use_stderr() => {
+                Messages::stderr(Verbosity::Normal).error(refusal::sentence(error));
+                Ok(())
+            }
             Self::Usage(error) => error.print(),
             Self::List(list) => std::io::stdout().lock().write_all(list.as_bytes()),
             Self::Failed(error) => {
@@ -74,6 +80,7 @@ impl Refusal {
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Usage(error) if error.use_stderr() => f.write_str(&refusal::sentence(error)),
             Self::Usage(error) => error.fmt(f),
             Self::List(list) => list.fmt(f),
             Self::Failed(error) => error.fmt(f),
@@ -97,8 +104,15 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     if let (Some(tool), Some("report")) = (tool, subcommand) {
         return Err(Refusal::Usage(command.error(ErrorKind::InvalidSubcommand, tool.has_no_reports())));
     }
-    let matches =
-        command.try_get_matches_from_mut(args).map_err(|e| Refusal::Usage(words::name_perfs_own(e, &mut command)))?;
+    let before_command = args.iter().skip(1).take_while(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let is_whole = before_command.clone().any(|word| word.as_encoded_bytes().starts_with(b"--h"));
+    let matches = command.try_get_matches_from_mut(args).map_err(|error| {
+        if error.kind() == ErrorKind::DisplayHelp && tool.is_none() && !is_whole {
+            return Refusal::List(help::SHORT.to_owned());
+        }
+        let error = words::name_perfs_own(error, &mut command);
+        Refusal::Usage(refusal::name_nearest(error, &mut command))
+    })?;
     let mut flags = Flags::from_arg_matches(&matches).map_err(Refusal::Usage)?;
     let mut wrong = |e: Error| match e {
         Error::Usage(why) => Refusal::Usage(command.error(ErrorKind::ValueValidation, why)),
@@ -135,6 +149,9 @@ fn config(
     let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
     let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
     let target = target(&flags)?;
+    if let Some(advice) = refusal::command_of_others(flags.command.first().map(OsString::as_os_str)) {
+        return Err(advice);
+    }
     if target == Target::Command && flags.command.is_empty() {
         return Err(
             "nothing to record: give a COMMAND, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \

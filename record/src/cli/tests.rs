@@ -236,3 +236,47 @@ fn impossible_values() {
         refused(line);
     }
 }
+
+#[test]
+fn the_short_help_is_one_screen_of_options_that_exist() {
+    assert!(help::SHORT.lines().count() <= 30 && help::SHORT.lines().all(|line| line.len() <= 100));
+    assert!(matches!(parse(["rec", "-h"].map(OsString::from)), Err(Refusal::List(text)) if text == help::SHORT));
+    let whole = parse(["rec", "--help"].map(OsString::from)).unwrap_err().to_string();
+    for text in [help::SHORT, &whole] {
+        let place = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading} in {text}"));
+        assert!(place("rec list") < place("--off-cpu") && place("--off-cpu") < place("Examples:"), "{text}");
+    }
+    let words =
+        help::SHORT.split([' ', ',', '\n']).filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--");
+    let command = Flags::command();
+    for word in words.filter(|word| *word != "--help" && *word != "--wall") {
+        let known = command.get_arguments().any(|arg| match word.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long),
+            None => arg.get_short() == word.chars().nth(1),
+        });
+        assert!(known, "rec has no {word}");
+    }
+}
+
+#[test]
+fn usage_errors_are_one_sentence() {
+    for (line, told) in [
+        ("--cal-graph dwarf x", "there is no option '--cal-graph'; did you mean '--call-graph'? (see rec --help)"),
+        ("--no-such x", "there is no option '--no-such' (see rec --help)"),
+        ("--no-inherti x", "there is no option '--no-inherti'; did you mean '--no-inherit'? (see rec --help)"),
+        ("-Q x", "there is no option '-Q' (see rec --help)"),
+    ] {
+        assert_eq!(refused(line), told);
+    }
+    for line in ["", "-a -p 1", "-F", "-e nope x", "-F never x", "-o"] {
+        let message = refused(line);
+        assert!(!message.contains('\n') && !message.contains("Usage:") && !message.contains("tip:"), "{message}");
+    }
+}
+
+#[test]
+fn commands_of_rep_and_perf_are_told() {
+    assert!(refused("report").contains("that is rep: rep out.data"));
+    assert!(refused("-g record ./app").contains("rec records without a command word"));
+    assert_eq!(parsed("-- ./report").command, ["./report"]);
+}

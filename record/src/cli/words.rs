@@ -139,7 +139,7 @@ pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap:
         None => error,
         Some((_, why)) => {
             let message = format!("{name} is a flag of perf record that rec does not have: {why}");
-            command.error(ErrorKind::UnknownArgument, message)
+            command.error(ErrorKind::InvalidValue, message)
         }
     }
 }

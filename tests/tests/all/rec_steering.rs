@@ -161,7 +161,7 @@ fn so_much_and_no_more() {
     files.sort();
     assert_eq!(files.len(), 2, "{files:?}");
     let made = outcome.stderr.lines().filter(|line| line.contains(" lost sample"));
-    let made: Vec<_> = made.map(|line| line.rsplit(": ").next().unwrap()).collect();
+    let made: Vec<_> = made.map(|line| line.rsplit("; view: rep ").next().unwrap()).collect();
     assert!(made.len() > 2, "{}", outcome.stderr);
     assert_eq!(files.iter().map(|file| file.to_str().unwrap()).collect::<Vec<_>>(), made[made.len() - 2..]);
 }

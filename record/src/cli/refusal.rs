@@ -1,0 +1,71 @@
+//! Usage errors in one sentence, and words that are commands of other programs.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+
+use crate::event::nearest;
+
+/// Returns what is wrong, without clap's prefix, tips and usage.
+pub(super) fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let end = text.find("\n\n").unwrap_or(text.len());
+    let lines = text.get(..end).unwrap_or(text).lines().map(str::trim);
+    format!("{} (see rec --help)", lines.collect::<Vec<_>>().join(" "))
+}
+
+/// Replaces the error about an unknown option by one that suggests an option that help shows, or its negation.
+pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::Error {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return error;
+    };
+    let name = given.split('=').next().unwrap_or(given).to_owned();
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
+    let shown: Vec<String> = shown.map(|long| format!("--{long}")).collect();
+    let positive = name.strip_prefix("--no-").map(|rest| format!("--{rest}"));
+    let near = match positive {
+        _ if !name.starts_with("--") => None,
+        Some(positive) if !shown.contains(&name) => {
+            let negated = |near: String| near.replacen("--", "--no-", 1);
+            nearest(&name, shown.iter().map(String::as_str))
+                .or_else(|| nearest(&positive, shown.iter().map(String::as_str)).map(negated))
+        }
+        _ => nearest(&name, shown.iter().map(String::as_str)),
+    };
+    let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    command.error(ErrorKind::UnknownArgument, format!("there is no option '{name}'{near}"))
+}
+
+/// Commands of perf and rep, with what does the same here.
+const OTHERS: &[(&str, &str)] = &[
+    ("help", "the help is: rec --help"),
+    ("record", "rec records without a command word: rec [OPTIONS] COMMAND"),
+    ("report", "that is rep: rep out.data"),
+    ("script", "that is rep script: rep script out.data"),
+    ("annotate", "that is a matter of reports: rep --sort srcline out.data"),
+    ("info", "that is rep info: rep info out.data"),
+    ("evlist", "that is rep evlist: rep evlist out.data"),
+    ("dump", "that is rep dump: rep dump out.data"),
+    ("modules", "that is rep modules: rep modules out.data"),
+    ("branches", "that is rep branches: rep branches out.data"),
+    ("timeline", "that is rep timeline: rep timeline out.data"),
+    ("diff", "that is a matter of reports: see rep --help"),
+    ("top", "rec has no live view: rec -a -g -- sleep 5, then rep"),
+    ("stat", "rec has no table of counts; perf stat counts"),
+    ("trace", "rec prints no trace: rec -e 'syscalls:*' COMMAND, then rep script"),
+    ("sched", "switches are recorded by --off-cpu: rec --off-cpu COMMAND, then rep --off-cpu"),
+];
+
+/// Returns advice on a command that is none of this machine's programs, but a command of perf or rep.
+pub(super) fn command_of_others(command: Option<&OsStr>) -> Option<String> {
+    let word = command?;
+    let (name, advice) = OTHERS.iter().find(|(name, _)| *name == word)?;
+    let dirs = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = std::env::split_paths(&dirs).any(|dir| dir.join(OsStr::from_bytes(word.as_bytes())).is_file());
+    (!is_program).then(|| format!("there is no program '{name}' in PATH; {advice}"))
+}
