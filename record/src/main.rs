@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use recrep_record::cli::{self, list};
+use recrep_record::kernel::probes::guard;
 use recrep_record::kernel::sys::Perf;
 use recrep_record::messages::error::Result;
 use recrep_record::messages::{Messages, Verbosity};
@@ -12,6 +13,9 @@ use recrep_record::session::dry_run;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if guard::is_meant(&words) {
+        return ExitCode::from(guard::run());
+    }
     if list::is_asked_for(&words) {
         return exit(list::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
     }

@@ -81,10 +81,10 @@ impl<'a> Draft<'a> {
         let (target, place) = if pmu == "uprobe" { self.uprobe(at)? } else { self.kprobe(at)? };
         spec.config2 = place;
         spec.config |= u64::from(self.at_return);
-        if let Some((term, text)) = target {
-            let target = CString::new(text).map_err(|_| term.bad_value("a text without zero bytes"))?;
-            spec.probe = Some(Probe { target });
-        }
+        let text = |(term, text): (Term<'_>, Vec<u8>)| {
+            CString::new(text).map_err(|_| term.bad_value("a text without zero bytes"))
+        };
+        spec.probe = Some(Probe { target: target.map(text).transpose()?, ..Probe::default() });
         Ok(())
     }
 

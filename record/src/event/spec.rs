@@ -97,12 +97,17 @@ pub struct PmuUse {
     pub address_filters: u64,
 }
 
-/// Target of a probe. The attr points to this text (`uprobe_path`, `kprobe_func`, which are `config1`) only while the
-/// counter is opened, as a pointer is meaningless in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A probe on code, beside what the attr says of it. The attr points to the target (`uprobe_path`, `kprobe_func`, which
+/// are `config1`) only while the counter is opened, as a pointer is meaningless in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// Path of the file, or name of the kernel's function.
-    pub target: CString,
+    /// Path of the file, or name of the kernel's function; `None` for an address of the kernel.
+    pub target: Option<CString>,
+    /// `true` if threads and children that come are counted too: their counters cannot be inherited from one of the
+    /// probe's PMU, but from one of a tracepoint.
+    pub inherits: bool,
+    /// Number of that tracepoint, once it is registered.
+    pub tracepoint: Option<u64>,
 }
 
 impl EventSpec {

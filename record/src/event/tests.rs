@@ -201,7 +201,7 @@ fn probes_on_functions() {
     let main = crate::machine::pmu::symbol::functions(Path::new(path), "main").unwrap()[0].offset;
     let spec = one(&format!("uprobe/path={path},func=main,ret/"));
     assert_eq!((spec.kind, spec.config, spec.config1, spec.config2), (EventType(7), 1, 0, main));
-    assert_eq!(spec.probe.unwrap().target.to_str().unwrap(), path);
+    assert_eq!(spec.probe.unwrap().target.unwrap().to_str().unwrap(), path);
     assert_eq!(one(&format!("uprobe/path={path},func=main+0x4/u")).config2, main + 4);
     assert_eq!(one(&format!("uprobe/path={path},offset=0x99/")).config2, 0x99);
     assert_eq!(one(&format!("uprobe/path={path},offset=1,retprobe/")).config, 1);

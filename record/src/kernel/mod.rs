@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod counters;
 pub mod fallback;
+pub mod probes;
 pub mod ring;
 pub mod signals;
 pub mod sys;

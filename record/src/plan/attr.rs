@@ -100,7 +100,6 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         attr.sample_type |= S::READ;
         if group.members > 1 {
             attr.read_format |= ReadFormat::GROUP;
-            attr.flags -= F::INHERIT;
         }
     }
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;

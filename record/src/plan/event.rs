@@ -1,6 +1,6 @@
 //! An event of the plan.
 
-use recrep_format::abi::{EventType, SwEvent};
+use recrep_format::abi::{AttrFlags, EventType, SwEvent};
 use recrep_format::attr::Attr;
 
 use crate::event::Probe;
@@ -66,6 +66,12 @@ impl PlannedEvent {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.full_name() == name || self.name == name
+    }
+
+    /// Returns whether threads and children that come are counted by it.
+    #[must_use]
+    pub fn inherits(&self) -> bool {
+        self.attr.flags.contains(AttrFlags::INHERIT) || self.probe.as_ref().is_some_and(|probe| probe.inherits)
     }
 
     /// Returns whether it is a dummy, which counts nothing and can carry the side-band.

@@ -4,6 +4,7 @@
 //!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
 //!  Machine ┤  attr ──────▶ one attr for each event         (perf's evsel__config, rule by rule)
 //!          ├─ group ─────▶ leaders, leader sampling (:S)
+//!          ├─ inheritance ▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
 //!          ├─ off_cpu ───▶ context switches, each sampled
 //!          ├─ tracking ──▶ event that carries the side-band: the first one, or a dummy
 //!          ├─ aux ───────▶ settings for events with an AUX area
@@ -25,6 +26,7 @@ pub mod config;
 mod context;
 mod event;
 mod group;
+mod inheritance;
 mod notes;
 mod off_cpu;
 mod rate;
@@ -102,6 +104,7 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         let mut event = planned(spec, attr::of(spec, group, &context, &mut notes)?);
         event.cpus = placed(spec, &cpus)?;
         event.cgroup = config.cgroups.get(index).cloned().flatten();
+        inheritance::settle(&mut event, &context)?;
         if index >= asked {
             off_cpu::place(&mut event, config)?;
         }

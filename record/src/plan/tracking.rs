@@ -1,6 +1,6 @@
 //! Choice of the tracking event, and of its side-band records (MMAP2, COMM, FORK, EXIT, …).
 
-use recrep_format::abi::{AttrFlags, EventType, SwEvent};
+use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SwEvent};
 
 use super::attr;
 use super::aux::AuxPlan;
@@ -27,7 +27,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     let overwritten = first.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
     let stops = context.config.delay != Delay::None || (attached && context.config.control.is_some());
     // Threads that are not counted map what others run in.
-    let uninherited = attached && attr::inherits(context) && !first.attr.flags.contains(AttrFlags::INHERIT);
+    let uninherited = attached && attr::inherits(context) && !(first.inherits() && !reads_group(first));
     let reused = first.is_dummy() && !area.wants_tracker && !overwritten;
     let own =
         context.system || stops || partial || overwritten || uninherited || area.wants_tracker || (attached && reused);
@@ -52,6 +52,11 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     if let Some(dummy) = text_poke(area, context) {
         events.push(dummy);
     }
+}
+
+/// Returns whether samples have the values of a group, so that a kernel before Linux 6.13 takes the inheritance away.
+fn reads_group(event: &PlannedEvent) -> bool {
+    event.attr.read_format.contains(ReadFormat::GROUP)
 }
 
 /// Returns a dummy, which counts nothing and carries side-band records.

@@ -25,12 +25,13 @@ mod updates;
 use std::collections::BTreeSet;
 
 use crate::kernel::Kernel;
+use crate::kernel::probes::Probes;
 use crate::kernel::signals::Signals;
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::Result;
-use crate::plan;
 use crate::plan::config::Config;
+use crate::plan::{self, Plan};
 use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
 use crate::target::Task;
@@ -44,13 +45,15 @@ use schedule::Urgent;
 /// Returns an error if there is no recording, or only an incomplete one.
 pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
     let machine = Machine::read()?;
-    let plan = plan::plan(config, &machine)?;
+    let mut plan = plan::plan(config, &machine)?;
     plan.notes.iter().for_each(|note| messages.note(note));
     let signals = Signals::install()?;
     let channel = config.control.as_ref().map(Channel::open).transpose()?;
     let mut workload = Workload::at_gate(&config.command, config.output.is_stdout())?;
     let tasks = config.target.tasks()?;
     let coverage = Coverage::choose(config, &plan, &tasks, workload.as_ref(), &machine, messages);
+    // Dropped after the counters, as the kernel keeps a probe that is in use.
+    let _probes = register_probes(&mut plan, &coverage, &machine)?;
     let (counters, rings, areas) = opened::open(kernel, config, plan, &coverage, &machine, messages)?;
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
@@ -63,6 +66,14 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
     Ok(if child == 0 { status } else { child })
+}
+
+/// Registers the probes that threads and children inherit. Counters of whole CPUs need none.
+fn register_probes(plan: &mut Plan, coverage: &Coverage, machine: &Machine) -> Result<Probes> {
+    if *coverage == Coverage::Filtered {
+        return Ok(Probes::default());
+    }
+    Probes::register(&mut plan.events, machine.tracefs.as_deref())
 }
 
 /// Returns a note on the processes that are not recorded because this user may not trace them.

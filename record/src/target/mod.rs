@@ -9,6 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 
 use crate::messages::error::{Error, Result, why_words};
 
+/// Name of the process that removes rec's probes at its end. It is rec's own, so it is nobody's target.
+pub const GUARD: &str = "rec-probe-guard";
+
 /// Target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -90,9 +93,15 @@ fn tasks_of_user(uid: u32) -> Vec<Task> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pid = |entry: fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        (entry.metadata().ok()?.uid() == uid && pid != std::process::id()).then_some(pid)
+        (entry.metadata().ok()?.uid() == uid && pid != std::process::id() && !is_guard(pid)).then_some(pid)
     };
     entries.filter_map(pid).filter_map(|pid| threads_of(pid).ok()).flatten().collect()
+}
+
+/// Returns whether a process waits for the end of a rec, to remove its probes.
+fn is_guard(pid: u32) -> bool {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).next() == Some(GUARD.as_bytes())
 }
 
 fn process_of(tid: u32) -> Result<u32> {

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use recrep_format::abi::AttrFlags;
+use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::io::Errno;
@@ -310,15 +310,16 @@ fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
     refused && matches!(with.target, Target::User(_))
 }
 
-/// Returns the attr for the kernel: for a probe, with the pointer to the path or name in `event`.
+/// Returns the attr for the kernel: for a probe, that of its tracepoint, or with the pointer to the path or name in
+/// `event`.
 fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
-    match &event.probe {
-        None => Cow::Borrowed(&event.attr),
-        Some(probe) => {
-            let config1 = probe.target.as_ptr().expose_provenance() as u64;
-            Cow::Owned(Attr { config1, ..event.attr.clone() })
-        }
-    }
+    let Some(probe) = &event.probe else { return Cow::Borrowed(&event.attr) };
+    let attr = event.attr.clone();
+    Cow::Owned(match (probe.tracepoint, &probe.target) {
+        (Some(id), _) => Attr { kind: EventType::TRACEPOINT, config: id, config1: 0, config2: 0, ..attr },
+        (None, Some(target)) => Attr { config1: target.as_ptr().expose_provenance() as u64, ..attr },
+        (None, None) => attr,
+    })
 }
 
 /// Sets the event's filter on a counter.

@@ -1,15 +1,23 @@
 //! Reading of counters: values, times, lost samples.
 
 use std::os::fd::AsFd as _;
+use std::thread::sleep;
+use std::time::Duration;
 
 use recrep_format::abi::ReadFormat;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::record::{Counter as ReadCounter, ReadValues};
 
-use super::counter::Counters;
+use rustix::io::Errno;
+
+use super::counter::{Counter, Counters};
 use crate::kernel::Kernel;
-use crate::messages::error::{Error, Result};
+use crate::messages::error::Error;
+
+/// Number of times that a counter is read whose inherited ones are just ending, and the time between.
+const READS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Values read from a counter at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +39,7 @@ impl Counters {
     ///
     /// # Errors
     /// Returns an error if a counter cannot be read.
-    pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>> {
+    pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>, Error> {
         let mut all = Vec::new();
         let mut members = vec![1; self.events.len()];
         for leader in self.events.iter().filter_map(|event| event.leader) {
@@ -47,14 +55,28 @@ impl Counters {
             let members = members.get(counter.event).filter(|_| grouped).unwrap_or(&1);
             // Maximum: number of members, two times, and value, id and lost samples of each member.
             let mut numbers = vec![0; 3 + 3 * members];
-            let found = kernel
-                .read(counter.as_fd(), &mut numbers)
-                .map_err(|e| Error::io("cannot read the value of a counter", e))?;
+            let found = match read_settled(kernel, counter, &mut numbers) {
+                // What the others lost is known all the same.
+                Err(Errno::CHILD) => continue,
+                found => found.map_err(|e| Error::io("cannot read the value of a counter", e))?,
+            };
             numbers.truncate(found);
             all.extend(readings(&numbers, format, counter.id));
         }
         Ok(all)
     }
+}
+
+/// Reads a counter. Those of a group that a task inherited go one by one when the task ends; the kernel does not add
+/// them up in between (ECHILD).
+fn read_settled<K: Kernel>(kernel: &K, counter: &Counter, numbers: &mut [u64]) -> Result<usize, Errno> {
+    for _ in 0..READS {
+        match kernel.read(counter.as_fd(), numbers) {
+            Err(Errno::CHILD) => sleep(PAUSE),
+            read => return read,
+        }
+    }
+    kernel.read(counter.as_fd(), numbers)
 }
 
 /// Parses the result of read(2), in the layout of perf_event_open(2).

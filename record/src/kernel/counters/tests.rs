@@ -266,7 +266,7 @@ fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
     let machine = Machine { online: vec![0], ..Machine::default() };
     let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
-    plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    plan.events[0].probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let messages = Messages::stderr(Verbosity::Quiet);
     let counters = open(&kernel, &plan, &mut || vec![Some(1)], &config.target, &machine, &messages).unwrap();
     assert_ne!(kernel.opened.borrow()[0].1.config1, 0);

@@ -26,6 +26,15 @@ struct Addition {
 /// Features that rec can give up.
 const ADDITIONS: &[Addition] = &[
     Addition {
+        since: (6, 13),
+        asked: |e| e.attr.flags.contains(F::INHERIT) && e.attr.read_format.contains(ReadFormat::GROUP),
+        without: |a| a.flags -= F::INHERIT,
+        means: Some(
+            "groups that are read with each sample (:S) leave out threads and children that start from now on, as this kernel is \
+             older than Linux 6.13: leave :S out to have them",
+        ),
+    },
+    Addition {
         since: (6, 8),
         asked: |e| e.attr.branch_sample_type.contains(B::COUNTERS),
         without: |a| a.branch_sample_type -= B::COUNTERS,

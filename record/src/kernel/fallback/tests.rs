@@ -177,6 +177,12 @@ fn each_feature_is_given_up_alone_where_the_kernel_s_version_explains_it() {
     use BranchSampleType as B;
     type Row = ((u16, u16), &'static str, fn(&Attr) -> bool, &'static str);
     let rows: &[Row] = &[
+        (
+            (6, 12),
+            "-e {cpu-clock,faults}:S x",
+            |a| a.flags.contains(F::INHERIT) && a.read_format.contains(ReadFormat::GROUP),
+            "Linux 6.13: leave :S out",
+        ),
         ((6, 7), "-e cycles -j any,counter x", |a| a.branch_sample_type.contains(B::COUNTERS), "6.8"),
         ((5, 19), "-e cpu-clock x", |a| a.read_format.contains(ReadFormat::LOST), "6.0"),
         ((5, 11), "-e cpu-clock -W x", |a| a.sample_type.contains(SampleType::WEIGHT_STRUCT), "5.12"),
@@ -396,7 +402,7 @@ fn a_probe_needs_its_pmu() {
 #[test]
 fn probes_are_for_root() {
     let (mut event, target) = first("-e dummy:u x");
-    event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    event.probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12), arch: Arch::X86_64 };
     let advice = advice_of(&event, Errno::ACCESS, with);
     assert!(advice.contains("run as root or with CAP_SYS_ADMIN"), "{advice}");
