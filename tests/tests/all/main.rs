@@ -52,6 +52,7 @@ mod rec_output;
 mod rec_processes;
 mod rec_steering;
 mod rec_threads;
+mod rec_undisturbed;
 mod rep;
 mod rep_agrees;
 mod rep_input;
