@@ -5,7 +5,7 @@
 //!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (until here no event has been opened)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
 //!  command, processes, CPUs ─ target ─────────┘            ▼
-//!  perf_event_open(2) ◀── kernel (trait; kernel::sys has the real one) ◀── kernel::counters, kernel::fallback
+//!  perf_event_open(2) ◀── kernel (trait; kernel::sys has the real one) ◀── kernel::counters, kernel::fallback, kernel::probes
 //!      │ rings: kernel::ring
 //!      ▼
 //!  drain: one thread in rounds, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings

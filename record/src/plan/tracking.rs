@@ -27,7 +27,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     let overwritten = first.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
     let stops = context.config.delay != Delay::None || (attached && context.config.control.is_some());
     // Threads that are not counted map what others run in.
-    let uninherited = attached && attr::inherits(context) && !(first.inherits() && !reads_group(first));
+    let uninherited = attached && attr::inherits(context) && (!first.inherits() || reads_group(first));
     let reused = first.is_dummy() && !area.wants_tracker && !overwritten;
     let own =
         context.system || stops || partial || overwritten || uninherited || area.wants_tracker || (attached && reused);

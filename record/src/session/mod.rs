@@ -35,7 +35,7 @@ use crate::plan::{self, Plan};
 use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
 use crate::target::Task;
-use crate::target::workload::Workload;
+use crate::target::workload::{Inherited, Workload};
 use live::{Live, Recording, Subject};
 use schedule::Urgent;
 
@@ -47,9 +47,10 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let machine = Machine::read()?;
     let mut plan = plan::plan(config, &machine)?;
     plan.notes.iter().for_each(|note| messages.note(note));
+    let before = Inherited::now();
     let signals = Signals::install()?;
     let channel = config.control.as_ref().map(Channel::open).transpose()?;
-    let mut workload = Workload::at_gate(&config.command, config.output.is_stdout())?;
+    let mut workload = Workload::at_gate(&config.command, config.output.is_stdout(), before)?;
     let tasks = config.target.tasks()?;
     let coverage = Coverage::choose(config, &plan, &tasks, workload.as_ref(), &machine, messages);
     // Dropped after the counters, as the kernel keeps a probe that is in use.

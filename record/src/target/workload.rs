@@ -14,16 +14,19 @@
 
 #![allow(unsafe_code)] // There is no safe interface for code between fork and exec.
 
+mod inherited;
+
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::messages::error::{Error, Result, why_words};
+pub use inherited::Inherited;
 
 /// A command that waits at the gate, is running, or has ended.
 #[derive(Debug)]
@@ -31,13 +34,16 @@ pub struct Workload {
     name: String,
     pid: u32,
     stage: Stage,
+    /// Keeps the thread that started it: its end is a parent's end to a command that asked for a signal then
+    /// (PR_SET_PDEATHSIG).
+    _parent: Sender<()>,
 }
 
 #[derive(Debug)]
 enum Stage {
     AtGate {
         gate: OwnedFd,
-        spawner: JoinHandle<io::Result<Child>>,
+        spawned: Receiver<io::Result<Child>>,
     },
     Running(Child),
     Ended(ExitStatus),
@@ -46,12 +52,13 @@ enum Stage {
 }
 
 impl Workload {
-    /// Forks the command and holds it at the gate. `aside` sends its standard output to rec's standard error, because
-    /// rec writes the recording to standard output.
+    /// Forks the command and holds it at the gate. It has signals and descriptors as they were `before` rec changed
+    /// them. `aside` sends its standard output to rec's standard error, because rec writes the recording to standard
+    /// output.
     ///
     /// # Errors
     /// Returns an error if the fork fails.
-    pub fn at_gate(command: &[OsString], aside: bool) -> Result<Option<Self>> {
+    pub fn at_gate(command: &[OsString], aside: bool, before: Inherited) -> Result<Option<Self>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let name = program.to_string_lossy().into_owned();
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::io("cannot create a pipe to the command", e));
@@ -63,19 +70,28 @@ impl Workload {
             let stderr = io::stderr().as_fd().try_clone_to_owned();
             command.stdout(stderr.map_err(|e| Error::io("cannot send the command's output to standard error", e))?);
         }
-        wait_at_gate(&mut command, gate_read, ready_write, gate.as_raw_fd());
+        let before = if aside { before.with_output() } else { before };
+        wait_at_gate(&mut command, gate_read, ready_write, gate.as_raw_fd(), before);
         // `spawn` returns only after the exec, which waits for this thread, so another thread must call it.
-        let spawner = std::thread::spawn(move || command.spawn());
+        let ((answer, spawned), (parent, end)) = (channel(), channel());
+        std::thread::spawn(move || {
+            let child = command.spawn();
+            // Its ends of the pipes.
+            drop(command);
+            let _ = answer.send(child);
+            // An error is the end of what is waited for.
+            let _: std::result::Result<(), _> = end.recv();
+        });
         let mut pid = [0; 4];
         let read = rustix::io::retry_on_intr(|| rustix::io::read(ready.as_fd(), &mut pid));
         if read != Ok(pid.len()) {
-            let why = match spawner.join() {
+            let why = match spawned.recv() {
                 Ok(Err(why)) => why_words(&why),
                 _ => "it ended immediately".to_owned(),
             };
             return Err(Error::Failed(format!("cannot start a process for '{name}': {why}")));
         }
-        Ok(Some(Self { name, pid: u32::from_ne_bytes(pid), stage: Stage::AtGate { gate, spawner } }))
+        Ok(Some(Self { name, pid: u32::from_ne_bytes(pid), stage: Stage::AtGate { gate, spawned }, _parent: parent }))
     }
 
     /// Returns the pid, which the command keeps after its exec.
@@ -89,11 +105,11 @@ impl Workload {
     /// # Errors
     /// Returns an error if the command is not found or cannot be executed.
     pub fn release(&mut self) -> Result<()> {
-        let Stage::AtGate { gate, spawner } = std::mem::replace(&mut self.stage, Stage::Nothing) else { return Ok(()) };
+        let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing) else { return Ok(()) };
         // If the child has ended, this fails, and `spawn` returns the error.
         let _ = rustix::io::write(&gate, &[1]);
         drop(gate);
-        let spawned = spawner.join().unwrap_or_else(|_| Err(io::Error::other("the thread that started it ended")));
+        let spawned = spawned.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that started it ended")));
         self.stage = Stage::Running(spawned.map_err(|why| cannot_execute(&self.name, &why))?);
         Ok(())
     }
@@ -137,16 +153,17 @@ impl Drop for Workload {
         // After a failed recording, nothing else waits for the command.
         self.ask_to_end();
         // Without a byte from the gate, the child exits, and the spawner thread reaps it.
-        if let Stage::AtGate { gate, spawner } = std::mem::replace(&mut self.stage, Stage::Nothing) {
+        if let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing) {
             drop(gate);
-            let _ = spawner.join();
+            let _ = spawned.recv();
         }
     }
 }
 
-/// Makes the child send its pid, and wait for a byte before its exec.
-fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd, gate_write: i32) {
+/// Makes the child send its pid, and wait for a byte before its exec; from then on, signals are the command's own.
+fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd, gate_write: i32, before: Inherited) {
     let wait = move || {
+        before.restore()?;
         // SAFETY: this is the child's copy of rec's end of the gate, which nothing in the child uses. It is closed so
         // that the child reads end-of-file if rec dies.
         unsafe { libc::close(gate_write) };
@@ -158,8 +175,8 @@ fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd,
             _ => Err(io::Error::from(rustix::io::Errno::CANCELED)),
         }
     };
-    // SAFETY: the closure runs between fork and exec; it makes system calls only (close, getpid, write, read), which
-    // are async-signal-safe, and neither allocates nor takes locks.
+    // SAFETY: the closure runs between fork and exec; it makes system calls only (signal, sigmask, close, getpid, write,
+    // read), which are async-signal-safe, and neither allocates nor takes locks.
     unsafe { command.pre_exec(wait) };
 }
 
@@ -194,7 +211,7 @@ mod tests {
 
     fn at_gate(words: &[&str]) -> Workload {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
-        Workload::at_gate(&words, false).unwrap().unwrap()
+        Workload::at_gate(&words, false, Inherited::now()).unwrap().unwrap()
     }
 
     fn status_of(words: &[&str]) -> u8 {
@@ -282,6 +299,6 @@ mod tests {
 
     #[test]
     fn no_command_is_no_workload() {
-        assert!(Workload::at_gate(&[], false).unwrap().is_none());
+        assert!(Workload::at_gate(&[], false, Inherited::now()).unwrap().is_none());
     }
 }

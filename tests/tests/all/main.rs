@@ -46,6 +46,7 @@ mod rec_events;
 mod rec_exit;
 mod rec_identity;
 mod rec_incompressible;
+mod rec_inherited;
 mod rec_killed;
 mod rec_links;
 mod rec_output;
