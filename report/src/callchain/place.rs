@@ -384,7 +384,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::timeline::{Change, Mapping};
+    use crate::timeline::{Change, Mapping, Memory};
 
     proptest! {
         /// Whatever was looked up before, frames are those of the timeline.
@@ -401,6 +401,7 @@ mod tests {
                 first: if module == 3 { start << 24 } else { u64::from(module) << 12 },
                 module: Some(ModuleId(module)),
                 is_shared: false,
+                memory: Memory::Code,
             };
             let change = |map: &(i32, u64, u64, u32)| match map.0 {
                 0 => Change::KernelMap(mapping(map)),

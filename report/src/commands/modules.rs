@@ -98,6 +98,8 @@ struct ModuleRow<'p> {
     resolved: u64,
     resolved_percent: f64,
     symbols: usize,
+    /// Condition under which the names are right.
+    note: Option<&'p str>,
     /// Reason why samples have no function; `None` if all have one.
     reason: Option<Explanation>,
     #[serde(serialize_with = "attempts")]
@@ -151,6 +153,9 @@ impl<'p> Listing<'p> {
             let (samples, share, resolved) = (module.samples, module.percent, module.resolved_percent);
             let name = module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
             writeln!(out, "{samples:>11}  {share:>7.2}%  {resolved:>7.2}%  {}", escape(name))?;
+            if let Some(note) = module.note {
+                writeln!(out, "{:35}note: {note}", "")?;
+            }
             if let Some(reason) = &module.reason {
                 explain(reason, out)?;
             }
@@ -194,6 +199,7 @@ impl<'p> ModuleRow<'p> {
             resolved: uses.resolved.samples,
             resolved_percent: rounded(share(uses.resolved.samples, uses.all.samples)),
             symbols: uses.loaded.as_ref().map_or(0, |loaded| loaded.table.len()),
+            note: uses.loaded.as_ref().and_then(|loaded| loaded.outcome.note.as_deref()),
             reason: uses.explanation(module),
             attempts: uses.loaded.as_ref().map_or(&[], |loaded| &loaded.outcome.attempts),
         }

@@ -55,7 +55,7 @@ pub(crate) fn gather<T: Send>(
     let answered = OnceLock::new();
     let of_input = |source: &Source| {
         let input = Input::open(source)?;
-        let (mut profile, made) = session::without_timeline(&input, query.mode, Keep::Some, |session| {
+        let (mut profile, made) = session::named(&input, (query.mode, Keep::Some), Some(&resolver), |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
             let query = answered.get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
             let profile = of_session(query, (&input, session), (&resolver, &labels))?;

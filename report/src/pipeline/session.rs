@@ -54,12 +54,36 @@ pub fn on<R>(input: &Input, keep: Keep, act: impl FnOnce(&Session<'_>) -> anyhow
     })
 }
 
+/// Like [`on`], for an act that shows names of `resolver`: JITs' code has the names of its time, and text that was moved
+/// to anonymous memory those of its file.
+pub fn named_on<R>(
+    input: &Input,
+    keep: Keep,
+    resolver: &Resolver,
+    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
+    named(input, (Mode::Samples, keep), Some(resolver), |session| {
+        LazyLock::force(&session.timeline);
+        act(session)
+    })
+}
+
 /// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all queries need. It must be
 /// used before workers use it: those that wait for it could have been given its building.
 pub fn without_timeline<R>(
     input: &Input,
     mode: Mode,
     keep: Keep,
+    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
+    named(input, (mode, keep), None, act)
+}
+
+/// Like [`without_timeline`], with the names of `resolver` as [`named_on`].
+pub fn named<R>(
+    input: &Input,
+    (mode, keep): (Mode, Keep),
+    resolver: Option<&Resolver>,
     act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
     input.read(|file| {
@@ -71,6 +95,10 @@ pub fn without_timeline<R>(
         let off_cpu = mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces));
         if off_cpu.is_some() {
             side_band.add_stand_ins();
+        }
+        if let Some(resolver) = resolver {
+            side_band.find_moved_text(resolver);
+            side_band.add_jit_code(resolver);
         }
         let changes = std::mem::take(&mut side_band.changes);
         let timeline = LazyLock::new(Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>);

@@ -23,6 +23,10 @@ pub(crate) const UNMAPPED: Explanation = because(
      it was older than the recording and its process exited before rec could list its mappings",
 );
 
+/// Note on a file whose text was moved to anonymous memory.
+pub(super) const MOVED: &str = "text was moved to anonymous memory; the file mapped there before was used (nothing \
+    shows that the bytes are the same)";
+
 pub(crate) const GUEST: Explanation = because(
     "guest",
     "these samples come from a guest, whose files and kernel are not those of this machine",

@@ -1,13 +1,13 @@
 //! The files in which JITs list their code: a map or a jitdump.
 //!
-//! `/tmp/perf-PID.map` is a text. A JIT that reuses memory writes another line with the same start; the last one counts.
+//! `/tmp/perf-PID.map` is a text. A JIT that reuses memory writes another line for it; the last one counts.
 //!
 //! ```text
 //!   3ef414c0 398 RegExp:[{(]
 //!   START SIZE NAME            hexadecimal; the name is the rest of the line
 //! ```
 //!
-//! `jit-PID.dump` also has the code itself:
+//! `jit-PID.dump` also has the code itself, and times:
 //!
 //! ```text
 //!   header   magic "JiTD" in the writer's byte order, version, size, machine, pad, pid, timestamp, flags
@@ -16,8 +16,20 @@
 //!                                │ 2 lines, 3 close, 4 unwinding: not needed for names
 //! ```
 //!
-//! A JIT maps a page of the file as executable, so a record of the recording has its path. Code that is loaded over
-//! older code replaces it: the table describes the last state, as with `/tmp/perf-PID.map`.
+//! A JIT maps a page of the file as executable, so a record of the recording has its path.
+//!
+//! # Code over older code
+//! Code replaces what it overlaps; what older code has beyond its ends stays. A map, which has no times, describes the
+//! last state. If the jitdump's times are those of the recording ([`JitDump::is_timed`]), each address has the name of
+//! its time: the table has all versions of code that was replaced, each at addresses of its own ([`VERSIONS`]), and the
+//! timeline says which version was where ([`crate::timeline`]'s `jit_code.rs`).
+//!
+//! ```text
+//!   time ▲ 9  load c           [====]             c at VERSIONS + 48
+//!        │ 5  load b      [========]              b at VERSIONS + 16
+//!        │ 1  load a  [====]             [===]    a at VERSIONS; the other code was never replaced, and is at its own address
+//!        └──────────────────────────────────────► address
+//! ```
 //!
 //! Source: `tools/perf/Documentation/jitdump-specification.txt`.
 
@@ -26,6 +38,7 @@ use std::collections::BTreeMap;
 use recrep_format::endian::Endian;
 
 use super::bytes::hexadecimal;
+use super::module::JitDump;
 use super::outcome::Refusal;
 use super::table::{SymbolTable, TableBuilder};
 
@@ -33,80 +46,255 @@ const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
 const MOVE: u32 = 1;
 
-/// Loaded code: end and name by start address.
-type Code<'b> = BTreeMap<u64, (u64, &'b [u8])>;
+/// Flag of the header: the times are those of the processor's counter, not of `CLOCK_MONOTONIC`.
+const ARCH_TIMESTAMP: u64 = 1;
+
+/// Note on a dump whose times do not count although code was replaced.
+pub(super) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's clock is not the \
+    jitdump's: each address has the name of the code that was there last; record with -k mono";
+
+/// First of the addresses by which versions of code are looked up: no process has code there.
+const VERSIONS: u64 = 1 << 63;
+
+/// Code that is loaded at a time. Ranges do not overlap.
+#[derive(Default)]
+struct Code<'b> {
+    /// Parts of code by start address.
+    parts: BTreeMap<u64, Part<'b>>,
+    /// Number of loads so far.
+    loads: u32,
+}
+
+/// What later code left of a piece of code.
+#[derive(Clone, Copy)]
+struct Part<'b> {
+    end: u64,
+    name: &'b [u8],
+    /// First address of the whole code.
+    whole: u64,
+    /// Number of the code.
+    load: u32,
+}
+
+/// Code that was at an address from a time on, until other code came there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) time: u64,
+    pub(crate) pid: i32,
+    pub(crate) start: u64,
+    /// One past the last address.
+    pub(crate) end: u64,
+    /// Address by which `start` is looked up.
+    pub(crate) first: u64,
+    /// `true` if other code was at some of the addresses at another time.
+    pub(crate) is_replaced: bool,
+}
+
+/// Contents of a jitdump.
+pub(super) struct Dump<'b> {
+    /// State at the end, by process.
+    code: BTreeMap<i32, Code<'b>>,
+    /// All code in the order of the records, with its name, which is empty where code was moved away.
+    versions: Vec<(Version, &'b [u8])>,
+    /// Process that wrote the file, in its own pid namespace.
+    pid: i32,
+    /// `true` if the times are those of `CLOCK_MONOTONIC`.
+    is_monotonic: bool,
+}
 
 /// Builds a symbol table from the text of a map.
 pub(super) fn of_map(text: &[u8]) -> SymbolTable {
-    // Of lines with equal starts the last one is kept.
-    table(text.split(|&byte| byte == b'\n').filter_map(code_in_line).collect())
-}
-
-/// Returns the start, the end and the name in a line.
-fn code_in_line(line: &[u8]) -> Option<(u64, (u64, &[u8]))> {
-    let (start, rest) = hexadecimal(line)?;
-    let (size, name) = hexadecimal(rest)?;
-    let name = name.strip_suffix(b"\r").unwrap_or(name);
-    (!name.is_empty() && !name.contains(&0)).then(|| (start, (start.saturating_add(size), name)))
-}
-
-/// Builds a symbol table from a jitdump. A truncated file counts up to its last whole record.
-pub(super) fn of_dump(bytes: &[u8]) -> Result<SymbolTable, Refusal> {
-    let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
-    let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
-    let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
-    let endian = endian.ok_or_else(other)?;
-    let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-    let mut records = bytes.get(size.max(16)..).unwrap_or_default();
-    let mut code = Code::new();
-    while apply_record(endian, &mut records, &mut code).is_some() {}
-    Ok(table(code))
-}
-
-fn table(code: Code<'_>) -> SymbolTable {
-    // No name is ranked: each start has one.
-    let mut table = TableBuilder::new(false);
-    for (start, (end, name)) in code {
-        table.add(name, start, end);
+    let mut code = Code::default();
+    for (start, end, name) in text.split(|&byte| byte == b'\n').filter_map(code_in_line) {
+        code.load(start, end, name);
     }
+    let mut table = TableBuilder::new(false);
+    code.add_to(&mut table);
     table.finish()
 }
 
-/// Applies the next record to `code`. Returns `None` at the end of the file or if the record is incomplete.
-fn apply_record<'b>(endian: Endian, records: &mut &'b [u8], code: &mut Code<'b>) -> Option<()> {
-    /// Size of id, size and timestamp.
-    const HEAD: usize = 16;
-    let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
-    let (record, rest) = records.split_at_checked(size)?;
-    *records = rest;
-    // After the head: pid, tid and vma.
-    let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
-    match endian.u32_at(record, 0)? {
-        LOAD => {
-            let name = record.get(HEAD + 16 + 24..)?;
-            insert(code, number(0)?, number(1)?, name.get(..memchr::memchr(0, name)?)?);
-        }
-        MOVE => {
-            let (old, new, size) = (number(0)?, number(1)?, number(2)?);
-            if let Some((_, name)) = code.remove(&old) {
-                insert(code, new, size, name);
-            }
-        }
-        _ => {}
-    }
-    Some(())
+/// Returns the start, the end and the name in a line.
+fn code_in_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (start, rest) = hexadecimal(line)?;
+    let (size, name) = hexadecimal(rest)?;
+    let name = name.strip_suffix(b"\r").unwrap_or(name);
+    (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
 }
 
-/// Adds code of `size` bytes at `start`, replacing all code that it overlaps.
-fn insert<'b>(code: &mut Code<'b>, start: u64, size: u64, name: &'b [u8]) {
-    let Some(end) = start.checked_add(size).filter(|end| *end > start && !name.is_empty()) else { return };
-    while let Some((&other, &(other_end, _))) = code.range(..end).next_back() {
-        if other_end <= start {
-            break;
-        }
-        code.remove(&other);
+impl<'b> Dump<'b> {
+    /// Parses a jitdump. A truncated file counts up to its last whole record.
+    pub(super) fn parse(bytes: &'b [u8]) -> Result<Self, Refusal> {
+        let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
+        let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
+        let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
+        let endian = endian.ok_or_else(other)?;
+        let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+        let mut records = bytes.get(size.max(16)..).unwrap_or_default();
+        let flags = endian.u64_at(bytes, 32).unwrap_or(0);
+        let mut dump = Self {
+            code: BTreeMap::new(),
+            versions: Vec::new(),
+            pid: endian.u32_at(bytes, 20).unwrap_or(0).cast_signed(),
+            is_monotonic: flags & ARCH_TIMESTAMP == 0,
+        };
+        let mut next = VERSIONS;
+        while dump.apply_record(endian, &mut records, &mut next).is_some() {}
+        dump.mark_replaced();
+        Ok(dump)
     }
-    code.insert(start, (end, name));
+
+    /// Applies the next record; versions begin at `next`. Returns `None` at the end of the file or if the record is
+    /// incomplete.
+    fn apply_record(&mut self, endian: Endian, records: &mut &'b [u8], next: &mut u64) -> Option<()> {
+        /// Size of id, size and timestamp.
+        const HEAD: usize = 16;
+        let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
+        let (record, rest) = records.split_at_checked(size)?;
+        *records = rest;
+        let time = endian.u64_at(record, 8)?;
+        let kind = endian.u32_at(record, 0)?;
+        if !matches!(kind, LOAD | MOVE) {
+            return Some(());
+        }
+        let pid = endian.u32_at(record, HEAD)?.cast_signed();
+        let code = self.code.entry(pid).or_default();
+        let versions = &mut self.versions;
+        let mut add = |start: u64, size: u64, name: &'b [u8]| {
+            let end = start.checked_add(size).filter(|end| *end > start)?;
+            let first = *next;
+            *next = first.checked_add(size)?;
+            versions.push((Version { time, pid, start, end, first, is_replaced: false }, name));
+            Some(end)
+        };
+        // After the head: pid, tid and vma.
+        let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
+        if kind == LOAD {
+            let name = record.get(HEAD + 16 + 24..)?;
+            let name = name.get(..memchr::memchr(0, name)?)?;
+            let start = number(0)?;
+            if let Some(end) = add(start, number(1)?, name) {
+                code.load(start, end, name);
+            }
+        } else {
+            let (old, new, size) = (number(0)?, number(1)?, number(2)?);
+            if let Some(Part { name, .. }) = code.parts.get(&old).copied() {
+                for (start, name) in [(old, &b""[..]), (new, name)] {
+                    if let Some(end) = add(start, size, name) {
+                        code.load(start, end, name);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Marks the versions that share addresses with others of the same process.
+    fn mark_replaced(&mut self) {
+        let mut order: Vec<usize> = (0..self.versions.len()).collect();
+        let place =
+            |index: usize| self.versions.get(index).map(|(version, _)| (version.pid, version.start, version.end));
+        order.sort_by_key(|&index| place(index));
+        let mut replaced = Vec::new();
+        // The version that ends last among those before.
+        let mut last: Option<(usize, i32, u64)> = None;
+        for index in order {
+            let Some((pid, start, end)) = place(index) else { continue };
+            match last {
+                Some((other, of, until)) if of == pid && start < until => {
+                    replaced.extend([other, index]);
+                    last = Some(if until >= end { (other, of, until) } else { (index, pid, end) });
+                }
+                _ => last = Some((index, pid, end)),
+            }
+        }
+        for index in replaced {
+            self.versions.get_mut(index).into_iter().for_each(|(version, _)| version.is_replaced = true);
+        }
+    }
+
+    /// Returns whether code was replaced while the program ran.
+    pub(super) fn has_replaced(&self) -> bool {
+        self.versions.iter().any(|(version, _)| version.is_replaced)
+    }
+
+    /// Returns all code, if its times are those of the recording's clock: `pid` is the process that mapped the dump.
+    pub(super) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
+        let of = |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
+        (dump.is_timed && self.is_monotonic).then(|| self.versions.iter().map(of).collect())
+    }
+
+    /// Returns the process of a version, in the recorder's pid namespace. A child may write to the dump of its parent.
+    fn pid_of(&self, version: &Version, pid: i32) -> i32 {
+        if self.pid == pid { version.pid } else { pid }
+    }
+
+    /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the dump if its times do
+    /// not count.
+    pub(super) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
+        let is_timed = dump.is_timed && self.is_monotonic && self.pid == pid;
+        match self.code.get(&pid).filter(|_| is_timed) {
+            Some(own) => own.add_to(table),
+            None => {
+                let mut all = Code::default();
+                for (Version { start, end, .. }, name) in &self.versions {
+                    all.load(*start, *end, name);
+                }
+                all.add_to(table);
+            }
+        }
+    }
+
+    /// Adds all versions of code that was replaced, and the code of other processes than `pid`.
+    pub(super) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
+        for (version, name) in &self.versions {
+            if version.is_replaced || self.pid_of(version, pid) != pid {
+                table.add(name, version.first, version.first.saturating_add(version.end - version.start));
+            }
+        }
+    }
+}
+
+impl<'b> Code<'b> {
+    /// Adds code, which replaces what it overlaps. Code without a name only replaces.
+    fn load(&mut self, start: u64, end: u64, name: &'b [u8]) {
+        self.cut(start, end);
+        if start < end && !name.is_empty() {
+            self.loads = self.loads.saturating_add(1);
+            self.parts.insert(start, Part { end, name, whole: start, load: self.loads });
+        }
+    }
+
+    /// Removes the code in a range; what is before and after it stays.
+    fn cut(&mut self, start: u64, end: u64) {
+        while let Some((&other, &part)) = self.parts.range(..end).next_back().filter(|(_, part)| part.end > start) {
+            self.parts.remove(&other);
+            if part.end > end {
+                self.parts.insert(end, part);
+            }
+            if other < start {
+                self.parts.insert(other, Part { end: start, ..part });
+                break;
+            }
+        }
+    }
+
+    /// Adds a symbol for each piece of code. One with other code within it is one symbol, which goes on after that.
+    fn add_to(&self, table: &mut TableBuilder) {
+        // The end of the last part of each code that still has its beginning.
+        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+        let has_start = |part: &Part<'_>| self.parts.get(&part.whole).is_some_and(|first| first.load == part.load);
+        for part in self.parts.values().filter(|part| has_start(part)) {
+            let end = ends.entry(part.load).or_default();
+            *end = part.end.max(*end);
+        }
+        for (&start, part) in &self.parts {
+            match ends.get(&part.load) {
+                Some(end) if start == part.whole => table.add(part.name, start, *end),
+                Some(_) => {}
+                None => table.add(part.name, start, part.end),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +323,77 @@ mod tests {
         bytes.extend(rest);
     }
 
+    fn parsed(bytes: &[u8], is_timed: bool) -> (SymbolTable, Option<Vec<Version>>) {
+        let dump = JitDump { path: b"jit-7.dump"[..].into(), file: None, is_timed };
+        let (parsed, mut table) = (Dump::parse(bytes).unwrap(), TableBuilder::new(false));
+        parsed.add_to(&mut table, &dump, 7);
+        let versions = parsed.versions(&dump, 7);
+        if versions.is_some() {
+            parsed.add_versions_to(&mut table, 7);
+        }
+        (table.finish(), versions)
+    }
+
+    fn name(table: &SymbolTable, address: u64) -> String {
+        table.lookup(address).map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+    }
+
+    #[test]
+    fn of_code_that_was_replaced_in_part_the_rest_stays() {
+        let lines =
+            "1000 100 a\n1040 20 within\n1080 100 b\n2000 100 c\n1ff0 20 d\n2080 1 e\n3004 4 old\n3000 10 new\n";
+        let table = of_map(lines.as_bytes());
+        let names =
+            [0x1000, 0x103f, 0x1040, 0x105f, 0x1060, 0x107f, 0x1080, 0x117f, 0x1ff0, 0x200f].map(|at| name(&table, at));
+        assert_eq!(names, ["a", "a", "within", "within", "a", "a", "b", "b", "d", "d"]);
+        let names = [0x2010, 0x2080, 0x2081, 0x20ff, 0x2100, 0x3000, 0x3004, 0x300f].map(|at| name(&table, at));
+        assert_eq!(names, ["c", "e", "c", "c", "-", "new", "new", "new"]);
+        assert_eq!(table.lookup(0x1060).unwrap().start, 0x1000);
+    }
+
+    #[test]
+    fn code_that_was_replaced_has_addresses_of_its_own() {
+        let mut bytes = header();
+        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"first\0code");
+        add(&mut bytes, LOAD, &[0x5000, 0x10, 1], b"alone\0");
+        add(&mut bytes, LOAD, &[0x1080, 0x100, 2], b"second\0");
+        add(&mut bytes, MOVE, &[0x1080, 0x9000, 0x100, 2], b"");
+        let (table, versions) = parsed(&bytes, true);
+        let versions = versions.unwrap();
+        let shown: Vec<_> = versions.iter().map(|v| (v.start, v.is_replaced, name(&table, v.first))).collect();
+        let text = |start, is_replaced, name: &str| (start, is_replaced, name.to_owned());
+        assert_eq!(
+            shown,
+            [
+                text(0x1000, true, "first"),
+                text(0x5000, false, "-"),
+                text(0x1080, true, "second"),
+                text(0x1080, true, "-"),
+                text(0x9000, false, "-"),
+            ]
+        );
+        assert_eq!([0x107f, 0x1080, 0x5000, 0x9000].map(|at| name(&table, at)), ["first", "-", "alone", "second"]);
+        // Without times, and with those of another clock, only the last state counts.
+        assert_eq!(parsed(&bytes, false).1, None);
+        bytes[32] = 1;
+        let (table, versions) = parsed(&bytes, true);
+        assert_eq!((versions, name(&table, VERSIONS)), (None, "-".into()));
+    }
+
+    #[test]
+    fn a_child_writes_to_the_dump_of_its_parent() {
+        let mut bytes = header();
+        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"parent\0");
+        add(&mut bytes, LOAD, &[0x1000, 0x100, 1], b"child\0");
+        let at = bytes.len() - 32 - 8 - 6 + 16;
+        bytes[at..at + 4].copy_from_slice(&9_u32.to_ne_bytes());
+        let (table, versions) = parsed(&bytes, true);
+        let versions: Vec<_> =
+            versions.unwrap().iter().map(|v| (v.pid, v.is_replaced, name(&table, v.first))).collect();
+        assert_eq!(versions, [(7, false, "-".into()), (9, false, "child".into())]);
+        assert_eq!(name(&table, 0x1000), "parent");
+    }
+
     #[test]
     fn the_code_loaded_or_moved_last_counts() {
         let mut bytes = header();
@@ -145,16 +404,14 @@ mod tests {
         add(&mut bytes, MOVE, &[0x5000, 0x6000, 0x10, 2], b"");
         add(&mut bytes, LOAD, &[0x7000, 0x10, 3], b"cut\0");
         bytes.truncate(bytes.len() - 1);
-        let table = of_dump(&bytes).unwrap();
-        let name = |address| table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned());
-        assert_eq!([0x1000, 0x107f, 0x5000, 0x7000].map(name), [const { None }; 4]);
-        assert_eq!(name(0x117f).as_deref(), Some("new"));
-        assert_eq!(name(0x600f).as_deref(), Some("moving"));
+        let (table, _) = parsed(&bytes, false);
+        assert_eq!([0x5000, 0x7000].map(|at| name(&table, at)), ["-", "-"]);
+        assert_eq!([0x1000, 0x107f, 0x117f, 0x600f].map(|at| name(&table, at)), ["old", "old", "new", "moving"]);
     }
 
     #[test]
     fn other_files_are_refused() {
-        assert!(matches!(of_dump(b""), Err(Refusal::Malformed(_))));
-        assert!(matches!(of_dump(b"\x7fELF...."), Err(Refusal::Malformed(_))));
+        assert!(matches!(Dump::parse(b""), Err(Refusal::Malformed(_))));
+        assert!(matches!(Dump::parse(b"\x7fELF...."), Err(Refusal::Malformed(_))));
     }
 }

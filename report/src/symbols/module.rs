@@ -39,6 +39,8 @@ pub struct Module {
     pub written: Option<SystemTime>,
     /// Symbols that the recording has, if any.
     pub recorded: Option<RecordedSymbols>,
+    /// `true` if this is text of the file that was moved to anonymous memory.
+    pub is_moved: bool,
     /// Machine on which it was mapped.
     pub origin: Arc<Origin>,
 }
@@ -80,6 +82,8 @@ pub enum ModuleKind {
 pub struct JitDump {
     pub path: Arc<[u8]>,
     pub file: Option<FileId>,
+    /// `true` if the recording's times are those of `CLOCK_MONOTONIC`, as the dump's are.
+    pub is_timed: bool,
 }
 
 impl ModuleKind {
@@ -112,7 +116,8 @@ impl Module {
             ModuleKind::PerfMap { pid, .. } => (format!("/tmp/perf-{pid}.map").into_bytes().into(), None),
             _ => (path.into(), build_id),
         };
-        Self { path, build_id, kind, mounts: None, file: None, written: None, recorded: None, origin: Arc::default() }
+        let (mounts, file, written, recorded, origin) = Default::default();
+        Self { path, build_id, kind, mounts, file, written, recorded, is_moved: false, origin }
     }
 
     /// Sets the machine on which the module was mapped.

@@ -3,6 +3,7 @@
 //!
 //! All attempts are kept, also those before a successful one, so that unresolved samples can always be explained.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Outcome {
     pub dynamic_only: bool,
     /// Sentence about a file that is used because the user trusts it although its build ID is not the recorded one.
     pub contradiction: Option<String>,
+    /// Sentence about names that are right only under a condition.
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// Attempt to read symbols from one place.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,12 +16,14 @@ use zerocopy::FromZeros;
 use super::bundle::UnwindingParts;
 use super::call_frames::CallFrames;
 use super::elf::Image;
+use super::explain::MOVED;
 use super::fetch::{self, Wanted};
 use super::file;
+use super::jit::Version;
 use super::kernel::Kernel;
 use super::labels::{LabelSlots, ShownNames};
 use super::lines::Lines;
-use super::module::{Module, ModuleKind};
+use super::module::{JitDump, Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
 use super::roots::Roots;
@@ -29,6 +31,7 @@ use super::search::{Search, build, opened};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
 use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
+use crate::input::map::Bytes;
 use crate::query::SymbolOptions;
 
 /// Loads the symbols of modules and caches them.
@@ -198,7 +201,7 @@ impl Resolver {
     }
 
     fn load_now(&self, module: &Module) -> Loaded {
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { note: module.is_moved.then(|| MOVED.into()), ..Outcome::default() };
         let mut demangle = !self.search.options.mangled;
         let bundled = module
             .origin
@@ -259,8 +262,28 @@ impl Resolver {
             let found = file::read_all(&path).and_then(|text| proof.clone().map(|()| jit::of_map(&text)));
             outcome.keep(Source::PerfMap, &path, found)
         });
-        let (None, Some(dump)) = (&found, dump) else { return found };
+        let Some(dump) = dump.as_ref().filter(|dump| found.is_none() || dump.is_timed) else { return found };
+        let (path, file) = self.read_dump(module, dump);
+        let read = file.and_then(|bytes| {
+            let (parsed, mut table) = (jit::Dump::parse(&bytes)?, TableBuilder::new(false));
+            parsed.add_to(&mut table, dump, *pid);
+            match parsed.versions(dump, *pid) {
+                Some(_) => parsed.add_versions_to(&mut table, *pid),
+                None if parsed.has_replaced() => outcome.note = Some(jit::UNTIMED.into()),
+                None => {}
+            }
+            Ok(table.finish())
+        });
+        // The dump has times, and a map only the last state.
+        outcome.keep(Source::JitDump, &path, read).or(found)
+    }
+
+    /// Reads the jitdump of a JIT's module if it is proven to be the recorded one; also returns its path.
+    fn read_dump(&self, module: &Module, dump: &JitDump) -> (PathBuf, Result<Bytes, Refusal>) {
+        let Search { options, roots, host } = &*self.search;
+        let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
+        let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
         let path = match mounts.and_then(|mounts| roots.of(mounts)) {
             Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
             None => candidates::below(options, recorded),
@@ -271,9 +294,22 @@ impl Resolver {
                 // Without the time of the recording: the JIT may write to the file after it.
                 check_recorded(&file, dump.file, None)?;
             }
-            jit::of_dump(&file::bytes_of(file)?)
+            file::bytes_of(file)
         });
-        outcome.keep(Source::JitDump, &path, found)
+        (path, found)
+    }
+
+    /// Returns the versions of a JIT's code, if its dump is proven and has the times of the recording.
+    pub(crate) fn jit_versions(&self, module: &Module) -> Vec<Version> {
+        let ModuleKind::PerfMap { pid, dump: Some(dump) } = &module.kind else { return Vec::new() };
+        let read = || jit::Dump::parse(&self.read_dump(module, dump).1.ok()?).ok()?.versions(dump, *pid);
+        if dump.is_timed { read().unwrap_or_default() } else { Vec::new() }
+    }
+
+    /// Returns whether a JIT lists code of a module in a range of addresses.
+    pub(crate) fn has_jit_code(&self, module: &Module, range: &Range<u64>) -> bool {
+        let (found, around) = self.load(module).table.find_range(range.start);
+        found.is_some() || around.end < range.end
     }
 
     fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {

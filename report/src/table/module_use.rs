@@ -167,6 +167,9 @@ pub struct Doubts {
     unproven: u64,
     contradicted: u64,
     first: Option<String>,
+    /// Number of samples whose names are right only under a condition, and the first condition.
+    noted: u64,
+    note: Option<String>,
 }
 
 impl Doubts {
@@ -175,6 +178,10 @@ impl Doubts {
         self.all += all;
         if outcome.unproven().is_some() {
             self.unproven += all - resolved.min(all);
+        }
+        if let Some(note) = outcome.note.as_ref().filter(|_| resolved > 0) {
+            self.noted += resolved;
+            self.note.get_or_insert_with(|| note.clone().into_owned());
         }
         if let Some(contradiction) = outcome.contradiction.as_ref().filter(|_| resolved > 0) {
             self.contradicted += resolved;
@@ -198,6 +205,10 @@ impl Doubts {
             let message =
                 format!("{contradicted} of {all} {what} have functions from another version of their file: {first}");
             warnings.push(Warning::new("contradicted-names", message));
+        }
+        if let Some(note) = &self.note {
+            let message = format!("the functions of {} of {all} {what} are a judgement: {note}", self.noted);
+            warnings.push(Warning::new("judged-names", message));
         }
         warnings
     }

@@ -31,6 +31,8 @@ pub enum Change {
         tid: i32,
         mapping: Mapping,
     },
+    /// A JIT puts code into anonymous memory of a process.
+    Code { pid: i32, mapping: Mapping },
     /// A mapping is added to the kernel.
     KernelMap(Mapping),
 }
@@ -68,6 +70,12 @@ impl Builder {
                 let space = self.ensure_space(pid, tid);
                 if let Some(space) = self.spaces.get_mut(space.0 as usize) {
                     space.mappings.push((at, mapping));
+                }
+            }
+            Change::Code { pid, mapping } => {
+                let space = self.ensure_space(pid, pid);
+                if let Some(space) = self.spaces.get_mut(space.0 as usize) {
+                    space.code.push((at, mapping));
                 }
             }
             Change::KernelMap(mapping) => self.kernel.mappings.push((at, mapping)),
@@ -158,7 +166,7 @@ mod tests {
     use super::*;
     use crate::timeline::clock::at;
     use crate::timeline::frozen::TaskRef;
-    use crate::timeline::{ModuleId, RecentSpans, Span};
+    use crate::timeline::{Memory, ModuleId, RecentSpans, Span};
 
     fn comm(pid: i32, tid: i32, name: &str) -> Change {
         Change::Comm { pid, tid, comm: name.into() }
@@ -170,7 +178,11 @@ mod tests {
 
     fn map(pid: i32, start: u64, module: u32) -> Change {
         let (end, module) = (start + 0x100, Some(ModuleId(module)));
-        Change::Map { pid, tid: pid, mapping: Mapping { start, end, first: 0, module, is_shared: false } }
+        Change::Map {
+            pid,
+            tid: pid,
+            mapping: Mapping { start, end, first: 0, module, is_shared: false, memory: Memory::Code },
+        }
     }
 
     fn build(changes: Vec<(u64, Change)>) -> Timeline {

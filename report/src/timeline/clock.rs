@@ -113,6 +113,11 @@ impl<'f> Clock<'f> {
         }
     }
 
+    /// Returns whether records take effect at their times.
+    pub fn has_times(&self) -> bool {
+        self.ordered
+    }
+
     /// Returns times that records have only at these moments.
     pub fn times_within(&self, moments: &Range<Moment>) -> Range<u64> {
         if self.ordered { moments.start.time().saturating_add(1)..moments.end.time() } else { 0..0 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rayon::prelude::*;
-use recrep_format::abi::{CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
-use recrep_format::attr::AttrIndex;
+use recrep_format::abi::{AttrFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
+use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::read_early;
 use recrep_format::error::Error;
@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::symbols::{
     FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference, kernel_module_name,
 };
-use crate::timeline::{Change, Clock, Mapping, ModuleId, Moment, StandIn};
+use crate::timeline::{Change, Clock, Mapping, Memory, ModuleId, Moment, StandIn};
 
 /// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
@@ -47,7 +47,9 @@ pub struct SideBand {
     /// Number of samples dropped by a BPF filter, by event.
     pub filtered_samples: FxHashMap<Option<AttrIndex>, u64>,
     /// The `jit-PID.dump` mapped by each process.
-    jit_dumps: FxHashMap<i32, JitDump>,
+    pub(super) jit_dumps: FxHashMap<i32, JitDump>,
+    /// Moments at which processes began to run another program.
+    pub(super) execs: Vec<(Moment, i32)>,
     /// Number of records that cannot be decoded, and the first error.
     pub malformed: Option<(u64, Error)>,
     /// Error that ended reading of the symbols in the recording.
@@ -178,7 +180,7 @@ impl SideBand {
     }
 
     /// Returns the number of a module, which is added if it is new.
-    fn number(&mut self, module: Module) -> Option<ModuleId> {
+    pub(super) fn number(&mut self, module: Module) -> Option<ModuleId> {
         u32::try_from(self.modules.insert_full(module).0).ok().map(ModuleId)
     }
 
@@ -195,6 +197,7 @@ impl SideBand {
         add_all(&mut self.lost_samples, later.lost_samples);
         add_all(&mut self.filtered_samples, later.filtered_samples);
         self.jit_dumps.extend(later.jit_dumps);
+        self.execs.extend(later.execs);
         if let Some((count, first)) = later.malformed {
             self.malformed.get_or_insert((0, first)).0 += count;
         }
@@ -249,7 +252,7 @@ impl SideBand {
     /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
     fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
         let module = Some(self.number(Module::new(name, None, ModuleKind::KernelSymbol { start, end }))?);
-        let mapping = Mapping { start, end, first: start, module, is_shared: false };
+        let mapping = Mapping { start, end, first: start, module, is_shared: false, memory: Memory::Code };
         (start < end).then_some(Change::KernelMap(mapping))
     }
 }
@@ -264,6 +267,12 @@ impl<'a> Part<'_, 'a> {
             }
         };
         let found = &mut self.found;
+        let at = self.clock.moment(record.trailer.time, raw.offset);
+        if let Body::Comm(comm) = &record.body
+            && record.misc & misc::COMM_EXEC != 0
+        {
+            found.execs.push((at, comm.pid.cast_signed()));
+        }
         let change = match &record.body {
             Body::Comm(c) => Some(Change::Comm {
                 pid: c.pid.cast_signed(),
@@ -298,8 +307,7 @@ impl<'a> Part<'_, 'a> {
             }
             _ => None,
         };
-        let at = |change| (self.clock.moment(record.trailer.time, raw.offset), change);
-        self.found.changes.extend(change.map(at));
+        self.found.changes.extend(change.map(|change| (at, change)));
     }
 
     fn map(&mut self, mode: CpuMode, map: &Mmap2<'a>) -> Option<Change> {
@@ -341,7 +349,8 @@ impl<'a> Part<'_, 'a> {
                     MmapIdentity::BuildId(_) => None,
                 };
                 if is_jit_dump(path) {
-                    self.found.jit_dumps.insert(pid, JitDump { path: path.into(), file });
+                    let is_timed = self.clock.has_times() && is_monotonic(self.file);
+                    self.found.jit_dumps.insert(pid, JitDump { path: path.into(), file, is_timed });
                 }
                 let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
@@ -354,6 +363,7 @@ impl<'a> Part<'_, 'a> {
                 let in_files = matches!(kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
                 let is_file = kind == ModuleKind::File;
+                let is_anonymous = matches!(kind, ModuleKind::PerfMap { .. });
                 let file = file.filter(|_| is_file);
                 let module = *self.users.entry((path, kind, build_id, file, mounts)).or_insert_with_key(|key| {
                     let build_id = build_id.or_else(|| known.files.get(path).copied());
@@ -362,7 +372,13 @@ impl<'a> Part<'_, 'a> {
                     let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
                     self.found.number(Module { mounts, file, written, recorded, ..module })
                 });
-                Some(Change::Map { pid, tid: map.tid.cast_signed(), mapping: mapping(map, end, module?, first)? })
+                let memory = match executable {
+                    true if is_anonymous => Memory::Anonymous,
+                    true => Memory::Code,
+                    false => Memory::Data,
+                };
+                let mapping = Mapping { memory, ..mapping(map, end, module?, first)? };
+                Some(Change::Map { pid, tid: map.tid.cast_signed(), mapping })
             }
         }
     }
@@ -375,8 +391,16 @@ fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, first: u64) -> Option<Ma
         end,
         first,
         module: Some(module),
+        memory: Memory::Code,
         is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
     })
+}
+
+/// Returns whether the times of all events are those of `CLOCK_MONOTONIC`.
+fn is_monotonic(file: &File<'_>) -> bool {
+    const CLOCK_MONOTONIC: i32 = 1;
+    let is_of = |attr: &Attr| attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == CLOCK_MONOTONIC;
+    file.attrs.entries().iter().all(|entry| is_of(&entry.attr))
 }
 
 /// Returns the build ID in a record; `None` if the recorder did not fill it in.

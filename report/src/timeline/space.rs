@@ -39,6 +39,19 @@ pub struct Mapping {
     pub module: Option<ModuleId>,
     /// `true` if it is a shared mapping of a file's data.
     pub is_shared: bool,
+    /// Kind of memory.
+    pub memory: Memory,
+}
+
+/// Kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// Code of a file, or of the kernel.
+    Code,
+    /// Code in anonymous memory, most likely of a JIT: its parts may be other code at other times.
+    Anonymous,
+    #[default]
+    Data,
 }
 
 impl Mapping {
@@ -71,7 +84,14 @@ pub(super) struct Space {
     pub(super) mappings: Vec<Mapped>,
     /// Finds mappings, if there are many and all are known.
     tree: Option<Tree>,
+    /// Code that JITs put into anonymous memory, and its index: whatever is mapped there later, it stays until other
+    /// code replaces it.
+    pub(super) code: Vec<Mapped>,
+    code_tree: Option<Tree>,
 }
+
+/// One of the two layers of a space.
+type Layer<'s> = (&'s [Mapped], Option<&'s Tree>);
 
 /// Segment tree over the pieces of an address space.
 #[derive(Debug)]
@@ -89,26 +109,40 @@ impl Space {
 
     /// Makes lookups fast; to be called when all mappings are known.
     pub(super) fn indexed(mut self) -> Self {
-        self.tree = (self.mappings.len() > Self::FEW).then(|| Tree::of(&self.mappings));
+        let tree = |mappings: &[Mapped]| (mappings.len() > Self::FEW).then(|| Tree::of(mappings));
+        self.tree = tree(&self.mappings);
+        self.code_tree = tree(&self.code);
         self
+    }
+
+    fn mapped(&self) -> Layer<'_> {
+        (&self.mappings, self.tree.as_ref())
+    }
+
+    fn jit_code(&self) -> Layer<'_> {
+        (&self.code, self.code_tree.as_ref())
     }
 
     /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the next one.
     pub(super) fn seen(&self, at: Moment) -> (u32, Moment, Moment) {
-        let count = self.mappings.partition_point(|(when, _)| *when <= at);
-        let moment = |index: usize| self.mappings.get(index).map(|(when, _)| *when);
-        let since = count.checked_sub(1).and_then(moment).unwrap_or(Moment::START);
-        (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
+        let of = |mappings: &[Mapped]| {
+            let count = mappings.partition_point(|(when, _)| *when <= at);
+            let moment = |index: usize| mappings.get(index).map(|(when, _)| *when);
+            let since = count.checked_sub(1).and_then(moment).unwrap_or(Moment::START);
+            (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
+        };
+        let (mapped, code) = (of(&self.mappings), of(&self.code));
+        (mapped.0.saturating_add(code.0), mapped.1.max(code.1), mapped.2.min(code.2))
     }
 
-    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings, and a
-    /// range around the address in which every address has the same.
-    fn own_mapping(&self, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
-        if let Some(tree) = &self.tree {
-            return tree.find(&self.mappings, address, at);
+    /// Returns the latest mapping of a layer at this address that is not later than `at`, without the parent's mappings,
+    /// and a range around the address in which every address has the same.
+    fn own_mapping((mappings, tree): Layer<'_>, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+        if let Some(tree) = tree {
+            return tree.find(mappings, address, at);
         }
         let mut range = 0..u64::MAX;
-        for mapped in self.mappings.iter().rev().filter(|(when, _)| *when <= at) {
+        for mapped in mappings.iter().rev().filter(|(when, _)| *when <= at) {
             let (_, Mapping { start, end, .. }) = *mapped;
             if start <= address && address < end {
                 return (Some(mapped), range.start.max(start)..range.end.min(end));
@@ -228,9 +262,25 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
 /// Returns the mapping at `address` of space `id` at this moment, with its own moment, and a range around the address in
 /// which every address has the same.
 pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+    let (mapped, range) = find_in(spaces, Space::mapped, id, address, at);
+    if mapped.is_none_or(|(_, mapping)| mapping.memory != Memory::Anonymous) {
+        return (mapped, range);
+    }
+    let (code, piece) = find_in(spaces, Space::jit_code, id, address, at);
+    (code.or(mapped), range.start.max(piece.start)..range.end.min(piece.end))
+}
+
+/// Does the same for one layer.
+fn find_in(
+    spaces: &[Space],
+    layer: fn(&Space) -> Layer<'_>,
+    id: SpaceId,
+    address: u64,
+    at: Moment,
+) -> (Option<&Mapped>, Range<u64>) {
     let (mut id, mut at, mut range) = (id, at, 0..u64::MAX);
     while let Some(space) = spaces.get(id.0 as usize) {
-        let (mapped, piece) = space.own_mapping(address, at);
+        let (mapped, piece) = Space::own_mapping(layer(space), address, at);
         range = range.start.max(piece.start)..range.end.min(piece.end);
         if mapped.is_some() {
             return (mapped.filter(|(_, mapping)| mapping.module.is_some()), range);
@@ -250,11 +300,11 @@ mod tests {
     use crate::timeline::clock::at;
 
     fn mapping(start: u64, end: u64, module: u32) -> Mapping {
-        Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false }
+        Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false, memory: Memory::Code }
     }
 
     fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<Mapped>) -> Space {
-        Space { parent, mappings, tree: None }.indexed()
+        Space { parent, mappings, ..Space::default() }.indexed()
     }
 
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
@@ -319,7 +369,7 @@ mod tests {
             fork in 0u64..60,
         ) {
             let make = |start, len, module: Option<u32>| Mapping {
-                start, end: start + len, first: 0, module: module.map(ModuleId), is_shared: false,
+                start, end: start + len, first: 0, module: module.map(ModuleId), is_shared: false, memory: Memory::Code,
             };
             let parent: Vec<_> = (1u64..).zip(&raw)
                 .map(|(t, &(s, l, m))| (at(t), make(s, l, m))).collect();

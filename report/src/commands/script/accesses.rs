@@ -63,7 +63,7 @@ pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow
     heading(asked, out).context(CANNOT_WRITE)?;
     let warnings = each(&query.sources, |source| {
         let input = Input::open(source)?;
-        session::on(&input, Keep::All, |session| {
+        session::named_on(&input, Keep::All, &resolver, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =

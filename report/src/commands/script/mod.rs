@@ -83,7 +83,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
     }
     let input = Input::open(&source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::on(&input, Keep::All, |session| {
+    session::named_on(&input, Keep::All, &resolver, |session| {
         if query.header.is_asked() || query.header_only {
             info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }
