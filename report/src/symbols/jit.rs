@@ -247,7 +247,7 @@ impl<'b> Dump<'b> {
     /// Adds all versions of code that was replaced, and the code of other processes than `pid`.
     pub(super) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
         for (version, name) in &self.versions {
-            if version.is_replaced || self.pid_of(version, pid) != pid {
+            if !name.is_empty() && (version.is_replaced || self.pid_of(version, pid) != pid) {
                 table.add(name, version.first, version.first.saturating_add(version.end - version.start));
             }
         }
@@ -257,6 +257,10 @@ impl<'b> Dump<'b> {
 impl<'b> Code<'b> {
     /// Adds code, which replaces what it overlaps. Code without a name only replaces.
     fn load(&mut self, start: u64, end: u64, name: &'b [u8]) {
+        // What begins where older code began is that code, made again.
+        if self.parts.get(&start).is_some_and(|part| part.whole == start) {
+            self.parts.remove(&start);
+        }
         self.cut(start, end);
         if start < end && !name.is_empty() {
             self.loads = self.loads.saturating_add(1);
@@ -385,7 +389,7 @@ mod tests {
         let mut bytes = header();
         add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"parent\0");
         add(&mut bytes, LOAD, &[0x1000, 0x100, 1], b"child\0");
-        let at = bytes.len() - 32 - 8 - 6 + 16;
+        let at = bytes.len() - 32 - 24 - 6 + 16;
         bytes[at..at + 4].copy_from_slice(&9_u32.to_ne_bytes());
         let (table, versions) = parsed(&bytes, true);
         let versions: Vec<_> =
