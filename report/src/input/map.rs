@@ -192,6 +192,12 @@ impl Deref for Bytes {
     }
 }
 
+impl Default for Bytes {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Copied(Arc::new(bytes))

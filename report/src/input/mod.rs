@@ -6,13 +6,16 @@
 //!
 //! `map` is the only module of the package with `unsafe` code.
 
+mod compressed;
 pub(crate) mod map;
 mod open;
+mod others;
 pub(crate) mod several;
 pub(crate) mod split;
 pub(crate) mod streams;
 pub(crate) mod unpack;
 
+pub use compressed::UnpackError;
 pub use open::Input;
 pub(crate) use open::{Changed, OpenError, Stream};
 pub(crate) use several::{each, settled};

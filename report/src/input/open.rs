@@ -5,15 +5,18 @@
 //!
 //! Large files are mapped (`input::map`), so that memory use does not grow with them and all cores can start at once.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use recrep_format::error::Error;
-use recrep_format::read::{self, Magic};
+use recrep_format::error::{Error, ErrorKind};
+use recrep_format::read::{self, Magic, Mode};
 
+use crate::input::compressed::{Compression, UnpackError};
 use crate::input::map::Bytes;
+use crate::input::others;
 use crate::query::Source;
 
 /// An open input.
@@ -22,7 +25,19 @@ pub struct Input {
     /// Name as the user gave it; `-` for standard input.
     pub name: String,
     bytes: Bytes,
+    /// Time of the last modification before it was opened; `None` for a pipe.
+    written: Option<SystemTime>,
+    /// Reason for which not all of a compressed file was unpacked.
+    torn: Option<String>,
     streams: Vec<Stream>,
+}
+
+/// Contents of a file.
+#[derive(Debug, Default)]
+struct Opened {
+    bytes: Bytes,
+    written: Option<SystemTime>,
+    torn: Option<String>,
 }
 
 /// A stream of records in a file of its own, beside the `data` file of a directory.
@@ -45,13 +60,20 @@ pub enum OpenError {
     Directory(PathBuf),
     #[error("cannot read {}: no file in this directory is a perf.data file", .0.display())]
     NothingIn(PathBuf),
-    #[error("cannot read {}: it is empty; the recording never started, or a copy was interrupted", .0.display())]
+    #[error("cannot read {}: it is empty; the recording never started, or a copy was interrupted", shown(.0))]
     Empty(PathBuf),
-    #[error("cannot read {}: {}", .0.display(), .1)]
+    #[error("cannot read {}: {}", shown(.0), .1)]
     Io(PathBuf, io::Error),
     /// Not a perf.data file, or its header or attrs cannot be parsed.
-    #[error("cannot read {0}: {1}")]
-    Format(String, Error),
+    #[error("cannot read {}: {}", shown(.0), .1)]
+    Format(PathBuf, Error),
+    /// A file of another known format.
+    #[error("cannot read {}: not a perf.data file: {}", shown(.0), .1)]
+    Other(PathBuf, &'static str),
+    #[error("cannot read {}: its header is all zeros: the recorder ended before it had written any, or a copy failed", shown(.0))]
+    Zeroed(PathBuf),
+    #[error("cannot read {}: {}", shown(.0), .1)]
+    Packed(PathBuf, UnpackError),
     #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
     All(Vec<Self>),
 }
@@ -63,6 +85,11 @@ pub struct Changed {
     pub name: String,
     /// Offset of the first byte that may differ from the file that was opened.
     pub from: u64,
+}
+
+/// Returns the name of an input as messages have it.
+fn shown(path: &Path) -> Cow<'_, str> {
+    if path == Path::new(STDIN) { "standard input".into() } else { path.to_string_lossy() }
 }
 
 fn hint(path: &Path) -> &'static str {
@@ -95,12 +122,12 @@ impl Input {
     /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is not a recording.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let Source::Path(path) = source else {
-            let bytes = read_all(&mut io::stdin().lock(), Path::new("-"))?;
-            return Ok(Self { name: "-".into(), bytes, streams: Vec::new() });
+            let opened = read_all(&mut io::stdin().lock(), Path::new(STDIN))?;
+            return Ok(Self::of(STDIN.into(), opened, Vec::new()));
         };
         let name = path.display().to_string();
         if !path.is_dir() {
-            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new() });
+            return Ok(Self::of(name, open_file(path)?, Vec::new()));
         }
         if !is_recording(path) {
             return Err(OpenError::Directory(path.into()));
@@ -110,15 +137,19 @@ impl Input {
         numbered.sort();
         let stream = |(_, file): (u32, PathBuf)| {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let bytes = open_file(&file).or_else(|error| match error {
+            let opened = open_file(&file).or_else(|error| match error {
                 // The file of a thread that wrote nothing.
-                OpenError::Empty(_) => Ok(Vec::new().into()),
+                OpenError::Empty(_) => Ok(Opened::default()),
                 error => Err(error),
             })?;
-            Ok(Stream { name, bytes })
+            Ok(Stream { name, bytes: opened.bytes })
         };
         let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
-        Ok(Self { name, bytes: open_file(&path.join(DATA))?, streams })
+        Ok(Self::of(name, open_file(&path.join(DATA))?, streams))
+    }
+
+    fn of(name: String, Opened { bytes, written, torn }: Opened, streams: Vec<Stream>) -> Self {
+        Self { name, bytes, written, torn, streams }
     }
 
     /// Returns whether all records are in one file, not in several of a directory.
@@ -133,10 +164,12 @@ impl Input {
 
     /// Returns the time of the last modification before it was opened; `None` for a pipe.
     pub(crate) fn written(&self) -> Option<SystemTime> {
-        match &self.bytes {
-            Bytes::Copied(_) => None,
-            Bytes::OfFile(contents, _) => contents.before.modified().ok(),
-        }
+        self.written
+    }
+
+    /// Returns the reason for which not all of a compressed file was unpacked, if so.
+    pub(crate) fn torn(&self) -> Option<&str> {
+        self.torn.as_deref()
     }
 
     /// Parses the file and calls `act` with it.
@@ -145,9 +178,20 @@ impl Input {
     /// Returns `OpenError::Format` if it is not a perf.data file, `Changed` if it changed while `act` ran, and any
     /// error of `act`.
     pub fn read<R>(&self, act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
-        let file = read::File::parse(self.bytes()).map_err(|error| OpenError::Format(self.name.clone(), error).into());
-        let outcome = file.and_then(|file| act(&file));
+        let outcome = self.parsed().map_err(anyhow::Error::from).and_then(|file| act(&file));
         self.changed().map_or(outcome, |changed| Err(changed.into()))
+    }
+
+    fn parsed(&self) -> Result<read::File<'_>, OpenError> {
+        let path = || PathBuf::from(&self.name);
+        let file = read::File::parse(self.bytes()).map_err(|error| match error.kind {
+            ErrorKind::Magic => others::describe(self.bytes())
+                .map_or_else(|| OpenError::Format(path(), error), |what| OpenError::Other(path(), what)),
+            _ => OpenError::Format(path(), error),
+        })?;
+        let header = &file.header;
+        let is_nowhere = [header.attrs, header.data].iter().all(|part| (part.offset, part.size) == (0, 0));
+        if file.mode == Mode::File && is_nowhere { Err(OpenError::Zeroed(path())) } else { Ok(file) }
     }
 
     fn changed(&self) -> Option<Changed> {
@@ -173,6 +217,9 @@ impl Input {
         self.bytes().len() as u64 + streams.sum::<u64>()
     }
 }
+
+/// Name of standard input.
+const STDIN: &str = "-";
 
 /// Name of the file with the header in a directory.
 const DATA: &str = "data";
@@ -212,7 +259,7 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     Ok(files)
 }
 
-fn open_file(path: &Path) -> Result<Bytes, OpenError> {
+fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let kind = fs::metadata(path).map_err(open_error(path))?;
     let mut file = File::open(path).map_err(open_error(path))?;
     if !kind.is_file() {
@@ -221,14 +268,22 @@ fn open_file(path: &Path) -> Result<Bytes, OpenError> {
     if kind.len() == 0 {
         return Err(OpenError::Empty(path.into()));
     }
-    Bytes::of_file(file, true).map_err(open_error(path))
+    let opened = unpacked(Bytes::of_file(file, true).map_err(open_error(path))?, path)?;
+    Ok(Opened { written: kind.modified().ok(), ..opened })
 }
 
-fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
+fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).map_err(|e| OpenError::Io(path.into(), e))?;
     if bytes.is_empty() {
         return Err(OpenError::Empty(path.into()));
     }
-    Ok(bytes.into())
+    unpacked(bytes.into(), path)
+}
+
+/// Returns the bytes, unpacked if they are compressed as a whole.
+fn unpacked(bytes: Bytes, path: &Path) -> Result<Opened, OpenError> {
+    let Some(compression) = Compression::of(&bytes) else { return Ok(Opened { bytes, ..Opened::default() }) };
+    let unpacked = compression.unpack(&bytes).map_err(|error| OpenError::Packed(path.into(), error))?;
+    Ok(Opened { bytes: unpacked.bytes, written: None, torn: unpacked.torn })
 }

@@ -96,6 +96,11 @@ impl UnpackBuffer {
     }
 }
 
+/// Returns the number of bytes to which so many compressed ones may unpack.
+pub(super) fn most_unpacked(packed: usize) -> usize {
+    packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED)
+}
+
 /// A part of a stream's records: it begins with a record.
 #[derive(Debug)]
 pub enum Part<'a, K> {
@@ -229,7 +234,7 @@ impl Unpacking {
             offset: 0,
             whole: 0,
             unpacked: 0,
-            allowed: packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED),
+            allowed: most_unpacked(packed),
             containers: 0,
         }
     }

@@ -183,7 +183,8 @@ impl Session<'_> {
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
         // A recorder writes the data's size and the features last.
         let ended = file.mode == read::Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
-        ended && !mended && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
+        let torn = self.input.torn().is_some();
+        ended && !mended && !torn && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
     }
 
     /// Returns warnings about the file's defects.
@@ -197,6 +198,9 @@ impl Session<'_> {
                 format!("{count} records do not match their type's layout and are left out; the first: {}", first.kind);
             let offset = Some(first.offset);
             all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
+        }
+        if let Some(reason) = self.input.torn() {
+            all.push(Warning::new("truncated", reason));
         }
         if let Some(error) = &self.side_band.torn_symbols {
             let message = format!("the names of functions in the file are not all used: {}", error.kind);

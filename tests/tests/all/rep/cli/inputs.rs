@@ -25,6 +25,46 @@ fn files_that_are_not_perf_data_are_refused_with_a_reason() {
 }
 
 #[test]
+fn files_of_other_formats_are_named_with_what_to_do() {
+    let place = Place::new();
+    let said = |bytes: &[u8]| refusal(run(&["--json"], &place.put("given", bytes)));
+    assert!(said(b"prog  7 1.000: cycles: 401000 main (/x)\n").contains("a text, such as perf script"));
+    assert!(said(b"PK\x03\x04....").contains("unzip"));
+    let mut header = two_events(Endian::Little, 1).file();
+    header.truncate(104);
+    header[16..].fill(0);
+    assert!(said(&header).contains("its header is all zeros"));
+    let mut piped = rep().arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    piped.stdin.take().unwrap().write_all(b"no recording\n").unwrap();
+    assert!(refusal(piped.wait_with_output().unwrap()).contains("standard input: not a perf.data file: it is a text"));
+}
+
+#[test]
+fn files_that_were_compressed_are_read_as_they_were() {
+    let Some(place) = needs::commands("gzip xz zstd").then(Place::new) else { return };
+    let bytes = two_events(Endian::Little, 50).file();
+    let plain = place.put("x.data", &bytes);
+    let answer = |output: Output| {
+        let mut answer = parsed(output.stdout);
+        answer["inputs"].take();
+        answer
+    };
+    let expected = answer(run(&["--json"], &plain));
+    for (command, suffix) in [("gzip -k", "gz"), ("xz -k", "xz"), ("zstd -q", "zst")] {
+        tool(command, &[&plain]);
+        let packed = place.at(&format!("x.data.{suffix}"));
+        assert_eq!(answer(run(&["--json"], &packed)), expected, "{command}");
+        let input = fs::File::open(&packed).unwrap();
+        assert_eq!(answer(rep().args(["--json", "-"]).stdin(input).output().unwrap()), expected, "{command}, piped");
+    }
+    // What can be unpacked of a file that was cut is reported, and that it was cut.
+    let packed = fs::read(place.at("x.data.gz")).unwrap();
+    let cut = parsed(run(&["--json"], &place.put("cut.gz", &packed[..packed.len() - 20])).stdout);
+    assert!(codes(&cut).contains(&"truncated") && cut["inputs"][0]["complete"] == false, "{cut}");
+    assert!(refusal(run(&["--json"], &place.put("cut.gz", &packed[..9]))).contains("its gzip data cannot be unpacked"));
+}
+
+#[test]
 fn missing_read_permission_is_reported() {
     // The superuser may read everything: the command runs as nobody.
     if !is_superuser() {
