@@ -209,7 +209,11 @@ impl Search {
 /// it is found without this), without its suffix, or after the mapped file, beside either. An id in it and in the debug
 /// file shows that they belong together.
 fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
-    let named_after = |path: &Path| path.with_added_extension("dwp");
+    let named_after = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".dwp");
+        PathBuf::from(name)
+    };
     if named_after(debug).is_file() {
         return None;
     }
