@@ -10,10 +10,13 @@
 //!
 //! Source: `record_file_format.h` and `record_file.proto` in simpleperf.
 
+use std::borrow::Cow;
+
 use super::protobuf::{Value, field, put_bytes, put_number, put_varint, varint};
 use crate::abi::AttrFlags;
 use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::Wire;
@@ -48,9 +51,11 @@ pub struct SimpleperfFile<'a> {
     pub symbols: Vec<SimpleperfSymbol<'a>>,
     /// Offsets of the dex files in a file with dex code.
     pub dex_file_offsets: Vec<u64>,
-    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel module. `None` in older
-    /// recordings.
+    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel module; all ones if unknown.
+    /// `None` in older recordings.
     pub offset_of_min_vaddr: Option<u64>,
+    /// Bytes after the fields known here, as found.
+    pub rest: &'a [u8],
 }
 
 /// A symbol.
@@ -74,6 +79,28 @@ impl<'a> SimpleperfFile<'a> {
         matches!(self.kind, SimpleperfFileKind::ELF | SimpleperfFileKind::KERNEL_MODULE)
     }
 
+    /// Returns the place of the byte at `min_vaddr`, if it is known.
+    #[must_use]
+    pub fn known_offset(&self) -> Option<u64> {
+        self.offset_of_min_vaddr.filter(|offset| *offset != UNKNOWN)
+    }
+
+    /// Returns the file in a protocol buffer.
+    ///
+    /// # Errors
+    /// Returns an error if it is damaged.
+    pub fn of_message(message: &'a [u8]) -> Result<Self> {
+        Self::decode_message(&mut Cursor::new(message, 0, Endian::Little))
+    }
+
+    /// Returns the file as a protocol buffer, without what is not known here.
+    #[must_use]
+    pub fn message(&self) -> Vec<u8> {
+        let mut e = Encoder::new(Endian::Little);
+        self.encode_message(&mut e);
+        e.into_bytes()
+    }
+
     fn decode_plain(c: &mut Cursor<'a>) -> Result<Self> {
         let (path, kind) = (until_nul(c, Self::WHAT)?, SimpleperfFileKind(c.u32(Self::WHAT)?));
         let (min_vaddr, count) = (c.u64(Self::WHAT)?, c.u32(Self::WHAT)?);
@@ -82,13 +109,14 @@ impl<'a> SimpleperfFile<'a> {
             Ok(SimpleperfSymbol { start, len, name: until_nul(c, Self::WHAT)? })
         };
         let symbols = (0..count).map(|_| symbol(c)).collect::<Result<_>>()?;
-        let mut file = Self { path, kind, min_vaddr, symbols, dex_file_offsets: Vec::new(), offset_of_min_vaddr: None };
+        let mut file = Self { path, kind, min_vaddr, symbols, ..Self::empty() };
         if kind == SimpleperfFileKind::DEX {
             let count = c.u32(Self::WHAT)?;
             file.dex_file_offsets = c.take_u64s(count.into(), Self::WHAT)?.iter().collect();
         } else if file.has_offset() && !c.is_empty() {
-            file.offset_of_min_vaddr = Some(c.u64(Self::WHAT)?).filter(|offset| *offset != UNKNOWN);
+            file.offset_of_min_vaddr = Some(c.u64(Self::WHAT)?);
         }
+        file.rest = c.rest();
         Ok(file)
     }
 
@@ -108,18 +136,24 @@ impl<'a> SimpleperfFile<'a> {
         } else if let Some(offset) = self.offset_of_min_vaddr.filter(|_| self.has_offset()) {
             e.u64(offset);
         }
+        e.bytes(self.rest);
         Ok(())
     }
 
-    fn decode_message(c: &mut Cursor<'a>) -> Result<Self> {
-        let mut file = Self {
+    fn empty() -> Self {
+        Self {
             path: &[],
             kind: SimpleperfFileKind::KERNEL,
             min_vaddr: 0,
             symbols: Vec::new(),
             dex_file_offsets: Vec::new(),
             offset_of_min_vaddr: None,
-        };
+            rest: &[],
+        }
+    }
+
+    fn decode_message(c: &mut Cursor<'a>) -> Result<Self> {
+        let mut file = Self::empty();
         while let Some((number, value)) = field(c)? {
             match (number, value.message()) {
                 (1, _) => file.path = value.bytes(),
@@ -132,7 +166,7 @@ impl<'a> SimpleperfFile<'a> {
                     while let Some((number, value)) = field(&mut c)? {
                         offset = if number == 1 { value.number() } else { offset };
                     }
-                    file.offset_of_min_vaddr = Some(offset).filter(|offset| *offset != UNKNOWN);
+                    file.offset_of_min_vaddr = Some(offset);
                 }
                 _ => {}
             }
@@ -140,7 +174,7 @@ impl<'a> SimpleperfFile<'a> {
         Ok(file)
     }
 
-    fn encode_message(&self, e: &mut Encoder) -> Result<()> {
+    fn encode_message(&self, e: &mut Encoder) {
         put_bytes(e, 1, self.path);
         put_number(e, 2, self.kind.0.into());
         put_number(e, 3, self.min_vaddr);
@@ -165,7 +199,6 @@ impl<'a> SimpleperfFile<'a> {
             }
             _ => {}
         }
-        Ok(())
     }
 }
 
@@ -216,47 +249,73 @@ fn put_text(e: &mut Encoder, text: &[u8]) {
     e.u8(0);
 }
 
-macro_rules! file_features {
-    ($($(#[$meta:meta])* $name:ident, $decode:ident, $encode:ident;)*) => {$(
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name<'a> {
-            /// The files.
-            pub files: Vec<SimpleperfFile<'a>>,
-        }
+/// Files with their symbols (`FILE`, up to Android 13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleperfFiles<'a> {
+    /// The files.
+    pub files: Vec<SimpleperfFile<'a>>,
+}
 
-        impl<'a> $name<'a> {
-            /// Reads files until the section ends or cannot be read further; returns that error, too.
-            #[must_use]
-            pub fn readable(c: &mut Cursor<'a>) -> (Self, Option<Error>) {
-                let mut files = Vec::new();
-                while !c.is_empty() {
-                    match sized(c, SimpleperfFile::$decode) {
-                        Ok(file) => files.push(file),
-                        Err(error) => return (Self { files }, Some(error)),
-                    }
-                }
-                (Self { files }, None)
-            }
-        }
+/// Files with their symbols, as protocol buffers (`FILE2`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleperfFiles2<'a> {
+    /// A protocol buffer for each file: [`SimpleperfFile::of_message`].
+    pub messages: Vec<Cow<'a, [u8]>>,
+}
 
-        impl<'a> Wire<'a> for $name<'a> {
-            fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
-                let (files, error) = Self::readable(c);
-                error.map_or(Ok(files), Err)
-            }
+impl<'a> SimpleperfFiles<'a> {
+    /// Reads files until the section ends or cannot be read further; returns that error, too.
+    #[must_use]
+    pub fn readable(c: &mut Cursor<'a>) -> (Vec<SimpleperfFile<'a>>, Option<Error>) {
+        readable(c, SimpleperfFile::decode_plain)
+    }
+}
 
-            fn encode(&self, e: &mut Encoder) -> Result<()> {
-                for file in &self.files {
-                    let mut own = Encoder::new(e.endian());
-                    file.$encode(&mut own)?;
-                    e.length(own.len(), "the length of a file with symbols")?;
-                    e.bytes(own.as_bytes());
-                }
-                Ok(())
-            }
+impl<'a> SimpleperfFiles2<'a> {
+    /// Reads files until the section ends or cannot be read further; returns that error, too.
+    #[must_use]
+    pub fn readable(c: &mut Cursor<'a>) -> (Vec<SimpleperfFile<'a>>, Option<Error>) {
+        readable(c, SimpleperfFile::decode_message)
+    }
+}
+
+impl<'a> Wire<'a> for SimpleperfFiles<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+        let (files, error) = Self::readable(c);
+        error.map_or(Ok(Self { files }), Err)
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        for file in &self.files {
+            let mut own = Encoder::new(e.endian());
+            file.encode_plain(&mut own)?;
+            put_sized(e, own.as_bytes())?;
         }
-    )*};
+        Ok(())
+    }
+}
+
+impl<'a> Wire<'a> for SimpleperfFiles2<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+        let (messages, error) = readable(c, |c| Ok(Cow::Borrowed(c.rest())));
+        error.map_or(Ok(Self { messages }), Err)
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        self.messages.iter().try_for_each(|message| put_sized(e, message))
+    }
+}
+
+/// Reads items, each after its length, until the end or an error.
+fn readable<'a, T>(c: &mut Cursor<'a>, decode: fn(&mut Cursor<'a>) -> Result<T>) -> (Vec<T>, Option<Error>) {
+    let mut items = Vec::new();
+    while !c.is_empty() {
+        match sized(c, decode) {
+            Ok(item) => items.push(item),
+            Err(error) => return (items, Some(error)),
+        }
+    }
+    (items, None)
 }
 
 /// Reads a length and the item of that length.
@@ -267,11 +326,10 @@ fn sized<'a, T>(c: &mut Cursor<'a>, decode: fn(&mut Cursor<'a>) -> Result<T>) ->
     decode(&mut own)
 }
 
-file_features! {
-    /// Files with their symbols (`FILE`, up to Android 13).
-    SimpleperfFiles, decode_plain, encode_plain;
-    /// Files with their symbols, as protocol buffers (`FILE2`).
-    SimpleperfFiles2, decode_message, encode_message;
+fn put_sized(e: &mut Encoder, item: &[u8]) -> Result<()> {
+    e.length(item.len(), "the length of a file with symbols")?;
+    e.bytes(item);
+    Ok(())
 }
 
 /// Facts about the recording (`META_INFO`): keys and values.
@@ -351,7 +409,6 @@ wire! {
 mod tests {
     use super::*;
     use crate::abi::EventType;
-    use crate::endian::Endian;
 
     fn files() -> Vec<SimpleperfFile<'static>> {
         let symbol = |start, name| SimpleperfSymbol { start, len: 16, name };
@@ -362,6 +419,7 @@ mod tests {
             symbols: vec![symbol(0x1010, &b"_Z1fv"[..]), symbol(0x1020, b"main")],
             dex_file_offsets: if kind == SimpleperfFileKind::DEX { vec![0x28, 1 << 40] } else { Vec::new() },
             offset_of_min_vaddr,
+            rest: &[],
         };
         vec![
             file(&b"[kernel.kallsyms]"[..], SimpleperfFileKind::KERNEL, None),
@@ -378,11 +436,18 @@ mod tests {
         for endian in [Endian::Little, Endian::Big] {
             let (mut plain, mut message) = (Encoder::new(endian), Encoder::new(endian));
             SimpleperfFiles { files: files() }.encode(&mut plain).unwrap();
-            SimpleperfFiles2 { files: files() }.encode(&mut message).unwrap();
+            let messages = files().iter().map(|file| file.message().into()).collect();
+            SimpleperfFiles2 { messages }.encode(&mut message).unwrap();
             let back = SimpleperfFiles::decode(&mut Cursor::new(plain.as_bytes(), 0, endian), "").unwrap();
             assert_eq!(back.files, files());
-            let back = SimpleperfFiles2::decode(&mut Cursor::new(message.as_bytes(), 0, endian), "").unwrap();
-            assert_eq!(back.files, files());
+            let (back, error) = SimpleperfFiles2::readable(&mut Cursor::new(message.as_bytes(), 0, endian));
+            // A protocol buffer always has the offset of an ELF file.
+            let known =
+                |files: &[SimpleperfFile<'_>]| files.iter().map(SimpleperfFile::known_offset).collect::<Vec<_>>();
+            assert_eq!((known(&back), error), (known(&files()), None));
+            assert!(
+                back.iter().zip(files()).all(|(back, file)| back.symbols == file.symbols && back.path == file.path)
+            );
         }
     }
 
@@ -392,7 +457,7 @@ mod tests {
         SimpleperfFiles { files: files() }.encode(&mut e).unwrap();
         for cut in 0..e.len() {
             let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(&e.as_bytes()[..cut], 500, Endian::Little));
-            assert_eq!(read.files, files()[..read.files.len()]);
+            assert_eq!(read, files()[..read.len()]);
             assert!(error.is_none_or(|error| (500..=500 + cut as u64).contains(&error.offset)), "cut at {cut}");
         }
         let mut lying = Encoder::new(Endian::Little);
@@ -400,7 +465,7 @@ mod tests {
         lying.bytes(&[0; 13]);
         lying.u32(u32::MAX);
         let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little));
-        assert!(read.files.is_empty() && error.is_some());
+        assert!(read.is_empty() && error.is_some());
     }
 
     #[test]

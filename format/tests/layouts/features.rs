@@ -367,6 +367,7 @@ fn simpleperf() -> Vec<FeatureId> {
         symbols: vec![symbol],
         dex_file_offsets: Vec::new(),
         offset_of_min_vaddr: Some(0x200),
+        rest: &[],
     };
     let dex = SimpleperfFile {
         path: b"/d",
@@ -375,14 +376,20 @@ fn simpleperf() -> Vec<FeatureId> {
         symbols: vec![SimpleperfSymbol { start: 9, len: 0, name: b"run" }],
         dex_file_offsets: vec![40, 300, 1],
         offset_of_min_vaddr: None,
+        rest: &[],
     };
+    let (message_of_file, message_of_dex) = (&message[4..30], &message[34..]);
+    assert_eq!(SimpleperfFile::of_message(message_of_file).unwrap(), file);
+    assert_eq!(SimpleperfFile::of_message(message_of_dex).unwrap(), dex);
+    assert_eq!([file.message(), dex.message()], [message_of_file, message_of_dex]);
+    let messages = vec![message_of_file.into(), message_of_dex.into()];
     let facts = b"clockid\0monotonic\0";
     vec![
-        little(&plain, &SimpleperfFiles { files: vec![file.clone()] }),
+        little(&plain, &SimpleperfFiles { files: vec![file] }),
         little(facts, &SimpleperfMetaInfo { facts: vec![[&b"clockid"[..], b"monotonic"]] }),
         little(&[1], &SimpleperfDebugUnwind { data: &[1] }),
         little(&[1], &SimpleperfDebugUnwindFiles { data: &[1] }),
-        little(&message, &SimpleperfFiles2 { files: vec![file, dex] }),
+        little(&message, &SimpleperfFiles2 { messages }),
         little(&[1], &SimpleperfEtmBranchList { data: &[1] }),
         little(&[1], &SimpleperfInitMap { records: &[1] }),
     ]

@@ -87,9 +87,9 @@ impl<'a> RecordedFiles<'a> {
         }
         let (mut found, mut kernel) = (Vec::new(), Vec::new());
         if let Some(mut c) = file.feature_cursor(SimpleperfFiles::ID) {
-            (SimpleperfFiles { files: found }, all.damage) = SimpleperfFiles::readable(&mut c);
+            (found, all.damage) = SimpleperfFiles::readable(&mut c);
         } else if let Some(mut c) = file.feature_cursor(SimpleperfFiles2::ID) {
-            (SimpleperfFiles2 { files: found }, all.damage) = SimpleperfFiles2::readable(&mut c);
+            (found, all.damage) = SimpleperfFiles2::readable(&mut c);
         }
         let lists = records.iter().filter(|raw| raw.header.kind == RecordType::SIMPLEPERF_KERNEL_SYMBOL);
         let kallsyms = lists.filter_map(|raw| raw.kallsyms(file.endian)).find(|text| !text.is_empty());
@@ -150,7 +150,7 @@ pub(crate) struct FromRecording {
 
 impl Base {
     fn of(file: &SimpleperfFile<'_>) -> Self {
-        match (file.kind, file.offset_of_min_vaddr) {
+        match (file.kind, file.known_offset()) {
             (SimpleperfFileKind::ELF, Some(offset)) => Self::File(file.min_vaddr.wrapping_sub(offset)),
             (SimpleperfFileKind::ELF, None) => Self::Mapping(file.min_vaddr),
             (SimpleperfFileKind::DEX, _) => Self::File(0),

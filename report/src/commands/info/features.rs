@@ -118,7 +118,11 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         }),
         B::SimpleperfDebugUnwind(it) => size(it.data),
         B::SimpleperfDebugUnwindFiles(it) => size(it.data),
-        B::SimpleperfFiles2(it) => files(&it.files),
+        B::SimpleperfFiles2(it) => {
+            let parsed: Result<Vec<_>> =
+                it.messages.iter().map(|message| f::SimpleperfFile::of_message(message)).collect();
+            files(&parsed?)
+        }
         B::SimpleperfEtmBranchList(it) => size(it.data),
         B::SimpleperfInitMap(it) => size(it.records),
         _ => return Ok(None),

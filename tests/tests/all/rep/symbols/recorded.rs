@@ -1,5 +1,7 @@
 //! Symbols and event names that Android's simpleperf leaves in the recording.
 
+use std::borrow::Cow;
+
 use recrep_format::abi::{EventType, RecordType};
 use recrep_format::bytes::Encoder;
 use recrep_format::feature::{
@@ -27,7 +29,7 @@ fn file(
 ) -> SimpleperfFile<'static> {
     let symbols = vec![SimpleperfSymbol { start, len: 64, name: name.as_bytes() }];
     let path = path.as_bytes();
-    SimpleperfFile { path, kind, min_vaddr, symbols, dex_file_offsets: Vec::new(), offset_of_min_vaddr }
+    SimpleperfFile { path, kind, min_vaddr, symbols, dex_file_offsets: Vec::new(), offset_of_min_vaddr, rest: &[] }
 }
 
 /// Files of all kinds but the kernel.
@@ -42,6 +44,10 @@ fn files() -> Vec<SimpleperfFile<'static>> {
         file("perf-7.map", Kind::SYMBOL_MAP, (0, None), (0x9000_0600, "LazyCompile:*f")),
         file("/system/bin/early", Kind::ELF, (0, Some(0)), (0x700, "early_main")),
     ]
+}
+
+fn messages(files: &[SimpleperfFile<'_>]) -> Vec<Cow<'static, [u8]>> {
+    files.iter().map(|file| file.message().into()).collect()
 }
 
 fn map(path: &str, addr: u64, prot: u32, pgoff: u64) -> Body<'_> {
@@ -114,9 +120,9 @@ fn check(recording: &Stream) {
 fn symbols_of_simpleperf_name_functions() {
     let kernel = || file("[kernel.kallsyms]", SimpleperfFileKind::KERNEL, (0, None), (KERNEL + 0x100, "vfs_read"));
     for endian in [Endian::Little, Endian::Big] {
-        let files = || files().into_iter().chain([kernel()]).collect();
+        let files = || files().into_iter().chain([kernel()]).collect::<Vec<_>>();
         check(&recording(endian, |stream| stream).feature(&SimpleperfFiles { files: files() }));
-        check(&recording(endian, |stream| stream).feature(&SimpleperfFiles2 { files: files() }));
+        check(&recording(endian, |stream| stream).feature(&SimpleperfFiles2 { messages: messages(&files()) }));
     }
 }
 
@@ -137,7 +143,7 @@ fn the_list_of_the_kernels_symbols_may_be_longer_than_a_record_can_say() {
             e.padded(text.as_bytes(), len.next_multiple_of(8) as usize);
             stream.bytes(e.as_bytes())
         };
-        check(&recording(endian, list).feature(&SimpleperfFiles2 { files: files() }));
+        check(&recording(endian, list).feature(&SimpleperfFiles2 { messages: messages(&files()) }));
     }
 }
 
