@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use crate::messages::error::why_words;
 use crate::plan::PlannedEvent;
 
+/// Group of the tracepoints.
+pub(super) const GROUP: &str = "recrep";
 /// Bit of the config for a probe at the return of the function.
 const AT_RETURN: u64 = 1;
 /// Position of the offset of a reference counter in the config of a uprobe.

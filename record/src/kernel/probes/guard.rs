@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::definition::removal;
-use super::{GROUP, tracing};
+use super::definition::{GROUP, removal};
+use super::tracing::write;
 use crate::target::GUARD;
 
 /// Number of times that the removal of a probe is tried that is still in use, and the time between.
@@ -97,7 +97,7 @@ fn remove(list: &File, names: &[String]) -> bool {
     for name in names {
         let mut tries = 0..TRIES;
         all &= loop {
-            match tracing::write(list, &removal(GROUP, name)) {
+            match write(list, &removal(GROUP, name)) {
                 Err(why) if Errno::from_io_error(&why) == Some(Errno::BUSY) && tries.next().is_some() => sleep(PAUSE),
                 Err(why) => break why.kind() == io::ErrorKind::NotFound,
                 Ok(()) => break true,

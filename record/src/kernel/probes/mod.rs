@@ -32,13 +32,10 @@ use recrep_format::abi::AttrFlags;
 
 use crate::messages::error::{Error, why_words};
 use crate::plan::PlannedEvent;
-use definition::Definition;
+use definition::{Definition, GROUP};
 use guard::Guard;
 use owner::Owner;
 use tracing::{Refusal, Tracing};
-
-/// Group of the tracepoints.
-const GROUP: &str = "recrep";
 
 /// The probes of a recording. They go when this is dropped, which must come after the counters.
 #[derive(Debug, Default)]
