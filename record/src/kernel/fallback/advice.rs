@@ -1,6 +1,8 @@
 //! Error messages for counters that cannot be opened: what was tried, why the kernel refuses, which setting or flag
 //! helps. Each errno of perf_event_open(2) has a sentence of its own.
 
+use std::ffi::CStr;
+
 use recrep_format::abi::{AttrFlags, EventType, SampleType};
 use rustix::io::Errno;
 
@@ -192,7 +194,8 @@ fn unsupported(event: &PlannedEvent, errno: Errno) -> String {
 /// Why a probe cannot be set: uprobes and kprobes are PMUs of the kernel, and places in files and in the kernel.
 fn no_probe(event: &PlannedEvent, errno: Errno) -> String {
     let pmu = event.pmu.as_deref().unwrap_or("uprobe");
-    let target = event.probe.as_ref().map(|probe| probe.target.to_string_lossy()).unwrap_or_default();
+    let target = event.probe.as_ref().and_then(|probe| probe.target.as_deref());
+    let target = target.map(CStr::to_string_lossy).unwrap_or_default();
     match (pmu, errno) {
         ("uprobe", Errno::OPNOTSUPP) => format!(
             "code at that place cannot be probed: it is no instruction that the kernel can run apart, or '{target}' lies on \

@@ -385,7 +385,7 @@ fn an_event_that_ftrace_uses_is_told() {
 #[test]
 fn a_probe_needs_its_pmu() {
     let (mut event, target) = first("-e dummy:u x");
-    event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    event.probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
     for (pmu, errno, told) in [
         ("uprobe", Errno::NOENT, "the PMU uprobe is missing"),
