@@ -8,7 +8,7 @@
 //!   columns comm,symbol:                                                  ─► classes  0 · 1 · 2       ─► 3 rows
 //! ```
 //!
-//! Columns with one text for several frames (`reach`, files of one name) join classes ([`Classified::join`]).
+//! Columns with one text for several frames (`reach`, functions and files of one name) join classes ([`Classified::join`]).
 //!
 //! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
 //!

@@ -103,13 +103,6 @@ impl Declaration {
         use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize};
         matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine))
     }
-
-    /// Returns whether callers of one text count apart where they are different functions or lines, as in perf: rows
-    /// can then have more than 100 %.
-    pub fn is_apart(&self) -> bool {
-        use Name::{Function, FunctionOffset, FunctionSize};
-        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset) | Shown::Part(..))
-    }
 }
 
 /// Declares the sort keys: the variants, and their rows in `ALL`.

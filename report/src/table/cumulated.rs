@@ -56,7 +56,8 @@ impl Labeller<'_> {
         let number = |row: usize| u32::try_from(row).ok();
         let classes = if children { classified.shown.len() } else { 0 };
         let of_classes = label(&classified, classes, &|class| Some((0, number(class)?)));
-        if children && self.query.columns.iter().all(|column| !column.key.declared().is_apart()) {
+        if children {
+            // A sample counts once in each row, however many of its frames read like the row.
             classified.join(&same(&of_classes, shows.len()));
         }
         let mut metrics = classified.rows(&stacks, !children);

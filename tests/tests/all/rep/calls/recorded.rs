@@ -40,6 +40,22 @@ fn a_sample_counts_once_for_callers_that_look_alike() {
 }
 
 #[test]
+fn a_sample_counts_once_for_functions_of_one_name() {
+    // A function that calls another of its name, as code of a JIT that was compiled twice does.
+    let chain = [context::USER, PARSE, WORK + 4, MAIN + 4];
+    let twice = stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain));
+    let place = Place::of(&twice.sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN])));
+    let map = [(MAIN, "main"), (WORK, "work"), (PARSE, "work")];
+    place.put("root/tmp/perf-7.map", map.map(|(at, name)| format!("{at:x} 10 {name}\n")).concat());
+    for key in ["sym", "sym,dso", "comm,sym"] {
+        let report = parsed(place.rep(&format!("--json --children -s {key}")));
+        let of_work = list(&report["events"][0]["rows"]).iter().filter(|row| row["key"]["sym"] == "work");
+        let children: u64 = of_work.map(|row| row["children"]["samples"].as_u64().unwrap()).sum();
+        assert_eq!(children, 1, "{key}: {report}");
+    }
+}
+
+#[test]
 fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
     let at = |caller: u64| SampleSpec::at(WORK).callchain(&[context::USER, WORK, 0x1000 + caller]);
     let place = Place::of(&stream(Event::new("cycles")).sample(at(1)).sample(at(2)).sample(at(1)));
