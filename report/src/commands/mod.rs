@@ -21,14 +21,32 @@ mod timeline;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::ValueEnum as _;
 use clap::error::{Error, ErrorKind};
 
 use crate::cli::help::help;
 use crate::cli::outcome::{refused, stream};
 use crate::cli::parse;
 use crate::input::map::keep_freed_memory;
+use crate::query::Demangle;
 use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
+
+/// Joins `--demangle` with its value where they are two words: the option may have none, and then a file follows.
+fn with_joined_style(words: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::with_capacity(words.len());
+    for word in words {
+        let is_style = word.to_str().is_some_and(|word| Demangle::from_str(word, false).is_ok());
+        match joined.last_mut() {
+            Some(before) if is_style && before == "--demangle" => {
+                before.push("=");
+                before.push(word);
+            }
+            _ => joined.push(word),
+        }
+    }
+    joined
+}
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
@@ -39,6 +57,7 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
             Err(message) => return refused(&Error::raw(ErrorKind::InvalidSubcommand, message + "\n")),
         };
     }
+    let words = with_joined_style(words);
     let command = words.get(1).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
     // clap takes the first word as the program's name in usage lines.
     let command_line = || {
@@ -57,5 +76,18 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
         "branches" => stream(parse(command_line(), branches::query), branches::run),
         "timeline" => stream(parse(command_line(), timeline::query), timeline::run),
         _ => report::main(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_of_demangle_may_be_a_word_of_its_own() {
+        let joined = |line: &str| with_joined_style(line.split(' ').map(Into::into).collect()).join(" ".as_ref());
+        assert_eq!(joined("rep --demangle full x"), "rep --demangle=full x");
+        assert_eq!(joined("rep --demangle x full"), "rep --demangle x full");
+        assert_eq!(joined("rep script --demangle=no no"), "rep script --demangle=no no");
     }
 }

@@ -27,6 +27,6 @@ pub use request::{ChainOptions, Query};
 pub(crate) use shown::{Kind, Name, Shown};
 pub(crate) use sort_key::{Declaration, SortKey};
 pub(crate) use symbol_options::Servers;
-pub use symbol_options::SymbolOptions;
+pub use symbol_options::{Demangle, SymbolOptions};
 pub(crate) use times::{Interval, Times};
 pub(crate) use warning::Warning;

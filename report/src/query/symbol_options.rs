@@ -3,7 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// How names of functions are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Demangle {
+    /// As the file spells them.
+    No,
+    /// Without parameters, unless two would read alike.
+    #[default]
+    Normal,
+    /// With parameters.
+    Full,
+}
 
 /// Options for finding and showing symbols.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -48,13 +60,15 @@ pub struct SymbolOptions {
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,
 
-    /// Do not demangle symbols
+    /// Do not demangle symbols, same as --demangle no
     #[arg(long = "no-demangle")]
     pub mangled: bool,
 
-    /// Demangle C++ and Rust symbols (default)
-    #[arg(long, overrides_with = "mangled")]
-    pub demangle: bool,
+    /// Demangle C++ and Rust symbols: `no`; `normal` (default), without parameters unless functions would read alike;
+    /// `full`, with parameters, return types and hashes
+    #[arg(long, overrides_with = "mangled", value_name = "WHICH", num_args = 0..=1, require_equals = true,
+          default_missing_value = "normal")]
+    pub demangle: Option<Demangle>,
 
     /// Servers from which missing files are fetched, if the user wants that.
     #[arg(skip)]
@@ -83,6 +97,11 @@ impl SymbolOptions {
         let build_id_dir = self.build_id_dir.or_else(default_dir);
         let cache = user_cache(set).map(|cache| cache.join("recrep"));
         Ok(Self { build_id_dir, servers, debuginfod_cache, cache, ..self })
+    }
+
+    /// Returns how names are printed.
+    pub fn demangle(&self) -> Demangle {
+        if self.mangled { Demangle::No } else { self.demangle.unwrap_or_default() }
     }
 
     /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded ones without proof.

@@ -24,6 +24,7 @@ use super::labels::SharedLabels;
 use super::search::DebugFile;
 use super::{demangle, elf};
 use crate::input::map;
+use crate::query::Demangle;
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Lines {
     /// Frames by address, from a bundle; their names are not demangled.
     bundled: FxHashMap<u64, Vec<SourceFrame>>,
     file: Option<DebugFile>,
-    demangle: bool,
+    demangle: Demangle,
     whole_paths: bool,
     spare: Mutex<Vec<Loader>>,
     known: Mutex<FxHashMap<u64, LineId>>,
@@ -66,7 +67,7 @@ impl Lines {
     pub(super) fn new(
         file: Option<DebugFile>,
         bundled: FxHashMap<u64, Vec<SourceFrame>>,
-        demangle: bool,
+        demangle: Demangle,
         whole_paths: bool,
     ) -> Self {
         let loader = file.as_ref().and_then(open);
@@ -91,9 +92,9 @@ impl Lines {
     /// debug information has none. For a return address, pass the address of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let mut frames = self.raw_frames(address);
-        if self.demangle {
+        if self.demangle != Demangle::No {
             for name in frames.iter_mut().filter_map(|frame| frame.function.as_mut()) {
-                *name = demangle::demangled(name.as_bytes()).into_owned();
+                *name = demangle::shown(name.as_bytes(), self.demangle).into_owned();
             }
         }
         frames

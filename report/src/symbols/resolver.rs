@@ -32,7 +32,7 @@ use super::table::{SymbolId, SymbolTable, TableBuilder};
 use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
 use crate::input::map::Bytes;
-use crate::query::SymbolOptions;
+use crate::query::{Demangle, SymbolOptions};
 
 /// Loads the symbols of modules and caches them.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct Loaded {
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
     pub module: Module,
-    demangle: bool,
+    demangle: Demangle,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
     names: ShownNames,
@@ -94,7 +94,7 @@ impl Loaded {
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
     /// names is a separate option.
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
-        if self.demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) }
+        demangle::shown(name, self.demangle)
     }
 }
 
@@ -202,32 +202,34 @@ impl Resolver {
 
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome = Outcome { note: module.is_moved.then(|| MOVED.into()), ..Outcome::default() };
-        let mut demangle = !self.search.options.mangled;
+        let mut demangle = self.search.options.demangle();
+        let demangles = demangle != Demangle::No;
         let bundled = module
             .origin
             .bundled(module)
-            .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangle))));
+            .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles))));
         let recorded = bundled.or_else(|| {
             module
                 .recorded
                 .as_ref()
-                .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangle)))
+                .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangles)))
         });
+        let is_kernels = matches!(
+            module.kind,
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } | ModuleKind::KernelSymbol { .. }
+        );
+        if is_kernels && !self.search.options.demangle_kernel {
+            demangle = Demangle::No;
+        }
         let table = match &module.kind {
-            ModuleKind::Kernel | ModuleKind::KernelModule { .. } if recorded.is_some() => {
-                demangle &= self.search.options.demangle_kernel;
-                recorded
-            }
             _ if recorded.is_some() => recorded,
             ModuleKind::File => self.search.symbols(module, &mut outcome),
             ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
-                demangle &= self.search.options.demangle_kernel;
                 self.kernel.load(module, &self.search.options, &mut outcome)
             }
             ModuleKind::PerfMap { .. } => self.load_jit(module, &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
-                demangle &= self.search.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
                 table.add(&module.path, *start, *end);
                 outcome.keep(Source::Record, module.as_path(), Ok(table.finish()))
@@ -321,7 +323,7 @@ impl Resolver {
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
         let mut places = copies.chain(std::iter::once_with(running));
         let place = places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
-        build(Some(&place), None, !options.mangled, outcome)
+        build(Some(&place), None, options.demangle() != Demangle::No, outcome)
     }
 
     /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if recorded, else by

@@ -17,7 +17,7 @@ use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, 
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
 use super::{candidates, elf_plt, file, go};
-use crate::query::SymbolOptions;
+use crate::query::{Demangle, SymbolOptions};
 
 /// A file that was found: the kind of place, its path, its image.
 pub(super) type Place = (Source, PathBuf, Image);
@@ -65,7 +65,7 @@ impl Search {
         self.proven_or_trusted(|trusted| {
             let (runtime, separate) = self.mapped_and_separate(module, trusted, has_symtab, outcome);
             let separate = separate.or_else(|| compressed_symbols(runtime.as_ref(), outcome));
-            build(runtime.as_ref(), separate.as_ref(), !self.options.mangled, outcome)
+            build(runtime.as_ref(), separate.as_ref(), self.options.demangle() != Demangle::No, outcome)
         })
     }
 

@@ -28,7 +28,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Replaces `text` by the demangled `name`; returns `None` if it is not a C++ name.
+/// Replaces `text` by the demangled `name`, without parameters; returns `None` if it is not a C++ name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
@@ -51,6 +51,26 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
         spell_functions(text);
     }
     Some(())
+}
+
+/// Writes a C++ name with parameters and return type into the empty `text`. Returns the end of the name, which suffixes
+/// may follow; `None` if it is not one.
+pub(super) fn whole_into(name: &[u8], text: &mut String) -> Option<usize> {
+    let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
+    let name = name.get(..end).unwrap_or(name);
+    match thunk(name) {
+        Some((kind, target)) => {
+            write_name(&[b"_Z", target].concat(), DemangleOptions::new(), text)?;
+            text.insert_str(0, kind);
+        }
+        None => write_name(name, DemangleOptions::new(), text)?,
+    }
+    if text.len() <= LONGEST_REWRITTEN {
+        spell_tables(text);
+        spell_literals(text);
+        spell_empty_packs(text);
+    }
+    Some(end)
 }
 
 fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> Option<()> {

@@ -14,8 +14,19 @@ use std::fmt::Write;
 
 use cpp::Bounded;
 
+use crate::query::Demangle;
+
 /// Suffix that perf appends to the names of PLT entries.
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
+
+/// Returns `name` as it is printed.
+pub(crate) fn shown(name: &[u8], demangle: Demangle) -> Cow<'_, str> {
+    match demangle {
+        Demangle::No => String::from_utf8_lossy(name),
+        Demangle::Normal => demangled(name),
+        Demangle::Full => whole(name),
+    }
+}
 
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
 pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
@@ -24,11 +35,57 @@ pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
         Some(mangled) => (mangled, "@plt"),
         None => (name, ""),
     };
-    if is_mangled(name) && (rust(mangled, &mut text) || cpp::demangle_into(mangled, &mut text).is_some()) {
+    if is_mangled(name)
+        && (rust(mangled, &mut text, false).is_some() || cpp::demangle_into(mangled, &mut text).is_some())
+    {
         text.push_str(suffix);
         return text.into();
     }
     String::from_utf8_lossy(name)
+}
+
+/// Returns `name` demangled with all that tells functions apart: the parameters, return types and clones of C++, the
+/// hashes of Rust.
+pub(crate) fn whole(name: &[u8]) -> Cow<'_, str> {
+    let (mangled, plt) = match name.strip_suffix(PLT_SUFFIX) {
+        Some(mangled) => (mangled, "@plt"),
+        None => (name, ""),
+    };
+    if !is_mangled(name) {
+        return String::from_utf8_lossy(name);
+    }
+    let mut text = String::new();
+    let end = match rust(mangled, &mut text, true) {
+        Some(end) => end,
+        None => match cpp::whole_into(mangled, &mut text) {
+            Some(end) => end,
+            None => return String::from_utf8_lossy(name),
+        },
+    };
+    push_clones(mangled.get(end..).unwrap_or_default(), &mut text);
+    text.push_str(plt);
+    text.into()
+}
+
+/// Appends the suffixes of compilers to a demangled name as binutils do: `.constprop.0.cold` as
+/// ` [clone .constprop.0] [clone .cold]`. The version of a symbol, which follows a `@`, is not one.
+fn push_clones(suffixes: &[u8], text: &mut String) {
+    let end = memchr::memchr(b'@', suffixes).unwrap_or(suffixes.len());
+    let suffixes = String::from_utf8_lossy(suffixes.get(..end).unwrap_or_default());
+    let mut clone = String::new();
+    for part in suffixes.split('.').skip(1) {
+        // A number belongs to the word before it.
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !clone.is_empty() && !is_number {
+            text.push_str(&format!(" [clone {clone}]"));
+            clone.clear();
+        }
+        clone.push('.');
+        clone.push_str(part);
+    }
+    if !clone.is_empty() {
+        text.push_str(&format!(" [clone {clone}]"));
+    }
 }
 
 /// Returns whether `name` has the prefix of a mangled name.
@@ -57,17 +114,22 @@ pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     matches!(before, Some(b'C' | b'D')) && x.is_ascii_digit() && y.is_ascii_digit()
 }
 
-fn rust(name: &[u8], text: &mut String) -> bool {
+/// Writes a name of Rust into the empty `text`; with its hash, if it is to be `whole`. Returns the end of the name, which
+/// suffixes may follow; `None` if it is not one.
+fn rust(name: &[u8], text: &mut String, whole: bool) -> Option<usize> {
     // A v0 name ends at a `.` or `@`, a legacy one after its hash.
     let end = if name.starts_with(b"_R") {
         memchr::memchr2(b'.', b'@', name).or(Some(name.len()))
     } else {
         rust_hash_end(name)
     };
-    let name = end.and_then(|end| name.get(..end)).and_then(|name| std::str::from_utf8(name).ok());
-    let Some(Ok(symbol)) = name.map(rustc_demangle::try_demangle) else { return false };
+    let end = end?;
+    let name = std::str::from_utf8(name.get(..end)?).ok()?;
+    let symbol = rustc_demangle::try_demangle(name).ok()?;
     // The alternate format omits hashes and the types of constants.
-    write!(Bounded(text), "{symbol:#}").is_ok()
+    let written = if whole { write!(Bounded(text), "{symbol}") } else { write!(Bounded(text), "{symbol:#}") };
+    written.ok()?;
+    Some(end)
 }
 
 /// Returns the end of a legacy Rust name: the end of the path element that is a 64-bit hash.
@@ -110,6 +172,25 @@ mod tests {
             assert_eq!(demangled(name.as_bytes()), spelt, "{name}");
         }
         assert_eq!(demangled(b"a\xffb"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn whole_names_tell_functions_apart() {
+        for (name, spelt) in [
+            ("main", "main"),
+            ("parse.cold", "parse.cold"),
+            ("_Z3eati", "eat(int)"),
+            ("_Z3eatd.cold", "eat(double) [clone .cold]"),
+            ("_ZNK3Box2atEi", "Box::at(int) const"),
+            ("_ZN3Box2atEi", "Box::at(int)"),
+            ("_ZN1a1bEv.isra.0.cold", "a::b() [clone .isra.0] [clone .cold]"),
+            ("_ZNSo5flushEv@@GLIBCXX_3.4", "std::ostream::flush()"),
+            ("_Znwm@plt", "operator new(unsigned long)@plt"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write::h0123456789abcdef"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE.cold", "core::fmt::write::h0123456789abcdef [clone .cold]"),
+        ] {
+            assert_eq!(whole(name.as_bytes()), spelt, "{name}");
+        }
     }
 
     #[test]

@@ -126,12 +126,21 @@ fn jit_code_is_named_by_a_map_or_a_dump() {
 }
 
 #[test]
-fn no_demangle_keeps_names_as_in_the_file() {
+fn names_are_demangled_as_far_as_asked() {
     let Some(place) = Place::with("g++") else { return };
     let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }";
     let program = place.compiled("g++ -O1", ("p.cc", text), "cc");
     let (offset, _) = function(&program, "_ZN1a1fEi");
     let recorded = sampled(stream(), &program, offset);
-    assert_eq!(symbols(&place, &["--no-demangle"], &recorded), ["_ZN1a1fEi"]);
-    assert_eq!(symbols(&place, &[], &recorded), ["a::f"]);
+    for (words, name) in [
+        (&["--no-demangle"][..], "_ZN1a1fEi"),
+        (&["--demangle=no"], "_ZN1a1fEi"),
+        (&[], "a::f"),
+        (&["--demangle"], "a::f"),
+        (&["--demangle", "normal"], "a::f"),
+        (&["--demangle", "full"], "a::f(int)"),
+        (&["--demangle=full"], "a::f(int)"),
+    ] {
+        assert_eq!(symbols(&place, words, &recorded), [name], "{words:?}");
+    }
 }
