@@ -99,6 +99,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     if tool.is_some() {
         args.remove(1);
     }
+    // After a `--`, and after `mem` and `c2c`, which have rules of their own, any word is the command.
+    let may_be_of_others = tool.is_none() && !args.iter().any(|word| word == "--");
     let mut command = words::with_negations(tool.map_or_else(Flags::command, Tool::command));
     let (args, subcommand) = words::separated(args, &command, tool.map_or(&[], |_| &["record", "report"]));
     if let (Some(tool), Some("report")) = (tool, subcommand) {
@@ -118,6 +120,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         Error::Usage(why) => Refusal::Usage(command.error(ErrorKind::ValueValidation, why)),
         other => Refusal::Failed(other),
     };
+    let first = flags.command.first().filter(|_| may_be_of_others);
+    if let Some(advice) = refusal::command_of_others(first.map(OsString::as_os_str)) {
+        return Err(wrong(Error::Usage(advice)));
+    }
     let machine = match &flags.machine {
         Some(path) => Machine::given(path),
         None if flags.event_tables.is_some() => Machine::read().map(Machine::with_cpuid),
@@ -149,9 +155,6 @@ fn config(
     let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
     let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
     let target = target(&flags)?;
-    if let Some(advice) = refusal::command_of_others(flags.command.first().map(OsString::as_os_str)) {
-        return Err(advice);
-    }
     if target == Target::Command && flags.command.is_empty() {
         return Err(
             "nothing to record: give a COMMAND, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \

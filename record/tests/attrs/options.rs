@@ -96,7 +96,9 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name_with_advice() {
 fn every_option_of_rec_is_told_of() {
     let help = Command::new(env!("CARGO_BIN_EXE_rec")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    let words = help.split(|c: char| c.is_whitespace() || "[=,.;)".contains(c));
+    // What an example tells of rep is no option of rec.
+    let lines = help.lines().map(|line| line.split(" rep -").next().unwrap_or(line));
+    let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[=,.;)".contains(c)));
     let mut options: Vec<_> = words
         .filter(|word| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
         .collect();

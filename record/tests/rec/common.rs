@@ -144,10 +144,30 @@ impl Recording {
     }
 }
 
-/// The numbers of rec's last line: samples, bytes, lost events, lost samples.
-pub(crate) fn last_line(output: &Output) -> [u64; 4] {
+/// What rec's last line tells.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) samples: u64,
+    /// Size with its unit, as printed.
+    pub(crate) size: String,
+    pub(crate) lost_events: u64,
+    pub(crate) lost_samples: u64,
+}
+
+/// Reads rec's last line: `rec: recorded 6,992 samples in 2.0 s (388 KiB), 1 lost event, 3 lost samples: …`.
+pub(crate) fn last_line(output: &Output) -> Told {
     let all = said(output);
     let line = all.lines().last().unwrap();
-    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    numbers.get(..4).unwrap_or_else(|| panic!("no numbers in: {line}")).try_into().unwrap()
+    let number = |what: &str| {
+        let (before, _) = line.split_once(what)?;
+        let digits: String = before.rsplit(' ').next()?.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    let size = line.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let lost = |what| if line.contains("), none lost: ") { Some(0) } else { number(what) };
+    let told = || {
+        let (samples, size) = (number(" sample")?, size?.0.to_owned());
+        Some(Told { samples, size, lost_events: lost(" lost event")?, lost_samples: lost(" lost sample")? })
+    };
+    told().unwrap_or_else(|| panic!("not all is told in: {line}"))
 }

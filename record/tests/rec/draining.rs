@@ -11,7 +11,11 @@ use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::DirFormat;
 use recrep_format::read::Recording as Records;
 
-use super::common::{Recording, can_record, can_record_system, last_line, place, rec, run, said, skipped, wait_until};
+use recrep_record::messages::units;
+
+use super::common::{
+    Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped, wait_until,
+};
 
 /// Two shells that are busy.
 const BUSY: &str = "b() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; b & b; wait";
@@ -78,8 +82,8 @@ fn threads_leave_a_directory() {
         let output = run(&path, &[&asked, words, &["--", "sh", "-c", BUSY]].concat());
         assert!(output.status.success(), "{words:?}: {}", said(&output));
         let (samples, length) = samples_in_order(&path);
-        let [told, bytes, ..] = last_line(&output);
-        assert_eq!((told, bytes), (samples, length), "{words:?}");
+        let told = last_line(&output);
+        assert_eq!((told.samples, told.size), (samples, units::bytes(length)), "{words:?}");
         assert!(samples > 100, "{words:?}: {samples}");
     }
 }
@@ -97,8 +101,9 @@ fn threads_leave_a_stream_like_any_other() {
         assert!(output.status.success(), "{words:?}: {}", said(&output));
         std::fs::write(&path, &output.stdout).unwrap();
         let samples = samples_in_true_rounds(&Recording::read(&path));
-        let [told, bytes, ..] = last_line(&output);
-        assert_eq!((told, bytes), (samples as u64, output.stdout.len() as u64), "{words:?}");
+        let told = last_line(&output);
+        let size = units::bytes(output.stdout.len() as u64);
+        assert_eq!((told.samples, told.size), (samples as u64, size), "{words:?}");
         assert!(samples > 100, "{words:?}: {samples}");
     }
 }
@@ -134,17 +139,17 @@ fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
         assert!(output.status.success(), "{}", said(&output));
         std::fs::write(&path, reader.join().unwrap()).unwrap();
         let samples = samples_in_true_rounds(&Recording::read(&path)) as u64;
-        assert_eq!(last_line(&output)[0], samples);
+        assert_eq!(last_line(&output).samples, samples);
         output
     };
     for more in [&[][..], &["--threads"]] {
         let output = record(more);
-        let [samples, _, _, lost] = last_line(&output);
+        let Told { samples, lost_samples: lost, .. } = last_line(&output);
         // A machine that is busy with other tests may be too late for rings that are so small.
         assert!(samples > 4 * lost && !said(&output).contains("--queue-size"), "{}", said(&output));
     }
     let output = record(&["--queue-size=64K"]);
-    let [samples, _, _, lost] = last_line(&output);
+    let Told { samples, lost_samples: lost, .. } = last_line(&output);
     assert!(
         lost > 0 && samples > 0 && said(&output).contains("the queue of records to write was full"),
         "{}",

@@ -64,8 +64,8 @@ fn have_slept(threads: &BTreeMap<u32, Vec<(u64, What)>>) -> bool {
 }
 
 fn has_lost(output: &std::process::Output) -> bool {
-    let [_, _, events, samples] = last_line(output);
-    (events, samples) != (0, 0)
+    let told = last_line(output);
+    (told.lost_events, told.lost_samples) != (0, 0)
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
+use recrep_record::messages::units;
+
 use super::common::{
-    Recording, can_record, can_record_system, last_line, nobody_records_user_space, place, rec, run, run_as_nobody,
-    said, skipped, wait_until,
+    Recording, Told, can_record, can_record_system, last_line, nobody_records_user_space, place, rec, run,
+    run_as_nobody, said, skipped, wait_until,
 };
 use recrep_format::abi::{AttrFlags, RecordType, SampleType, misc};
 use recrep_format::feature::{BuildIds, Cmdline, EventDesc, Hostname, SampleTime};
@@ -46,10 +48,10 @@ fn the_last_line_is_what_the_file_has() {
     let (_dir, path) = place();
     let output = run(&path, &["-e", "cpu-clock", "-F", "10000", "-g", "--", "sh", "-c", BUSY]);
     let recording = Recording::read(&path);
-    let [samples, bytes, lost_events, lost_samples] = last_line(&output);
+    let Told { samples, size, lost_events, lost_samples } = last_line(&output);
     assert!(samples > 20, "{}", said(&output));
     assert_eq!(samples, recording.count(RecordType::SAMPLE) as u64);
-    assert_eq!(bytes, std::fs::metadata(&path).unwrap().len());
+    assert_eq!(size, units::bytes(std::fs::metadata(&path).unwrap().len()));
     assert_eq!((lost_events, lost_samples), recording.lost());
 }
 
@@ -106,7 +108,7 @@ fn page_faults_are_exact_and_have_addresses() {
     let file = recording.file();
     let raw: Vec<_> = file.records().map(Result::unwrap).collect();
     let addresses: Vec<_> = raw.iter().filter_map(|raw| file.attrs.sample(*raw)?.1.addr()).collect();
-    assert_eq!(addresses.len() as u64, last_line(&output)[0]);
+    assert_eq!(addresses.len() as u64, last_line(&output).samples);
     assert!(addresses.iter().filter(|a| **a != 0).count() >= 64, "{} faults", addresses.len());
     assert_eq!(file.attrs.entries()[0].attr.frequency(), None);
 }
@@ -140,9 +142,9 @@ fn losses_are_in_the_file_and_on_the_last_line() {
     assert!(output.status.success());
     let recording = Recording::read(&path);
     let (events, samples) = recording.lost();
-    let [_, _, told_events, told_samples] = last_line(&output);
+    let told = last_line(&output);
     assert!(events > 0 && samples > 0, "{events} events, {samples} samples: {}", said(&output));
-    assert_eq!((events, samples), (told_events, told_samples));
+    assert_eq!((events, samples), (told.lost_events, told.lost_samples));
     let records = recording.records();
     let last = records.iter().rev().find(|r| matches!(r.body, Body::LostSamples(_))).unwrap();
     let counter = |t: &SampleId| (t.event_id(), t.cpu.unwrap()[0]);
