@@ -1,9 +1,9 @@
-//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: events.
+//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: events; `rec man`, `rec completions`: texts.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use recrep_record::cli::{self, list};
+use recrep_record::cli::{self, list, manual};
 use recrep_record::kernel::probes::guard;
 use recrep_record::kernel::sys::Perf;
 use recrep_record::messages::error::Result;
@@ -18,6 +18,9 @@ fn main() -> ExitCode {
     }
     if list::is_asked_for(&words) {
         return exit(list::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
+    }
+    if manual::is_asked_for(&words) {
+        return exit(manual::run(&words), &Messages::stderr(Verbosity::Normal));
     }
     let config = match cli::parse(words) {
         Ok(config) => config,

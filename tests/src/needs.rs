@@ -37,6 +37,13 @@ pub fn go() -> bool {
     met(&runs.then_some(()).ok_or("needs go".to_owned()))
 }
 
+/// mandoc, which knows no `--version`.
+#[track_caller]
+pub fn mandoc() -> bool {
+    let runs = Command::new("mandoc").arg("/dev/null").output().is_ok();
+    met(&runs.then_some(()).ok_or("needs mandoc".to_owned()))
+}
+
 /// Root, and `setpriv` to become somebody else.
 #[track_caller]
 pub fn root() -> bool {

@@ -36,9 +36,15 @@ Commands:
   rec list [WHAT]  List the events of this machine; see rec list --help
   rec mem          Record loads and stores: addresses, latencies, where they hit; see rec mem --help
   rec c2c          Record what shows cache lines that CPUs contend for; see rec c2c --help
+  rec man          Print the manual page: rec man | man -l -
+  rec completions SHELL
+                   Print completions for bash, zsh or fish; see rec completions --help
   A program of that name is recorded by: rec -- list
 
 {all-args}{after-help}";
+
+/// What examples begin with.
+pub(super) const EXAMPLES: &str = "Examples:";
 
 /// What comes after the options.
 pub(super) const AFTER: &str = "\

@@ -12,6 +12,7 @@
 mod flags;
 mod help;
 pub mod list;
+pub mod manual;
 mod memory;
 mod refusal;
 mod selection;

@@ -49,6 +49,7 @@ mod rec_incompressible;
 mod rec_inherited;
 mod rec_killed;
 mod rec_links;
+mod rec_manual;
 mod rec_output;
 mod rec_processes;
 mod rec_steering;

@@ -24,7 +24,7 @@ use crate::messages::error::{Error, Result};
 /// List the events of this machine.
 #[derive(Debug, Parser)]
 #[command(name = "rec list", bin_name = "rec list", after_help = "To record a program named list: rec -- list")]
-struct ListFlags {
+pub(super) struct ListFlags {
     /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a tracepoint's full name
     /// also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
