@@ -185,7 +185,7 @@ pub(super) struct Flags {
     /// Compress records with zstd, at level 1 to 22 [default: 1]
     #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     pub(super) compression_level: Option<String>,
-    /// Stop when the file reaches SIZE, a number with B, K, M or G
+    /// Stop when the file reaches SIZE (a number with B, K, M or G), and end the command, as perf record does
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub(super) max_size: Option<String>,
     /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h, d) [default: signal]

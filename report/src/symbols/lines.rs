@@ -161,13 +161,7 @@ fn open(file: &DebugFile) -> Option<Loader> {
     let shared = file.shared.as_ref().filter(|path| path.is_file());
     let links = file.package.as_ref().and_then(|package| linked(&file.path, package).ok());
     let path = links.as_ref().map_or(file.path.clone(), |links| links.path().join(LINK));
-    match map::tolerating(|| Loader::new_with_sup(&path, shared))? {
-        Ok(loader) => Some(loader),
-        Err(error) => {
-            log::debug!("{}: cannot read debug information: {error}", file.path.display());
-            None
-        }
-    }
+    map::tolerating(|| Loader::new_with_sup(&path, shared))?.ok()
 }
 
 /// Name of the link to a debug file.
