@@ -88,6 +88,14 @@ impl Messages {
         }
     }
 
+    /// Prints lines as they are, under the conditions of a status line.
+    pub fn text(&self, lines: &str) {
+        if self.shows_status() {
+            let before = if self.has_status.take() { CLEARED } else { "" };
+            self.write(&format!("{before}{lines}"));
+        }
+    }
+
     /// Prints details, with `-v` only.
     pub fn explain(&self, what: impl FnOnce() -> String) {
         if self.verbosity >= Verbosity::Verbose {

@@ -86,6 +86,12 @@ impl PlannedEvent {
         self.is_software(SwEvent::CONTEXT_SWITCHES)
     }
 
+    /// Returns whether it counts nanoseconds of CPU time.
+    #[must_use]
+    pub fn is_clock(&self) -> bool {
+        self.is_software(SwEvent::CPU_CLOCK) || self.is_software(SwEvent::TASK_CLOCK)
+    }
+
     fn is_software(&self, event: SwEvent) -> bool {
         self.attr.kind == EventType::SOFTWARE && self.attr.config == event.0
     }

@@ -23,7 +23,7 @@ use crate::output::features;
 use crate::output::tally::Tally;
 use crate::output::{Layout, Names};
 use crate::plan::PlannedEvent;
-use crate::plan::config::{BuildIds, Config, Switch};
+use crate::plan::config::{BuildIds, Config, Delay, Switch};
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
 use crate::target::Task;
@@ -75,6 +75,8 @@ pub(super) struct Ledger {
     pub(super) names: Names,
     /// `true` if there are AUX areas, of which files have an index.
     pub(super) has_areas: bool,
+    /// `true` once events were enabled, by the start or later (`-D`, `--control`).
+    pub(super) was_enabled: bool,
     /// Number of files that were completed.
     pub(super) pieces: usize,
 }
@@ -121,6 +123,7 @@ impl Live {
             losses: Losses::default(),
             names: Names::new(&config.output),
             has_areas: !areas.is_empty(),
+            was_enabled: config.delay == Delay::None,
             pieces: 0,
         };
         let switch = match config.output.switch {

@@ -56,6 +56,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// Starts or stops one event or all events, and their AUX areas. Returns the number of matching events.
     pub(super) fn steer(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<usize> {
         let found = self.counters.steer(self.kernel, event, on)?;
+        live.ledger.was_enabled |= on && found > 0;
         let mut traced = self.counters.events.iter().filter(|traced| traced.has_aux);
         if traced.any(|traced| event.is_none_or(|name| traced.is_called(name))) {
             live.areas.follow(on);

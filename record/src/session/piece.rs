@@ -10,7 +10,7 @@ use recrep_format::record::{Body, Record};
 use recrep_format::write::FeatureWriter;
 
 use super::live::{Ledger, Live, Recording};
-use super::{losses, updates};
+use super::{hottest, losses, nothing, updates};
 use crate::aux;
 use crate::drain::Drain;
 use crate::kernel::Kernel;
@@ -200,6 +200,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 "{event} was counted {share:.1} % of the time, as the PMU has too few counters; record fewer events"
             ));
         }
+        let lacks_samples = counts.samples == 0 && !counts.is_lossy();
+        if let Some(why) = nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples) {
+            self.messages.note(format_args!("no samples: {why}"));
+        }
+        hottest::show(self.config, &finished, counts.samples, self.messages);
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
         self.sum_up(counts, finished.length, &name);
         Ok(())

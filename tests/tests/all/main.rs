@@ -42,6 +42,7 @@ mod perf_reads_sessions;
 mod read_back;
 mod readme;
 mod rec_disk_full;
+mod rec_ending;
 mod rec_events;
 mod rec_exit;
 mod rec_identity;

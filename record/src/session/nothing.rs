@@ -1,0 +1,138 @@
+//! The reason why a recording has no samples, as far as its events and counters tell.
+
+use recrep_format::abi::AttrFlags;
+
+use super::live::Ledger;
+use crate::kernel::counters::{Counters, Reading};
+use crate::messages::units;
+use crate::plan::PlannedEvent;
+use crate::plan::config::{Config, Delay};
+
+/// An event that is sampled, and how often it occurred.
+#[derive(Clone, Copy)]
+struct Occurred<'a> {
+    event: &'a PlannedEvent,
+    count: u64,
+}
+
+/// Returns why no sample came. `None`: none was asked for, or the file is one of many, or has traces instead.
+pub(super) fn why(config: &Config, counters: &Counters, readings: &[Reading], ledger: &Ledger) -> Option<String> {
+    if config.output.switch.is_some() || config.rings.overwrite || ledger.has_areas {
+        return None;
+    }
+    let delay = if ledger.was_enabled { &Delay::None } else { &config.delay };
+    reason(delay, &sampled(counters, readings))
+}
+
+fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
+    let mut counts = vec![0_u64; counters.events.len()];
+    let by_id = counters.by_id();
+    for reading in readings {
+        if let Some(counter) = by_id.get(&reading.id)
+            && let Some(count) = counts.get_mut(counter.event)
+        {
+            *count = count.saturating_add(reading.value);
+        }
+    }
+    let all = counters.events.iter().zip(counts).map(|(event, count)| Occurred { event, count });
+    all.filter(|it| it.event.attr.sample_period > 0 && !it.event.is_dummy() && !it.event.off_cpu).collect()
+}
+
+fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
+    let most = sampled.iter().max_by_key(|it| it.count)?;
+    let name = most.event.full_name();
+    let all_have = |flags| sampled.iter().all(|it| it.event.attr.flags.contains(flags));
+    let (no_user, no_kernel) = (all_have(AttrFlags::EXCLUDE_USER), all_have(AttrFlags::EXCLUDE_KERNEL));
+    match delay {
+        Delay::None => {}
+        Delay::Off => return Some("events were never enabled (-D -1): send 'enable' by --control".to_owned()),
+        Delay::After(_) => return Some("the end came before the time of -D was over".to_owned()),
+        Delay::Ranges(_) => return Some("the end came before the first span of -D".to_owned()),
+    }
+    if no_user && no_kernel {
+        return Some(format!("{name} is of neither user space nor the kernel (:h); leave out the modifier"));
+    }
+    if most.count == 0 {
+        let place = match (no_user, no_kernel) {
+            (true, _) => " in the kernel",
+            (_, true) => " in user space",
+            _ => "",
+        };
+        let passed = if most.event.filter.is_some() { ", or never as --filter has it" } else { "" };
+        return Some(format!("{name} did not occur{place}{passed}"));
+    }
+    let attr = &most.event.attr;
+    let period = match attr.frequency() {
+        None => attr.sample_period,
+        Some(hertz) if most.event.is_clock() => 1_000_000_000_u64.checked_div(hertz)?,
+        // The kernel begins with single events, and finds the period then.
+        Some(_) => 1,
+    };
+    if most.count < period {
+        return Some(if most.event.is_clock() {
+            let [ran, due] = [most.count, period].map(units::seconds);
+            format!("the end came before one was due: {ran} of CPU time, a sample every {due} (-F and -c change that)")
+        } else {
+            let [count, period] = [most.count, period].map(units::grouped);
+            format!("the end came before one was due: {name} occurred {count} times, a sample every {period} (-c)")
+        });
+    }
+    match (no_user, no_kernel) {
+        (true, _) => Some(format!("whenever one was due, user space ran, and {name} is of the kernel only")),
+        (_, true) => Some(format!("whenever one was due, the kernel ran, and {name} is of user space only")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use recrep_format::abi::{EventType, SwEvent};
+
+    use super::*;
+
+    fn event(name: &str, modifiers: &str, flags: AttrFlags) -> PlannedEvent {
+        let mut event =
+            PlannedEvent { name: name.to_owned(), modifiers: modifiers.to_owned(), ..PlannedEvent::default() };
+        event.attr.kind = EventType::SOFTWARE;
+        event.attr.config = if name == "cpu-clock" { SwEvent::CPU_CLOCK.0 } else { SwEvent::PAGE_FAULTS.0 };
+        event.attr.sample_period = 4000;
+        event.attr.flags = flags;
+        event
+    }
+
+    fn said(event: &PlannedEvent, count: u64) -> String {
+        reason(&Delay::None, &[Occurred { event, count }]).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_events() {
+        use AttrFlags as F;
+        let clock = event("cpu-clock", "", F::FREQ);
+        assert_eq!(
+            said(&clock, 120_000),
+            "the end came before one was due: 0.1 ms of CPU time, a sample every 0.2 ms (-F and -c change that)"
+        );
+        assert_eq!(said(&clock, 900_000), "", "not known");
+        let user = event("cpu-clock", "u", F::FREQ | F::EXCLUDE_KERNEL);
+        assert!(said(&user, 900_000).contains("the kernel ran, and cpu-clock:u is of user space only"));
+        let kernel = event("cpu-clock", "k", F::FREQ | F::EXCLUDE_USER);
+        assert!(said(&kernel, 900_000).contains("user space ran, and cpu-clock:k is of the kernel only"));
+        let hypervisor = event("cpu-clock", "h", F::FREQ | F::EXCLUDE_USER | F::EXCLUDE_KERNEL);
+        assert!(said(&hypervisor, 900_000).contains("cpu-clock:h is of neither user space nor the kernel"));
+        let faults = event("faults", "u", F::EXCLUDE_KERNEL);
+        assert_eq!(said(&faults, 0), "faults:u did not occur in user space");
+        assert!(said(&faults, 1234).contains("faults:u occurred 1,234 times, a sample every 4,000 (-c)"));
+    }
+
+    #[test]
+    fn events_that_were_not_enabled_have_no_other_reason() {
+        let event = event("cpu-clock", "u", AttrFlags::EXCLUDE_KERNEL);
+        let said = |delay| reason(&delay, &[Occurred { event: &event, count: 0 }]).unwrap();
+        assert!(said(Delay::Off).contains("never enabled (-D -1)"));
+        assert!(said(Delay::After(Duration::from_secs(1))).contains("time of -D"));
+        assert!(said(Delay::Ranges(Vec::new())).contains("span of -D"));
+        assert_eq!(reason(&Delay::Off, &[]), None, "nothing is sampled");
+    }
+}
