@@ -63,6 +63,7 @@ pub mod bytes;
 pub mod endian;
 pub mod error;
 pub mod feature;
+pub mod image;
 pub mod layout;
 pub mod read;
 pub mod record;

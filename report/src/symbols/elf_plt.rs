@@ -118,9 +118,11 @@ fn add_plt_got(image: &Image, table: &mut TableBuilder) -> Option<()> {
     slots.retain(|slot| slot.symbol != 0);
     slots.sort_by_key(|slot| slot.address);
     let symbols = relocations.and_then(|section| linked_symbols(image, section));
-    for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
+    // In a reduced file the contents are elsewhere than in the mapped one.
+    let start = image.segment_of(section.address).map_or(section.offset, |segment| segment.to_offset(section.address));
+    for (offset, stub) in (start..).step_by(entry).zip(contents.chunks_exact(entry)) {
         let slot = slot_of_jump(stub).and_then(|distance| {
-            let address = section.address.wrapping_add(offset - section.offset).wrapping_add(distance);
+            let address = section.address.wrapping_add(offset - start).wrapping_add(distance);
             slots.get(slots.binary_search_by_key(&address, |slot| slot.address).ok()?)
         });
         let name = slot

@@ -2,7 +2,9 @@
 
 use object::elf::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
 use proptest::prelude::*;
+use recrep_format::image::{Contents, reduce};
 
+use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::elf_plt;
 use super::search::add_tables;
@@ -188,4 +190,29 @@ proptest! {
         }
         exercise(bytes);
     }
+}
+
+#[test]
+fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let libraries = maps.lines().filter_map(|line| line.get(line.find('/')?..)).map(std::path::PathBuf::from);
+    let mut paths: Vec<_> = libraries.chain([std::env::current_exe().unwrap()]).collect();
+    paths.sort();
+    paths.dedup();
+    let mut compared = 0;
+    for path in paths {
+        let Ok(whole) = std::fs::read(&path) else { continue };
+        let Ok(reduced) = reduce(&whole, Contents::Names) else { continue };
+        assert!(reduced.len() < whole.len());
+        let (whole, reduced) = (Image::parse(whole.into()).unwrap(), Image::parse(reduced.into()).unwrap());
+        assert_eq!(whole.build_id, reduced.build_id);
+        let (before, after) = (table_of(&whole, &whole), table_of(&reduced, &reduced));
+        assert!(before.iter().eq(after.iter()), "{}", path.display());
+        let frames = |image| CallFrames::of(image).map(|frames| format!("{frames:?}"));
+        assert_eq!(frames(&whole), frames(&reduced), "{}", path.display());
+        assert_eq!((whole.debug_link(), reduced.has_debug_info()), (reduced.debug_link(), false));
+        compared += usize::from(!before.is_empty());
+    }
+    // The test program itself at least.
+    assert!(compared > 0);
 }
