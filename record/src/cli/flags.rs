@@ -203,7 +203,13 @@ pub(super) struct Flags {
     /// Do not write build IDs
     #[arg(short = 'B', long, help_heading = "Output")]
     pub(super) no_buildid: bool,
-    /// Do not update perf's build-ID cache (always on)
+    /// Keep no copies of recorded programs and libraries in ~/.cache/recrep/kept
+    #[arg(long, help_heading = "Output")]
+    pub(super) no_keep: bool,
+    /// Let kept copies take at most SIZE (B, K, M or G); those used longest ago are removed [default: 1G]
+    #[arg(long, value_name = "SIZE", conflicts_with = "no_keep", help_heading = "Output")]
+    pub(super) keep_size: Option<String>,
+    /// Do not update perf's build-ID cache (always on); for rec's own copies: --no-keep
     #[arg(short = 'N', long, help_heading = "Output")]
     pub(super) no_buildid_cache: bool,
     /// Write build IDs of all mapped files, even those without samples (always on)

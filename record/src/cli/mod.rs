@@ -195,6 +195,11 @@ fn config(
         },
         output: output(&flags)?,
         build_ids: build_ids(matches, &flags),
+        keep: match &flags.keep_size {
+            _ if flags.no_keep => None,
+            Some(size) => Some(values::size("--keep-size", size)?),
+            None => Some(KEPT),
+        },
         clock: flags.clockid.as_deref().map(values::clock).transpose()?,
         dry_run: flags.dry_run,
         json: flags.json,
@@ -332,6 +337,9 @@ fn output(flags: &Flags) -> Result<OutputOptions, String> {
     }
     Ok(output)
 }
+
+/// Default of `--keep-size`.
+const KEPT: u64 = 1 << 30;
 
 fn build_ids(matches: &ArgMatches, flags: &Flags) -> BuildIds {
     match (flags.buildid_mmap, flags.no_buildid) {

@@ -12,6 +12,7 @@ pub mod build_ids;
 mod data_file;
 pub mod features;
 mod files;
+pub mod keep;
 mod pack;
 mod place;
 mod queue;

@@ -257,7 +257,10 @@ impl Tally {
                         self.modules.add_file(path, MappedFile { pid: m.pid, range, file: inode.into() });
                     }
                     MmapIdentity::BuildId(_) => {
-                        m.identity.build_id().into_iter().for_each(|id| self.modules.add_identified(path, id));
+                        if let Some(id) = m.identity.build_id() {
+                            let mapped = MappedFile { pid: m.pid, range, file: FileId::default() };
+                            self.modules.add_identified(path, id, Some(mapped));
+                        }
                     }
                 }
             }

@@ -55,6 +55,8 @@ pub struct Config {
     pub output: OutputOptions,
     /// Places where build IDs are recorded.
     pub build_ids: BuildIds,
+    /// Maximum size in bytes of all files kept for later reports (`--keep-size`); `None` to keep none (`--no-keep`).
+    pub keep: Option<u64>,
     /// Clock of the timestamps (`-k`): a clock number of clock_gettime(2).
     pub clock: Option<i32>,
     /// Print the plan without recording (`--dry-run`).

@@ -20,6 +20,7 @@ use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
 use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
+use crate::output::keep::Keeper;
 use crate::output::tally::Tally;
 use crate::output::{Layout, Names};
 use crate::plan::PlannedEvent;
@@ -177,9 +178,11 @@ impl<'a, K: Kernel> Recording<'a, K> {
             name: Some(event.full_name()),
         };
         let entries = events.map(entry).collect();
+        let directory = config.keep.and_then(|_| Keeper::default_directory());
+        let keeper = directory.zip(config.keep).map(|(directory, limit)| Keeper::new(directory, limit));
         let modules = match config.build_ids {
             BuildIds::None => Modules::default(),
-            BuildIds::InMmap | BuildIds::Table => Modules::read_by(BuildIdReader::in_thread()),
+            BuildIds::InMmap | BuildIds::Table => Modules::read_by(BuildIdReader::in_thread(keeper)),
         };
         Ok(Self { config, kernel, messages, machine, counters, signals, tasks, coverage, entries, head, modules })
     }

@@ -15,6 +15,7 @@ use crate::drain::wait::{Others, Waiter, Woken};
 use crate::kernel::Kernel;
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
+use crate::output::keep::Kept;
 use crate::plan::config::{Delay, Switch};
 use crate::synthesize::Scope;
 use crate::target::workload::Workload;
@@ -36,6 +37,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             let scope = self.config.rings.tail_synthesize.then(|| self.present(&live));
             piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live.ledger, scope.as_ref()))
         });
+        self.keep();
         match done {
             Ok(()) => Ok(0),
             Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, &live, workload)),
@@ -44,6 +46,16 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 Err(error)
             }
         }
+    }
+
+    /// Keeps the recorded programs and libraries for reports after the next build.
+    fn keep(&self) {
+        let Some(kept) = self.modules.keep() else { return };
+        self.messages.explain(|| {
+            let Kept { files, bytes, failed, time } = kept;
+            let milliseconds = time.as_millis();
+            format!("kept {files} recorded files ({bytes} bytes) in {milliseconds} ms; {failed} could not be kept")
+        });
     }
 
     /// Makes the first file, writes what there is before the first record of the rings, and starts the counters and the

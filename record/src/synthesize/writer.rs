@@ -144,7 +144,7 @@ impl<'a> Synthesizer<'a> {
         // As the kernel does, of data too.
         let known = if self.flags.contains(AttrFlags::BUILD_ID) { self.modules.build_id(name, &mapped) } else { None };
         match known {
-            Some(known) if code => self.modules.add_identified(name, known),
+            Some(known) if code => self.modules.add_identified(name, known, None),
             None if code => self.modules.add_file(name, mapped),
             _ => {}
         }

@@ -8,6 +8,7 @@
 //! | recorded path      | symfs + path; if the build ID is known, also without ` (deleted)`   |
 //! | debuglink          | the linked file in symfs + directory, its `.debug`, symfs + `/usr/lib/debug` + directory |
 //! | build ID cache     | `CACHE/.build-id/xx/yy…/elf`, `…/debug`, or a file of that name     |
+//! | kept by rec        | `~/.cache/recrep/kept/xx/yy….elf`                                   |
 //! | debug directory    | symfs + `/usr/lib/debug` + path + `.debug`, or without `.debug`     |
 //! | debug by build ID  | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                     |
 //! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: fetched by its clients or [`super::fetch`] |
@@ -61,6 +62,11 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
         places.extend(["elf", "debug"].map(|name| (Source::BuildIdCache, entry.join(name))));
         places.push((Source::BuildIdCache, entry));
     }
+    if let (Some(cache), Some(by_id)) = (&options.cache, module.build_id.as_ref().and_then(build_id_path)) {
+        let mut path = cache.join("kept").join(by_id).into_os_string();
+        path.push(".elf");
+        places.push((Source::Kept, path.into()));
+    }
     let debug = append(Path::new(DEBUG_DIRECTORY), module.as_path());
     let mut with_suffix = debug.clone().into_os_string();
     with_suffix.push(".debug");
@@ -89,7 +95,7 @@ pub(super) fn fetched(id: &BuildId, name: &'static str, options: &SymbolOptions)
 /// Returns the places that follow from the module's build ID alone.
 pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let is_by_build_id = |(source, _): &(Source, PathBuf)| {
-        matches!(source, Source::BuildIdCache | Source::DebugBuildId | Source::Debuginfod)
+        matches!(source, Source::BuildIdCache | Source::Kept | Source::DebugBuildId | Source::Debuginfod)
     };
     elsewhere(module, options).into_iter().filter(is_by_build_id).collect()
 }

@@ -40,6 +40,8 @@ pub enum Source {
     Path,
     DebugLink,
     BuildIdCache,
+    /// Copy that rec kept of a recorded file.
+    Kept,
     DebugDirectory,
     DebugBuildId,
     /// Compressed symbol table in the file itself (`.gnu_debugdata`).
@@ -189,6 +191,7 @@ impl fmt::Display for Source {
             Self::Path => "recorded path",
             Self::DebugLink => "debuglink",
             Self::BuildIdCache => "build ID cache",
+            Self::Kept => "kept by rec",
             Self::DebugDirectory => "debug directory",
             Self::DebugBuildId => "debug directory by build ID",
             Self::MiniDebugInfo => "mini debug information",

@@ -90,7 +90,7 @@ impl Search {
         let copied = || {
             let build_id = module.build_id?;
             let is_copy = |(source, path): &(Source, PathBuf)| match source {
-                Source::BuildIdCache => true,
+                Source::BuildIdCache | Source::Kept => true,
                 Source::Debuginfod => path.ends_with(candidates::EXECUTABLE),
                 _ => false,
             };

@@ -1,6 +1,6 @@
 //! The file behind a mapping: found while its process lives, in whatever container that is.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -13,6 +13,7 @@ use recrep_format::record::Inode;
 use rustix::fs::{Mode, OFlags};
 
 use super::elf;
+use crate::output::keep::{Keeper, Mapped};
 
 /// A file by device and inode, as a mapping gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,9 +46,9 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process. None: that file cannot
-    /// be found any more.
-    pub(super) fn read(&self, path: &[u8]) -> Option<Option<BuildId>> {
+    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process, and gives the file to
+    /// `keeper`. None: that file cannot be found any more.
+    pub(super) fn read(&self, path: &[u8], keeper: Option<&Keeper>) -> Option<Option<BuildId>> {
         if path == b"[vdso]" {
             return Some(elf::of_vdso());
         }
@@ -61,7 +62,18 @@ impl MappedFile {
         // Without an inode nothing tells the program from its libraries.
         let program = if self.file.ino == 0 { &root } else { program.as_bytes() };
         let file = [mapping.as_bytes(), &root, program, path].into_iter().find_map(|place| self.open(place))?;
-        Some(elf::in_elf(&ReadCache::new(file)))
+        let id = elf::in_elf(&ReadCache::new(&file));
+        if let (Some(keeper), Some(id)) = (keeper, id) {
+            keeper.take(id, file, Mapped { path, is_elsewhere: self.is_elsewhere() });
+        }
+        Some(id)
+    }
+
+    /// Returns whether the process lives in another mount namespace than rec.
+    fn is_elsewhere(&self) -> bool {
+        let namespace = |process: &str| fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino());
+        let theirs = namespace(&self.pid.to_string());
+        theirs.is_some() && theirs != namespace("self")
     }
 
     /// Opens the file at `path` if it is the one that is mapped.
@@ -90,13 +102,12 @@ fn open_regular(path: &[u8]) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::path::Path;
     use std::time::Duration;
 
     /// Reads the build ID of what no living process has mapped, so that only the path is left.
     fn read(path: &Path, file: FileId) -> Option<Option<BuildId>> {
-        MappedFile { pid: u32::MAX, range: 0..1, file }.read(path.as_os_str().as_bytes())
+        MappedFile { pid: u32::MAX, range: 0..1, file }.read(path.as_os_str().as_bytes(), None)
     }
 
     fn id_of(path: &Path) -> FileId {
@@ -155,9 +166,9 @@ mod tests {
         // By its program, whatever the addresses.
         let mapped = MappedFile { pid: child.id(), range: 0..1, file };
         assert!(known.is_some());
-        assert_eq!(mapped.read(path.as_os_str().as_bytes()), Some(known));
+        assert_eq!(mapped.read(path.as_os_str().as_bytes(), None), Some(known));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(mapped.read(path.as_os_str().as_bytes()), None);
+        assert_eq!(mapped.read(path.as_os_str().as_bytes(), None), None);
     }
 }

@@ -16,8 +16,9 @@ mod mapped;
 mod modules;
 mod reader;
 
-use std::fs;
+use std::fs::{self, File};
 
+use object::ReadCache;
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 
@@ -36,6 +37,11 @@ pub struct Identified {
     pub name: Vec<u8>,
     /// Its build ID.
     pub id: BuildId,
+}
+
+/// Returns the build ID in an open ELF file.
+pub(super) fn build_id_of(file: &File) -> Option<BuildId> {
+    elf::in_elf(&ReadCache::new(file))
 }
 
 /// Returns the build IDs of the kernel, of its modules (where they are known), and of the files that processes mapped.

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::mapped::{FileId, MappedFile};
 use super::reader::BuildIdReader;
+use crate::output::keep::Kept;
 
 /// More files than this at one path: they are never told apart by the path, so that no more are kept.
 const MOST_OF_A_PATH: usize = 64;
@@ -53,9 +54,19 @@ impl Modules {
         }
     }
 
-    /// Adds a mapped file whose build ID is known.
-    pub fn add_identified(&mut self, path: &[u8], id: BuildId) {
-        self.add(path, Identity::BuildId(id));
+    /// Adds a mapped file whose build ID is known. It may have to be kept, unless it was read (`None`).
+    pub fn add_identified(&mut self, path: &[u8], id: BuildId, mapped: Option<MappedFile>) {
+        if self.add(path, Identity::BuildId(id))
+            && let (Some(reader), Some(mapped)) = (&self.reader, mapped)
+        {
+            reader.keep_later(path, mapped);
+        }
+    }
+
+    /// Stores the files that are to be kept; `None` if none are.
+    #[must_use]
+    pub fn keep(&self) -> Option<Kept> {
+        self.reader.as_ref()?.keep()
     }
 
     /// Adds those of another part of the recording.
@@ -128,12 +139,12 @@ mod tests {
     #[test]
     fn paths_have_one_build_id_or_none() {
         let mut modules = modules();
-        modules.add_identified(b"/lib/b", id(2));
-        modules.add_identified(b"/lib/a", id(1));
-        modules.add_identified(b"/lib/b", id(2));
+        modules.add_identified(b"/lib/b", id(2), None);
+        modules.add_identified(b"/lib/a", id(1), None);
+        modules.add_identified(b"/lib/b", id(2), None);
         assert_eq!(modules.identified(), [(&b"/lib/a"[..], id(1)), (b"/lib/b", id(2))]);
         // Upgraded meanwhile, or of another container.
-        modules.add_identified(b"/lib/b", id(3));
+        modules.add_identified(b"/lib/b", id(3), None);
         assert_eq!(modules.identified(), [(&b"/lib/a"[..], id(1))]);
         // One whose build ID nobody knows.
         modules.add_file(b"/lib/a", mapped(5));
@@ -144,7 +155,7 @@ mod tests {
     fn memory_is_no_module() {
         let mut modules = modules();
         for name in [&b"//anon"[..], b"[heap]", b"anon_inode:x", b""] {
-            modules.add_identified(name, id(1));
+            modules.add_identified(name, id(1), None);
         }
         assert_eq!(modules.identified(), []);
     }
@@ -152,7 +163,7 @@ mod tests {
     #[test]
     fn without_a_reader_nothing_is_kept() {
         let mut modules = Modules::default();
-        modules.add_identified(b"/lib/a", id(1));
+        modules.add_identified(b"/lib/a", id(1), None);
         assert_eq!((modules.identified(), modules.files.len()), (vec![], 0));
     }
 
@@ -169,9 +180,9 @@ mod tests {
     #[test]
     fn what_several_added_is_what_one_adds() {
         let (mut all, mut other) = (modules(), modules());
-        all.add_identified(b"/a", id(1));
-        other.add_identified(b"/a", id(1));
-        other.add_identified(b"/b", id(2));
+        all.add_identified(b"/a", id(1), None);
+        other.add_identified(b"/a", id(1), None);
+        other.add_identified(b"/b", id(2), None);
         all.absorb(other);
         assert_eq!(all.identified(), [(&b"/a"[..], id(1)), (b"/b", id(2))]);
     }

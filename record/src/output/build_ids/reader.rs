@@ -11,6 +11,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::mapped::{FileId, MappedFile};
+use crate::output::keep::{Keeper, Kept};
 
 /// The build IDs of mapped files, read at most once for each file. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -23,11 +24,14 @@ struct SharedReader {
     added: Condvar,
     /// The thread has read all that was in the queue.
     idle: Condvar,
+    keeper: Option<Keeper>,
 }
 
 #[derive(Debug, Default)]
 struct ReaderState {
     queue: VecDeque<(Vec<u8>, MappedFile)>,
+    /// Files to keep whose build IDs the kernel told.
+    to_keep: VecDeque<(Vec<u8>, MappedFile)>,
     found: FxHashMap<Vec<u8>, Vec<(FileId, Option<BuildId>)>>,
     is_busy: bool,
 }
@@ -36,8 +40,8 @@ impl BuildIdReader {
     /// Returns a reader with a thread, which runs as urgently as this one does now. The default has none, and reads
     /// when it is waited for.
     #[must_use]
-    pub fn in_thread() -> Self {
-        let reader = Self::default();
+    pub fn in_thread(keeper: Option<Keeper>) -> Self {
+        let reader = Self(Arc::new(SharedReader { keeper, ..SharedReader::default() }));
         let other = reader.clone();
         // Without a thread nothing is read aside, but all the same.
         let _ = thread::Builder::new().name("build-ids".to_owned()).spawn(move || other.work());
@@ -55,6 +59,21 @@ impl BuildIdReader {
         self.0.added.notify_one();
     }
 
+    /// Has a file kept soon whose build ID the kernel told.
+    pub fn keep_later(&self, path: &[u8], mapped: MappedFile) {
+        if self.0.keeper.is_some() {
+            self.lock().to_keep.push_back((path.to_vec(), mapped));
+            self.0.added.notify_one();
+        }
+    }
+
+    /// Stores the files that are to be kept; `None` if none are.
+    pub fn keep(&self) -> Option<Kept> {
+        let keeper = self.0.keeper.as_ref()?;
+        self.settle();
+        Some(keeper.finish())
+    }
+
     /// Returns the build ID of a file, which is read now if it was not before.
     #[must_use]
     pub fn now(&self, path: &[u8], mapped: &MappedFile) -> Option<BuildId> {
@@ -62,7 +81,7 @@ impl BuildIdReader {
             return known;
         }
         // A file that cannot be found may be by another mapping of it.
-        let id = mapped.read(path)?;
+        let id = mapped.read(path, self.0.keeper.as_ref())?;
         self.lock().found.entry(path.to_vec()).or_default().push((mapped.file, id));
         id
     }
@@ -71,6 +90,9 @@ impl BuildIdReader {
     pub fn settle(&self) {
         while let Some((path, mapped)) = self.next() {
             let _ = self.now(&path, &mapped);
+        }
+        while let Some((path, mapped)) = self.next_to_keep() {
+            let _ = mapped.read(&path, self.0.keeper.as_ref());
         }
         let mut state = self.lock();
         while state.is_busy {
@@ -88,6 +110,10 @@ impl BuildIdReader {
         self.lock().queue.pop_front()
     }
 
+    fn next_to_keep(&self) -> Option<(Vec<u8>, MappedFile)> {
+        self.lock().to_keep.pop_front()
+    }
+
     fn work(&self) {
         let _end = End(self);
         let mut state = self.lock();
@@ -97,6 +123,13 @@ impl BuildIdReader {
                 drop(state);
                 let _ = self.now(&path, &mapped);
                 state = self.lock();
+            }
+            if let Some((path, mapped)) = state.to_keep.pop_front() {
+                state.is_busy = true;
+                drop(state);
+                let _ = mapped.read(&path, self.0.keeper.as_ref());
+                state = self.lock();
+                continue;
             }
             state.is_busy = false;
             self.0.idle.notify_all();

@@ -1,0 +1,243 @@
+//! Copies of recorded programs and libraries, so that a report has their names after the next build.
+//!
+//! ```text
+//!  build ID reader (a thread) ─▶ Keeper: owned by a package? ─▶ left where it is
+//!                                        kept before?        ─▶ marked as used
+//!                                        deleted, or of another mount namespace ─▶ stored at once
+//!                                        else ─▶ held open ─▶ stored at the end of the recording
+//!  store: DIR/xx/yy….elf by build ID ─▶ rep finds it there, and checks its build ID
+//! ```
+//!
+//! A file is cloned if the file system can share its blocks; else copied whole if it is small for the recording's length,
+//! so that its lines and inlined functions are kept too; else reduced to names and call frames. A hard link would cost
+//! nothing either, but a build that writes the file in place would change it. Nothing of this disturbs a recording: what
+//! cannot be kept is not kept.
+
+mod store;
+
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use recrep_format::build_id::BuildId;
+
+use store::Store;
+
+/// Maximum number of files held open until the end.
+const MAX_HELD: usize = 64;
+/// Files up to this size are copied whole, and larger ones for each second of recording.
+const WHOLE: u64 = 64 << 20;
+const WHOLE_PER_SECOND: u64 = 16 << 20;
+/// Time after which no more files are stored at the end, and more for long recordings.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Keeps files of recorded processes by their build IDs.
+#[derive(Debug)]
+pub struct Keeper {
+    store: Store,
+    start: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: HashSet<BuildId>,
+    held: Vec<(BuildId, File)>,
+    done: Kept,
+}
+
+/// Files kept in a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Number of new files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Number of files that could not be kept.
+    pub failed: u64,
+    /// Time that it took.
+    pub time: Duration,
+}
+
+/// Place of a file: the path by which a process maps it, and whether that process has this mount namespace.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapped<'p> {
+    /// The path.
+    pub path: &'p [u8],
+    /// `true` if the path may mean another file in this mount namespace.
+    pub is_elsewhere: bool,
+}
+
+impl Keeper {
+    /// Creates a keeper that stores below `directory` and leaves at most `limit` bytes there.
+    #[must_use]
+    pub fn new(directory: PathBuf, limit: u64) -> Self {
+        Self { store: Store::new(directory, limit), start: Instant::now(), state: Mutex::default() }
+    }
+
+    /// Returns the directory where rep looks: `$XDG_CACHE_HOME/recrep/kept`, or `~/.cache/recrep/kept`.
+    #[must_use]
+    pub fn default_directory() -> Option<PathBuf> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        Some(cache.join("recrep/kept"))
+    }
+
+    /// Takes a file that was found with this build ID.
+    pub fn take(&self, id: BuildId, file: File, mapped: Mapped<'_>) {
+        let Ok(metadata) = file.metadata() else { return };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_owned(mapped, &metadata) || !state.known.insert(id) {
+            return;
+        }
+        let vanishes = mapped.is_elsewhere || metadata.nlink() == 0;
+        if vanishes || state.held.len() >= MAX_HELD {
+            self.store(&mut state.done, id, &file);
+        } else {
+            state.held.push((id, file));
+        }
+    }
+
+    /// Stores the files held open, and removes the oldest ones beyond the limit.
+    pub fn finish(&self) -> Kept {
+        let start = Instant::now();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = PATIENCE.max(self.start.elapsed() / 20);
+        for (id, file) in std::mem::take(&mut state.held) {
+            if start.elapsed() > patience {
+                state.done.failed += 1;
+            } else {
+                self.store(&mut state.done, id, &file);
+            }
+        }
+        if state.done.files > 0 {
+            self.store.trim();
+        }
+        state.done.time = start.elapsed();
+        state.done
+    }
+
+    fn store(&self, done: &mut Kept, id: BuildId, file: &File) {
+        let whole = WHOLE.max(self.start.elapsed().as_secs().saturating_mul(WHOLE_PER_SECOND));
+        match self.store.put(id, file, whole) {
+            Ok(bytes) => {
+                done.files += u64::from(bytes > 0);
+                done.bytes += bytes;
+            }
+            Err(_) => done.failed += 1,
+        }
+    }
+}
+
+/// Directories that packages install into, whose files can be had again.
+const OWNED: [&[u8]; 9] =
+    [b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/libx32/", b"/bin/", b"/sbin/", b"/nix/store/", b"/gnu/store/"];
+
+/// Returns whether a file probably belongs to a package: it is root's, in a directory of packages, and not replaced.
+fn is_owned(mapped: Mapped<'_>, metadata: &Metadata) -> bool {
+    let below = |directory: &[u8]| mapped.path.starts_with(directory);
+    let is_installed = OWNED.iter().any(|directory| below(directory)) && !below(b"/usr/local/") && !below(b"/usr/src/");
+    is_installed && !mapped.is_elsewhere && metadata.uid() == 0 && metadata.nlink() > 0
+}
+
+/// Reader of a file from its beginning, without changing the offset of the open file.
+struct FromStart<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl std::io::Read for FromStart<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl std::io::Seek for FromStart<'_> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        let from = |base: u64, by: i64| base.checked_add_signed(by).ok_or(std::io::ErrorKind::InvalidInput);
+        self.at = match to {
+            std::io::SeekFrom::Start(at) => at,
+            std::io::SeekFrom::Current(by) => from(self.at, by)?,
+            std::io::SeekFrom::End(by) => from(self.file.metadata()?.len(), by)?,
+        };
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    fn id(byte: u8) -> BuildId {
+        BuildId::new(&[byte; 20]).unwrap()
+    }
+
+    fn take(keeper: &Keeper, byte: u8, path: &Path, is_elsewhere: bool) {
+        use std::os::unix::ffi::OsStrExt;
+        keeper.take(id(byte), File::open(path).unwrap(), Mapped { path: path.as_os_str().as_bytes(), is_elsewhere });
+    }
+
+    #[test]
+    fn a_file_of_no_package_is_kept_at_the_end_and_only_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let (kept, program) = (directory.path().join("kept"), directory.path().join("app"));
+        fs::write(&program, b"first build").unwrap();
+        for expected in [1, 0] {
+            let keeper = Keeper::new(kept.clone(), 1 << 20);
+            take(&keeper, 0xab, &program, false);
+            let done = keeper.finish();
+            assert_eq!((done.files, done.failed), (expected, 0));
+        }
+        let copy = kept.join("ab").join(format!("{}.elf", "ab".repeat(19)));
+        assert_eq!(fs::read(&copy).unwrap(), b"first build");
+        assert_eq!(fs::metadata(&copy).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&kept).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_file_deleted_after_it_was_found_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (kept, program) = (directory.path().join("kept"), directory.path().join("app"));
+        fs::write(&program, b"build").unwrap();
+        let keeper = Keeper::new(kept, 1 << 20);
+        take(&keeper, 1, &program, false);
+        fs::remove_file(&program).unwrap();
+        assert_eq!(keeper.finish().files, 1);
+    }
+
+    #[test]
+    fn files_of_packages_are_left() {
+        let mine = File::open("/proc/self/exe").unwrap().metadata().unwrap();
+        let roots = fs::metadata("/").unwrap();
+        let is = |path: &str, is_elsewhere, of: &Metadata| is_owned(Mapped { path: path.as_bytes(), is_elsewhere }, of);
+        assert!(is("/usr/lib/x.so", false, &roots) && is("/lib64/ld.so", false, &roots));
+        assert!(!is("/usr/local/bin/x", false, &roots) && !is("/home/u/x", false, &roots));
+        assert!(!is("/usr/lib/x.so", true, &roots));
+        assert_eq!(is("/usr/bin/x", false, &mine), mine.uid() == 0);
+    }
+
+    #[test]
+    fn the_oldest_files_go_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = directory.path().join("kept");
+        for byte in 1..=4 {
+            let program = directory.path().join(format!("app{byte}"));
+            fs::write(&program, vec![byte; 40_960]).unwrap();
+            let keeper = Keeper::new(kept.clone(), 100_000);
+            take(&keeper, byte, &program, false);
+            assert_eq!(keeper.finish().files, 1);
+            let old = std::time::SystemTime::now() - Duration::from_secs(1000 - 100 * u64::from(byte));
+            let copy = kept.join(format!("{byte:02x}/{}.elf", format!("{byte:02x}").repeat(19)));
+            File::options().write(true).open(copy).unwrap().set_modified(old).unwrap();
+        }
+        let left = |byte: u8| kept.join(format!("{byte:02x}/{}.elf", format!("{byte:02x}").repeat(19))).exists();
+        assert_eq!([1, 2, 3, 4].map(left), [false, false, true, true]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The directory of kept files: `DIR/xx/yy….elf` by build ID. It is the user's alone.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use recrep_format::build_id::BuildId;
+use recrep_format::image::{Contents, Reduction};
+
+use super::FromStart;
+use crate::output::build_ids::build_id_of;
+
+/// Suffix of kept files.
+const SUFFIX: &str = "elf";
+/// Age of a temporary file from which its recorder is taken for dead.
+const STALE: Duration = Duration::from_secs(3600);
+
+#[derive(Debug)]
+pub(super) struct Store {
+    directory: PathBuf,
+    /// Maximum size of all files in bytes.
+    limit: u64,
+    /// Number of temporary files made.
+    made: AtomicU64,
+}
+
+impl Store {
+    pub(super) fn new(directory: PathBuf, limit: u64) -> Self {
+        Self { directory, limit, made: AtomicU64::new(0) }
+    }
+
+    /// Stores a file, whole if it has at most `whole` bytes. Returns the size of the new file; 0 if it was there.
+    pub(super) fn put(&self, id: BuildId, file: &File, whole: u64) -> io::Result<u64> {
+        let digits = id.to_string();
+        let (first, rest) =
+            digits.split_at_checked(2).filter(|(_, rest)| !rest.is_empty()).ok_or(ErrorKind::InvalidInput)?;
+        let directory = self.directory.join(first);
+        let place = directory.join(rest).with_extension(SUFFIX);
+        if let Ok(there) = File::options().write(true).open(&place) {
+            // The last use, by which the oldest are removed.
+            there.set_modified(SystemTime::now())?;
+            return Ok(0);
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let temporary = directory.join(format!("{rest}.{}-{number}", std::process::id()));
+        let copied = self.copy(id, file, &temporary, whole).and_then(|bytes| {
+            fs::rename(&temporary, &place)?;
+            Ok(bytes)
+        });
+        if copied.is_err() {
+            // It may not have been made.
+            let _ = fs::remove_file(&temporary);
+        }
+        copied
+    }
+
+    /// Clones, copies or reduces a file.
+    fn copy(&self, id: BuildId, file: &File, to: &Path, whole: u64) -> io::Result<u64> {
+        let mut out = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to)?;
+        let before = file.metadata()?;
+        let mut source = FromStart { file, at: 0 };
+        if rustix::fs::ioctl_ficlone(&out, file).is_err() {
+            let is_small = before.len() <= whole.min(self.limit / 4);
+            let reduction = if is_small {
+                None
+            } else {
+                Some(Reduction::new(&mut source, Contents::Names).map_err(io::Error::other)?)
+            };
+            let size = reduction.as_ref().map_or(before.len(), Reduction::size);
+            self.check_room(size, &out)?;
+            source.at = 0;
+            match reduction {
+                Some(reduction) => reduction.write(&mut source, &mut out).map_err(io::Error::other)?,
+                None => copy_whole(file, &out, before.len())?,
+            }
+        }
+        let after = file.metadata()?;
+        // A file that was written to meanwhile may be another by now.
+        let changed =
+            (before.mtime(), before.mtime_nsec(), before.len()) != (after.mtime(), after.mtime_nsec(), after.len());
+        if changed && build_id_of(&out) != Some(id) {
+            return Err(io::Error::other("it was changed while it was copied"));
+        }
+        Ok(out.metadata()?.len())
+    }
+
+    /// Checks that a file of this size neither exceeds the limit nor fills the disk.
+    fn check_room(&self, size: u64, out: &File) -> io::Result<()> {
+        let disk = rustix::fs::fstatvfs(out)?;
+        let is_tight = disk.f_bavail.saturating_mul(disk.f_frsize) / 4 < size;
+        if size > self.limit || is_tight { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    /// Removes the files that were used longest ago until the rest is within the limit, and what recorders left that
+    /// were killed.
+    pub(super) fn trim(&self) {
+        let mut files = Vec::new();
+        for directory in entries(&self.directory) {
+            for file in entries(&directory) {
+                let Ok(metadata) = fs::symlink_metadata(&file) else { continue };
+                let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                if file.extension().is_some_and(|suffix| suffix == SUFFIX) {
+                    files.push((used, metadata.blocks() * 512, file));
+                } else if used.elapsed().is_ok_and(|age| age > STALE) {
+                    let _ = fs::remove_file(file);
+                }
+            }
+        }
+        files.sort_unstable();
+        let mut size: u64 = files.iter().map(|(_, size, _)| size).sum();
+        for (_, bytes, file) in files {
+            if size <= self.limit {
+                break;
+            }
+            // Another recorder may have removed it.
+            let _ = fs::remove_file(file);
+            size -= bytes;
+        }
+    }
+}
+
+/// Copies a file within the kernel where that is possible.
+fn copy_whole(file: &File, out: &File, size: u64) -> io::Result<()> {
+    let (mut from, mut to) = (0, 0);
+    while from < size {
+        let left = usize::try_from(size - from).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(file, Some(&mut from), out, Some(&mut to), left) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            Err(_) if from == 0 => {
+                let copied = io::copy(&mut FromStart { file, at: 0 }, &mut &*out)?;
+                return if copied == size { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) };
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
