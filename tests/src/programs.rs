@@ -38,7 +38,10 @@ pub fn programs() -> &'static Programs {
 
 /// `rec`, about to be given arguments.
 pub fn rec() -> Command {
-    Command::new(&programs().rec)
+    let mut command = Command::new(&programs().rec);
+    // What is kept is kept where no report looks: tests replace programs.
+    command.env("XDG_CACHE_HOME", workspace().join("target/kept-by-tests"));
+    command
 }
 
 /// `rep`, about to be given arguments.

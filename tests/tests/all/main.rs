@@ -48,6 +48,7 @@ mod rec_exit;
 mod rec_identity;
 mod rec_incompressible;
 mod rec_inherited;
+mod rec_keeps;
 mod rec_killed;
 mod rec_links;
 mod rec_manual;
