@@ -7,20 +7,23 @@
 //! Debug information is parsed lazily, and only the units that contain a requested address. A loader cannot be shared
 //! by threads, so there are as many as threads that ask at the same time; idle ones are kept for reuse. The loader
 //! finds split debug information (`.dwo`, `.dwp`), compressed sections and data that `dwz` has moved to a shared file.
+//! Names that it knows without their scopes are completed ([`Scopes`]), but not those of split debug information.
 //!
 //! [`Lines::line`] resolves each address once and caches the result as the number of a text.
 
 use std::borrow::Cow;
 use std::os::unix::fs::symlink;
 use std::path::{self, Path};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fmt, io};
 
 use addr2line::Loader;
+use addr2line::gimli::ReaderOffset;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use super::labels::SharedLabels;
+use super::scopes::{self, Scopes};
 use super::search::DebugFile;
 use super::{demangle, elf};
 use crate::input::map;
@@ -49,6 +52,8 @@ pub struct Lines {
     demangle: Demangle,
     whole_paths: bool,
     spare: Mutex<Vec<Loader>>,
+    /// Opened when a name needs it.
+    scopes: OnceLock<Option<Scopes>>,
     known: Mutex<FxHashMap<u64, LineId>>,
     texts: SharedLabels,
 }
@@ -78,6 +83,7 @@ impl Lines {
             demangle,
             whole_paths,
             spare: Mutex::new(loader.into_iter().collect()),
+            scopes: OnceLock::new(),
             known: Mutex::default(),
             texts: SharedLabels::default(),
         }
@@ -119,14 +125,31 @@ impl Lines {
         let mut all = Vec::new();
         let Ok(mut frames) = loader.find_frames(linked) else { return all };
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+            let function = frame.function.as_ref();
+            let mut name = function.and_then(|name| name.raw_name().ok()).map(Cow::into_owned);
+            let entry = frame.dw_die_offset.and_then(|offset| usize::try_from(offset.0.into_u64()).ok());
+            if let (Some(name), Some(entry)) = (&mut name, entry)
+                && !demangle::is_mangled(name.as_bytes())
+                && scopes::are_completed(function.and_then(|function| function.language))
+                && let Some(whole) = self.scopes().and_then(|scopes| scopes.name(linked, entry, name))
+            {
+                *name = whole;
+            }
             all.push(SourceFrame {
-                function: name.map(Cow::into_owned),
+                function: name,
                 file: frame.location.as_ref().and_then(|at| at.file).map(str::to_owned),
                 line: frame.location.as_ref().and_then(|at| at.line).unwrap_or(0),
             });
         }
         all
+    }
+
+    fn scopes(&self) -> Option<&Scopes> {
+        let open = || {
+            let file = self.file.as_ref()?;
+            Scopes::open(&file.path, file.shared.as_deref())
+        };
+        self.scopes.get_or_init(open).as_ref()
     }
 
     /// Returns the number of the text `file:line` at an address, or of the text `otherwise()` if unknown.

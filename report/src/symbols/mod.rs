@@ -60,6 +60,7 @@ mod resolver;
 #[cfg(test)]
 mod resolver_tests;
 mod roots;
+mod scopes;
 mod search;
 mod table;
 #[cfg(test)]

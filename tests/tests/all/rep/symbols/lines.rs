@@ -1,6 +1,6 @@
 //! Inlined functions and source lines, compared with `addr2line -i`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use recrep_report::query::SymbolOptions;
 use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
@@ -28,6 +28,31 @@ int main(int argc, char **argv) {
     for (auto &[name, v] : all) sum += name.size() + std::accumulate(v.begin(), v.end(), 0);
     return sum % 100;
 }
+";
+
+/// Functions without a linkage name, all inlined.
+const SCOPES: &str = r"
+volatile long sum;
+#define INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+template <class F> INLINE void twice(F f) { f(1); f(2); }
+namespace {
+INLINE void add(int n) { while (n) sum += n--; }
+template <class T> struct Box { T value; INLINE void empty() { while (value) sum += value--; } };
+}
+namespace shop { namespace {
+INLINE void add(int n) { while (n) sum -= n--; }
+namespace till { struct Drawer { INLINE void add(int n); }; void Drawer::add(int n) { while (n) sum ^= n--; } }
+}
+NOINLINE void open(int n) { ::add(n); add(n + 1); till::Drawer().add(n); Box<int>{n}.empty(); }
+}
+NOINLINE void lambdas(int n) {
+    twice([n](int i) { while (i < n) sum += i++; });
+    twice([n](int i) { while (i < n) sum ^= i++; });
+    struct Local { INLINE void run(int n) { while (n) sum *= n--; } };
+    Local().run(n);
+}
+int main(int argc, char **) { shop::open(argc); lambdas(argc); }
 ";
 
 const RUST: &str = r#"
@@ -141,6 +166,32 @@ fn inlined_functions_agree_with_addr2line() {
         known += compare(&place.compiled("rustc -O -g", ("r.rs", RUST), "rust"), 600);
     }
     assert!(known >= 1000, "only {known} addresses have lines");
+}
+
+#[test]
+fn functions_without_linkage_names_have_their_scopes() {
+    let Some(place) = Place::with("g++ nm") else { return };
+    for flags in ["", "-gz", "-gdwarf-4 -no-pie", "-flto -ffat-lto-objects"] {
+        let program = place.compiled(&format!("g++ -O2 -g {flags}"), ("scopes.cc", SCOPES), "program");
+        let (addresses, bias) = addresses(&program, 4000);
+        let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
+        let loaded = resolver.load(&Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File));
+        let frames = addresses.iter().flat_map(|address| loaded.lines().frames(address - bias));
+        let names: BTreeSet<String> = frames.filter_map(|frame| frame.function).collect();
+        for name in [
+            "(anonymous namespace)::add",
+            "shop::(anonymous namespace)::add",
+            "shop::(anonymous namespace)::till::Drawer::add",
+            "(anonymous namespace)::Box<int>::empty",
+            "lambdas(int)::{lambda#1}::operator()",
+            "lambdas(int)::{lambda#2}::operator()",
+            "lambdas(int)::Local::run",
+            "main",
+        ] {
+            assert!(names.contains(name), "{flags}: {name} is not among {names:#?}");
+        }
+        assert!(!names.contains("add") && !names.contains("operator()"), "{flags}: {names:#?}");
+    }
 }
 
 /// Addresses are sampled instructions, or the byte before a return address.

@@ -1,0 +1,397 @@
+//! Whole names of C++ functions that have no linkage name, from the tree of their debug information.
+//!
+//! g++ gives no linkage name to functions in anonymous namespaces, lambdas and members of local classes: debug
+//! information has only `churn` or `operator()`, by which different functions would be one. Their scopes tell them apart:
+//!
+//! ```text
+//!   namespace red ─► namespace (no name) ─► function churn          red::(anonymous namespace)::churn
+//!                                               ▲ abstract origin, specification
+//!   function go ─► inlined function ────────────┘
+//! ```
+//!
+//! The entries of a unit do not know their parents, so the scopes of a unit are listed once ([`Tree`]), when the first
+//! of its names is asked for. Debug information is untrusted: chains of references and scopes are followed so far only.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addr2line::gimli::{
+    self, AbbreviationsCacheStrategy, AttributeValue, DebugInfoOffset, Dwarf, DwarfSections, EndianSlice,
+    RunTimeEndian, SectionId, Unit, UnitOffset,
+};
+use object::{Object, ObjectKind, ObjectSection};
+use rustc_hash::FxHashMap;
+
+use super::demangle;
+use super::file::{self, kept};
+use crate::input::map::Bytes;
+
+type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// Most references from an entry to the one that declares it.
+const MOST_REFERENCES: usize = 16;
+/// Most scopes around a function.
+const MOST_SCOPES: usize = 64;
+/// Most bytes of a whole name.
+const MOST_BYTES: usize = 1 << 14;
+/// Most ranges of addresses that are looked at for an address: those of different units seldom overlap.
+const MOST_RANGES: usize = 8;
+
+/// Debug information of a file, as far as names need it.
+pub(super) struct Scopes {
+    sections: DwarfSections<Bytes>,
+    shared: Option<DwarfSections<Bytes>>,
+    endian: RunTimeEndian,
+    /// Offsets of the units, in ascending order.
+    units: Vec<usize>,
+    /// Addresses of the units, by their start.
+    ranges: Vec<UnitRange>,
+    trees: Mutex<FxHashMap<usize, Arc<Tree>>>,
+    names: Mutex<FxHashMap<Place, Option<Name>>>,
+}
+
+struct UnitRange {
+    begin: u64,
+    end: u64,
+    unit: usize,
+}
+
+/// Entry of debug information: offset of its unit, and its offset in that.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    unit: usize,
+    entry: usize,
+}
+
+#[derive(Clone)]
+struct Name {
+    /// Name without the scopes.
+    bare: String,
+    whole: String,
+}
+
+/// Scopes and functions of a unit, by their offset.
+#[derive(Default)]
+struct Tree {
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    entry: usize,
+    /// Index of the scope around it; `None` if that is the unit.
+    parent: Option<usize>,
+    kind: Kind,
+    /// For a class without a name: its number among those of its scope, from 1.
+    number: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Namespace,
+    Class,
+    Function,
+}
+
+impl Kind {
+    fn of(tag: gimli::DwTag) -> Option<Self> {
+        match tag {
+            gimli::DW_TAG_namespace => Some(Self::Namespace),
+            gimli::DW_TAG_class_type | gimli::DW_TAG_structure_type | gimli::DW_TAG_union_type => Some(Self::Class),
+            gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine => Some(Self::Function),
+            _ => None,
+        }
+    }
+}
+
+/// Entry that declares another one, and what was met on the way to it.
+struct Declared {
+    at: Place,
+    name: Option<String>,
+    linkage_name: Option<String>,
+}
+
+/// Returns whether names of this language are completed.
+pub(super) fn are_completed(language: Option<gimli::DwLang>) -> bool {
+    use gimli::{
+        DW_LANG_C_plus_plus, DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11, DW_LANG_C_plus_plus_14,
+        DW_LANG_C_plus_plus_17, DW_LANG_C_plus_plus_20,
+    };
+    let all = [
+        DW_LANG_C_plus_plus,
+        DW_LANG_C_plus_plus_03,
+        DW_LANG_C_plus_plus_11,
+        DW_LANG_C_plus_plus_14,
+        DW_LANG_C_plus_plus_17,
+        DW_LANG_C_plus_plus_20,
+    ];
+    language.is_some_and(|language| all.contains(&language))
+}
+
+impl Scopes {
+    /// Opens the debug information of a file, and the part that it shares with others; `None` if it cannot be read.
+    pub(super) fn open(path: &Path, shared: Option<&Path>) -> Option<Self> {
+        let (sections, endian) = sections(path)?;
+        let shared = shared.and_then(sections_of_shared);
+        let (mut units, mut ranges) = (Vec::new(), Vec::new());
+        let mut opened = Self {
+            sections,
+            shared,
+            endian,
+            units: Vec::new(),
+            ranges: Vec::new(),
+            trees: Mutex::default(),
+            names: Mutex::default(),
+        };
+        let mut dwarf = opened.dwarf();
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let Some(DebugInfoOffset(unit)) = header.debug_info_offset() else { continue };
+            units.push(unit);
+            let Ok(parsed) = dwarf.unit(header) else { continue };
+            let Ok(mut of_unit) = dwarf.unit_ranges(&parsed) else { continue };
+            while let Ok(Some(range)) = of_unit.next() {
+                ranges.push(UnitRange { begin: range.begin, end: range.end, unit });
+            }
+        }
+        drop(dwarf);
+        ranges.sort_by_key(|range| range.begin);
+        (opened.units, opened.ranges) = (units, ranges);
+        Some(opened)
+    }
+
+    /// Returns the whole name of the function `bare` at an address, whose entry is the one at this offset in its unit;
+    /// `None` if it has a linkage name or is not found.
+    pub(super) fn name(&self, address: u64, entry: usize, bare: &str) -> Option<String> {
+        let after = self.ranges.partition_point(|range| range.begin <= address);
+        let before = self.ranges.get(..after)?.iter().rev().take(MOST_RANGES);
+        let mut containing = before.filter(|range| address < range.end);
+        containing.find_map(|range| {
+            let known = self.known(Place { unit: range.unit, entry });
+            known.filter(|name| name.bare == bare).map(|name| name.whole)
+        })
+    }
+
+    fn known(&self, place: Place) -> Option<Name> {
+        if let Some(known) = lock(&self.names).get(&place) {
+            return known.clone();
+        }
+        let name = Walk { scopes: self, dwarf: self.dwarf(), last: RefCell::default() }.name(place);
+        lock(&self.names).insert(place, name.clone());
+        name
+    }
+
+    fn dwarf(&self) -> Dwarf<Reader<'_>> {
+        self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| EndianSlice::new(bytes, self.endian))
+    }
+
+    /// Returns the place of an entry by its offset among those of all units.
+    fn place(&self, offset: usize) -> Option<Place> {
+        let after = self.units.partition_point(|unit| *unit <= offset);
+        let unit = *self.units.get(after.checked_sub(1)?)?;
+        Some(Place { unit, entry: offset - unit })
+    }
+
+    fn tree(&self, place: Place, unit: &Unit<Reader<'_>>) -> Arc<Tree> {
+        if let Some(known) = lock(&self.trees).get(&place.unit) {
+            return Arc::clone(known);
+        }
+        let tree = Arc::new(Tree::of(unit));
+        lock(&self.trees).insert(place.unit, Arc::clone(&tree));
+        tree
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Way through the debug information from one function to its outermost scope.
+struct Walk<'s> {
+    scopes: &'s Scopes,
+    dwarf: Dwarf<Reader<'s>>,
+    /// Unit that was read last, with its offset: most references stay in it.
+    last: RefCell<Option<(usize, Rc<Unit<Reader<'s>>>)>>,
+}
+
+impl<'s> Walk<'s> {
+    fn name(&self, place: Place) -> Option<Name> {
+        let declared = self.declared(place)?;
+        if declared.linkage_name.is_some() {
+            return None;
+        }
+        let bare = declared.name?;
+        let mut parts = vec![bare.clone()];
+        let (mut at, mut size) = (declared.at, bare.len());
+        while let Some(scope) = self.parent(at)? {
+            let declared = self.declared(scope.at)?;
+            at = declared.at;
+            // A function's linkage name has all scopes around it, and its parameters.
+            let whole = declared.linkage_name.filter(|_| scope.kind == Kind::Function).and_then(|name| as_scope(&name));
+            let is_outermost = whole.is_some();
+            let part = match (whole.or(declared.name), scope.kind) {
+                (Some(name), _) => name,
+                (None, Kind::Namespace) => "(anonymous namespace)".to_owned(),
+                (None, Kind::Class) if bare == "operator()" => format!("{{lambda#{}}}", scope.number),
+                (None, Kind::Class) => format!("{{unnamed type#{}}}", scope.number),
+                (None, Kind::Function) => return None,
+            };
+            size += part.len() + 2;
+            if size > MOST_BYTES || parts.len() > MOST_SCOPES {
+                return None;
+            }
+            parts.push(part);
+            if is_outermost {
+                break;
+            }
+        }
+        parts.reverse();
+        Some(Name { bare, whole: parts.join("::") })
+    }
+
+    fn unit(&self, place: Place) -> Option<Rc<Unit<Reader<'s>>>> {
+        let mut last = self.last.borrow_mut();
+        if let Some((offset, unit)) = &*last
+            && *offset == place.unit
+        {
+            return Some(Rc::clone(unit));
+        }
+        let header = self.dwarf.unit_header(DebugInfoOffset(place.unit)).ok()?;
+        let unit = Rc::new(self.dwarf.unit(header).ok()?);
+        *last = Some((place.unit, Rc::clone(&unit)));
+        Some(unit)
+    }
+
+    /// Follows an entry's references to the one that declares it.
+    fn declared(&self, place: Place) -> Option<Declared> {
+        let mut declared = Declared { at: place, name: None, linkage_name: None };
+        let mut unit = self.unit(place)?;
+        for _ in 0..MOST_REFERENCES {
+            let entry = unit.entry(UnitOffset(declared.at.entry)).ok()?;
+            let text = |name| {
+                let text = self.dwarf.attr_string(&unit, entry.attr_value(name)?).ok()?;
+                (text.len() <= MOST_BYTES).then(|| text.to_string_lossy().into_owned())
+            };
+            declared.name = declared.name.or_else(|| text(gimli::DW_AT_name));
+            let linkage_name = || text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
+            declared.linkage_name = declared.linkage_name.or_else(linkage_name);
+            let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
+            let next = match origin.or_else(|| entry.attr_value(gimli::DW_AT_specification)) {
+                Some(AttributeValue::UnitRef(UnitOffset(entry))) => Place { entry, ..declared.at },
+                Some(AttributeValue::DebugInfoRef(DebugInfoOffset(offset))) => self.scopes.place(offset)?,
+                Some(_) => return None,
+                None => return Some(declared),
+            };
+            if next.unit != declared.at.unit {
+                unit = self.unit(next)?;
+            }
+            declared.at = next;
+        }
+        None
+    }
+
+    /// Returns the scope around an entry; `Some(None)` if that is the unit, `None` if the entry is unknown.
+    #[allow(clippy::option_option, reason = "the outer one is an error")]
+    fn parent(&self, of: Place) -> Option<Option<Scope>> {
+        let unit = self.unit(of)?;
+        let tree = self.scopes.tree(of, &unit);
+        let index = tree.nodes.binary_search_by_key(&of.entry, |node| node.entry).ok()?;
+        let Some(parent) = tree.nodes.get(index)?.parent else { return Some(None) };
+        let node = tree.nodes.get(parent)?;
+        let at = Place { entry: node.entry, ..of };
+        Some(Some(Scope { at, kind: node.kind, number: node.number }))
+    }
+}
+
+/// Scope around an entry.
+struct Scope {
+    at: Place,
+    kind: Kind,
+    /// See [`Node::number`].
+    number: u32,
+}
+
+/// Returns a mangled function as the scope of its local names: with its parameters, without its return type.
+fn as_scope(mangled: &str) -> Option<String> {
+    let local = format!("_ZZ{}E1x", mangled.strip_prefix("_Z")?);
+    demangle::demangled(local.as_bytes()).strip_suffix("::x").map(str::to_owned)
+}
+
+impl Tree {
+    /// Lists the scopes of a unit; of damaged debug information, those before the damage.
+    fn of(unit: &Unit<Reader<'_>>) -> Self {
+        let mut tree = Self::default();
+        // The scopes around the current entry: their depths and indices, and how many of their classes have no name.
+        let mut around: Vec<Around> = vec![Around { depth: isize::MIN, index: None, unnamed: 0 }];
+        let Ok(mut entries) = unit.entries_raw(None) else { return tree };
+        while !entries.is_empty() {
+            let (entry, depth) = (entries.next_offset().0, entries.next_depth());
+            let Ok(abbreviation) = entries.read_abbreviation() else { break };
+            let Some(abbreviation) = abbreviation else { continue };
+            if let Some(kind) = Kind::of(abbreviation.tag()) {
+                while around.last().is_some_and(|scope| scope.depth >= depth) {
+                    around.pop();
+                }
+                let Some(parent) = around.last_mut() else { break };
+                let is_unnamed = abbreviation.attributes().iter().all(|it| it.name() != gimli::DW_AT_name);
+                parent.unnamed += u32::from(is_unnamed && kind == Kind::Class);
+                let node = Node { entry, parent: parent.index, kind, number: parent.unnamed };
+                around.push(Around { depth, index: Some(tree.nodes.len()), unnamed: 0 });
+                tree.nodes.push(node);
+            }
+            if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                break;
+            }
+        }
+        tree
+    }
+}
+
+/// Scope around the current entry of a walk through a unit.
+struct Around {
+    depth: isize,
+    index: Option<usize>,
+    /// Classes without a name so far.
+    unnamed: u32,
+}
+
+fn sections_of_shared(path: &Path) -> Option<DwarfSections<Bytes>> {
+    sections(path).map(|(sections, _)| sections)
+}
+
+/// Reads the sections of a linked file that names need.
+fn sections(path: &Path) -> Option<(DwarfSections<Bytes>, RunTimeEndian)> {
+    let file = file::bytes_of(file::open(path).ok()?).ok()?;
+    let object = object::File::parse(&*file).ok()?;
+    // The references in a file that is not linked are not resolved.
+    if object.kind() == ObjectKind::Relocatable {
+        return None;
+    }
+    let endian = if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let read = |id: SectionId| -> Option<Bytes> {
+        use SectionId as Id;
+        let is_needed = matches!(
+            id,
+            Id::DebugAbbrev
+                | Id::DebugAddr
+                | Id::DebugInfo
+                | Id::DebugLineStr
+                | Id::DebugRanges
+                | Id::DebugRngLists
+                | Id::DebugStr
+                | Id::DebugStrOffsets
+        );
+        let Some(section) = object.section_by_name(id.name()).filter(|_| is_needed) else {
+            return Some(Bytes::default());
+        };
+        match (section.uncompressed_data().ok()?, section.file_range()) {
+            (Cow::Borrowed(_), Some((offset, size))) => kept(&file, offset, size).ok(),
+            (data, _) => Some(data.into_owned().into()),
+        }
+    };
+    let sections = DwarfSections::load(|id| read(id).ok_or(())).ok()?;
+    Some((sections, endian))
+}
