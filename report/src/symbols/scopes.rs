@@ -378,6 +378,7 @@ fn sections(path: &Path) -> Option<(DwarfSections<Bytes>, RunTimeEndian)> {
             Id::DebugAbbrev
                 | Id::DebugAddr
                 | Id::DebugInfo
+                | Id::DebugLine
                 | Id::DebugLineStr
                 | Id::DebugRanges
                 | Id::DebugRngLists
