@@ -24,10 +24,10 @@ pub enum Extent<'a> {
 }
 
 /// The sort keys of which each is compared; perf's own recordings have the `cpu` only where it was asked for.
-const SORTS: [&str; 7] = ["comm", "dso", "cpu", "pid", "comm,dso", "comm,dso,symbol", "comm,symbol"];
+const SORTS: [&str; 7] = ["comm", "dso", "cpu", "tid", "comm,dso", "comm,dso,symbol", "comm,symbol"];
 
 /// All of these. Of the rows under them perf's are added up: it is asked once for a file, not seven times.
-const ALL: [&str; 5] = ["comm", "dso", "cpu", "pid", "symbol"];
+const ALL: [&str; 5] = ["comm", "dso", "cpu", "tid", "symbol"];
 
 /// Fails where rep and perf differ, or perf has something to warn of; gives what both count.
 #[track_caller]

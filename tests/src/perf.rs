@@ -134,11 +134,17 @@ pub fn tables_apart(file: &Path, sort: &str) -> Vec<Table> {
 fn tables_by(mut perf: Command, file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     perf.arg("report").args(flags);
     perf.args(["--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string(), "-w", &widths(2, sort)]);
-    perf.arg("-F").arg(format!("sample,period,{sort}")).arg("-i").arg(file);
+    perf.arg("-F").arg(format!("sample,period,{}", perfs_names(sort))).arg("-i").arg(file);
     let outcome = run(&mut perf).expect(0);
     // It says 0 of what it cannot do, too.
     assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
     parse_tables(outcome.text(), sort.split(',').count())
+}
+
+/// The names of sort keys in perf, whose `pid` is the thread.
+pub fn perfs_names(sort: &str) -> String {
+    let named = |key| if key == "tid" { "pid" } else { key };
+    sort.split(',').map(named).collect::<Vec<_>>().join(",")
 }
 
 /// The histograms by what tracepoints recorded, as the kernel prints it; `-F` does not take the fields of tracepoints.

@@ -47,6 +47,8 @@ pub enum Name {
     Comm,
     /// The thread, as `tid:name`.
     Thread,
+    /// The process, as `pid:name`.
+    Process,
     /// The module's base name.
     Module,
     Path,

@@ -7,7 +7,7 @@
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::word_text::{either, mapping, mode_name, page_size, prediction, process, source_file, transaction};
+use super::word_text::{either, mapping, mode_name, page_size, prediction, source_file, transaction};
 use super::{Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown};
 
 /// Declaration of a sort key: all that is to be said of one.
@@ -144,9 +144,9 @@ const DATA: &[Field] = &[Field::DataModule, Field::DataAddr, Field::DataAddress]
 keys! {
     /// The thread's name at the time of the sample.
     Comm = key(&["comm"], "Command", &[Field::Comm], Named(Name::Comm));
-    /// The thread, as in perf's `pid` column: `tid:name`.
-    Pid = key(&["pid"], "    Pid:Command", &[Field::Thread], Named(Name::Thread));
-    /// The thread, as in [`Self::Pid`].
+    /// The process: its number and the last name of its first thread.
+    Process = key(&["pid", "process"], "    Pid:Command", &[Field::Process], Named(Name::Process));
+    /// The thread, which perf's `pid` column shows: `tid:name`.
     Tid = key(&["tid"], "    Tid:Command", &[Field::Thread], Named(Name::Thread));
     /// The module; of branches, the target's.
     Dso = key(&["dso"], "Shared Object", &[Field::Module], Named(Name::Module));
@@ -228,8 +228,6 @@ keys! {
     LineOffset = key(&["line_offset"], "Offset", &[Field::LineOffset], Number(Kind::Address));
     /// The kind of access: load, store, and so on.
     Op = key(&["op"], "Operation", &[Field::DataSrc], Text(|word| DataSrc(word).op_name().into())).bits(DataSrc::OP);
-    /// The process ID.
-    Process = key(&["process"], "Process", &[Field::Process], Text(process));
     /// Of a memory access, whether it has an address (`a`), and whether its data (`d`) and its code (`c`) are mapped.
     Reach = key(&["reach"], "Reach", &[Field::Reach, Field::Module, Field::DataModule], Number(Kind::Reach));
     /// A tracepoint's fields, as the kernel prints them.

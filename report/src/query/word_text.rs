@@ -9,11 +9,6 @@ pub(super) fn either(bit: u64, [set, unset]: [&str; 2]) -> String {
     if bit == 0 { unset } else { set }.into()
 }
 
-/// Formats a pid; -1 if no record says it.
-pub(super) fn process(word: u64) -> String {
-    u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
-}
-
 /// Formats whether a branch was mispredicted.
 pub(super) fn prediction(flags: u64) -> String {
     let flags = BranchFlags(flags);

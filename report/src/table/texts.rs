@@ -138,6 +138,11 @@ impl Labeller<'_> {
                 let last = threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
                 format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
             }
+            Name::Process => {
+                // -1 if no record says it.
+                let pid = u32::try_from(first).map_or(-1, u32::cast_signed);
+                format!("{pid}:{}", timeline.comm(timeline.process_comm(pid)))
+            }
             Name::Module => self.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
             Name::Path => self.path(first).into_owned(),
             Name::BuildId => {

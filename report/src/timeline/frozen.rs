@@ -201,6 +201,11 @@ impl Timeline {
         Span { pid, tid, moments: from..renamed.min(replaced), named, task }
     }
 
+    /// Returns the last comm of a process: that of its first thread.
+    pub fn process_comm(&self, pid: i32) -> CommRef {
+        self.life(pid, Moment::END).map_or(CommRef::Bare(pid), |(_, life)| life.comm(Moment::END))
+    }
+
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
     pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
         match thread {

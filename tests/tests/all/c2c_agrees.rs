@@ -146,7 +146,7 @@ fn offsets_are_told_apart_as_asked() {
     };
     let by_all = answer(&["-c", "pid,tid,iaddr,dso", "-N"]);
     let offset = &by_all["lines"][0]["offsets"][0];
-    assert_eq!([&offset["process"], &offset["thread"]], ["10", "10:accesses"]);
+    assert_eq!([&offset["process"], &offset["thread"]], ["10:accesses", "10:accesses"]);
     assert!(offset["code"].as_str().unwrap().starts_with("0x"), "{offset}");
     assert!(offset["nodes"]["0"].as_array().is_some_and(|cpus| !cpus.is_empty()), "{offset}");
     for (display, field) in [("lcl", "local_hitm"), ("rmt", "remote_hitm"), ("peer", "local_peer")] {

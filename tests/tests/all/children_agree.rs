@@ -40,7 +40,7 @@ fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
 /// each function of a name.
 fn theirs(file: &Path, sort: &str, samples: u64) -> (Rows, BTreeMap<Vec<String>, u64>) {
     assert!(samples < 5000, "{samples} samples cannot be told apart by their shares");
-    let fields = format!("overhead_children,overhead,sample,{sort}");
+    let fields = format!("overhead_children,overhead,sample,{}", perf::perfs_names(sort));
     let mut perf = perf::perf();
     perf.args(["report", "--stdio", "--children", "-g", "none", "-t", "|", "-F", &fields, "-i"]).arg(file);
     let (mut rows, mut largest) = (Rows::new(), BTreeMap::<Vec<String>, u64>::new());
@@ -73,7 +73,7 @@ fn ours(file: &Path, sort: &str) -> (Rows, u64) {
 
 #[track_caller]
 fn assert_agrees(file: &Path) {
-    for sort in ["comm", "comm,dso", "comm,dso,sym", "sym", "pid,sym"] {
+    for sort in ["comm", "comm,dso", "comm,dso,sym", "sym", "tid,sym"] {
         let (ours, samples) = ours(file, sort);
         let (theirs, largest) = theirs(file, sort, samples);
         assert!(

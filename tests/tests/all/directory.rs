@@ -75,7 +75,7 @@ fn what_perf_left_is_perfs() {
     let (ours, stats) = (report(&path, "comm"), perf::stats(&path));
     assert_eq!(ours.records(), stats.records);
     assert_untroubled(&ours);
-    for sort in ["comm", "comm,dso", "cpu", "pid"] {
+    for sort in ["comm", "comm,dso", "cpu", "tid"] {
         assert_eq!(report(&path, sort).tables(), perf::tables(&path, sort), "{sort}");
     }
 }

@@ -14,7 +14,7 @@ fn tables_add_up_to_the_statistics() {
     perf::record(&file, "-e cpu-clock,page-faults -g --sample-cpu", &workload("hot --ms 300 --threads 2"));
     let stats = perf::stats(&file);
     assert_eq!(stats.warnings, "");
-    for sort in ["comm", "dso", "comm,dso,symbol", "pid", "cpu"] {
+    for sort in ["comm", "dso", "comm,dso,symbol", "tid", "cpu"] {
         let tables = perf::tables(&file, sort);
         assert_eq!(tables.len(), 2, "{tables:?}");
         for (table, (event, counts)) in tables.iter().zip(&stats.events) {

@@ -27,7 +27,8 @@ fn samples_see_the_names_and_mappings_of_their_own_moment() {
 fn every_key_reads_as_in_perf() {
     let (_place, file) = recorded(&two_events(Endian::Little, 1));
     let one = |key: &str, event| rows(&json(&["--sort", key], &file), event)[0].0.clone();
-    assert_eq!(one("pid", 0), "7:second", "the thread's last name");
+    assert_eq!(one("pid", 0), "7:second", "the process's last name");
+    assert_eq!(one("process", 1), "8::8", "not the thread, which is 9");
     assert_eq!(one("tid", 1), "9::9");
     let named = |key: &str, event: usize| json(&["--sort", key], &file)["events"][event]["rows"][0]["key"].clone();
     let in_module = serde_json::json!({ "sym": "lib.so+0x5010", "cpumode": "user" });
