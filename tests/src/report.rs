@@ -169,6 +169,8 @@ impl Row {
             ("kernel", _) => 'k',
             (_, Some("shared")) => 's',
             ("user", _) => '.',
+            ("guest_kernel", _) => 'g',
+            ("guest_user", _) => 'u',
             _ => 'H',
         };
         let offset = text.rsplit_once("+0x").map(|(_, offset)| offset).filter(|_| is_function);

@@ -23,7 +23,7 @@ use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::pipeline::session::Session;
 use crate::query::{Column, Format, MAX_STACK, Query, SymbolOptions, Warning};
-use crate::symbols::{Attempt, Explanation, GUEST, Module};
+use crate::symbols::{Attempt, Explanation, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
@@ -122,21 +122,12 @@ impl<'p> Listing<'p> {
     fn of(profile: &'p Profile, stacks: StackSummary, unresolved: bool) -> Self {
         let uses = &profile.module_uses;
         let (all, resolved) = uses.total();
-        let mut modules: Vec<ModuleRow<'_>> = uses
+        let modules: Vec<ModuleRow<'_>> = uses
             .sorted(unresolved)
             .into_iter()
             .filter(|(_, uses)| !unresolved || uses.lacks() > 0)
             .map(|(module, uses)| ModuleRow::of(module, uses, all.samples))
             .collect();
-        if uses.guest > 0 {
-            modules.push(ModuleRow {
-                name: "[guest]".into(),
-                samples: uses.guest,
-                percent: rounded(share(uses.guest, all.samples)),
-                reason: Some(GUEST),
-                ..ModuleRow::default()
-            });
-        }
         let truncated_stacks = match stacks {
             StackSummary { copies_truncated: 1.., .. } => Some(TRUNCATED),
             StackSummary { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),

@@ -136,7 +136,6 @@ pub(crate) fn histogram(
     if query.has(SortKey::Symbol) {
         let doubts = profile.module_uses.count(&scanned.rows, &labeller);
         profile.warnings.extend(doubts.warnings("samples"));
-        profile.module_uses.guest += scanned.dropped.guest;
     }
     if only_uses {
         profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &labeller);

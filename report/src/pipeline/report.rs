@@ -224,18 +224,16 @@ fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
 }
 
 fn dropped_warnings(dropped: Dropped) -> impl Iterator<Item = Warning> {
-    let Dropped { unknown_id, malformed, torn_chains, ends, guest, lower_values } = dropped;
+    let Dropped { unknown_id, malformed, torn_chains, ends, lower_values } = dropped;
     let of_ids = "samples have an id that no event in the file has, and are left out";
     let of_fields = "samples are too short for the fields of their event, and are left out";
     let of_chains = "samples end inside their callchains, and count without them";
-    let of_guests = "samples are from guests: they count in the totals, but are in no row";
     let all = [
         Warning::counted(lower_values, "counter-reset", LOWER_VALUES),
         Warning::counted(unknown_id, "unknown-id", of_ids),
         Warning::counted(malformed, "bad-sample", of_fields),
         Warning::counted(torn_chains, "torn-callchain", of_chains),
         ends.warning().map(|message| Warning::new("truncated-stack", message)),
-        Warning::counted(guest, "guest-samples", of_guests),
     ];
     all.into_iter().flatten()
 }

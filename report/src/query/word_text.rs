@@ -42,7 +42,9 @@ pub(crate) fn cpu_mode_letter(bits: u8) -> char {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => 'k',
         CpuMode::User => '.',
-        _ => 'H',
+        CpuMode::GuestKernel => 'g',
+        CpuMode::GuestUser => 'u',
+        CpuMode::Hypervisor | CpuMode::Unknown | CpuMode::Reserved => 'H',
     }
 }
 
@@ -111,7 +113,7 @@ mod tests {
     fn values_are_formatted_as_in_perf() {
         assert_eq!(padded_hex(0x903d), "0x000000000000903d");
         assert_eq!(padded_hex(0), "0000000000000000");
-        assert_eq!([1, 2, 3, 0].map(cpu_mode_letter), ['k', '.', 'H', 'H']);
+        assert_eq!([1, 2, 3, 4, 5, 0].map(cpu_mode_letter), ['k', '.', 'H', 'g', 'u', 'H']);
         let modes = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
         assert_eq!([0, 1, 2, 3, 4, 5, 6].map(mode_name), modes);
     }

@@ -1,23 +1,31 @@
 //! Branches in one worker: only those without a recent row are looked up in the timeline. Their functions are found
 //! after the scan: there are far fewer distinct branches than branches.
 
-use recrep_format::abi::BranchEntry;
+use recrep_format::abi::{BranchEntry, CpuMode};
 use recrep_format::record::BranchStack;
 
 use super::recent::Branch;
 use super::worker::Worker;
 use crate::query::{Field, Key, Meta, Mode};
-use crate::timeline::SampleContext;
+use crate::timeline::{SampleContext, SpaceEpoch};
 
 impl Worker<'_> {
     /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter
-    /// readings say how often they count.
-    pub(super) fn branches(&mut self, key: &Key, found: Option<SampleContext>, stack: &BranchStack<'_>, is_read: bool) {
+    /// readings say how often they count. Only of a guest's sample do we know the CPU mode of the ends: its addresses are
+    /// not those of this machine.
+    pub(super) fn branches(
+        &mut self,
+        (key, guest): (&Key, Option<CpuMode>),
+        found: Option<SampleContext>,
+        stack: &BranchStack<'_>,
+        is_read: bool,
+    ) {
         let (mode, layout) = (self.scan.query.mode, self.scan.layout);
         let has_external = layout.has(Field::External);
         let context = found.map(|(space, at)| {
             layout.pack(key, &mut self.packed);
-            self.recent.context(&self.packed, self.chains.finder.epoch(space, at))
+            let epoch = guest.map_or_else(|| self.chains.finder.epoch(space, at), SpaceEpoch::of_guest);
+            self.recent.context(&self.packed, epoch)
         });
         let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {
@@ -33,10 +41,10 @@ impl Worker<'_> {
             let counted = Branch { from, to, flags: branch.flags.0 & layout.branch, before, context };
             let (place, is_recent) = self.recent.find(&counted);
             if !is_recent {
-                let mut key = self.branch_key(key, found, &counted);
+                let mut key = self.branch_key((key, guest), found, &counted);
                 if has_external {
-                    let is_external =
-                        self.code(None, found, branch.from).module != self.code(None, found, branch.to).module;
+                    let [from, to] = [branch.from, branch.to].map(|ip| self.code(guest, found, ip).module);
+                    let is_external = from != to;
                     *Field::External.of_mut(&mut key) = u64::from(is_external);
                 }
                 layout.pack(&key, &mut self.packed);
@@ -50,18 +58,18 @@ impl Worker<'_> {
         }
     }
 
-    fn branch_key(&mut self, key: &Key, found: SampleContext, branch: &Branch) -> Key {
+    fn branch_key(&mut self, (key, guest): (&Key, Option<CpuMode>), found: SampleContext, branch: &Branch) -> Key {
         let (layout, mut key) = (self.scan.layout, *key);
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         if layout.has(Field::Module) {
-            let to = self.code(None, found, branch.to);
+            let to = self.code(guest, found, branch.to);
             meta.at = to.end;
             *Field::Module.of_mut(&mut key) = u64::from(to.module);
             *Field::Address.of_mut(&mut key) = to.address;
             *Field::MapSize.of_mut(&mut key) = to.size;
         }
         if layout.has(Field::FromModule) {
-            let from = self.code(None, found, branch.from);
+            let from = self.code(guest, found, branch.from);
             meta.from = from.end;
             *Field::FromModule.of_mut(&mut key) = u64::from(from.module);
             *Field::FromAddress.of_mut(&mut key) = from.address;

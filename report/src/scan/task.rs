@@ -60,8 +60,6 @@ pub(crate) struct Dropped {
     pub unknown_id: u64,
     /// Counter values that are lower than the one before.
     pub lower_values: u64,
-    /// Samples of guests, which count in the totals only.
-    pub guest: u64,
     /// Samples too short for the fields of their event, where missing fields were needed.
     pub malformed: u64,
     /// Samples whose record ends within the callchain; they count without it.
@@ -75,7 +73,6 @@ impl Dropped {
     pub(crate) fn add(&mut self, other: Self) {
         self.unknown_id += other.unknown_id;
         self.lower_values += other.lower_values;
-        self.guest += other.guest;
         self.malformed += other.malformed;
         self.torn_chains += other.torn_chains;
         self.ends.add(other.ends);

@@ -14,7 +14,7 @@ use crate::callchain::{Frame, FrameFinder, Origin};
 use crate::count::{Count, CounterKey, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::query::{CacheLine, End, Field, Format, Key, Meta, Mode, NO_KEY};
+use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
 use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Span, Task, ThreadRef};
 use crate::tracepoints::PayloadTexts;
 
@@ -206,7 +206,8 @@ impl<'s> Worker<'s> {
         if self.scan.query.mode.is_of_branches() {
             self.rows.period = Some(1);
             if let Some(stack) = &fields.branch_stack {
-                self.branches(&key, found, stack, fields.read.is_some());
+                let guest = Some(sample.cpu_mode()).filter(|mode| mode.is_guest());
+                self.branches((&key, guest), found, stack, fields.read.is_some());
             }
         } else {
             self.rows.period = (self.scan.query.mode == Mode::Memory).then_some(weight.max(1));
@@ -334,11 +335,6 @@ impl<'s> Worker<'s> {
     pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = point.mode;
-        // Folded lines add up to the event's total, so they include guests.
-        if mode.is_guest() && self.scan.query.format != Format::Folded {
-            self.dropped.guest += 1;
-            return None;
-        }
         let has_frame = self.layout.has(Field::Frame);
         let cpu_mode = if layout.cpu_mode && !has_frame { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { point.cpu.unwrap_or(u32::MAX) } else { 0 };

@@ -18,20 +18,15 @@ const fn because(code: &'static str, message: &'static str, help: &'static str) 
 
 pub(crate) const UNMAPPED: Explanation = because(
     "unmapped",
-    "the recording has no mapping at these addresses",
+    "the recording has no mapping at these addresses (it has none of a guest's code)",
     "the mapping may have been lost with other records (see the counts of lost records; rec -m enlarges the rings), or \
-     it was older than the recording and its process exited before rec could list its mappings",
+     it was older than the recording and its process exited before rec could list its mappings; for a guest's code, \
+     record inside the guest",
 );
 
 /// Note on a file whose text was moved to anonymous memory.
 pub(super) const MOVED: &str = "text was moved to anonymous memory; the file mapped there before was used (nothing \
     shows that the bytes are the same)";
-
-pub(crate) const GUEST: Explanation = because(
-    "guest",
-    "these samples come from a guest, whose files and kernel are not those of this machine",
-    "record inside the guest",
-);
 
 /// Returns the reason why addresses in `module` have no function, judging by the outcome of its search.
 pub(crate) fn explain(module: &Module, outcome: &Outcome) -> Explanation {

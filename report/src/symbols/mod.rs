@@ -69,7 +69,7 @@ mod vdso;
 
 pub(crate) use bundle::UnwindingParts;
 pub(crate) use call_frames::CallFrames;
-pub(crate) use explain::{Explanation, GUEST, UNMAPPED, explain};
+pub(crate) use explain::{Explanation, UNMAPPED, explain};
 pub(crate) use jit::Version as CodeVersion;
 pub(crate) use lines::LineId;
 pub use lines::SourceFrame;

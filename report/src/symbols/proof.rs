@@ -20,8 +20,8 @@
 //!
 //! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was recorded for a path from
 //! which several files were mapped; a host name alone; the address of the kernel alone, which many kernels share; a
-//! kernel's build ID where its load address was not recorded, unless it is still the same boot. Guests' samples are in
-//! no row.
+//! kernel's build ID where its load address was not recorded, unless it is still the same boot. Guests' code has no
+//! name.
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 

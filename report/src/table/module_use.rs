@@ -31,13 +31,10 @@ pub struct ModuleUse {
 pub struct ModuleUses {
     /// Counts by module; `None` stands for addresses where nothing was mapped.
     pub modules: IndexMap<Option<Module>, ModuleUse>,
-    /// Number of guest samples, which are in no row.
-    pub guest: u64,
 }
 
 impl ModuleUses {
     pub fn append(&mut self, other: Self) {
-        self.guest += other.guest;
         other.modules.into_iter().for_each(|(module, uses)| self.add(module, uses));
     }
 
@@ -110,7 +107,7 @@ impl ModuleUses {
 
     /// Returns the counts of all samples and of resolved samples.
     pub fn total(&self) -> (Count, Count) {
-        let mut total = (Count { samples: self.guest, period: 0 }, Count::default());
+        let mut total = (Count::default(), Count::default());
         for module in self.modules.values() {
             total.0.add(module.all);
             total.1.add(module.resolved);
@@ -143,9 +140,6 @@ impl ModuleUses {
             let fetch = uses.loaded.as_ref().and_then(refused);
             let fetch = fetch.map(|why| format!("; {why}")).unwrap_or_default();
             parts.push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
-        }
-        if self.guest > 0 {
-            parts.push(format!("[guest] {:.1}%", share(self.guest, all.samples)));
         }
         let percent = share(lacking, all.samples);
         Some(format!("{percent:.1}% of the samples have no function: {}; `rep modules` tells why", parts.join(", ")))

@@ -29,6 +29,11 @@ impl SpaceEpoch {
             _ => Self { kernel: 0, ..self },
         }
     }
+
+    /// Returns the epoch of a guest's code, which is in no space.
+    pub fn of_guest(mode: CpuMode) -> Self {
+        Self { space: None, mapped: mode.bits().into(), kernel: u32::MAX }
+    }
 }
 
 /// A context and its number.

@@ -117,7 +117,7 @@ const UNSUPPORTED: [(&str, &str); 14] = [
 ];
 const DECODED: &str = "only decoded traces have it, and rep does not decode traces";
 const CODE: &str = "it needs the machine code, and rep does not disassemble";
-const GUESTS: &str = "only samples of guests have it, and these are not printed";
+const GUESTS: &str = "samples of guests are not assigned to their machine and virtual CPU";
 
 impl Field {
     /// Returns the field with this name, or a message.

@@ -91,7 +91,7 @@ impl<'s> Finder<'s> {
     pub(super) fn place_of_either(&self, s: &Found<'_>, address: u64) -> Place {
         let place = self.place(s.mode, &s.task, address, s.at);
         let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
-        if place.module.is_some() { place } else { self.place(other, &s.task, address, s.at) }
+        if place.module.is_some() || s.mode.is_guest() { place } else { self.place(other, &s.task, address, s.at) }
     }
 
     pub(super) fn module(&self, id: Option<ModuleId>) -> Option<&'s Module> {

@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Returns a sample with its event and task, its fields being read into `fields`; `None` for one of a guest, or one that cannot
+    /// Returns a sample with its event and task, its fields being read into `fields`; `None` for one that cannot
     /// be read.
     #[inline]
     pub(super) fn of(
@@ -32,9 +32,6 @@ impl<'a> Found<'a> {
     ) -> Option<Self> {
         let (event, sample) = session.file.attrs.sample(raw)?;
         let mode = sample.cpu_mode();
-        if mode.is_guest() {
-            return None;
-        }
         sample.read(fields).ok()?;
         let attr = &session.file.attrs.get(event)?.attr;
         let at = session.clock.moment(fields.time, raw.offset);

@@ -91,6 +91,43 @@ fn folded_stacks_include_all_events() {
     assert_eq!(folded(&["--comm", "other"]), "");
 }
 
+/// A guest's address is not looked up among the mappings of the host, not even the end of a branch.
+#[test]
+fn guests_samples_are_rows_without_names() {
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles").branches(BRANCHES));
+    let stream = stream.task(7, 7).at(10).comm("vcpu").map("/no/such/app", TEXT, 0x1000, 0);
+    let sample = |misc, period| {
+        let branches = [branch(TEXT + 0x20, TEXT + 0x10, 0)];
+        SampleSpec::at(TEXT).branches(&branches).misc(misc).period(period)
+    };
+    let (_place, file) = recorded(&stream.sample(sample(2, 1)).sample(sample(4, 10)).sample(sample(5, 100)));
+    let row = |symbol: &str, mode: &str, period: u64| {
+        serde_json::json!({ "dso": if mode == "user" { "app" } else { "[unknown]" }, "symbol": symbol, "cpumode": mode,
+            "period": period })
+    };
+    let answer = json(&["-s", "dso,symbol"], &file);
+    let found: Vec<Value> = list(&answer["events"][0]["rows"])
+        .iter()
+        .map(|row| {
+            let mut found = row["key"].clone();
+            found["period"] = row["period"].clone();
+            found
+        })
+        .collect();
+    let address = format!("{TEXT:#018x}");
+    let expected = [row(&address, "guest_user", 100), row(&address, "guest_kernel", 10), row("app+0x0", "user", 1)];
+    assert_eq!(found, expected);
+    assert_eq!(answer["warnings"], serde_json::json!([]));
+    let shown = text(&["-s", "symbol"], &file);
+    assert!(shown.contains(&format!("[u] {address}")) && shown.contains(&format!("[g] {address}")), "{shown}");
+    let ends = json(&["-b", "-s", "dso_from,dso_to"], &file);
+    let ends: Vec<_> =
+        list(&ends["events"][0]["rows"]).iter().map(|row| (&row["key"]["dso_to"], &row["samples"])).collect();
+    assert_eq!(ends, [(&"[unknown]".into(), &2.into()), (&"app".into(), &1.into())]);
+    let listed = text(&["script", "-F", "comm,ip,sym,dso"], &file);
+    assert_eq!((listed.lines().count(), listed.matches("(/no/such/app)").count()), (3, 1), "{listed}");
+}
+
 /// Samples whose chain is empty, has an unknown context marker, is cut to nothing, or is of a guest.
 #[test]
 fn a_sample_without_frames_is_a_line_with_its_function() {
