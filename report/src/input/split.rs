@@ -147,7 +147,7 @@ impl<'a> Split<'a> {
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
     let is_other = matches!(kind, RecordType::BUILD_ID | RecordType::ID_INDEX | RecordType::SIMPLEPERF_KERNEL_SYMBOL);
-    kind.is_kernel() && !is_switch || is_other
+    kind.is_kernel() && !is_switch || is_other || kind == RecordType::AUXTRACE
 }
 
 impl<'a> Piece<'a> {

@@ -206,11 +206,30 @@ impl Session<'_> {
             let message = format!("the names of functions in the file are not all used: {}", error.kind);
             all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
         }
+        if self.side_band.aux_bytes > 0 {
+            let size = size_text(self.side_band.aux_bytes);
+            let message = format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
+            all.push(Warning::new("aux-not-decoded", message));
+        }
+        let truncated =
+            "records of AUX trace are truncated: the trace lacks what came after (larger AUX buffers may help)";
+        all.extend(Warning::counted(self.side_band.aux_truncated, "aux-truncated", truncated));
         if self.file.attrs.entries().is_empty() {
             all.push(Warning::new("no-events", "the file describes no events, so its samples cannot be read"));
         }
         all
     }
+}
+
+/// Formats a size in the largest unit of which it has one.
+#[expect(clippy::cast_precision_loss, reason = "one decimal place is shown")]
+fn size_text(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = units.into_iter().find(|(_, shift)| bytes >> shift > 0);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(name, shift)| format!("{:.1} {name}", bytes as f64 / (1_u64 << shift) as f64),
+    )
 }
 
 /// Returns the side-band with the records of what was mapped before the recording, which simpleperf keeps apart.

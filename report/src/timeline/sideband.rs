@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rayon::prelude::*;
-use recrep_format::abi::{AttrFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
+use recrep_format::abi::{AttrFlags, AuxFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
 use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::read_early;
@@ -46,6 +46,10 @@ pub struct SideBand {
     pub lost_samples: FxHashMap<Option<AttrIndex>, u64>,
     /// Number of samples dropped by a BPF filter, by event.
     pub filtered_samples: FxHashMap<Option<AttrIndex>, u64>,
+    /// Size in bytes of the AUX data in the file.
+    pub aux_bytes: u64,
+    /// Number of AUX records whose data was cut.
+    pub aux_truncated: u64,
     /// The `jit-PID.dump` mapped by each process.
     pub(super) jit_dumps: FxHashMap<i32, JitDump>,
     /// Moments at which processes began to run another program.
@@ -194,6 +198,8 @@ impl SideBand {
             (at, change)
         }));
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
+        self.aux_bytes = self.aux_bytes.saturating_add(later.aux_bytes);
+        self.aux_truncated += later.aux_truncated;
         add_all(&mut self.lost_samples, later.lost_samples);
         add_all(&mut self.filtered_samples, later.filtered_samples);
         self.jit_dumps.extend(later.jit_dumps);
@@ -296,6 +302,14 @@ impl<'a> Part<'_, 'a> {
             }
             Body::Lost(lost) => {
                 found.lost_events = found.lost_events.saturating_add(lost.lost);
+                None
+            }
+            Body::Auxtrace(aux) => {
+                found.aux_bytes = found.aux_bytes.saturating_add(aux.size);
+                None
+            }
+            Body::Aux(aux) => {
+                found.aux_truncated += u64::from(aux.flags.contains(AuxFlags::TRUNCATED));
                 None
             }
             Body::LostSamples(lost) => {

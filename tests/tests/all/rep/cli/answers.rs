@@ -235,3 +235,15 @@ fn branches_of_a_group_count_for_each_member() {
     assert_eq!(rows(&answer, 0), [row("app", 6, 6)]);
     assert_eq!(rows(&answer, 1), [row("app", 4, 4)]);
 }
+
+#[test]
+fn a_trace_that_is_not_decoded_is_told() {
+    let stream = Stream::new(Endian::Little).event(Event::new("intel_pt//u")).task(7, 7).at(10).comm("traced");
+    let stream = stream.aux_data(0, 0, &[0; 1536]).aux_data(1536, 1, &[0; 512]).sample(SampleSpec::at(TEXT));
+    let (_place, file) = recorded(&stream);
+    let answer = json(&["-s", "comm"], &file);
+    let codes: Vec<_> = list(&answer["warnings"]).iter().map(|warning| &warning["code"]).collect();
+    assert_eq!(codes, ["aux-not-decoded", "aux-truncated"]);
+    let message = "2.0 KiB of AUX trace is not decoded here (rep dump shows the records)";
+    assert!(answer["warnings"][0]["message"].as_str().unwrap().ends_with(message), "{answer}");
+}
