@@ -2,110 +2,124 @@
 
 use std::ffi::OsString;
 
-use clap::{ColorChoice, Parser};
+use clap::{ColorChoice, CommandFactory as _, Parser};
 
-use crate::cli::help::commands_and_keys;
-use crate::cli::{self, SourcesArgs};
+use crate::cli::{self, Asked, Refusal, SourcesArgs};
 use crate::query::{
     ChainOptions, Column, Format, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey, TableColumn,
     lists::pattern,
 };
 
-/// Read perf.data files and print histograms
+/// Read perf.data files and report where samples were taken
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, long_about = None, disable_help_subcommand = true)]
 #[command(override_usage = "rep [OPTIONS] [FILE…]\n       rep COMMAND [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
-#[command(args_override_self = true, after_help = commands_and_keys())]
-struct Args {
+#[command(args_override_self = true)]
+pub(crate) struct Args {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; comm with
-    /// --format folded; srcline,symbol,dso with --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with -b;
-    /// local_weight,mem,symbol,dso and seven more with --mem-mode]
-    #[arg(short, long, value_name = "KEY[,KEY…]")]
+    /// Group by these keys (`rep help keys`) [default: comm,dso,symbol]
+    ///
+    /// Other defaults: trace if all events are tracepoints; comm with --format folded; srcline,symbol,dso with
+    /// --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with -b; local_weight,mem,symbol,dso and seven more
+    /// with --mem-mode
+    #[arg(short, long, value_name = "KEY[,KEY…]", help_heading = TABLE)]
     sort: Option<String>,
 
-    /// Count every entry of the samples' branch stacks, each with period 1
-    #[arg(short, long, conflicts_with = "mem_mode")]
-    branch_stack: bool,
-
-    /// Report memory accesses; the period is the sample's weight, which for loads is usually the latency
-    #[arg(long)]
-    mem_mode: bool,
-
-    /// Show how long threads were off CPUs, in nanoseconds, and where in the code they stopped (event `off-cpu`).
-    /// Needs a file recorded with rec --off-cpu
-    #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
-    off_cpu: bool,
-
-    /// Show the time of threads off CPUs (as --off-cpu does) and on CPUs (computed from the CPU samples) as one event,
-    /// `wall`, in nanoseconds. Needs a file recorded with rec --off-cpu
-    #[arg(long, conflicts_with_all = OF_EVENTS)]
-    wall: bool,
-
-    /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text")]
-    format: Format,
-
-    /// Same as --format json, but cannot be given with --stdio
-    #[arg(long)]
-    json: bool,
-
-    /// Print a table on standard output (default); --format overrides it
-    #[arg(long, conflicts_with = "json")]
-    stdio: bool,
-
-    /// Print only the first N rows per event; with -H, of the top level; with --format folded, the N largest lines
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-
-    /// Leave out rows and call tree entries below PERCENT of their event's total; with --group, of the first event's
-    /// total; with -g fractal, entries below PERCENT of their parent (at the top of a tree: of their row)
-    #[arg(long, value_name = "PERCENT")]
-    percent_limit: Option<f64>,
-
-    /// Show these columns, in this order: sort keys (at least one must be given, here or in -s), overhead,
-    /// overhead_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages:
-    /// weight1, weight2, weight3. With --children, overhead as first column becomes two: Children and Self
-    #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
+    /// Show these columns, in this order: sort keys and numbers
+    ///
+    /// At least one sort key must be given, here or in -s. Numbers: overhead, overhead_children, overhead_sys,
+    /// overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages: weight1, weight2, weight3. With
+    /// --children, overhead as first column becomes two: Children and Self
+    #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]", help_heading = TABLE)]
     fields: Option<String>,
 
     /// Show the number of samples
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, help_heading = TABLE)]
     show_nr_samples: bool,
 
     /// Show the sum of the periods
-    #[arg(long)]
+    #[arg(long, help_heading = TABLE)]
     show_total_period: bool,
 
     /// Show the overhead of kernel and of user code
-    #[arg(long, visible_alias = "showcpuutilization")]
+    #[arg(long, visible_alias = "showcpuutilization", help_heading = TABLE)]
     show_cpu_utilization: bool,
+
+    /// Print only the first N rows per event
+    ///
+    /// With -H, of the top level; with --format folded, the N largest lines
+    #[arg(long, value_name = "N", help_heading = TABLE)]
+    limit: Option<usize>,
+
+    /// Leave out rows and call tree entries below PERCENT of their event's total
+    ///
+    /// With --group, of the first event's total; with -g fractal, entries below PERCENT of their parent (at the top of a
+    /// tree: of their row)
+    #[arg(long, value_name = "PERCENT", help_heading = TABLE)]
+    percent_limit: Option<f64>,
+
+    /// Count every entry of the samples' branch stacks, each with period 1
+    #[arg(short, long, conflicts_with = "mem_mode", help_heading = COUNTED)]
+    branch_stack: bool,
+
+    /// Report memory accesses; the period is the sample's weight, which for loads is usually the latency
+    #[arg(long, help_heading = COUNTED)]
+    mem_mode: bool,
+
+    /// Show where threads waited, and how long (files of rec --off-cpu)
+    ///
+    /// The event `off-cpu` has the nanoseconds that threads were off CPUs, by the code in which they stopped
+    #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
+    off_cpu: bool,
+
+    /// Show where threads waited and where they ran (files of rec --off-cpu)
+    ///
+    /// The event `wall` has the nanoseconds of threads off CPUs (as --off-cpu) and on CPUs (computed from the CPU
+    /// samples)
+    #[arg(long, conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
+    wall: bool,
 
     #[command(flatten)]
     query: Query,
 
     /// Leave out samples without a known function, also from the totals
-    #[arg(short = 'U', long)]
+    #[arg(short = 'U', long, help_heading = "Filters")]
     hide_unresolved: bool,
 
+    /// Output format: text, json, folded or csv
+    #[arg(long, hide_possible_values = true, value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text", help_heading = "Output")]
+    format: Format,
+
+    /// Same as --format json, but cannot be given with --stdio
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Print a table on standard output (default); --format overrides it
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    stdio: bool,
+
     /// List all records, raw and decoded, as `rep dump` does
-    #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
+    #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
     dump_raw_trace: bool,
 
     /// Print only the number of records of each type, and of samples of each event
-    #[arg(long)]
+    #[arg(long, help_heading = INSTEAD)]
     stats: bool,
 
-    /// Print the tree of tasks in place of a report
-    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    /// Print the tree of tasks
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
     tasks: bool,
 
     /// Print the tree of tasks, each with its final memory mappings
-    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
     mmaps: bool,
 }
+
+const TABLE: &str = "Rows and columns";
+const COUNTED: &str = "What is counted";
+const INSTEAD: &str = "In place of a report";
 
 /// Options that concern the file's own events or records.
 const OF_EVENTS: [&str; 8] =
@@ -115,12 +129,27 @@ const OF_EVENTS: [&str; 8] =
 ///
 /// # Errors
 /// Returns an error if the command line is wrong (exit status 2), or asks for help or the version.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Error> {
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, Refusal> {
+    asked(args).map(|asked| asked.query)
+}
+
+/// Returns the definition of the options, for manual pages and completions.
+pub(crate) fn definition() -> clap::Command {
+    Args::command()
+}
+
+/// Like [`parse`], and returns what else the command line asks for.
+///
+/// # Errors
+/// Returns the errors of [`parse`].
+pub fn asked(args: impl IntoIterator<Item = OsString>) -> Result<Asked<Query>, Refusal> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|arg| arg == "report") {
         args.remove(1);
     }
-    cli::parse(args, query)
+    let mut asked = cli::parse(args, query)?;
+    asked.query.is_default_input = asked.is_default_input;
+    Ok(asked)
 }
 
 fn query(args: Args) -> Result<Query, String> {
@@ -308,7 +337,7 @@ mod tests {
     use super::*;
     use crate::query::Source;
 
-    fn read(line: &str) -> Result<Query, clap::Error> {
+    fn read(line: &str) -> Result<Query, Refusal> {
         parse(line.split_whitespace().map(OsString::from))
     }
 

@@ -2,17 +2,30 @@
 
 pub mod args;
 pub mod help;
+mod lacking;
 pub mod outcome;
+mod refusal;
 
-use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::error::{Error, ErrorKind};
-use clap::{Args, Parser, ValueEnum as _};
+use clap::{ArgMatches, Args, Parser, ValueEnum as _, ValueHint};
 
-use crate::query::{Format, Source, UsageError};
+pub use refusal::Refusal;
+
+use crate::query::{Format, Source};
+
+/// What a command line asks for.
+#[derive(Clone, Debug)]
+pub struct Asked<Q> {
+    /// Query of the command.
+    pub query: Q,
+    /// `true` if the output must not go to a pager.
+    pub no_pager: bool,
+    /// `true` if no input was named, so that the user is told which one is read.
+    pub is_default_input: bool,
+}
 
 /// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
 ///
@@ -21,14 +34,25 @@ use crate::query::{Format, Source, UsageError};
 pub fn parse<A: Parser, Q>(
     words: impl IntoIterator<Item = OsString>,
     compile: impl FnOnce(A) -> Result<Q, String>,
-) -> Result<Q, Error> {
-    let wrong = |message: String| A::command().error(ErrorKind::InvalidValue, message);
-    let args = A::try_parse_from(words).map_err(|error| {
-        // The message of this one says all, so clap puts nothing in front of it.
-        let own = error.source().and_then(|source| source.downcast_ref::<UsageError>());
-        own.map(|UsageError(message)| wrong(message.clone())).unwrap_or(error)
-    })?;
-    compile(args).map_err(wrong)
+) -> Result<Asked<Q>, Refusal> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let mut command = A::command();
+    let matches =
+        command.try_get_matches_from_mut(&words).map_err(|error| Refusal::of(&error, &mut command, &words))?;
+    let args = A::from_arg_matches(&matches).map_err(|error| Refusal::of(&error, &mut command, &words))?;
+    for file in paths(&matches, &["file", "files"]) {
+        lacking::check_word(file).map_err(Refusal::Usage)?;
+    }
+    Ok(Asked {
+        query: compile(args).map_err(Refusal::Usage)?,
+        no_pager: matches.try_get_one("no_pager").ok().flatten().copied().unwrap_or(false),
+        is_default_input: paths(&matches, &["file", "files", "input"]).next().is_none(),
+    })
+}
+
+/// Returns the paths that are the values of these arguments.
+fn paths<'m>(matches: &'m ArgMatches, ids: &'m [&str]) -> impl Iterator<Item = &'m PathBuf> {
+    ids.iter().filter_map(|id| matches.try_get_many::<PathBuf>(id).ok().flatten()).flatten()
 }
 
 /// Returns the message of the first fault that was found as an error.
@@ -55,13 +79,24 @@ pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParse
 /// File to read.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
-    /// File to read, `-` for standard input [default: out.data, else perf.data]
-    #[arg(value_name = "FILE")]
+    /// File to read, `-` for standard input [default: out.data or perf.data, the newer one]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
     /// File to read
-    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file", value_hint = ValueHint::FilePath)]
     input: Option<PathBuf>,
+
+    #[command(flatten)]
+    pager: PagerArgs,
+}
+
+/// Option of the pager, which the commands share. [`parse`] reads it.
+#[derive(Clone, Debug, Args)]
+struct PagerArgs {
+    /// Do not show long output on a terminal in a pager ($REP_PAGER, else $PAGER, else less -FRX)
+    #[arg(long, help_heading = "Output")]
+    no_pager: bool,
 }
 
 impl SourceArgs {
@@ -73,13 +108,16 @@ impl SourceArgs {
 /// Files to read.
 #[derive(Clone, Debug, Args)]
 pub struct SourcesArgs {
-    /// Files to read, `-` for standard input [default: out.data, else perf.data]
-    #[arg(value_name = "FILE")]
+    /// Files to read, `-` for standard input [default: out.data or perf.data, the newer one]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
     /// File to read (may be given several times)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pager: PagerArgs,
 }
 
 impl SourcesArgs {

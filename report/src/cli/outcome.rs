@@ -1,10 +1,14 @@
 //! Ends a command: messages on standard error, and the exit status.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
-use crate::query::{KeyError, Warning};
+use super::{Asked, Refusal};
+use crate::query::{KeyError, Source, Warning};
 use crate::terminal::escape::escape;
+use crate::terminal::pager::Output;
+use crate::terminal::when::{ago, date};
 use crate::view::CANNOT_WRITE;
 
 /// Exit status if there is no answer, for instance because no input can be read.
@@ -12,41 +16,65 @@ const FAILED: u8 = 1;
 /// Exit status of usage errors.
 const USAGE: u8 = 2;
 
-/// Standard output of a command that prints while it runs.
-pub type Out = BufWriter<StdoutLock<'static>>;
+/// Standard output of a command that prints while it runs, or its pager.
+pub type Out = BufWriter<Output>;
 
-/// Returns standard output. A pipe gets room for a megabyte, if the system allows it: with the usual 64 KiB, `rep` and the
-/// reader wait for each other for a quarter of the time of `rep script`.
-pub fn output() -> Out {
-    let stdout = io::stdout().lock();
-    let _size = rustix::pipe::fcntl_setpipe_size(&stdout, 1 << 20);
-    BufWriter::with_capacity(1 << 16, stdout)
+/// Returns standard output, with a pager where that is a terminal. A pipe gets room for a megabyte, if the system allows
+/// it: with the usual 64 KiB, `rep` and the reader wait for each other for a quarter of the time of `rep script`.
+pub fn output(no_pager: bool) -> Out {
+    let _size = rustix::pipe::fcntl_setpipe_size(io::stdout(), 1 << 20);
+    BufWriter::with_capacity(1 << 16, Output::new(!no_pager))
+}
+
+/// Writes the rest of the output, and waits for the pager to end.
+pub fn end(out: Out) -> io::Result<()> {
+    match out.into_inner() {
+        Ok(output) => output.finish(),
+        Err(error) => {
+            let (error, out) = error.into_parts();
+            out.into_parts().0.finish().and(Err(error))
+        }
+    }
 }
 
 /// Runs a command that prints while it runs, and returns its exit status.
 pub fn stream<Q>(
-    query: Result<Q, clap::Error>,
+    asked: Result<Asked<Q>, Refusal>,
     run: impl FnOnce(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
 ) -> ExitCode {
-    let query = match query {
-        Ok(query) => query,
-        Err(error) => return refused(&error),
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => return refused(&refusal),
     };
-    let mut out = output();
-    match run(&query, &mut out) {
+    if asked.is_default_input {
+        say_default_input();
+    }
+    let mut out = output(asked.no_pager);
+    let outcome = run(&asked.query, &mut out);
+    let ended = end(out);
+    match outcome {
         Ok(warnings) => {
-            let status = written(out.flush());
-            warn(&warnings);
-            status
+            let answered = warn(&warnings);
+            let status = written(ended);
+            if status == ExitCode::SUCCESS { answered } else { status }
         }
         Err(error) => failed(&error),
     }
 }
 
 /// Prints a usage error or the requested help, and returns the exit status.
-pub fn refused(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
-    ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE })
+pub fn refused(refusal: &Refusal) -> ExitCode {
+    match refusal {
+        Refusal::Usage(message) => {
+            say(&format!("rep: {message}"));
+            ExitCode::from(USAGE)
+        }
+        Refusal::Text(text) => {
+            let mut out = output(false);
+            let printed = out.write_all(text.as_bytes());
+            written(printed.and(end(out)))
+        }
+    }
 }
 
 /// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no more output.
@@ -67,11 +95,26 @@ pub fn written(result: io::Result<()>) -> ExitCode {
     }
 }
 
-/// Prints warnings to standard error.
-pub fn warn(warnings: &[Warning]) {
-    for warning in warnings {
+/// Prints warnings to standard error, and returns the exit status: a failure if one says that there is no answer.
+pub fn warn(warnings: &[Warning]) -> ExitCode {
+    for warning in warnings.iter().filter(|warning| !warning.is_failure()) {
         let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
         say(&format!("rep: warning: {}{at}", escape(&warning.message)));
+    }
+    let mut status = ExitCode::SUCCESS;
+    for failure in warnings.iter().filter(|warning| warning.is_failure()) {
+        say(&format!("rep: {}", escape(&failure.message)));
+        status = ExitCode::from(FAILED);
+    }
+    status
+}
+
+/// Says which input is read because none was named, and when it was written.
+pub fn say_default_input() {
+    let Source::Path(path) = Source::or_default(None) else { return };
+    if let Ok(time) = path.metadata().and_then(|file| file.modified()) {
+        let date = date(time).unwrap_or_default();
+        say(&format!("rep: reading {}, written {date} ({})", path.display(), ago(time, SystemTime::now())));
     }
 }
 

@@ -33,15 +33,15 @@ pub(crate) struct ViewArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
+    /// Output format
+    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
+    pub format: Format,
+
     #[command(flatten)]
     filters: Filters,
 
     #[command(flatten)]
     symbol_sources: SymbolOptions,
-
-    /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
-    pub format: Format,
 }
 
 impl ViewArgs {

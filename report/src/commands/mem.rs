@@ -16,19 +16,16 @@ use crate::cli;
 use crate::commands::derived::{self, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
-use crate::query::{Availability, Column, Mode, SortKey, Warning, times};
+use crate::query::{Column, Mode, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 
 /// Show the cost of memory accesses: samples by memory level, with percentiles of the weight (usually the latency)
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
-#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(Availability::Always)))]
+#[command(args_override_self = true)]
 pub struct MemArgs {
-    #[command(flatten)]
-    view: ViewArgs,
-
-    /// Group by these keys, listed below
+    /// Group by these keys (`rep help keys`)
     #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
     sort: String,
 
@@ -67,6 +64,9 @@ pub struct MemArgs {
     /// Show times to the nanosecond
     #[arg(long)]
     ns: bool,
+
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// Returns the query that the options mean.

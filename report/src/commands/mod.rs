@@ -11,6 +11,7 @@ pub mod c2c;
 mod derived;
 mod dump;
 mod info;
+mod manual;
 pub mod mem;
 mod modules;
 mod report;
@@ -22,10 +23,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::ValueEnum as _;
-use clap::error::{Error, ErrorKind};
 
-use crate::cli::help::help;
-use crate::cli::outcome::{refused, stream};
+use crate::cli::outcome::stream;
 use crate::cli::parse;
 use crate::input::map::keep_freed_memory;
 use crate::query::Demangle;
@@ -52,9 +51,9 @@ fn with_joined_style(words: Vec<OsString>) -> Vec<OsString> {
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     keep_freed_memory();
     if words.get(1).is_some_and(|word| word == "help") {
-        words = match help(&words) {
+        words = match manual::help(&words) {
             Ok(words) => words,
-            Err(message) => return refused(&Error::raw(ErrorKind::InvalidSubcommand, message + "\n")),
+            Err(status) => return status,
         };
     }
     let words = with_joined_style(words);
@@ -75,6 +74,8 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
         "bundle" => stream(parse(command_line(), bundle::query), bundle::run),
         "branches" => stream(parse(command_line(), branches::query), branches::run),
         "timeline" => stream(parse(command_line(), timeline::query), timeline::run),
+        "man" => manual::man(command_line()),
+        "completions" => manual::completions(command_line()),
         _ => report::main(words),
     }
 }

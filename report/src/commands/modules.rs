@@ -38,9 +38,6 @@ pub(crate) struct ModulesQuery {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    #[command(flatten)]
-    symbol_sources: SymbolOptions,
-
     /// Only modules that have samples whose function is unknown
     #[arg(short, long)]
     unresolved: bool,
@@ -48,6 +45,9 @@ pub(crate) struct ModulesQuery {
     /// Print JSON, schema recrep-modules/1
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    symbol_sources: SymbolOptions,
 
     /// Histogram from which modules are counted.
     #[arg(skip)]

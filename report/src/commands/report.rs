@@ -1,16 +1,16 @@
 //! `rep report`, the default command: histograms of samples.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use super::dump::{self, DumpOptions};
 use super::{info, tasks};
 use crate::cli::args;
-use crate::cli::outcome::{Out, failed, output, refused, say, stream, warn, written};
+use crate::cli::outcome::{Out, end, failed, output, refused, say, say_default_input, stream, warn, written};
 use crate::input::several;
 use crate::pipeline::report;
-use crate::query::{Inspection, Query, Source, Warning};
+use crate::query::{Format, Inspection, Query, Source, Warning};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
@@ -18,22 +18,28 @@ use crate::terminal::style::Screen;
 use crate::view;
 
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
-    let query = match args::parse(words) {
-        Ok(query) => query,
-        Err(error) => return refused(&error),
+    let asked = match args::asked(words) {
+        Ok(asked) => asked,
+        Err(refusal) => return refused(&refusal),
     };
-    match query.inspection {
-        Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(query), tasks::run),
+    match asked.query.inspection {
+        Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(asked), tasks::run),
         Some(Inspection::Records) => {
-            return stream(Ok(query), each(|source, out| dump::print(source, &DumpOptions::default(), out)));
+            return stream(Ok(asked), each(|source, out| dump::print(source, &DumpOptions::default(), out)));
         }
-        Some(Inspection::Header) => return stream(Ok(query), each(|source, out| info::print(source, false, out))),
+        Some(Inspection::Header) => return stream(Ok(asked), each(|source, out| info::print(source, false, out))),
         Some(Inspection::Stats) | None => {}
     }
-    let _bar = Bar::start();
-    match report::answer(&query) {
+    let has_heading = asked.query.format == Format::Text && asked.query.inspection.is_none();
+    if asked.is_default_input && !has_heading && !asked.query.style.quiet {
+        say_default_input();
+    }
+    let bar = Bar::start();
+    let answer = report::answer(&asked.query);
+    drop(bar);
+    match answer {
         Ok((profile, query)) => {
-            let status = print(&profile, &query);
+            let status = print(&profile, &query, asked.no_pager);
             // The end of the process does not wait until all rows are freed.
             rayon::spawn(|| drop(profile));
             status
@@ -42,19 +48,28 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-fn print(profile: &Profile, query: &Query) -> ExitCode {
+fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
+    let mut status = ExitCode::SUCCESS;
     if !query.style.quiet {
-        warn(&profile.warnings);
+        status = warn(&profile.warnings);
         profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+    } else if let Some(failure) = profile.warnings.iter().find(|warning| warning.is_failure()) {
+        status = warn(std::slice::from_ref(failure));
+    }
+    if status != ExitCode::SUCCESS && query.format == Format::Text && query.inspection.is_none() {
+        // A table without rows would look like an answer.
+        return status;
     }
     let screen = Screen::of(&io::stdout(), query.style.colour);
-    let mut out = output();
+    let mut out = output(no_pager);
     if query.style.header.is_asked()
         && let Err(error) = each(info::comment)(query, &mut out)
     {
         return failed(&error);
     }
-    written(view::print(profile, query, screen, &mut out).and_then(|()| out.flush()))
+    let printed = view::print(profile, query, screen, &mut out);
+    let written = written(printed.and(end(out)));
+    if written == ExitCode::SUCCESS { status } else { written }
 }
 
 /// Returns a function that calls `run` for each input of a query in turn.

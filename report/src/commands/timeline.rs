@@ -23,12 +23,12 @@ const MAX_COLUMNS: usize = 100;
 #[derive(Debug, Parser)]
 #[command(name = "rep timeline", version, long_about = None, args_override_self = true)]
 pub(crate) struct TimelineArgs {
-    #[command(flatten)]
-    view: ViewArgs,
-
     /// Length of a slice: a whole number with s, ms, us or ns. Text joins slices to show at most 100
     #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
     time_quantum: u64,
+
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 pub(crate) fn query(args: TimelineArgs) -> Result<Query, String> {

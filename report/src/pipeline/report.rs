@@ -5,6 +5,7 @@
 //!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
 //! ```
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
@@ -22,7 +23,7 @@ use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::profile::{InputSummary, Profile};
-use crate::table::recording::Recording;
+use crate::table::recording::{Recording, When};
 use crate::timeline::{Role, SwitchCounts, is_switches, total};
 use crate::tracepoints::Formats;
 
@@ -130,6 +131,9 @@ fn of_session(
     let mut profile = Profile::of_events(&session.events_of(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     let (split, side_band) = (session.split, &session.side_band);
+    let throttled = split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0);
+    let mut recording = Recording::of(session.file, throttled);
+    recording.when = query.is_default_input.then(|| When::of(session.file, Path::new(name))).flatten();
     profile.inputs.push(InputSummary {
         path: name.clone(),
         bytes: input.len(),
@@ -138,7 +142,7 @@ fn of_session(
         lost_samples: total(&side_band.lost_samples),
         filtered_samples: total(&side_band.filtered_samples),
         complete: session.is_complete(),
-        recording: Recording::of(session.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
+        recording,
     });
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);

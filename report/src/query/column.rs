@@ -1,5 +1,6 @@
 //! Columns: sort keys with the names that the user typed, tracepoint fields, and numbers. `-F` takes all of them.
 
+use super::nearest::did_you_mean;
 use super::{Availability, Format, Mode, SortKey};
 
 /// A sort key, with the name that the user typed.
@@ -14,17 +15,20 @@ pub struct Column {
 /// Error of an unusable sort key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    #[error("unknown sort key `{0}`; known keys: {list}", list = SortKey::list())]
+    #[error("unknown sort key `{0}`{advice}", advice = advice(.0))]
     Unknown(String),
     /// Neither a sort key nor a field of the file's tracepoints.
     #[error(
-        "unknown sort key `{0}`, and no tracepoint in the file has such a field; known keys: {list}",
-        list = SortKey::list()
+        "unknown sort key `{0}`, and no tracepoint in the file has such a field{advice}",
+        advice = advice(.0)
     )]
     NoField(String),
     /// Not a sort key, and whether it is a field is unknown, because the file cannot be read. Reported instead of the
     /// read error alone, because a mistyped key is more likely.
-    #[error("unknown sort key `{0}`, and the file cannot be searched for such a tracepoint field: {1}")]
+    #[error(
+        "unknown sort key `{0}`{advice}; the file could not be searched for such a tracepoint field: {1}",
+        advice = advice(.0)
+    )]
     NoFile(String, String),
     /// A part of an event's name, as typed, and the events whose names contain it.
     #[error("`{0}` matches several events: {1}")]
@@ -33,6 +37,14 @@ pub enum KeyError {
     OfBranch(String),
     #[error("sort key `{0}` is only for times: it needs --off-cpu or --wall")]
     OfTime(String),
+}
+
+/// Returns the end of a message about an unknown sort key or column: what it could mean, and where all are listed.
+fn advice(name: &str) -> String {
+    let numbers = ALL.iter().map(|(_, name, ..)| *name);
+    let near = did_you_mean(name, SortKey::names().chain(numbers));
+    let mark = if near.is_empty() { ";" } else { "" };
+    format!("{near}{mark} `rep help keys` lists all")
 }
 
 impl Column {

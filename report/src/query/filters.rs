@@ -9,10 +9,13 @@ use super::times::Times;
 
 /// Filters that commands have which print samples as well as those which count them.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Filters")]
 pub struct SampleFilters {
     // Samples outside do not count in totals either.
-    /// Only samples in these time ranges: pairs START,END in seconds, like the times in `rep script`, with spaces
-    /// between pairs; or comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
+    /// Only samples in these time ranges, such as 10%-20% or 12.5,13 (seconds)
+    ///
+    /// Either pairs START,END in seconds, like the times in `rep script`, with spaces between pairs; or comma-separated
+    /// parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
     #[arg(long = "time", value_name = "TIMES", value_parser = Times::parse)]
     pub times: Option<Times>,
 
@@ -40,6 +43,7 @@ pub struct SampleFilters {
 
 /// Filters of the samples that make rows. As in perf, other samples still count in the event's totals, unless noted.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Filters")]
 pub struct Filters {
     /// Those that all commands have.
     #[command(flatten)]

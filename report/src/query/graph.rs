@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use super::nearest::did_you_mean;
+
 /// The form of call trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -66,8 +68,19 @@ impl Default for Graph {
 }
 
 /// Words of `-g`, for messages.
-const WORDS: &str = "graph, fractal, flat, folded, none, caller, callee, function, address, srcline, branch, percent, \
-                     period, count, a minimum percentage, and after it a maximum number of entries";
+const WORDS: [&str; 14] = [
+    "graph", "fractal", "flat", "folded", "none", "caller", "callee", "function", "address", "srcline", "branch",
+    "percent", "period", "count",
+];
+
+fn unknown(word: &str) -> String {
+    if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        return format!("`{word}` is neither a percentage from 0 to 100 nor, after one, a number of entries");
+    }
+    let near = did_you_mean(word, WORDS);
+    let all = if near.is_empty() { format!("; words are {}", WORDS.join(", ")) } else { near };
+    format!("unknown word `{word}`{all}")
+}
 
 impl Graph {
     /// Returns the minimum period of the shown entries, for an event with the period `total`.
@@ -86,7 +99,6 @@ impl Graph {
         let mut graph = Self::default();
         let mut has_percent = false;
         for word in list.split(',').filter(|word| !word.is_empty()) {
-            let unknown = || format!("unknown word `{word}`; allowed are {WORDS}");
             let is = |full: &str| full.starts_with(word);
             match word {
                 _ if is("none") => return Ok(None),
@@ -105,10 +117,10 @@ impl Graph {
                 _ if is("count") => graph.value = Value::Count,
                 _ if !has_percent => {
                     let percent = f64::from_str(word).ok().filter(|percent| (0.0..=100.0).contains(percent));
-                    graph.percent = percent.ok_or_else(unknown)?;
+                    graph.percent = percent.ok_or_else(|| unknown(word))?;
                     has_percent = true;
                 }
-                _ => graph.most = Some(word.parse().map_err(|_| unknown())?),
+                _ => graph.most = Some(word.parse().map_err(|_| unknown(word))?),
             }
         }
         Ok(Some(graph))

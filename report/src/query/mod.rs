@@ -7,6 +7,7 @@ pub(crate) mod graph;
 mod key;
 pub(crate) mod lists;
 mod mode;
+pub(crate) mod nearest;
 mod request;
 mod shown;
 mod sort_key;

@@ -14,14 +14,19 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the input that `path` names (`-` is standard input); without a path, `out.data` if it exists, else
-    /// `perf.data`.
+    /// Returns the input that `path` names (`-` is standard input); without a path, the one of `out.data` and `perf.data`
+    /// that was written last.
     pub fn or_default(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if path == Path::new("-") => Self::Stdin,
             Some(path) => Self::Path(path),
-            None if Path::new("out.data").exists() => Self::Path("out.data".into()),
-            None => Self::Path("perf.data".into()),
+            None => {
+                let written = |name: &&str| Path::new(name).metadata().and_then(|file| file.modified()).ok();
+                // Of equally old ones it is rec's.
+                let newest = ["perf.data", "out.data"].into_iter().max_by_key(written);
+                let is_none = ["perf.data", "out.data"].iter().all(|name| written(&name).is_none());
+                Self::Path(newest.filter(|_| !is_none).unwrap_or("perf.data").into())
+            }
         }
     }
 }

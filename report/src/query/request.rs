@@ -12,10 +12,12 @@ use crate::terminal::style::Style;
 
 /// Options of callchains, and what follows from them.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Callchains")]
 pub struct ChainOptions {
     // Afterwards the default too, if callchains were recorded.
-    /// Count samples in their callers too (default for text if callchains were recorded, but not with -b, --mem-mode, -H
-    /// or the sort key `ip`)
+    /// Count samples in their callers too
+    ///
+    /// This is the default for text if callchains were recorded, but not with -b, --mem-mode, -H or the sort key `ip`
     #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
     pub children: bool,
 
@@ -23,11 +25,13 @@ pub struct ChainOptions {
     #[arg(long, overrides_with = "children")]
     pub no_children: bool,
 
-    /// Show call trees below rows (default for text, but not with -b or the sort key `ip`). WORDs: a shape: graph,
-    /// fractal, flat, folded or none; an order: caller (outermost function first; default with --children) or callee (sampled function
-    /// first; default otherwise); frames: function, address or srcline; values: percent, period or count; branch (like
-    /// --branch-history, without predictions); numbers: minimum percent, then maximum entries per level
-    /// [default: graph,0.5,percent,function]
+    /// Show call trees: caller, callee, flat, none, a minimum percentage, …
+    ///
+    /// Call trees below rows are the default for text, but not with -b or the sort key `ip`. The words: a shape (graph,
+    /// fractal, flat, folded or none); caller (outermost function first; default with --children) or callee (sampled
+    /// function first; default otherwise); the frame key (function, address or srcline); the value (percent, period or
+    /// count); branch (like --branch-history, without predictions); a minimum percentage, and after it a maximum number of
+    /// entries per level [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     pub call_graph: Option<String>,
 
@@ -35,12 +39,15 @@ pub struct ChainOptions {
     #[arg(short = 'G', long)]
     pub inverted: bool,
 
-    /// Add the branches of each sample's branch stack to its callchain: the target and the source address of each
-    /// branch become frames. Call trees also show predictions, cycles and loop iterations
+    /// Add the branches of each sample's branch stack to its callchain
+    ///
+    /// The target and the source address of each branch become frames. Call trees also show predictions, cycles and loop
+    /// iterations
     #[arg(long = "branch-history", conflicts_with = "hierarchy")]
     pub branch_details: bool,
 
-    /// Group also by the caller that matches REGEX (sort key `parent`) [default with -s parent: ^sys_|^do_page_fault]
+    /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too [default with -s parent:
+    /// ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX", value_parser = pattern)]
     pub parent: Option<Regex>,
 
@@ -48,12 +55,12 @@ pub struct ChainOptions {
     #[arg(short = 'x', long = "exclude-other")]
     pub only_parents: bool,
 
-    /// If a function matches REGEX, count the samples of its callees as its own
+    /// Count whatever the functions that match REGEX call as themselves
     #[arg(long = "ignore-callees", value_name = "REGEX", value_parser = pattern)]
     pub ignored_callees: Option<Regex>,
 
-    /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// of recordings made with --call-graph dwarf]
+    /// Show inlined functions as frames (needs debug information) [default: only in callchains of recordings made with
+    /// --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
 
@@ -116,6 +123,9 @@ impl ChainOptions {
     }
 }
 
+/// Heading of the options of tables in the help.
+const TABLE: &str = "Rows and columns";
+
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 pub(crate) const MAX_STACK: usize = 127;
 
@@ -125,6 +135,9 @@ pub struct Query {
     /// Inputs, merged into one profile.
     #[arg(skip)]
     pub sources: Vec<Source>,
+    /// `true` if no input was named.
+    #[arg(skip)]
+    pub is_default_input: bool,
     /// Kind of items that are counted.
     #[arg(skip)]
     pub mode: Mode,
@@ -153,27 +166,28 @@ pub struct Query {
     pub inspection: Option<Inspection>,
 
     /// Show a hierarchy of rows, one level per sort key
-    #[arg(short = 'H', long, conflicts_with = "group")]
+    #[arg(short = 'H', long, conflicts_with = "group", help_heading = TABLE)]
     pub hierarchy: bool,
 
     /// Show all events in one table, with one column per event
-    #[arg(long)]
+    #[arg(long, help_heading = TABLE)]
     pub group: bool,
 
     /// Show tracepoint fields raw, ignoring the kernel's print format
-    #[arg(long)]
+    #[arg(long, help_heading = TABLE)]
     pub raw_trace: bool,
 
     /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
     #[arg(long = "time-quantum", value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    #[arg(help_heading = TABLE)]
     pub quantum: u64,
 
     /// Show times to the nanosecond
-    #[arg(long = "ns")]
+    #[arg(long = "ns", help_heading = TABLE)]
     pub nanosecs: bool,
 
     /// Separate fields with SEP, without padding; SEP inside a field becomes a dot
-    #[arg(short = 't', long = "field-separator", value_name = "SEP")]
+    #[arg(short = 't', long = "field-separator", value_name = "SEP", help_heading = "Output")]
     pub separator: Option<String>,
 
     #[command(flatten)]

@@ -288,9 +288,9 @@ impl SortKey {
         ALL.iter().find(|(_, declared)| is_named(declared)).map(|(key, _)| *key)
     }
 
-    /// Returns all names, for messages.
-    pub fn list() -> String {
-        [Availability::Always, Availability::OfTime, Availability::OfBranches].map(Self::list_of).join(", ")
+    /// Returns all names, for suggestions.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.iter().flat_map(|(_, declared)| declared.names).copied()
     }
 
     /// Returns the names of the keys with this availability.

@@ -19,6 +19,7 @@ pub enum Demangle {
 
 /// Options for finding and showing symbols.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Symbols")]
 pub struct SymbolOptions {
     // This machine's kernel is not used then.
     /// Look for the recorded programs and libraries below DIR, not below /; implies --trust-paths
@@ -53,9 +54,10 @@ pub struct SymbolOptions {
     #[arg(long = "buildid-dir", value_name = "DIR")]
     pub build_id_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS for modules with many unresolved samples (no function or,
-    /// if lines are shown, no line): at least PERCENT [default: 1] of all samples. Without this option nothing is
-    /// fetched
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with unresolved addresses in at least PERCENT
+    /// [default: 1] of all samples (and those that lack source lines)
+    ///
+    /// Without this option nothing is fetched
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,

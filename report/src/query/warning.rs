@@ -15,9 +15,19 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// Code if the inputs have no samples.
+    pub const NO_SAMPLES: &'static str = "no-samples";
+    /// Code if no sample passes the filters.
+    pub const NO_MATCH: &'static str = "no-match";
+
     /// Creates a warning about the whole input.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), offset: None }
+    }
+
+    /// Returns whether it says that there is no answer: no sample was recorded, or none passes the filters.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.code, Self::NO_SAMPLES | Self::NO_MATCH)
     }
 
     /// Creates a warning whose message begins with this count; `None` if it is 0.

@@ -1,6 +1,9 @@
 //! Recording conditions for the heading of a table: command, machine, duration.
 
-use recrep_format::feature::{Cmdline, Feature, Hostname, NrCpus, OsRelease, SampleTime};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use recrep_format::feature::{ClockData, Cmdline, Feature, Hostname, NrCpus, OsRelease, SampleTime};
 
 use recrep_format::read::File;
 
@@ -14,6 +17,29 @@ pub struct Recording {
     pub duration: Option<u64>,
     /// Number of times the kernel throttled an event because samples came too often.
     pub throttled: u64,
+    /// Time of the recording, for an input that the user did not name.
+    pub when: Option<When>,
+}
+
+/// Time of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    pub time: SystemTime,
+    /// `true` if the file itself has its time; else it is when the file was last written.
+    pub is_recorded: bool,
+}
+
+impl When {
+    /// Returns the time that the file has (`CLOCK_DATA`), else that of its last change.
+    pub fn of(file: &File<'_>, name: &Path) -> Option<Self> {
+        let clock = known(file).filter(|clock: &ClockData| clock.wall_clock > 0);
+        let recorded = clock.and_then(|clock| UNIX_EPOCH.checked_add(Duration::from_nanos(clock.wall_clock)));
+        if let Some(time) = recorded {
+            return Some(Self { time, is_recorded: true });
+        }
+        let time = name.metadata().and_then(|file| file.modified()).ok()?;
+        Some(Self { time, is_recorded: false })
+    }
 }
 
 impl Recording {
@@ -31,6 +57,7 @@ impl Recording {
             machine: [host, release, cpus].into_iter().flatten().collect(),
             duration: duration.filter(|length| *length > 0),
             throttled,
+            when: None,
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, progress, escaping of control
-//! characters.
+//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, the pager, progress, times of day, escaping of
+//! control characters.
 
 pub mod digits;
 pub mod escape;
+pub mod pager;
 pub mod progress;
 pub mod style;
+pub mod when;

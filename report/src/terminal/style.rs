@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, ColorChoice};
 
 /// Display options of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Output")]
 pub struct Style {
     /// Colour percentages: always, never, or auto (on a terminal, unless NO_COLOR is set)
     #[arg(long = "stdio-color", value_name = "auto|always|never", default_value = "auto", value_parser = colour)]
@@ -21,8 +22,8 @@ pub struct Style {
     #[command(flatten)]
     pub(crate) header: HeaderArgs,
 
-    /// Print only the header information of the files, as `rep info` does; always as text (JSON: `rep info --json`)
-    #[arg(long)]
+    /// Print only the header information of the files, as `rep info` does (JSON: `rep info --json`)
+    #[arg(long, help_heading = "In place of a report")]
     pub header_only: bool,
 
     /// Column widths, left to right; longer text is cut; 0: as wide as the contents
@@ -31,10 +32,12 @@ pub struct Style {
 
     /// Sort the rows of --group by the column of event N; the first is 0
     #[arg(long = "group-sort-idx", value_name = "N", default_value_t = 0, requires = "group")]
+    #[arg(help_heading = "Rows and columns")]
     pub group_sort: usize,
 
     /// Show percentages of all samples (absolute) or of those that pass the filters (relative)
     #[arg(long = "percentage", value_name = "PERCENTAGE", default_value = "absolute", action = ArgAction::Set)]
+    #[arg(help_heading = "Rows and columns")]
     #[arg(value_parser = PossibleValuesParser::new(["absolute", "relative"]).map(|word| word == "relative"))]
     pub is_relative: bool,
 
@@ -45,6 +48,7 @@ pub struct Style {
 
 /// Options for the header information above the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Output")]
 pub struct HeaderArgs {
     /// Print the text of `rep info` first, as comments
     #[arg(long)]

@@ -2,18 +2,26 @@
 //! reliable, and remedies.
 
 use std::io::{self, Write};
+use std::time::SystemTime;
 
 use crate::count::metrics::share;
 use crate::query::{Number, Query};
 use crate::table::profile::{EventTable, InputSummary, Profile};
+use crate::table::recording::When;
 use crate::terminal::escape::escape;
+use crate::terminal::style::Screen;
+use crate::terminal::when::{ago, date};
 
 /// Maximum number of files that are described one by one.
 const MAX_DESCRIBED: usize = 4;
 
 /// Prints the heading above all tables.
-pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(profile: &Profile, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "#")?;
+    let chosen = profile.inputs.iter().filter_map(|input| Some((&input.path, input.recording.when?)));
+    for (path, when) in chosen {
+        writeln!(out, "# {}, {}", escape(path), time_of(when, screen))?;
+    }
     match profile.inputs.as_slice() {
         [input] => print_recording(input, "", out)?,
         inputs if inputs.len() <= MAX_DESCRIBED => {
@@ -31,6 +39,16 @@ pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "# Total Lost Events: {lost_events}")?;
     }
     writeln!(out, "#")
+}
+
+/// Returns when a file was recorded or written; on a terminal also how long ago.
+fn time_of(When { time, is_recorded }: When, screen: Screen) -> String {
+    let what = if is_recorded { "recorded" } else { "written" };
+    let date = date(time).unwrap_or_else(|| "at an unknown time".into());
+    match screen.width {
+        Some(_) => format!("{what} {} ({date})", ago(time, SystemTime::now())),
+        None => format!("{what} {date}"),
+    }
 }
 
 fn sum(profile: &Profile, of: fn(&InputSummary) -> u64) -> u64 {

@@ -29,7 +29,7 @@ use crate::terminal::style::Screen;
 
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     if !query.style.quiet {
-        heading::print(profile, out)?;
+        heading::print(profile, screen, out)?;
     }
     let mut tables = profile.tables(query);
     tables.retain(|table| table.total.samples > 0);

@@ -11,9 +11,6 @@ use crate::query::{Mode, Query};
 #[command(args_override_self = true)]
 #[command(mut_arg("comms", |arg| arg.short(None)), mut_arg("dsos", |arg| arg.short(None)))]
 pub struct C2cQuery {
-    #[command(flatten)]
-    view: ViewArgs,
-
     /// List cache lines with these loads, most loads first
     #[arg(short, long, value_enum, default_value = "tot")]
     pub(super) display: Display,
@@ -45,6 +42,9 @@ pub struct C2cQuery {
     /// No effect; perf has it: source lines are never shown
     #[arg(long)]
     no_source: bool,
+
+    #[command(flatten)]
+    view: ViewArgs,
 
     #[arg(skip)]
     pub(super) query: Query,

@@ -7,6 +7,7 @@ use recrep_format::abi::RecordType;
 
 use crate::cli::SourceArgs;
 use crate::query::UsageError;
+use crate::query::nearest::did_you_mean;
 
 /// Print every record with its offset, its bytes and its fields
 ///
@@ -56,7 +57,9 @@ fn types(list: &str) -> Result<BTreeSet<RecordType>, UsageError> {
         let short = upper.strip_prefix("PERF_RECORD_").unwrap_or(&upper);
         let named = RecordType::NAMED.iter().copied().find(|kind| kind.name() == Some(short));
         named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
-            UsageError(format!("--type: unknown record type `{name}`; `rep report --stats` lists a file's types"))
+            let near = did_you_mean(short, RecordType::NAMED.iter().filter_map(|kind| kind.name()));
+            let mark = if near.is_empty() { ";" } else { "" };
+            UsageError(format!("--type: unknown record type `{name}`{near}{mark} `rep --stats` lists a file's types"))
         })
     };
     list.split(',').map(one).collect()

@@ -19,17 +19,12 @@ pub struct ScriptQuery {
     #[command(flatten)]
     pub(super) source: SourceArgs,
 
-    /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
-    /// dso, srcline, brstack, … (a wrong name lists all names). +FIELD adds to the defaults, -FIELD removes. A prefix
-    /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
+    /// Print these fields (`rep help fields`); +FIELD adds to the defaults, -FIELD removes
+    ///
+    /// The most common ones: comm, pid, tid, cpu, time, event, trace, period, addr, ip, sym, symoff, dso, srcline, brstack.
+    /// A prefix hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true, value_parser = rule)]
     pub(super) fields: Vec<Rule>,
-
-    #[command(flatten)]
-    pub(super) symbol_sources: SymbolOptions,
-
-    #[command(flatten)]
-    pub(super) header: HeaderArgs,
 
     /// Print only the header information, as comments
     #[arg(long)]
@@ -47,12 +42,18 @@ pub struct ScriptQuery {
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
 
+    #[command(flatten)]
+    pub(super) header: HeaderArgs,
+
     // Those with headings come last: options without one would stand below them.
     #[command(flatten)]
     pub(super) look: ScriptStyle,
 
     #[command(flatten)]
     pub(super) filters: ScriptFilters,
+
+    #[command(flatten)]
+    pub(super) symbol_sources: SymbolOptions,
 
     #[command(flatten)]
     pub(super) records: RecordArgs,
@@ -86,8 +87,8 @@ pub(super) struct ScriptStyle {
     #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names::<HashSet<String>>)]
     pub(super) stop_bt: Option<HashSet<String>>,
 
-    /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// of recordings made with --call-graph dwarf]
+    /// Show inlined functions as frames (needs debug information) [default: only in callchains of recordings made with
+    /// --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     pub(super) inline: bool,
 

@@ -13,6 +13,8 @@
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attr::Attr;
 
+use crate::query::nearest::did_you_mean;
+
 macro_rules! fields {
     ($($(#[$meta:meta])* $name:ident = $text:literal, $bit:expr;)*) => {
         /// A field of the output.
@@ -86,6 +88,11 @@ fields! {
     Tod = "tod", SampleType::TIME;
 }
 
+/// Returns the names of all fields, for help.
+pub(crate) fn names() -> String {
+    Field::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
+}
+
 /// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
@@ -128,8 +135,9 @@ impl Field {
         if let Some((name, why)) = UNSUPPORTED.iter().find(|(field, _)| *field == name) {
             return Err(format!("`{name}` is not supported: {why}"));
         }
-        let list = Self::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
-        Err(format!("unknown field `{name}`; known fields: {list}"))
+        let near = did_you_mean(name, Self::ALL.iter().map(|field| field.name()));
+        let mark = if near.is_empty() { ";" } else { "" };
+        Err(format!("unknown field `{name}`{near}{mark} `rep help fields` lists all"))
     }
 
     fn bit(self) -> u64 {

@@ -34,6 +34,7 @@ mod values;
 pub(crate) use accesses::list_accesses;
 pub use accesses::{Access, AccessQuery};
 pub use args::{ScriptQuery, query};
+pub(crate) use fields::names as field_names;
 use fields::{Field, Fields, fields_of};
 
 use std::io::{self, Write};

@@ -174,13 +174,13 @@ fn help_names_every_command() {
     let known: Vec<&str> =
         source.split("        \"").skip(1).filter_map(|rest| rest.split_once("\" =>")).map(|(name, _)| name).collect();
     assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
-    for name in named {
+    for name in named.into_iter().filter(|name| *name != "help") {
         let usage = if name == "report" { "Usage: rep".into() } else { format!("Usage: rep {name} ") };
         assert!(of(&[name, "--help"]).contains(&usage), "{name}");
         assert_eq!(of(&["help", name]), of(&[name, "--help"]));
     }
     assert_eq!(of(&["help"]), help);
-    for (words, why) in [(&["help", "nosuch"][..], "`nosuch`"), (&["help", "mem", "c2c"], "one command")] {
+    for (words, why) in [(&["help", "nosuch"][..], "'nosuch'"), (&["help", "mem", "c2c"], "one command")] {
         let refused = rep().args(words).output().unwrap();
         assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains(why));
     }

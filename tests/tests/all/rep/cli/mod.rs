@@ -2,6 +2,7 @@
 
 mod answers;
 mod corpus;
+mod first_contact;
 mod inputs;
 mod names;
 mod several;

@@ -1,0 +1,139 @@
+//! What perf has and `rep` lacks: options, refused with the reason, and words that name commands elsewhere.
+
+use std::path::Path;
+
+use super::help::command_names;
+use crate::query::nearest::near;
+
+/// Options of perf that a command lacks: how they are written, and why or what to do instead.
+type Lacking = &'static [(&'static [&'static str], &'static str)];
+
+/// Options that no command has.
+const EVERYWHERE: Lacking = &[
+    (&["-v", "--verbose"], "rep prints every problem as a warning anyway; leave it out"),
+    (&["-f", "--force"], "rep does not ask who owns a file, so there is nothing to force; leave it out"),
+    (&["--tui", "--gtk"], "rep has no interactive interface; on a terminal its text is shown in a pager"),
+    (&["--itrace"], "rep does not decode the traces of processors (Intel PT, SPE); use perf for these"),
+    (&["--stitch-lbr"], "rep does not join the call stacks of several samples; leave it out"),
+    (&["--addr2line", "--objdump"], "rep starts no other program to find lines; leave it out"),
+    (&["--show-ref-call-graph"], "each event shows its own callchains only; leave it out"),
+];
+
+/// Options of `perf report` alone.
+const OF_REPORT: Lacking = &[
+    (&["-m", "--modules"], "rep always looks for kernel modules; leave it out"),
+    (&["-T", "--threads", "--pretty"], "rep does not report counter values of threads; rep dump --type READ lists them"),
+    (
+        &["--source", "--asm-raw", "-M", "--disassembler-style", "--prefix", "--prefix-strip", "--percent-type"],
+        "rep does not annotate instructions; -s srcline has source lines, perf annotate reads the same file",
+    ),
+    (&["--samples"], "rep script lists single samples"),
+    (&["--total-cycles"], "rep branches has the cycles of each edge"),
+    (&["--disable-order"], "rep needs no order of records here; leave it out"),
+];
+
+/// Options of `perf script` alone.
+const OF_SCRIPT: Lacking = &[
+    (
+        &["-l", "--list", "-s", "--script", "-g", "--gen-script", "--list-dlfilters", "--dlfilter", "--dlarg"],
+        "rep runs no scripts or filters of others; let them read its output, or use perf script",
+    ),
+    (&["-d", "--debug-mode"], "it checks how perf orders records, and rep sorts them all; leave it out"),
+    (&["-a", "--all-cpus"], "it is for recording; leave it out"),
+    (
+        &["--insn-trace", "--call-trace", "--call-ret-trace", "--xed", "--graph-function", "--max-blocks"],
+        "rep neither decodes traces nor disassembles; use perf script",
+    ),
+    (
+        &["--guestmount", "--guest-code", "--guestvmlinux", "--guestkallsyms", "--guestmodules"],
+        "rep does not list samples of guests; record inside the guest",
+    ),
+];
+
+/// Options of `perf mem report` and `perf c2c report` alone.
+const OF_MEM: Lacking = &[(&["-T", "--type-profile"], "rep does not disassemble; use perf mem report")];
+const OF_C2C: Lacking = &[(&["-g", "--call-graph"], "rep --mem-mode -g shows the callchains of accesses")];
+
+/// Returns why a command (`rep`, `rep script`, …) lacks an option that perf has; `None` if perf lacks it too.
+pub(super) fn option(command: &str, flag: &str) -> Option<String> {
+    let own = match command {
+        "rep script" => OF_SCRIPT,
+        "rep mem" => OF_MEM,
+        "rep c2c" => OF_C2C,
+        _ => OF_REPORT,
+    };
+    let has = |names: &&'static [&'static str]| names.contains(&flag);
+    let (_, why) = own.iter().chain(EVERYWHERE).find(|(names, _)| has(names))?;
+    Some(format!("{flag} is an option of perf that {command} does not have: {why}"))
+}
+
+/// Words that name commands elsewhere, or may do so here one day, with what there is now.
+const WORDS: [(&str, &str); 17] = [
+    ("diff", "rep cannot compare recordings; it prints each as --format csv or --json for other programs"),
+    ("annotate", "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf annotate reads the same file"),
+    ("flame", FOLDED),
+    ("flamegraph", FOLDED),
+    ("html", FOLDED),
+    ("export", "rep --format json, csv or folded prints what other programs read"),
+    ("bundle", "rep packs no files; perf archive does"),
+    ("archive", "rep packs no files; perf archive does"),
+    ("stat", "rep reports samples; perf stat counts events, rep --stats counts the records of a file"),
+    ("syscalls", "rep -s trace_fields shows the fields of recorded system calls"),
+    ("trace", "rep script lists tracepoint samples in time order"),
+    ("tui", "rep has no interactive interface; on a terminal its text is shown in a pager"),
+    ("sched", "rep --off-cpu and --wall show where threads waited; rep timeline when they ran"),
+    ("lock", "rep --off-cpu shows where threads waited"),
+    ("record", "rep reads recordings; rec makes them: rec -- COMMAND"),
+    ("top", "rep reads recordings; rec makes them: rec -a -- sleep 5"),
+    ("list", "rec list shows what can be recorded; rep evlist the events of a file"),
+];
+const FOLDED: &str = "rep --format folded prints stacks for flamegraph.pl, inferno and speedscope";
+
+/// Returns an error about a file on the command line that does not exist and looks like a command.
+pub(super) fn check_word(path: &Path) -> Result<(), String> {
+    let Some(word) = path.to_str().filter(|word| !word.contains(['/', '.']) && *word != "-" && !path.exists()) else {
+        return Ok(());
+    };
+    unknown_command(word).map_or(Ok(()), Err)
+}
+
+/// Returns a message about a word that is no command but looks like one; `None` if it does not.
+pub(super) fn unknown_command(word: &str) -> Option<String> {
+    if command_names().any(|name| name == word) {
+        return Some(format!("no file '{word}'; the command is the first word: 'rep {word}'"));
+    }
+    let others = || WORDS.iter().map(|(name, _)| *name);
+    let what = match near(word, command_names().chain(others()), 1).first() {
+        Some(name) if command_names().any(|known| known == *name) => format!("; did you mean 'rep {name}'?"),
+        Some(name) => {
+            let (_, there_is) = WORDS.iter().find(|(word, _)| word == name)?;
+            format!(": {there_is}")
+        }
+        None => return None,
+    };
+    Some(format!("no command or file '{word}'{what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_look_like_commands_are_explained() {
+        let said = |word: &str| check_word(Path::new(word)).unwrap_err();
+        assert_eq!(said("scirpt"), "no command or file 'scirpt'; did you mean 'rep script'?");
+        assert!(said("diff").starts_with("no command or file 'diff': rep cannot compare"));
+        assert!(said("anotate").contains("perf annotate"));
+        assert!(said("script").contains("first word"));
+        for file in ["nosuch", "old.data", "./scirpt", "scirpt.data", "-"] {
+            assert_eq!(check_word(Path::new(file)), Ok(()), "{file}");
+        }
+    }
+
+    #[test]
+    fn options_of_perf_are_explained() {
+        assert!(option("rep", "-f").unwrap().contains("nothing to force"));
+        assert!(option("rep script", "-s").unwrap().contains("perf script"));
+        assert_eq!(option("rep", "--no-such"), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Command lines that are not answered: wrong ones, and requests for help or the version.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::fmt;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{help, lacking};
+use crate::query::UsageError;
+
+/// A command line that is not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is wrong, for this reason.
+    Usage(String),
+    /// It asks for this text: help or the version.
+    Text(String),
+}
+
+impl Refusal {
+    /// Returns the refusal that an error of clap means.
+    pub(super) fn of(error: &clap::Error, command: &mut Command, words: &[OsString]) -> Self {
+        match error.kind() {
+            ErrorKind::DisplayHelp => {
+                let is_long = words.iter().any(|word| word == "--help");
+                Self::Text(help::text(std::mem::take(command), is_long))
+            }
+            ErrorKind::DisplayVersion => Self::Text(error.render().to_string()),
+            _ => Self::Usage(message(error, command.get_name())),
+        }
+    }
+
+    /// Returns the exit status.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Text(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Returns what is wrong, and what the user may have meant.
+fn message(error: &clap::Error, command: &str) -> String {
+    // These messages say all.
+    if let Some(UsageError(own)) = error.source().and_then(|source| source.downcast_ref::<UsageError>()) {
+        return own.clone();
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    {
+        let flag = flag.split('=').next().unwrap_or(flag);
+        if let Some(why) = lacking::option(command, flag) {
+            return why;
+        }
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let text = text.split_once("\n\nUsage:").map_or(text, |(text, _)| text);
+    let text = text.split_once("\n\nFor more information").map_or(text, |(text, _)| text);
+    // The advice to put `--` in front is of no use: words that begin with a dash are hardly ever files.
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.contains("to pass '"));
+    let lines: Vec<&str> = lines.map(|line| line.trim_end()).collect();
+    format!("{}\n  options: '{command} -h', all: '{command} --help'", lines.join("\n"))
+}

@@ -1,0 +1,187 @@
+//! `rep help`, `rep man` and `rep completions`: texts about the command line, generated from its definition.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Arg, Command, CommandFactory, Parser, ValueEnum};
+use clap_complete::{Shell, generate};
+use jiff::Timestamp;
+
+use super::branches::BranchesArgs;
+use super::c2c::C2cQuery;
+use super::dump::DumpQuery;
+use super::info::{EvlistQuery, InfoQuery};
+use super::mem::MemArgs;
+use super::modules::ModulesQuery;
+use super::script::{ScriptQuery, field_names};
+use super::timeline::TimelineArgs;
+use crate::cli::outcome::{end, output, refused, written};
+use crate::cli::{Refusal, args, help, parse};
+use crate::query::{Availability, SortKey};
+
+/// Returns the command line that `rep help` (`words`, the program first) means, or answers it.
+pub(super) fn help(words: &[OsString]) -> Result<Vec<OsString>, ExitCode> {
+    let named: Vec<_> = words.iter().skip(2).map(|word| word.to_string_lossy()).collect();
+    let named: Vec<&str> = named.iter().map(|word| &**word).collect();
+    let text = match named[..] {
+        ["keys"] => keys(),
+        ["fields"] => format!("Fields of rep script, for -F: {}\n", field_names()),
+        _ => {
+            let command = help::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
+            let command = command.map(OsString::from);
+            return Ok(words.iter().take(1).cloned().chain(command).chain(["--help".into()]).collect());
+        }
+    };
+    Err(refused(&Refusal::Text(text)))
+}
+
+/// Returns the lists of sort keys.
+fn keys() -> String {
+    let lists = [
+        ("Sort keys, for -s and -F", Availability::Always),
+        ("only with --off-cpu or --wall", Availability::OfTime),
+        ("only with -b", Availability::OfBranches),
+    ];
+    let lists = lists.map(|(what, availability)| format!("{what}: {}\n", SortKey::list_of(availability)));
+    format!("{}fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields (all of them)\n", lists.concat())
+}
+
+/// Print the manual page of rep, or of one of its commands, for man(1): rep man | man -l -
+#[derive(Debug, Parser)]
+#[command(name = "rep man", version, long_about = None)]
+struct ManArgs {
+    /// Command of rep
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+/// Print completions of the command line, for the shell to load
+#[derive(Debug, Parser)]
+#[command(name = "rep completions", version, long_about = None)]
+#[command(after_help = "bash: source <(rep completions bash)\nzsh: rep completions zsh >DIRECTORY_IN_FPATH/_rep\n\
+    fish: rep completions fish >~/.config/fish/completions/rep.fish")]
+struct CompletionsArgs {
+    /// Shell that loads them
+    #[arg(value_name = "SHELL", value_parser = clap::builder::PossibleValuesParser::new(["bash", "zsh", "fish"]))]
+    shell: String,
+}
+
+/// Prints a manual page.
+pub(super) fn man(words: Vec<OsString>) -> ExitCode {
+    let page = parse(words, |ManArgs { command }| match command {
+        None => Ok(whole()),
+        Some(name) => {
+            help::named(&[&name])?;
+            let found = whole().find_subcommand(&name).cloned();
+            found.ok_or_else(|| format!("'{name}' has no page of its own; it is in the page of rep: rep man"))
+        }
+    });
+    let page = match page {
+        Ok(asked) => asked.query,
+        Err(refusal) => return refused(&refusal),
+    };
+    let mut text = Vec::new();
+    let rendered = manual_page(page, &mut text);
+    let mut out = output(true);
+    written(rendered.and_then(|()| out.write_all(&text)).and(end(out)))
+}
+
+/// Writes the manual page of a command: clap's, with the examples of the help.
+fn manual_page(command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let examples = help::examples(&name.replacen('-', " ", 1));
+    let mut rendered = Vec::new();
+    clap_mangen::Man::new(command.after_help(None::<&str>)).render(&mut rendered)?;
+    writeln!(out, ".TH {} 1 {} \"recrep {}\" \"User Commands\"", name.to_uppercase(), day(), env!("CARGO_PKG_VERSION"))?;
+    tidy(&String::from_utf8_lossy(&rendered), out)?;
+    if !examples.is_empty() {
+        out.extend_from_slice(b".SH EXAMPLES\n.nf\n");
+        out.extend_from_slice(examples.replace('\\', "\\e").replace('-', "\\-").as_bytes());
+        out.extend_from_slice(b".fi\n");
+    }
+    Ok(())
+}
+
+/// Returns the day that the page names: today, or what `SOURCE_DATE_EPOCH` says, so that builds can be repeated.
+fn day() -> String {
+    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let now = fixed.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or_else(Timestamp::now);
+    now.strftime("%F").to_string()
+}
+
+/// Writes a page of clap without its title, in the form that `mandoc -T lint` wants: lines of at most 80 bytes, no breaks
+/// beside empty lines, which become paragraphs.
+fn tidy(page: &str, out: &mut impl Write) -> std::io::Result<()> {
+    const WIDTH: usize = 80;
+    let mut lines = page.lines().map(str::trim_end).filter(|line| !line.starts_with(".TH ")).peekable();
+    let mut was_gap = false;
+    while let Some(line) = lines.next() {
+        let is_gap = |line: &str| line.is_empty() || line == ".br";
+        if is_gap(line) && (was_gap || lines.peek().is_some_and(|next| is_gap(next))) {
+            // Several of them are one.
+            if !was_gap {
+                writeln!(out, ".sp")?;
+            }
+            was_gap = true;
+            continue;
+        }
+        was_gap = false;
+        if line.is_empty() || line.starts_with(['.', '\'']) {
+            writeln!(out, "{}", if line.is_empty() { ".sp" } else { line })?;
+            continue;
+        }
+        let mut used = 0;
+        for word in line.split(' ').filter(|word| !word.is_empty()) {
+            // A word that begins a line must not look like a request.
+            let fits = used > 0 && (used + 1 + word.len() <= WIDTH || word.starts_with(['.', '\'']));
+            let before = if fits { " " } else { "\n" };
+            write!(out, "{}{word}", if used == 0 { "" } else { before })?;
+            used = if fits { used + 1 + word.len() } else { word.len() };
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Prints completions.
+pub(super) fn completions(words: Vec<OsString>) -> ExitCode {
+    let asked = parse(words, |CompletionsArgs { shell }| {
+        Shell::from_str(&shell, false).map_err(|_| format!("unknown shell '{shell}'"))
+    });
+    let shell = match asked {
+        Ok(asked) => asked.query,
+        Err(refusal) => return refused(&refusal),
+    };
+    let mut text = Vec::new();
+    generate(shell, &mut whole(), "rep", &mut text);
+    let mut out = output(true);
+    written(out.write_all(&text).and(end(out)))
+}
+
+/// Returns the definition of the whole command line: the options of `rep report`, and the commands.
+fn whole() -> Command {
+    let commands = [
+        ("report", args::definition()),
+        ("script", ScriptQuery::command()),
+        ("timeline", TimelineArgs::command()),
+        ("mem", MemArgs::command()),
+        ("c2c", C2cQuery::command()),
+        ("branches", BranchesArgs::command()),
+        ("modules", ModulesQuery::command()),
+        ("info", InfoQuery::command()),
+        ("evlist", EvlistQuery::command()),
+        ("dump", DumpQuery::command()),
+        ("help", Command::new("help").arg(Arg::new("command").value_name("COMMAND").help("Command or topic"))),
+        ("man", ManArgs::command()),
+        ("completions", CompletionsArgs::command()),
+    ];
+    let mut rep = args::definition();
+    for (name, command) in commands {
+        // Lists show one line of each command, pages all.
+        let about = help::about(name);
+        let long = command.get_about().map_or_else(|| about.to_owned(), ToString::to_string);
+        rep = rep.subcommand(command.name(name).display_name(format!("rep-{name}")).about(about).long_about(long));
+    }
+    rep
+}
