@@ -2,8 +2,6 @@
 
 use clap::{Arg, Command};
 
-use super::lacking::unknown_command;
-
 /// A command, for the help.
 #[derive(Clone, Copy)]
 struct Listed {
@@ -114,6 +112,10 @@ pub(crate) fn examples(command: &str) -> String {
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
+pub(super) fn is_command(name: &str) -> bool {
+    listed(name).is_some()
+}
+
 fn listed(name: &str) -> Option<&'static Listed> {
     COMMANDS.iter().find(|command| command.name == name)
 }
@@ -194,20 +196,4 @@ fn short_list() -> String {
     let names: Vec<&str> = at(Place::Name).map(|command| command.name).collect();
     let lines: String = at(Place::Line).map(line).collect();
     format!("\nCommands:\n{lines}  {} (see `rep help COMMAND`)\n", names.join(", "))
-}
-
-/// Returns the command that the words after `rep help` name; `None` for the help of `rep` itself.
-///
-/// # Errors
-/// Returns a message if the words are not the name of one command.
-pub fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
-    match words {
-        [] | ["help" | "-h" | "--help"] => Ok(None),
-        [name] if listed(name).is_some() => Ok(Some(name)),
-        [name] => Err(unknown_command(name).unwrap_or_else(|| {
-            let known: Vec<&str> = command_names().collect();
-            format!("unknown command '{name}'; commands: {}; topics: keys, fields", known.join(", "))
-        })),
-        _ => Err("rep help takes one command".into()),
-    }
 }

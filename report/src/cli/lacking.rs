@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::help::command_names;
+use super::help::{command_names, is_command};
 use crate::query::nearest::near;
 
 /// Options of perf that a command lacks: how they are written, and why or what to do instead.
@@ -22,7 +22,10 @@ const EVERYWHERE: Lacking = &[
 /// Options of `perf report` alone.
 const OF_REPORT: Lacking = &[
     (&["-m", "--modules"], "rep always looks for kernel modules; leave it out"),
-    (&["-T", "--threads", "--pretty"], "rep does not report counter values of threads; rep dump --type READ lists them"),
+    (
+        &["-T", "--threads", "--pretty"],
+        "rep does not report counter values of threads; rep dump --type READ lists them",
+    ),
     (
         &["--source", "--asm-raw", "-M", "--disassembler-style", "--prefix", "--prefix-strip", "--percent-type"],
         "rep does not annotate instructions; -s srcline has source lines, perf annotate reads the same file",
@@ -70,7 +73,10 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
 const WORDS: [(&str, &str); 17] = [
     ("diff", "rep cannot compare recordings; it prints each as --format csv or --json for other programs"),
-    ("annotate", "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf annotate reads the same file"),
+    (
+        "annotate",
+        "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf annotate reads the same file",
+    ),
     ("flame", FOLDED),
     ("flamegraph", FOLDED),
     ("html", FOLDED),
@@ -112,6 +118,22 @@ pub(super) fn unknown_command(word: &str) -> Option<String> {
         None => return None,
     };
     Some(format!("no command or file '{word}'{what}"))
+}
+
+/// Returns the command that the words after `rep help` name; `None` for the help of `rep` itself.
+///
+/// # Errors
+/// Returns a message if the words are not the name of one command.
+pub fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
+    match words {
+        [] | ["help" | "-h" | "--help"] => Ok(None),
+        [name] if is_command(name) => Ok(Some(name)),
+        [name] => Err(unknown_command(name).unwrap_or_else(|| {
+            let known: Vec<&str> = command_names().collect();
+            format!("unknown command '{name}'; commands: {}; topics: keys, fields", known.join(", "))
+        })),
+        _ => Err("rep help takes one command".into()),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 pub mod args;
 pub mod help;
-mod lacking;
+pub mod lacking;
 pub mod outcome;
 mod refusal;
 

@@ -17,7 +17,7 @@ use super::modules::ModulesQuery;
 use super::script::{ScriptQuery, field_names};
 use super::timeline::TimelineArgs;
 use crate::cli::outcome::{end, output, refused, written};
-use crate::cli::{Refusal, args, help, parse};
+use crate::cli::{Refusal, args, help, lacking, parse};
 use crate::query::{Availability, SortKey};
 
 /// Returns the command line that `rep help` (`words`, the program first) means, or answers it.
@@ -28,7 +28,7 @@ pub(super) fn help(words: &[OsString]) -> Result<Vec<OsString>, ExitCode> {
         ["keys"] => keys(),
         ["fields"] => format!("Fields of rep script, for -F: {}\n", field_names()),
         _ => {
-            let command = help::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
+            let command = lacking::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
             let command = command.map(OsString::from);
             return Ok(words.iter().take(1).cloned().chain(command).chain(["--help".into()]).collect());
         }
@@ -72,7 +72,7 @@ pub(super) fn man(words: Vec<OsString>) -> ExitCode {
     let page = parse(words, |ManArgs { command }| match command {
         None => Ok(whole()),
         Some(name) => {
-            help::named(&[&name])?;
+            lacking::named(&[&name])?;
             let found = whole().find_subcommand(&name).cloned();
             found.ok_or_else(|| format!("'{name}' has no page of its own; it is in the page of rep: rep man"))
         }
@@ -93,7 +93,13 @@ fn manual_page(command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     let examples = help::examples(&name.replacen('-', " ", 1));
     let mut rendered = Vec::new();
     clap_mangen::Man::new(command.after_help(None::<&str>)).render(&mut rendered)?;
-    writeln!(out, ".TH {} 1 {} \"recrep {}\" \"User Commands\"", name.to_uppercase(), day(), env!("CARGO_PKG_VERSION"))?;
+    writeln!(
+        out,
+        ".TH {} 1 {} \"recrep {}\" \"User Commands\"",
+        name.to_uppercase(),
+        day(),
+        env!("CARGO_PKG_VERSION")
+    )?;
     tidy(&String::from_utf8_lossy(&rendered), out)?;
     if !examples.is_empty() {
         out.extend_from_slice(b".SH EXAMPLES\n.nf\n");

@@ -7,7 +7,7 @@ use recrep_tests::needs;
 use super::*;
 
 /// Runs `rep` in a directory; returns its exit status, standard output and standard error.
-fn outcome(dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String, String) {
+fn outcome(dir: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = rep().args(words).current_dir(dir).output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
@@ -41,7 +41,9 @@ fn words_that_look_like_commands_are_usage_errors() {
 #[test]
 fn short_help_fits_on_a_screen_and_commands_come_first() {
     let dir = tempfile::tempdir().unwrap();
-    for command in ["report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist", "dump", "man"] {
+    for command in
+        ["report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist", "dump", "man"]
+    {
         let (status, short, _) = outcome(dir.path(), &[command, "-h"]);
         let (_, long, _) = outcome(dir.path(), &[command, "--help"]);
         assert_eq!(status, Some(0));
@@ -58,7 +60,8 @@ fn manual_pages_and_completions_are_well_formed() {
     let dir = tempfile::tempdir().unwrap();
     let piped = |program: &str, args: &[&str], text: &str| {
         let mut command = Command::new(program);
-        let mut child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
