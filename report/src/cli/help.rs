@@ -33,7 +33,7 @@ impl Listed {
     }
 }
 
-const COMMANDS: [Listed; 13] = [
+const COMMANDS: [Listed; 14] = [
     command(
         "report",
         "histograms of samples (the default)",
@@ -58,6 +58,8 @@ const COMMANDS: [Listed; 13] = [
     .at(Place::Name),
     command("c2c", "contended cache lines", &["rep c2c -c pid,iaddr"]).at(Place::Name),
     command("branches", "jumps, loops, and the code between branches", &["rep branches --limit 20"]).at(Place::Name),
+    command("bundle", "a recording with its names, in one file, for other machines", &["rep bundle -o named.data"])
+        .at(Place::Name),
     command("info", "header, events and record counts of a file", &["rep info --json out.data"]).at(Place::Name),
     command("evlist", "events of a file", &["rep evlist -v"]).at(Place::Name),
     command("dump", "all records, raw and decoded", &["rep dump --type MMAP2,COMM --no-raw"]).at(Place::Name),

@@ -71,7 +71,7 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 }
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 16] = [
     ("diff", "rep cannot compare recordings; it prints each as --format csv or --json for other programs"),
     (
         "annotate",
@@ -81,8 +81,7 @@ const WORDS: [(&str, &str); 17] = [
     ("flamegraph", FOLDED),
     ("html", FOLDED),
     ("export", "rep --format json, csv or folded prints what other programs read"),
-    ("bundle", "rep packs no files; perf archive does"),
-    ("archive", "rep packs no files; perf archive does"),
+    ("archive", "rep bundle packs a recording with its names; perf archive packs the binaries"),
     ("stat", "rep reports samples; perf stat counts events, rep --stats counts the records of a file"),
     ("syscalls", "rep -s trace_fields shows the fields of recorded system calls"),
     ("trace", "rep script lists tracepoint samples in time order"),

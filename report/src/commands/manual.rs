@@ -9,6 +9,7 @@ use clap_complete::{Shell, generate};
 use jiff::Timestamp;
 
 use super::branches::BranchesArgs;
+use super::bundle::BundleQuery;
 use super::c2c::C2cQuery;
 use super::dump::DumpQuery;
 use super::info::{EvlistQuery, InfoQuery};
@@ -175,6 +176,7 @@ fn whole() -> Command {
         ("c2c", C2cQuery::command()),
         ("branches", BranchesArgs::command()),
         ("modules", ModulesQuery::command()),
+        ("bundle", BundleQuery::command()),
         ("info", InfoQuery::command()),
         ("evlist", EvlistQuery::command()),
         ("dump", DumpQuery::command()),

@@ -257,10 +257,11 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::cli;
+    use crate::cli::{self, Refusal};
 
-    fn read(line: &str) -> Result<ScriptQuery, clap::Error> {
-        cli::parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from), query)
+    fn read(line: &str) -> Result<ScriptQuery, Refusal> {
+        let words = std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from);
+        cli::parse(words, query).map(|asked| asked.query)
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn the_newer_default_file_is_read_and_named() {
     let perf = place.put("perf.data", two_events(Endian::Little, 20).file());
     let age = |name: &str, seconds| {
         let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-        std::fs::File::options().append(true).open(place.at(name)).unwrap().set_modified(time).unwrap();
+        fs::File::options().append(true).open(place.at(name)).unwrap().set_modified(time).unwrap();
     };
     age("out.data", 86_400 * 3);
     age("perf.data", 86_400 * 9);
