@@ -16,9 +16,8 @@ mod mapped;
 mod modules;
 mod reader;
 
-use std::fs::{self, File};
+use std::fs;
 
-use object::ReadCache;
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 
@@ -37,11 +36,6 @@ pub struct Identified {
     pub name: Vec<u8>,
     /// Its build ID.
     pub id: BuildId,
-}
-
-/// Returns the build ID in an open ELF file.
-pub(super) fn build_id_of(file: &File) -> Option<BuildId> {
-    elf::in_elf(&ReadCache::new(file))
 }
 
 /// Returns the build IDs of the kernel, of its modules (where they are known), and of the files that processes mapped.

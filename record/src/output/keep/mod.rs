@@ -45,7 +45,8 @@ pub struct Keeper {
 #[derive(Debug, Default)]
 struct State {
     known: HashSet<BuildId>,
-    held: Vec<(BuildId, File)>,
+    /// With what the file was like when its build ID was read.
+    held: Vec<(BuildId, File, Metadata)>,
     done: Kept,
 }
 
@@ -95,9 +96,9 @@ impl Keeper {
         }
         let vanishes = mapped.is_elsewhere || metadata.nlink() == 0;
         if vanishes || state.held.len() >= MAX_HELD {
-            self.store(&mut state.done, id, &file);
+            self.store(&mut state.done, id, (&file, &metadata));
         } else {
-            state.held.push((id, file));
+            state.held.push((id, file, metadata));
         }
     }
 
@@ -106,11 +107,11 @@ impl Keeper {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = PATIENCE.max(self.start.elapsed() / 20);
-        for (id, file) in std::mem::take(&mut state.held) {
+        for (id, file, metadata) in std::mem::take(&mut state.held) {
             if start.elapsed() > patience {
                 state.done.failed += 1;
             } else {
-                self.store(&mut state.done, id, &file);
+                self.store(&mut state.done, id, (&file, &metadata));
             }
         }
         if state.done.files > 0 {
@@ -120,7 +121,7 @@ impl Keeper {
         state.done
     }
 
-    fn store(&self, done: &mut Kept, id: BuildId, file: &File) {
+    fn store(&self, done: &mut Kept, id: BuildId, file: (&File, &Metadata)) {
         let whole = WHOLE.max(self.start.elapsed().as_secs().saturating_mul(WHOLE_PER_SECOND));
         match self.store.put(id, file, whole) {
             Ok(bytes) => {
@@ -210,6 +211,20 @@ mod tests {
         take(&keeper, 1, &program, false);
         fs::remove_file(&program).unwrap();
         assert_eq!(keeper.finish().files, 1);
+    }
+
+    #[test]
+    fn a_file_written_to_after_its_build_id_was_read_is_not_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (kept, program) = (directory.path().join("kept"), directory.path().join("app"));
+        fs::write(&program, b"build").unwrap();
+        let keeper = Keeper::new(kept.clone(), 1 << 20);
+        take(&keeper, 1, &program, false);
+        fs::write(&program, b"next build").unwrap();
+        let done = keeper.finish();
+        assert_eq!((done.files, done.failed), (0, 1));
+        // Not even a temporary file.
+        assert_eq!(fs::read_dir(kept.join("01")).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The directory of kept files: `DIR/xx/yy….elf` by build ID. It is the user's alone.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,6 @@ use recrep_format::build_id::BuildId;
 use recrep_format::image::{Contents, Reduction};
 
 use super::FromStart;
-use crate::output::build_ids::build_id_of;
 
 /// Suffix of kept files.
 const SUFFIX: &str = "elf";
@@ -32,8 +31,8 @@ impl Store {
         Self { directory, limit, made: AtomicU64::new(0) }
     }
 
-    /// Stores a file, whole if it has at most `whole` bytes. Returns the size of the new file; 0 if it was there.
-    pub(super) fn put(&self, id: BuildId, file: &File, whole: u64) -> io::Result<u64> {
+    /// Stores a file that was like `before` when its build ID was read, whole if it has at most `whole` bytes. Returns the size of the new file; 0 if it was there.
+    pub(super) fn put(&self, id: BuildId, (file, before): (&File, &Metadata), whole: u64) -> io::Result<u64> {
         let digits = id.to_string();
         let (first, rest) =
             digits.split_at_checked(2).filter(|(_, rest)| !rest.is_empty()).ok_or(ErrorKind::InvalidInput)?;
@@ -47,7 +46,7 @@ impl Store {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let temporary = directory.join(format!("{rest}.{}-{number}", std::process::id()));
-        let copied = self.copy(id, file, &temporary, whole).and_then(|bytes| {
+        let copied = self.copy(file, before, &temporary, whole).and_then(|bytes| {
             fs::rename(&temporary, &place)?;
             Ok(bytes)
         });
@@ -58,10 +57,9 @@ impl Store {
         copied
     }
 
-    /// Clones, copies or reduces a file.
-    fn copy(&self, id: BuildId, file: &File, to: &Path, whole: u64) -> io::Result<u64> {
+    /// Clones, copies or reduces a file that was like `before`.
+    fn copy(&self, file: &File, before: &Metadata, to: &Path, whole: u64) -> io::Result<u64> {
         let mut out = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to)?;
-        let before = file.metadata()?;
         let mut source = FromStart { file, at: 0 };
         if rustix::fs::ioctl_ficlone(&out, file).is_err() {
             let is_small = before.len() <= whole.min(self.limit / 4);
@@ -78,12 +76,9 @@ impl Store {
                 None => copy_whole(file, &out, before.len())?,
             }
         }
-        let after = file.metadata()?;
-        // A file that was written to meanwhile may be another by now.
-        let changed =
-            (before.mtime(), before.mtime_nsec(), before.len()) != (after.mtime(), after.mtime_nsec(), after.len());
-        if changed && build_id_of(&out) != Some(id) {
-            return Err(io::Error::other("it was changed while it was copied"));
+        let version = |file: &Metadata| (file.mtime(), file.mtime_nsec(), file.len());
+        if version(before) != version(&file.metadata()?) {
+            return Err(io::Error::other("it was changed after its build ID was read"));
         }
         Ok(out.metadata()?.len())
     }
