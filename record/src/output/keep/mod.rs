@@ -17,7 +17,7 @@ mod store;
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -142,32 +142,6 @@ fn is_owned(mapped: Mapped<'_>, metadata: &Metadata) -> bool {
     let below = |directory: &[u8]| mapped.path.starts_with(directory);
     let is_installed = OWNED.iter().any(|directory| below(directory)) && !below(b"/usr/local/") && !below(b"/usr/src/");
     is_installed && !mapped.is_elsewhere && metadata.uid() == 0 && metadata.nlink() > 0
-}
-
-/// Reader of a file from its beginning, without changing the offset of the open file.
-struct FromStart<'f> {
-    file: &'f File,
-    at: u64,
-}
-
-impl std::io::Read for FromStart<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.file.read_at(bytes, self.at)?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-impl std::io::Seek for FromStart<'_> {
-    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
-        let from = |base: u64, by: i64| base.checked_add_signed(by).ok_or(std::io::ErrorKind::InvalidInput);
-        self.at = match to {
-            std::io::SeekFrom::Start(at) => at,
-            std::io::SeekFrom::Current(by) => from(self.at, by)?,
-            std::io::SeekFrom::End(by) => from(self.file.metadata()?.len(), by)?,
-        };
-        Ok(self.at)
-    }
 }
 
 #[cfg(test)]

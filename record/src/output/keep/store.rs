@@ -2,15 +2,13 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use recrep_format::build_id::BuildId;
 use recrep_format::image::{Contents, Reduction};
-
-use super::FromStart;
 
 /// Suffix of kept files.
 const SUFFIX: &str = "elf";
@@ -138,4 +136,30 @@ fn copy_whole(file: &File, out: &File, size: u64) -> io::Result<()> {
 
 fn entries(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// Reader of a file from its beginning, without changing the offset of the open file.
+struct FromStart<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl io::Read for FromStart<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl io::Seek for FromStart<'_> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let from = |base: u64, by: i64| base.checked_add_signed(by).ok_or(ErrorKind::InvalidInput);
+        self.at = match to {
+            io::SeekFrom::Start(at) => at,
+            io::SeekFrom::Current(by) => from(self.at, by)?,
+            io::SeekFrom::End(by) => from(self.file.metadata()?.len(), by)?,
+        };
+        Ok(self.at)
+    }
 }
