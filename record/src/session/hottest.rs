@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::messages::Messages;
 use crate::output::Finished;
 use crate::plan::config::Config;
+use crate::target::Target;
 
 /// Arguments before the file: ten functions, without callchains.
 const ARGUMENTS: [&str; 8] = ["--no-children", "-g", "none", "-s", "symbol", "--limit", "10", "--"];
@@ -31,10 +32,11 @@ pub(super) fn show(config: &Config, finished: &Finished, samples: u64, messages:
     }
 }
 
-/// Returns the file, if it has what can be shown at the end of a recording. One of many (`--switch-output`) is not the
-/// end.
+/// Returns the file, if it has what can be shown at the end of a command's recording. One of many (`--switch-output`)
+/// is not the end.
 fn of_interest<'a>(config: &Config, finished: &'a Finished, samples: u64) -> Option<&'a Path> {
-    let is_shown = samples > 0 && config.output.switch.is_none() && finished.length <= MOST_BYTES;
+    let is_of_command = config.target == Target::Command;
+    let is_shown = is_of_command && samples > 0 && config.output.switch.is_none() && finished.length <= MOST_BYTES;
     finished.path.as_deref().filter(|_| is_shown)
 }
 
@@ -88,7 +90,7 @@ mod tests {
             of_interest(&crate::cli::parse(words).unwrap(), finished, samples).is_some()
         };
         let usual = finished(1000, Some("out.data"));
-        assert!(shown("x", &usual, 1) && shown("-a", &usual, 1));
+        assert!(shown("x", &usual, 1) && !shown("-a x", &usual, 1));
         assert!(!shown("x", &usual, 0), "there is nothing");
         assert!(!shown("-o - x", &finished(1000, None), 1), "the file is elsewhere");
         assert!(!shown("--switch-output x", &usual, 1) && !shown("--switch-output=1s x", &usual, 1));

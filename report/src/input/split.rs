@@ -146,8 +146,11 @@ impl<'a> Split<'a> {
 /// Of perf's own records, only these are needed.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
-    let is_other = matches!(kind, RecordType::BUILD_ID | RecordType::ID_INDEX | RecordType::SIMPLEPERF_KERNEL_SYMBOL);
-    kind.is_kernel() && !is_switch || is_other || kind == RecordType::AUXTRACE
+    let is_other = matches!(
+        kind,
+        RecordType::BUILD_ID | RecordType::ID_INDEX | RecordType::AUXTRACE | RecordType::SIMPLEPERF_KERNEL_SYMBOL
+    );
+    kind.is_kernel() && !is_switch || is_other
 }
 
 impl<'a> Piece<'a> {
@@ -413,7 +416,7 @@ mod tests {
                         *counts.entry(raw.header.kind).or_default() += 1;
                         match raw.header.kind {
                             RecordType::FINISHED_ROUND => rounds.push(raw.offset),
-                            kind if kind != RecordType::SAMPLE && kind.0 < 64 => kept.push(raw.offset),
+                            kind if kind != RecordType::SAMPLE && is_side_band(kind) => kept.push(raw.offset),
                             _ => {}
                         }
                     }

@@ -28,7 +28,8 @@ mod tests {
     fn similar_words_are_suggested_the_most_similar_first() {
         let known = ["script", "symbol", "symbol_from", "comm"];
         assert_eq!(near("scirpt", known, 3), ["script"]);
-        assert_eq!(near("SYMBOL_FORM", known, 3), ["symbol_from", "symbol"]);
+        assert_eq!(near("SYMBOL_FORM", known, 3), ["symbol_from"]);
+        assert_eq!(near("symbols", known, 3), ["symbol"]);
         assert_eq!(did_you_mean("sybmol", known), "; did you mean 'symbol'?");
         assert_eq!(did_you_mean("zzz", known), "");
     }

@@ -16,9 +16,6 @@ use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::elf::{Image, Section, Segment};
-use super::lines::SourceFrame;
-use super::module::{Module, ModuleKind};
-use super::proof::FileId;
 use super::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
@@ -31,13 +28,14 @@ pub(super) struct Bundle {
 
 /// All that tells a module of a recording from others.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
-    path: Box<[u8]>,
-    kind: BundledKind,
-    pid: i32,
-    start: u64,
-    build_id: Option<BuildId>,
-    file: Option<FileId>,
+pub(super) struct Key {
+    pub(super) path: Box<[u8]>,
+    pub(super) kind: BundledKind,
+    pub(super) pid: i32,
+    pub(super) start: u64,
+    pub(super) build_id: Option<BuildId>,
+    /// Major and minor number of the device, and inode.
+    pub(super) file: Option<(u32, u32, u64)>,
 }
 
 /// Module of a bundle.
@@ -47,9 +45,17 @@ pub(super) struct Bundled {
     pub(super) source: String,
     functions: Vec<Function>,
     /// Frames by address.
-    pub(super) places: FxHashMap<u64, Vec<SourceFrame>>,
+    pub(super) places: FxHashMap<u64, Vec<BundledSource>>,
     /// Parts for unwinding.
     pub(super) image: Option<Image>,
+}
+
+/// Function at an address, as debug information had it.
+#[derive(Debug)]
+pub(super) struct BundledSource {
+    pub(super) function: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) line: u32,
 }
 
 #[derive(Debug)]
@@ -75,25 +81,12 @@ impl Bundle {
     }
 
     /// Returns what the bundle has of a module.
-    pub(super) fn module(&self, module: &Module) -> Option<&Bundled> {
-        self.modules.get(&Key::of(module)?)
+    pub(super) fn module(&self, key: &Key) -> Option<&Bundled> {
+        self.modules.get(key)
     }
 }
 
 impl Key {
-    fn of(module: &Module) -> Option<Self> {
-        let (kind, pid, start) = match module.kind {
-            ModuleKind::File => (BundledKind::FILE, 0, 0),
-            ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
-            ModuleKind::Kernel => (BundledKind::KERNEL, 0, 0),
-            ModuleKind::KernelModule { start } => (BundledKind::KERNEL_MODULE, 0, start),
-            ModuleKind::PerfMap { pid, .. } => (BundledKind::JIT, pid, 0),
-            // The record has the only name of the first; the others have none.
-            ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
-        };
-        Some(Self { path: (*module.path).into(), kind, pid, start, build_id: module.build_id, file: module.file })
-    }
-
     fn in_bundle(module: &BundledModule<'_>) -> Self {
         Self {
             path: module.path.0.into(),
@@ -101,11 +94,7 @@ impl Key {
             pid: module.pid,
             start: module.start,
             build_id: BuildId::new(module.build_id.0),
-            file: (module.inode != 0).then_some(FileId {
-                major: module.major,
-                minor: module.minor,
-                inode: module.inode,
-            }),
+            file: (module.inode != 0).then_some((module.major, module.minor, module.inode)),
         }
     }
 }
@@ -118,7 +107,7 @@ impl Bundled {
         };
         let mut places = FxHashMap::default();
         for place in &module.places.0 {
-            let frames = place.frames.0.iter().map(|frame| SourceFrame {
+            let frames = place.frames.0.iter().map(|frame| BundledSource {
                 function: text(frame.function),
                 file: text(frame.file),
                 line: frame.line,

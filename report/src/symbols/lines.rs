@@ -22,6 +22,7 @@ use addr2line::gimli::ReaderOffset;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
+use super::bundle::{Bundled, BundledSource};
 use super::labels::SharedLabels;
 use super::scopes::{self, Scopes};
 use super::search::DebugFile;
@@ -69,6 +70,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lines {
+    /// Returns the frames of a bundle's module, by address.
+    pub(super) fn bundled(module: &Bundled) -> FxHashMap<u64, Vec<SourceFrame>> {
+        let frame = |source: &BundledSource| SourceFrame {
+            function: source.function.clone(),
+            file: source.file.clone(),
+            line: source.line,
+        };
+        module.places.iter().map(|(address, frames)| (*address, frames.iter().map(frame).collect())).collect()
+    }
+
     pub(super) fn new(
         file: Option<DebugFile>,
         bundled: FxHashMap<u64, Vec<SourceFrame>>,

@@ -13,8 +13,10 @@ use std::time::SystemTime;
 
 use indexmap::IndexSet;
 use recrep_format::build_id::BuildId;
+use recrep_format::feature::BundledKind;
 use rustc_hash::FxBuildHasher;
 
+use super::bundle::{Bundled, Key};
 use super::proof::{FileId, Origin};
 use super::recorded::RecordedSymbols;
 
@@ -118,6 +120,22 @@ impl Module {
         };
         let (mounts, file, written, recorded, origin) = Default::default();
         Self { path, build_id, kind, mounts, file, written, recorded, is_moved: false, origin }
+    }
+
+    /// Returns what the recording's bundle has of the module.
+    pub(super) fn bundled(&self) -> Option<&Bundled> {
+        let bundle = self.origin.bundle.as_ref()?;
+        let (kind, pid, start) = match self.kind {
+            ModuleKind::File => (BundledKind::FILE, 0, 0),
+            ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
+            ModuleKind::Kernel => (BundledKind::KERNEL, 0, 0),
+            ModuleKind::KernelModule { start } => (BundledKind::KERNEL_MODULE, 0, start),
+            ModuleKind::PerfMap { pid, .. } => (BundledKind::JIT, pid, 0),
+            // The record has the only name of the first; the others have none.
+            ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
+        };
+        let file = self.file.map(|file| (file.major, file.minor, file.inode));
+        bundle.module(&Key { path: (*self.path).into(), kind, pid, start, build_id: self.build_id, file })
     }
 
     /// Sets the machine on which the module was mapped.

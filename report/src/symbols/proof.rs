@@ -39,10 +39,9 @@ use recrep_format::feature::{Arch, CpuDesc, Hostname, OsRelease};
 use recrep_format::read;
 use recrep_format::record::Inode;
 
-use super::bundle::{Bundle, Bundled};
+use super::bundle::Bundle;
 use super::elf::Image;
 use super::file;
-use super::module::Module;
 use super::outcome::Refusal;
 use crate::input::map::Bytes;
 
@@ -139,11 +138,6 @@ impl Origin {
             ..Self::default()
         };
         (origin, error)
-    }
-
-    /// Returns what the recording's bundle has of a module.
-    pub(super) fn bundled(&self, module: &Module) -> Option<&Bundled> {
-        self.bundle.as_ref()?.module(module)
     }
 
     /// Returns this machine as `uname(2)` describes it.

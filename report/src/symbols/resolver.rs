@@ -69,7 +69,7 @@ impl Loaded {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
             let file = is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
-            let known = self.module.origin.bundled(&self.module).map(|bundled| bundled.places.clone());
+            let known = self.module.bundled().map(Lines::bundled);
             Lines::new(file.flatten(), known.unwrap_or_default(), self.demangle, self.search.options.source_paths)
         })
     }
@@ -192,7 +192,7 @@ impl Resolver {
     /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the mapped file, for its
     /// cached copy, for this process's vdso.
     fn of_image<T>(&self, module: &Module, of: fn(&Image) -> Option<T>) -> Option<T> {
-        let bundled = module.origin.bundled(module).and_then(|bundled| of(bundled.image.as_ref()?));
+        let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?));
         bundled.or_else(|| match &module.kind {
             ModuleKind::File => self.search.first(module, of),
             ModuleKind::Vdso => of(&self.running_vdso(module).ok()?),
@@ -205,8 +205,7 @@ impl Resolver {
         let mut demangle = self.search.options.demangle();
         let demangles = demangle != Demangle::No;
         let bundled = module
-            .origin
-            .bundled(module)
+            .bundled()
             .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles))));
         let recorded = bundled.or_else(|| {
             module

@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn names_match_perf() {
         assert_eq!(Field::named("brstacksym"), Ok(Field::BrStackSym));
-        assert!(Field::named("nope").unwrap_err().contains("phys_addr"));
+        assert!(Field::named("phys_adr").unwrap_err().contains("phys_addr"));
         assert!(Field::named("insn").unwrap_err().contains("disassemble"));
         assert!(Field::named("vcpu").unwrap_err().contains("guests"));
     }
