@@ -13,4 +13,3 @@ pub mod counted;
 pub mod fetching;
 pub mod report;
 pub mod session;
-mod unmatched;
