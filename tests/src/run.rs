@@ -124,11 +124,15 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// The CPU time of its only child and of that one's threads so far; zero as long as there is none.
+    /// The CPU time so far of the children that any of its threads has, and of their threads; zero as long as there are
+    /// none.
     pub fn childs_cpu_time(&self) -> Duration {
-        let pid = self.pid().as_raw_nonzero();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        let tasks = fs::read_dir(format!("/proc/{}/task", children.trim())).into_iter().flatten().flatten();
+        let tasks = |pid: &str| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let threads = tasks(&self.pid().as_raw_nonzero().to_string());
+        let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+        let children: Vec<_> =
+            children.flat_map(|pids| pids.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+        let tasks = children.iter().filter(|pid| !pid.trim().is_empty()).flat_map(|pid| tasks(pid.trim()));
         let nanoseconds = tasks.filter_map(|task| {
             let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
             schedstat.split(' ').next()?.parse::<u64>().ok()

@@ -25,8 +25,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 /// The samples of each line that sums a file up.
 fn summaries(outcome: &Outcome) -> Vec<u64> {
-    let lines = outcome.stderr.lines().filter(|line| line.contains(" lost sample"));
-    let count = |line: &str| line.strip_prefix("rec: ").unwrap().split(' ').next().unwrap().replace(',', "");
+    let lines = outcome.stderr.lines().filter_map(|line| line.strip_prefix("rec: recorded "));
+    let count = |line: &str| line.split(' ').next().unwrap().replace(',', "");
     lines.map(|line| count(line).parse().unwrap()).collect()
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use recrep_record::messages::units;
 use recrep_tests::agreement::{Extent, assert_reads};
 use recrep_tests::needs;
 use recrep_tests::programs::{rec, workload};
@@ -72,15 +73,16 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     assert_eq!(outcome.stderr.matches("No space left on device").count(), 1, "{args}: {}", outcome.stderr);
     assert!(outcome.stderr.contains("the records written so far can be read"), "{args}: {}", outcome.stderr);
     assert!(outcome.stderr.contains("the command goes on, but is no longer recorded"), "{}", outcome.stderr);
-    let summary = outcome.stderr.lines().find(|line| line.contains(" lost sample")).unwrap();
+    let summary = outcome.stderr.lines().find(|line| line.starts_with("rec: recorded ")).unwrap();
     let extent = if args.contains("-a") { Extent::System(&["workload"]) } else { Extent::Command };
     let samples = assert_reads(&file, extent);
     assert!(samples > 100, "{args}: {summary}");
-    assert!(summary.starts_with(&format!("rec: {samples} samples, ")), "{args}: {samples}, but {summary}");
+    let told = format!("rec: recorded {} samples in ", units::grouped(samples));
+    assert!(summary.starts_with(&told), "{args}: {samples}, but {summary}");
     let length = fs::metadata(&file).unwrap().len();
     // A batch that is packed is kept whole or not at all.
     assert!((kib << 9..=kib << 10).contains(&length), "{args}: {length} of {kib} KiB were kept: {}", outcome.stderr);
-    assert!(summary.contains(&format!(" {length} bytes")), "{args}: {length}, but {summary}");
+    assert!(summary.contains(&format!("({})", units::bytes(length))), "{args}: {length}, but {summary}");
     fs::remove_file(&file).unwrap();
 }
 

@@ -41,7 +41,9 @@ fn every_feature_is_in_a_case() {
     for (_, bytes) in DIRECTORIES.iter().flat_map(|case| case.directory(Endian::Little).files).take(1) {
         held.extend(File::parse(&bytes).unwrap().features.iter().map(|(id, _)| *id));
     }
-    let missing: Vec<_> = FeatureId::NAMED.iter().filter(|id| !held.contains(id)).collect();
+    // Those of simpleperf and of bundles have tests of their own: perf, which reads all cases, has no name for them.
+    let perfs = FeatureId::NAMED.iter().filter(|id| id.0 < FeatureId::SIMPLEPERF_FILE.0);
+    let missing: Vec<_> = perfs.filter(|id| !held.contains(id)).collect();
     assert!(missing.is_empty(), "no fixture has {missing:?}");
 }
 
