@@ -69,6 +69,6 @@ fn message(error: &clap::Error, command: &str) -> String {
     let text = text.split_once("\n\nFor more information").map_or(text, |(text, _)| text);
     // The advice to put `--` in front is of no use: words that begin with a dash are hardly ever files.
     let lines = text.lines().filter(|line| !line.is_empty() && !line.contains("to pass '"));
-    let lines: Vec<&str> = lines.map(|line| line.trim_end()).collect();
+    let lines: Vec<&str> = lines.map(str::trim_end).collect();
     format!("{}\n  options: '{command} -h', all: '{command} --help'", lines.join("\n"))
 }

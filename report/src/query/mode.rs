@@ -24,7 +24,7 @@ impl Source {
                 let written = |name: &&str| Path::new(name).metadata().and_then(|file| file.modified()).ok();
                 // Of equally old ones it is rec's.
                 let newest = ["perf.data", "out.data"].into_iter().max_by_key(written);
-                let is_none = ["perf.data", "out.data"].iter().all(|name| written(&name).is_none());
+                let is_none = ["perf.data", "out.data"].iter().all(|name| written(name).is_none());
                 Self::Path(newest.filter(|_| !is_none).unwrap_or("perf.data").into())
             }
         }

@@ -143,7 +143,7 @@ fn assert_hits(way: &Way, recorded: &Outcome, file: &Path) {
 }
 
 /// Records the workload as a command in each way.
-fn assert_commands(ways: Vec<Way>, in_namespace: impl Fn(&Command) -> Option<Command>) {
+fn assert_commands(ways: &[Way], in_namespace: impl Fn(&Command) -> Option<Command>) {
     let dir = tempfile::tempdir().unwrap();
     let words = family("");
     let alone = alone(&words);
@@ -160,7 +160,7 @@ fn assert_commands(ways: Vec<Way>, in_namespace: impl Fn(&Command) -> Option<Com
 #[test]
 fn a_command_runs_as_alone_under_probes() {
     if needs::perf_events() && needs::root() {
-        assert_commands(ways(PROBES), |_| None);
+        assert_commands(&ways(PROBES), |_| None);
     }
 }
 
@@ -168,7 +168,7 @@ fn a_command_runs_as_alone_under_probes() {
 fn a_command_runs_as_alone_under_all_other_events() {
     if needs::perf_events() && needs::root() {
         let others: Vec<_> = OTHERS.iter().map(|args| (*args, None)).collect();
-        assert_commands(ways(&others), |_| None);
+        assert_commands(&ways(&others), |_| None);
     }
 }
 
@@ -176,7 +176,7 @@ fn a_command_runs_as_alone_under_all_other_events() {
 fn a_command_runs_as_alone_under_tracepoints() {
     if needs::tracefs() {
         let tracepoints: Vec<_> = TRACEPOINTS.iter().map(|args| (*args, None)).collect();
-        assert_commands(ways(&tracepoints), |command| Some(with_tracefs(command)));
+        assert_commands(&ways(&tracepoints), |command| Some(with_tracefs(command)));
     }
 }
 
