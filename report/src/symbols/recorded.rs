@@ -26,8 +26,8 @@ use recrep_format::record::RawRecord;
 use rustc_hash::FxHashMap;
 
 use super::kallsyms::Kallsyms;
-use super::module::{Module, ModuleKind};
 use super::outcome::Refusal;
+use super::proof::Reference;
 use super::table::{SymbolTable, TableBuilder};
 
 /// Bit in the protection of a mapping by which simpleperf marks code of a JIT, in a file with its symbols.
@@ -121,14 +121,14 @@ impl<'a> RecordedFiles<'a> {
         self.files.get(path).cloned().or_else(|| self.kernel())
     }
 
-    /// Returns the symbols of a user mapping, and the address by which its first byte is looked up.
-    pub(crate) fn mapped(&self, path: &[u8], kind: &ModuleKind, prot: u32, start: u64) -> Option<FromRecording> {
+    /// Returns the symbols of a user mapping (of JIT code, given its process), and the address by which its first byte is looked up.
+    pub(crate) fn mapped(&self, path: &[u8], jit: Option<i32>, prot: u32, start: u64) -> Option<FromRecording> {
         if self.files.is_empty() {
             return None;
         }
-        let symbols = match kind {
-            ModuleKind::PerfMap { pid, .. } => self.files.get(format!("perf-{pid}.map").as_bytes()),
-            _ => self.files.get(path),
+        let symbols = match jit {
+            Some(pid) => self.files.get(format!("perf-{pid}.map").as_bytes()),
+            None => self.files.get(path),
         }?;
         let is_jit = prot & JIT_CODE != 0;
         let symbols = if is_jit { symbols.at_run_time() } else { symbols.clone() };
@@ -139,6 +139,13 @@ impl<'a> RecordedFiles<'a> {
         };
         Some(FromRecording { symbols, first })
     }
+}
+
+/// A module of the kernel.
+pub(super) struct KernelModule {
+    pub(super) name: String,
+    /// Load address.
+    pub(super) start: u64,
 }
 
 /// Symbols of a user mapping.
@@ -181,17 +188,22 @@ impl RecordedSymbols {
         Self::new(Base::Zero, self.0.symbols.iter().map(copy).collect(), None, None)
     }
 
-    /// Builds the table of a module's symbols.
-    pub(super) fn table(&self, module: &Module, demangle: bool) -> Result<SymbolTable, Refusal> {
+    /// Builds the table of the symbols of a file, the kernel (whose reference symbol moves them), or a module of it.
+    pub(super) fn table(
+        &self,
+        kernel_module: Option<&KernelModule>,
+        reference: Option<&Reference>,
+        demangle: bool,
+    ) -> Result<SymbolTable, Refusal> {
         let Contents { base, symbols, kernel, kallsyms, .. } = &*self.0;
         if let (true, Some(text)) = (symbols.is_empty(), kallsyms) {
             let list = Kallsyms::parse(text.to_vec())?;
-            return match module.kind {
-                ModuleKind::KernelModule { .. } => list.module(&module.kernel_module_name()),
-                _ => list.kernel(module.origin.reference.as_ref()),
+            return match kernel_module {
+                Some(module) => list.module(&module.name),
+                None => list.kernel(reference),
             };
         }
-        let start = if let ModuleKind::KernelModule { start } = module.kind { start } else { 0 };
+        let start = kernel_module.map_or(0, |module| module.start);
         let base = match *base {
             Base::File(base) | Base::Mapping(base) => base,
             Base::Module(base) => base.wrapping_sub(start),
@@ -236,6 +248,7 @@ impl Ord for RecordedSymbols {
 
 #[cfg(test)]
 mod tests {
+    use super::super::module::ModuleKind;
     use super::*;
 
     fn symbols(base: Base, kernel: Option<RecordedSymbols>) -> RecordedSymbols {
@@ -244,7 +257,9 @@ mod tests {
     }
 
     fn name(symbols: &RecordedSymbols, kind: ModuleKind, address: u64) -> Option<String> {
-        let table = symbols.table(&Module::new(b"/x", None, kind), true).unwrap();
+        let start = if let ModuleKind::KernelModule { start } = kind { Some(start) } else { None };
+        let module = start.map(|start| KernelModule { name: "x".into(), start });
+        let table = symbols.table(module.as_ref(), None, true).unwrap();
         table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned())
     }
 

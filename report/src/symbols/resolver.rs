@@ -26,6 +26,7 @@ use super::lines::Lines;
 use super::module::{JitDump, Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
+use super::recorded::{KernelModule, RecordedSymbols};
 use super::roots::Roots;
 use super::search::{Search, build, opened};
 use super::table::{SymbolId, SymbolTable, TableBuilder};
@@ -96,6 +97,16 @@ impl Loaded {
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         demangle::shown(name, self.demangle)
     }
+}
+
+/// Builds the table of the symbols that the recording has of a module.
+fn symbols_recorded(symbols: &RecordedSymbols, module: &Module, demangle: bool) -> Result<SymbolTable, Refusal> {
+    let kernel_module = if let ModuleKind::KernelModule { start } = module.kind {
+        Some(KernelModule { name: module.kernel_module_name(), start })
+    } else {
+        None
+    };
+    symbols.table(kernel_module.as_ref(), module.origin.reference.as_ref(), demangle)
 }
 
 impl Drop for Resolver {
@@ -208,10 +219,9 @@ impl Resolver {
             .bundled()
             .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles))));
         let recorded = bundled.or_else(|| {
-            module
-                .recorded
-                .as_ref()
-                .and_then(|symbols| outcome.keep(Source::Recording, module.as_path(), symbols.table(module, demangles)))
+            module.recorded.as_ref().and_then(|symbols| {
+                outcome.keep(Source::Recording, module.as_path(), symbols_recorded(symbols, module, demangles))
+            })
         });
         let is_kernels = matches!(
             module.kind,

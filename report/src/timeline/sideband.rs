@@ -368,7 +368,8 @@ impl<'a> Part<'_, 'a> {
                 }
                 let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
-                let recorded = known.recorded.mapped(path, &kind, map.prot, map.addr);
+                let jit = if let ModuleKind::PerfMap { pid, .. } = kind { Some(pid) } else { None };
+                let recorded = known.recorded.mapped(path, jit, map.prot, map.addr);
                 let (recorded, first) = match recorded {
                     Some(FromRecording { symbols, first }) => (Some(symbols), first),
                     None => (None, None),
