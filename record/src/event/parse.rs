@@ -10,7 +10,7 @@ use super::pmu_event::{self, PMU_TYPE_SHIFT, pmu_use};
 use super::spec::EventSpec;
 use super::terms::{self, Term};
 use super::text::{self, Item, Span, WrittenTerm, Wrong};
-use super::{breakpoint, probe, tracepoints};
+use super::{breakpoint, tracepoints};
 use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 
@@ -218,7 +218,7 @@ impl<'a> Event<'a> {
         let hybrid = self.sources.hybrid().next().is_some();
         let inside = self.written.terms.map_or("", |terms| terms.text);
         let event = |pmu: &Pmu, name: &str| pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid);
-        let (called, at_return) = probe::pmu_of(head.text);
+        let (called, at_return) = text::pmu_of(head.text);
         if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(called)) {
             let mut event = event(pmu, head.text)?;
             event.config |= u64::from(at_return);

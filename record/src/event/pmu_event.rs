@@ -9,10 +9,10 @@ use recrep_format::attr::Attr;
 use super::error::Problem;
 use super::names;
 use super::nearest::nearest;
-use super::probe::{self, Draft};
+use super::probe::Draft;
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};
-use super::text::{Span, Wrong};
+use super::text::{self, Span, Wrong};
 use crate::event::sampling::Rate;
 use crate::machine::pmu::{Format, Pmu, intel_pt};
 
@@ -49,7 +49,7 @@ pub(super) fn parse(pmu: &Pmu, name: &str, at: usize, terms: &[Term<'_>], hybrid
     for term in terms.iter().filter(|term| !WORDS.contains(&term.key)) {
         draft.take(term, true)?;
     }
-    if probe::is_probe(&pmu.name) {
+    if text::is_probe(&pmu.name) {
         draft.probe.finish(&pmu.name, at, &mut draft.spec)?;
     }
     Ok(draft.spec)
@@ -68,7 +68,7 @@ struct PmuEvent<'a> {
 impl<'a> PmuEvent<'a> {
     /// Applies a term; `typed` if the user gave it, instead of a named event.
     fn take(&mut self, term: &Term<'a>, typed: bool) -> Result<(), Wrong> {
-        if probe::is_probe(&self.pmu.name) && self.probe.take(&self.pmu.name, term)? {
+        if text::is_probe(&self.pmu.name) && self.probe.take(&self.pmu.name, term)? {
             return Ok(());
         }
         if let Some(sink) = term.key.strip_prefix('@') {

@@ -30,21 +30,6 @@ pub fn own_terms(pmu: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether the PMU is one for probes.
-pub(super) fn is_probe(pmu: &str) -> bool {
-    pmu == "uprobe" || pmu == "kprobe"
-}
-
-/// Returns the PMU that is meant by a name before the slash, and whether it means a probe at the return, which other
-/// tools call by a name of its own.
-pub(super) fn pmu_of(head: &str) -> (&str, bool) {
-    match head {
-        "uretprobe" => ("uprobe", true),
-        "kretprobe" => ("kprobe", true),
-        pmu => (pmu, false),
-    }
-}
-
 /// Contents of a probe's own terms.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {

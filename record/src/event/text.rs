@@ -191,7 +191,7 @@ fn close(head: &str, inside: &str) -> Option<usize> {
         }
         (None, c) => (c == '/').then_some(at),
     });
-    if !super::probe::is_probe(super::probe::pmu_of(head).0) {
+    if !is_probe(pmu_of(head).0) {
         return { slashes }.next();
     }
     { slashes }.find(|at| {
@@ -211,6 +211,21 @@ fn close(head: &str, inside: &str) -> Option<usize> {
 fn begins_with_term(text: &str) -> bool {
     let word = text.split([',', '/', '}']).next().unwrap_or("").trim();
     word.contains('=') || matches!(word, "ret" | "retprobe" | "inherit" | "no-inherit" | "overwrite" | "no-overwrite")
+}
+
+/// Returns whether the PMU is one for probes.
+pub(super) fn is_probe(pmu: &str) -> bool {
+    pmu == "uprobe" || pmu == "kprobe"
+}
+
+/// Returns the PMU that is meant by a name before the slash, and whether it means a probe at the return, which other
+/// tools call by a name of its own.
+pub(super) fn pmu_of(head: &str) -> (&str, bool) {
+    match head {
+        "uretprobe" => ("uprobe", true),
+        "kretprobe" => ("kprobe", true),
+        pmu => (pmu, false),
+    }
 }
 
 #[cfg(test)]

@@ -256,8 +256,8 @@ mod tests {
         RecordedSymbols::new(base, vec![symbol(0x1010, b"f"), symbol(0x1020, b"_Z1gi")], kernel, None)
     }
 
-    fn name(symbols: &RecordedSymbols, kind: ModuleKind, address: u64) -> Option<String> {
-        let start = if let ModuleKind::KernelModule { start } = kind { Some(start) } else { None };
+    fn name(symbols: &RecordedSymbols, kind: &ModuleKind, address: u64) -> Option<String> {
+        let start = if let ModuleKind::KernelModule { start } = *kind { Some(start) } else { None };
         let module = start.map(|start| KernelModule { name: "x".into(), start });
         let table = symbols.table(module.as_ref(), None, true).unwrap();
         table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned())
@@ -266,25 +266,25 @@ mod tests {
     #[test]
     fn symbols_are_looked_up_by_the_address_of_their_kind() {
         let offset = symbols(Base::File(0x800), None);
-        assert_eq!(name(&offset, ModuleKind::File, 0x810).as_deref(), Some("f"));
-        assert_eq!(name(&offset, ModuleKind::File, 0x82f).as_deref(), Some("_Z1gi"));
-        assert_eq!(name(&offset, ModuleKind::File, 0x830), None);
+        assert_eq!(name(&offset, &ModuleKind::File, 0x810).as_deref(), Some("f"));
+        assert_eq!(name(&offset, &ModuleKind::File, 0x82f).as_deref(), Some("_Z1gi"));
+        assert_eq!(name(&offset, &ModuleKind::File, 0x830), None);
         let mapping = symbols(Base::Mapping(0x1000), None);
-        assert_eq!(name(&mapping, ModuleKind::File, 0x10).as_deref(), Some("f"));
+        assert_eq!(name(&mapping, &ModuleKind::File, 0x10).as_deref(), Some("f"));
         let kernel = symbols(Base::Zero, None);
-        assert_eq!(name(&kernel, ModuleKind::Kernel, 0x1010).as_deref(), Some("f"));
+        assert_eq!(name(&kernel, &ModuleKind::Kernel, 0x1010).as_deref(), Some("f"));
         // A module whose address 0x1000 is 0x20 into its memory.
         let module = symbols(Base::Module(0x1000 - 0x20), Some(kernel));
         let kind = ModuleKind::KernelModule { start: 0x9000 };
-        assert_eq!(name(&module, kind.clone(), 0x9030).as_deref(), Some("f"));
-        assert_eq!(name(&module, kind, 0x1020).as_deref(), Some("_Z1gi"));
+        assert_eq!(name(&module, &kind, 0x9030).as_deref(), Some("f"));
+        assert_eq!(name(&module, &kind, 0x1020).as_deref(), Some("_Z1gi"));
     }
 
     #[test]
     fn a_list_of_the_kernel_is_used_where_no_symbols_are() {
         let text = b"ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd]\n";
         let list = RecordedSymbols::new(Base::Zero, Vec::new(), None, Some(text));
-        assert_eq!(name(&list, ModuleKind::Kernel, 0xffff_ffff_8100_0011).as_deref(), Some("a"));
+        assert_eq!(name(&list, &ModuleKind::Kernel, 0xffff_ffff_8100_0011).as_deref(), Some("a"));
         assert!(list == RecordedSymbols::new(Base::Zero, Vec::new(), None, Some(text)));
         assert!(list != symbols(Base::Zero, None));
     }
