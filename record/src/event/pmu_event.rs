@@ -9,7 +9,7 @@ use recrep_format::attr::Attr;
 use super::error::Problem;
 use super::names;
 use super::nearest::nearest;
-use super::probe::Draft;
+use super::probe::{self, Draft};
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};
 use super::text::{self, Span, Wrong};
