@@ -23,19 +23,19 @@ use super::table::{SymbolTable, TableBuilder};
 pub(super) struct Bundle {
     /// Hash of the section.
     id: u64,
-    modules: FxHashMap<Key, Bundled>,
+    modules: FxHashMap<BundleKey, Bundled>,
 }
 
 /// All that tells a module of a recording from others.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) path: Box<[u8]>,
-    pub(super) kind: BundledKind,
-    pub(super) pid: i32,
-    pub(super) start: u64,
-    pub(super) build_id: Option<BuildId>,
+pub(crate) struct BundleKey {
+    pub(crate) path: Box<[u8]>,
+    pub(crate) kind: BundledKind,
+    pub(crate) pid: i32,
+    pub(crate) start: u64,
+    pub(crate) build_id: Option<BuildId>,
     /// Major and minor number of the device, and inode.
-    pub(super) file: Option<(u32, u32, u64)>,
+    pub(crate) file: Option<(u32, u32, u64)>,
 }
 
 /// Module of a bundle.
@@ -76,17 +76,17 @@ impl Bundle {
         section.body.hash(&mut hasher);
         let body = section.unpack()?;
         let modules = bundled_modules(&body, file.endian)?;
-        let modules = modules.iter().map(|module| (Key::in_bundle(module), Bundled::of(module))).collect();
+        let modules = modules.iter().map(|module| (BundleKey::in_bundle(module), Bundled::of(module))).collect();
         Ok(Self { id: hasher.finish(), modules })
     }
 
     /// Returns what the bundle has of a module.
-    pub(super) fn module(&self, key: &Key) -> Option<&Bundled> {
+    pub(super) fn module(&self, key: &BundleKey) -> Option<&Bundled> {
         self.modules.get(key)
     }
 }
 
-impl Key {
+impl BundleKey {
     fn in_bundle(module: &BundledModule<'_>) -> Self {
         Self {
             path: module.path.0.into(),

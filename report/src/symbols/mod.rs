@@ -67,7 +67,7 @@ mod table;
 mod test_elf;
 mod vdso;
 
-pub(crate) use bundle::UnwindingParts;
+pub(crate) use bundle::{BundleKey, UnwindingParts};
 pub(crate) use call_frames::CallFrames;
 pub(crate) use explain::{Explanation, UNMAPPED, explain};
 pub(crate) use jit::Version as CodeVersion;

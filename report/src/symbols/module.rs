@@ -16,7 +16,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::feature::BundledKind;
 use rustc_hash::FxBuildHasher;
 
-use super::bundle::{Bundled, Key};
+use super::bundle::{BundleKey, Bundled};
 use super::proof::{FileId, Origin};
 use super::recorded::RecordedSymbols;
 
@@ -124,7 +124,11 @@ impl Module {
 
     /// Returns what the recording's bundle has of the module.
     pub(super) fn bundled(&self) -> Option<&Bundled> {
-        let bundle = self.origin.bundle.as_ref()?;
+        self.origin.bundle.as_ref()?.module(&self.bundle_key()?)
+    }
+
+    /// Returns the module's identity in a bundle; `None` for one of a kind that has no names there.
+    pub(crate) fn bundle_key(&self) -> Option<BundleKey> {
         let (kind, pid, start) = match self.kind {
             ModuleKind::File => (BundledKind::FILE, 0, 0),
             ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
@@ -135,7 +139,7 @@ impl Module {
             ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
         };
         let file = self.file.map(|file| (file.major, file.minor, file.inode));
-        bundle.module(&Key { path: (*self.path).into(), kind, pid, start, build_id: self.build_id, file })
+        Some(BundleKey { path: (*self.path).into(), kind, pid, start, build_id: self.build_id, file })
     }
 
     /// Sets the machine on which the module was mapped.

@@ -1,18 +1,16 @@
 //! Modules with the names of their addresses, as they stand in a bundle.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::error::Result;
-use recrep_format::feature::{
-    BundledFrame, BundledFunction, BundledKind, BundledModule, BundledPlace, Counted, bundle_body,
-};
+use recrep_format::feature::{BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body};
 use recrep_format::wire::List;
-use std::sync::Arc;
 
-use crate::symbols::{Loaded, Module, ModuleKind, Resolver, SourceFrame, SymbolId, UnwindingParts};
+use crate::symbols::{BundleKey, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts};
 
 /// Names of a module's addresses.
 pub(super) struct NamedModule {
@@ -69,17 +67,9 @@ impl NamedModule {
         self.functions.is_empty() && self.places.is_empty() && self.unwinding.is_none()
     }
 
-    /// Returns the module as it stands in a bundle; `None` for one of a kind that has no names.
-    fn bundled<'n>(&'n self, build_id: &'n [u8], parts: &'n Option<UnwindingParts>) -> Option<BundledModule<'n>> {
-        let Module { path, kind, file, .. } = &self.loaded.module;
-        let (kind, pid, start) = match kind {
-            ModuleKind::File => (BundledKind::FILE, 0, 0),
-            ModuleKind::Vdso => (BundledKind::VDSO, 0, 0),
-            ModuleKind::Kernel => (BundledKind::KERNEL, 0, 0),
-            ModuleKind::KernelModule { start } => (BundledKind::KERNEL_MODULE, 0, *start),
-            ModuleKind::PerfMap { pid, .. } => (BundledKind::JIT, *pid, 0),
-            ModuleKind::KernelSymbol { .. } | ModuleKind::Opaque => return None,
-        };
+    /// Returns the module as it stands in a bundle, under this key.
+    fn bundled<'n>(&'n self, key: &'n BundleKey) -> BundledModule<'n> {
+        let (major, minor, inode) = key.file.unwrap_or_default();
         let mut texts = Texts::default();
         let places = self.places.iter().map(|(address, frames)| BundledPlace {
             address: *address,
@@ -89,22 +79,22 @@ impl NamedModule {
         let symbols = self.functions.iter().filter_map(|id| self.loaded.table.get(*id));
         let functions =
             symbols.map(|symbol| BundledFunction { start: symbol.start, end: symbol.end, name: Counted(symbol.name) });
-        Some(BundledModule {
-            path: Counted(path),
-            kind,
-            pid,
-            start,
+        BundledModule {
+            path: Counted(&key.path),
+            kind: key.kind,
+            pid: key.pid,
+            start: key.start,
             end: 0,
-            build_id: Counted(build_id),
-            major: file.map_or(0, |file| file.major),
-            minor: file.map_or(0, |file| file.minor),
-            inode: file.map_or(0, |file| file.inode),
+            build_id: Counted(key.build_id.as_ref().map_or(&[], BuildId::as_bytes)),
+            major,
+            minor,
+            inode,
             source: Counted(self.source.as_bytes()),
             functions: List(functions.collect()),
             texts: List(texts.all.iter().map(|text| Counted(text.as_bytes())).collect()),
             places: List(places),
-            images: List(parts.iter().map(UnwindingParts::bundled).collect()),
-        })
+            images: List(self.unwinding.iter().map(UnwindingParts::bundled).collect()),
+        }
     }
 }
 
@@ -133,10 +123,9 @@ impl<'n> Texts<'n> {
 
 /// Encodes the body of a bundle, and counts what it has.
 pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, Totals)> {
-    let ids: Vec<_> = modules.iter().map(|named| named.loaded.module.build_id).collect();
-    let ids: Vec<_> = ids.iter().map(|id| id.as_ref().map_or(&[][..], BuildId::as_bytes)).collect();
-    let bundled = modules.iter().zip(ids).filter_map(|(named, id)| named.bundled(id, &named.unwinding));
-    let bundled: Vec<_> = bundled.collect();
+    // Kinds that have no names in a bundle are left out.
+    let keys: Vec<_> = modules.iter().filter_map(|named| Some((named, named.loaded.module.bundle_key()?))).collect();
+    let bundled: Vec<_> = keys.iter().map(|(named, key)| named.bundled(key)).collect();
     let totals = Totals {
         modules: bundled.len(),
         functions: bundled.iter().map(|module| module.functions.0.len()).sum(),
