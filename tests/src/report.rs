@@ -150,6 +150,13 @@ impl Event {
     }
 }
 
+/// A name without the hash by which rep tells functions of Rust apart that would read alike.
+#[must_use]
+pub fn without_hash(name: &str) -> &str {
+    let is_hash = |hash: &&str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(short, _)| short)
+}
+
 impl Row {
     /// The value of a key as perf spells it: the letter of the CPU mode before a name, and addresses alone.
     #[track_caller]
@@ -178,7 +185,7 @@ impl Row {
         match address {
             Some(0) => format!("[{letter}] {:016x}", 0),
             Some(address) => format!("[{letter}] {address:#018x}"),
-            None => format!("[{letter}] {text}"),
+            None => format!("[{letter}] {}", without_hash(text)),
         }
     }
 }

@@ -69,6 +69,9 @@ impl Folded {
 
     /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts.
     pub fn settle(&mut self, labels: &Labels) {
+        if let Some(first) = labels.first_equal() {
+            self.relabel(&first);
+        }
         let (ends, inner) = self.ranks(labels);
         let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
@@ -76,6 +79,18 @@ impl Folded {
             (line.columns, line.frames) = (rank(&inner, line.columns), rank(&ends, line.frames));
         }
         self.merge_equal();
+    }
+
+    /// Replaces each label by another one.
+    fn relabel(&mut self, labels: &[u32]) {
+        let label = |label: u32| labels.get(label as usize).copied().unwrap_or(label);
+        let mut chains = Chains::default();
+        let of_old = self.chains.fold_callers(0, |node, before| chains.add(before, label(node.frame)));
+        let chain = |old: u32| of_old.get(old as usize).copied().unwrap_or(0);
+        for line in &mut self.lines {
+            (line.columns, line.frames) = (chain(line.columns), chain(line.frames));
+        }
+        self.chains = chains;
     }
 
     /// Sorts the lines and merges equal ones.
@@ -188,6 +203,31 @@ mod tests {
             }
             let want: Vec<_> = want.into_iter().map(|((event, text), count)| (event, text, count)).collect();
             prop_assert_eq!(texts(&folded, &all), want);
+        }
+
+        #[test]
+        fn lines_of_labels_that_become_one_are_merged(
+            lines in prop::collection::vec((0u32..3, prop::collection::vec(0u32..6, 1..4), 1u64..9), 0..40),
+        ) {
+            let mut all = Labels::default();
+            for text in ["a", "b", "c", "d", "e", "f"] {
+                all.intern(text.into());
+            }
+            let one = [0, 0, 2, 1, 4, 2];
+            let of = |label: &dyn Fn(u32) -> u32| {
+                let mut folded = Folded::default();
+                for (column, frames, count) in &lines {
+                    let column = folded.chain(0, label(*column));
+                    let frames = frames.iter().fold(0, |before, frame| folded.chain(before, label(*frame)));
+                    folded.add(0, column, frames, *count);
+                }
+                folded
+            };
+            let (mut relabelled, mut want) = (of(&|label| label), of(&|label| one[label as usize]));
+            relabelled.relabel(&one);
+            relabelled.settle(&all);
+            want.settle(&all);
+            prop_assert_eq!(texts(&relabelled, &all), texts(&want, &all));
         }
     }
 }

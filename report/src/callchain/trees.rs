@@ -313,8 +313,8 @@ impl<'c> Walk<'c> {
         groups.retain(|_, group| self.sum(group).period >= least);
         let mut nodes: Vec<Node> = groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
-            let name = |node: &Node| node.names.first().map(|name| self.labels.text((*name).into()));
-            b.all().period.cmp(&a.all().period).then_with(|| name(a).cmp(&name(b)))
+            let name = |node: &Node| node.names.first().copied().unwrap_or(0).into();
+            b.all().period.cmp(&a.all().period).then_with(|| self.labels.compare(name(a), name(b)))
         });
         nodes
     }

@@ -20,8 +20,8 @@ use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
-use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
+use crate::symbols::{Resolver, tell_apart};
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::{Recording, When};
 use crate::timeline::{Role, SwitchCounts, is_switches, total};
@@ -80,6 +80,7 @@ pub(crate) fn gather<T: Send>(
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));
     (profile.labels, profile.frames) = (labels.cells.into_inner(), labels.frames.into_inner());
+    tell_apart(&mut profile.labels, &mut profile.frames);
     profile.settle();
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());

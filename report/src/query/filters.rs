@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use clap::Args;
 
-use super::lists::{Names, cpus, names, numbers};
+use super::lists::{Names, cpus, functions, names, numbers};
 use super::times::Times;
 
 /// Filters that commands have which print samples as well as those which count them.
@@ -55,7 +55,9 @@ pub struct Filters {
     pub events: Option<Names>,
 
     /// Only functions with these names
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = names::<HashSet<String>>)]
+    ///
+    /// A name is short (`f`), whole (`f(int)`) or mangled (`_Z1fi`)
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = functions)]
     pub symbols: Option<HashSet<String>>,
 
     /// Only functions whose names contain TEXT

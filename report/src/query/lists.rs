@@ -13,6 +13,25 @@ pub struct UsageError(pub String);
 /// Names in the order in which they are given.
 pub(crate) type Names = Vec<String>;
 
+/// Parses a comma-separated list of functions. A comma within brackets belongs to the name, as in `f(int, char)`.
+pub(crate) fn functions(list: &str) -> Result<HashSet<String>, Infallible> {
+    let (mut all, mut from, mut depth) = (HashSet::new(), 0, 0_usize);
+    for (at, c) in list.char_indices() {
+        match c {
+            '(' | '<' | '[' | '{' => depth += 1,
+            ')' | '>' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                all.extend(list.get(from..at).map(str::to_owned));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.extend(list.get(from..).map(str::to_owned));
+    // A bracket that stays open is an operator of C++.
+    if depth > 0 { names(list) } else { Ok(all) }
+}
+
 /// Parses a comma-separated list of names.
 pub(crate) fn names<L: FromIterator<String>>(list: &str) -> Result<L, Infallible> {
     Ok(list.split(',').map(str::to_owned).collect())
@@ -50,6 +69,20 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commas_within_brackets_belong_to_functions() {
+        let of = |list: &str| {
+            let mut all: Vec<String> = functions(list).unwrap().into_iter().collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(of("main,read"), ["main", "read"]);
+        assert_eq!(of("f(int, char),ns::g<a, b>,h"), ["f(int, char)", "h", "ns::g<a, b>"]);
+        // Operators are no brackets.
+        assert_eq!(of("a->b,c"), ["a->b", "c"]);
+        assert_eq!(of("std::operator<<,main"), ["main", "std::operator<<"]);
+    }
 
     #[test]
     fn patterns_match_anywhere() {

@@ -8,7 +8,7 @@ use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::elf_plt;
 use super::search::add_tables;
-use super::table::{SymbolTable, TableBuilder};
+use super::table::{SymbolTable, TableBuilder, name_hash};
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
 
 fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
@@ -215,4 +215,18 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
     }
     // The test program itself at least.
     assert!(compared > 0);
+}
+
+#[test]
+fn names_of_several_starts_are_shared() {
+    let mut table = TableBuilder::new(false);
+    // A second name of one start is no second function.
+    let symbols = [("once", 0x10), ("twice", 0x20), ("alias", 0x30), ("alias", 0x30), ("twice", 0x40), ("last", 0x50)];
+    for (name, start) in symbols {
+        table.add(name.as_bytes(), start, start + 0x10);
+    }
+    let shared = table.finish().shared_names();
+    let is_shared = |name: &str| shared.contains(&name_hash(name.as_bytes()));
+    assert_eq!(["once", "twice", "alias", "last"].map(is_shared), [false, true, false, false]);
+    assert_eq!(shared.len(), 1);
 }

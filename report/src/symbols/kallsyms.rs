@@ -24,6 +24,7 @@
 //!   text of the list                                                                    each name ended by a zero byte
 //! ```
 
+use object::elf::STB_LOCAL;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 
@@ -128,7 +129,10 @@ impl Kallsyms {
         let mut words = U64s::new(&self.symbols, Endian::Little).iter();
         std::iter::from_fn(move || {
             let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
-            Some((Place { start, end, name: NameRef::new(SOURCE, rest) }, usize::try_from(rest >> MODULE).ok()?))
+            Some((
+                Place { start, end, name: NameRef::new(SOURCE, rest).ranked(STB_LOCAL, false) },
+                usize::try_from(rest >> MODULE).ok()?,
+            ))
         })
     }
 
@@ -174,7 +178,7 @@ impl Modules {
     fn symbol(&mut self, line: &[u8], line_start: usize) -> Option<Listed> {
         let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
         matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
-        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64);
+        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64).ranked(STB_LOCAL, false);
         let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
         rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;

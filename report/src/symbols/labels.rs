@@ -1,21 +1,38 @@
 //! Texts of tables, call trees and folded stacks, each with a number.
 //!
 //! The files of an answer share them, so that equal texts have equal numbers, and a symbol keeps the number of the text
-//! that was made of its name: of a thousand files, nearly all show the same functions.
+//! that was made of its name: of a thousand files, nearly all show the same functions. Texts of different functions have
+//! different numbers, even if they are equal ([`Function`]).
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
-use zerocopy::FromZeros;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::table::SymbolId;
+use super::function::Function;
+use super::label_slots::LabelSlot;
 
 #[derive(Debug, Default)]
 pub struct Labels {
-    texts: IndexSet<String, FxBuildHasher>,
+    all: IndexSet<Label, FxBuildHasher>,
+}
+
+/// A text, and the function that it names.
+#[derive(Debug)]
+struct Label {
+    text: String,
+    named: Option<Named>,
+}
+
+/// A function, and where its name is in a text.
+#[derive(Debug)]
+pub struct Named {
+    pub function: Function,
+    pub at: Range<usize>,
 }
 
 /// Texts of all files of an answer.
@@ -45,8 +62,8 @@ impl SharedLabels {
 #[derive(Debug)]
 pub enum Text<'s> {
     Known(u32),
-    /// A text, and a slot that keeps its number for this kind of text.
-    New(String, Option<(&'s LabelSlot, u8)>),
+    /// A text, the function that it names, and a slot that keeps its number for this kind of text.
+    New(String, Option<Named>, Option<(&'s LabelSlot, u8)>),
 }
 
 impl<'s> Text<'s> {
@@ -56,22 +73,58 @@ impl<'s> Text<'s> {
     }
 }
 
+impl Hash for Label {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl PartialEq for Label {
+    fn eq(&self, other: &Self) -> bool {
+        let are_same = || match (&self.named, &other.named) {
+            (Some(a), Some(b)) => a.function == b.function,
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        self.text == other.text && are_same()
+    }
+}
+
+impl Eq for Label {}
+
+impl Named {
+    /// Creates a function whose name is `length` bytes of a text, from `start` on.
+    pub fn new(function: Function, start: usize, length: usize) -> Self {
+        Self { function, at: start..start + length }
+    }
+
+    /// Returns the function's name, given the text.
+    pub(super) fn in_text<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.at.clone()).unwrap_or_default()
+    }
+}
+
 impl Labels {
     /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may be in a row.
     pub const BATCH: usize = 256;
 
-    /// Returns the number of a text, adding the text if it is new.
+    /// Returns the number of a text that names no function, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u32 {
-        u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX)
+        self.add(text, None)
+    }
+
+    fn add(&mut self, text: String, named: Option<Named>) -> u32 {
+        u32::try_from(self.all.insert_full(Label { text, named }).0).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of a text, and keeps it in the text's slot.
     pub fn number(&mut self, text: Text<'_>) -> u32 {
         match text {
             Text::Known(label) => label,
-            Text::New(text, slot) => {
-                let label = self.intern(text);
-                slot.into_iter().for_each(|(slot, kind)| slot.set(kind, label));
+            Text::New(text, named, slot) => {
+                let label = self.add(text, named);
+                if let Some((slot, kind)) = slot {
+                    slot.set(kind, label);
+                }
                 label
             }
         }
@@ -79,89 +132,89 @@ impl Labels {
 
     /// Makes room for this many new texts.
     pub fn reserve(&mut self, texts: usize) {
-        self.texts.reserve(texts);
+        self.all.reserve(texts);
     }
 
     pub fn len(&self) -> usize {
-        self.texts.len()
+        self.all.len()
     }
 
     /// Iterates over all texts, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(String::as_str)
+        self.all.iter().map(|label| label.text.as_str())
+    }
+
+    /// Iterates over the texts that name functions, with their numbers.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (usize, &str, &Named)> {
+        let all = self.all.iter().enumerate();
+        all.filter_map(|(number, label)| Some((number, label.text.as_str(), label.named.as_ref()?)))
+    }
+
+    /// Replaces the names of functions in some texts.
+    pub(super) fn rename(&mut self, names: Vec<(usize, String)>) {
+        if names.is_empty() {
+            return;
+        }
+        let mut all: Vec<Label> = std::mem::take(&mut self.all).into_iter().collect();
+        for (number, name) in names {
+            if let Some(Label { text, named: Some(named) }) = all.get_mut(number) {
+                text.replace_range(named.at.clone(), &name);
+                named.at.end = named.at.start + name.len();
+            }
+        }
+        self.all = all.into_iter().collect();
+    }
+
+    /// Returns, for each text, the number of the first that is equal; `None` if all are different.
+    pub fn first_equal(&self) -> Option<Vec<u32>> {
+        let mut first = FxHashMap::<&str, u32>::with_capacity_and_hasher(self.all.len(), FxBuildHasher);
+        let numbers = self.iter().zip(0..).map(|(text, number)| *first.entry(text).or_insert(number)).collect();
+        (first.len() < self.all.len()).then_some(numbers)
     }
 
     /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
-    /// the others.
+    /// the others. Equal texts have the same place.
     pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
-        let is_used = |(_, number): &(&String, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
-        let numbered = self.texts.iter().zip(0..).filter(is_used);
+        let is_used = |(_, number): &(&str, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
+        let numbered = self.iter().zip(0..).filter(is_used);
         let mut order: Vec<(u128, u32)> = numbered.map(|(text, number)| (first_bytes(text), number)).collect();
-        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.text(a.1.into()).cmp(self.text(b.1.into()))));
-        let mut ranks = vec![0; self.texts.len()];
-        for (rank, (_, number)) in (0..).zip(order) {
-            ranks.get_mut(number as usize).into_iter().for_each(|slot| *slot = rank);
+        let text = |number: u32| self.text(number.into());
+        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))));
+        let mut ranks = vec![0; self.all.len()];
+        let (mut rank, mut before) = (0, None);
+        for (first, number) in order {
+            let is_equal = before.is_some_and(|(other, of)| other == first && text(of) == text(number));
+            rank += u32::from(before.is_some() && !is_equal);
+            before = Some((first, number));
+            if let Some(slot) = ranks.get_mut(number as usize) {
+                *slot = rank;
+            }
         }
         ranks
     }
 
+    /// Compares two texts, equal ones by the functions that they name: their numbers depend on the order in which they
+    /// were found.
+    pub fn compare(&self, a: u64, b: u64) -> Ordering {
+        let key = |number: u64| Some(self.label(number)?.named.as_ref()?.function.key());
+        self.text(a).cmp(self.text(b)).then_with(|| key(a).cmp(&key(b)))
+    }
+
     /// Returns the text with this number.
     pub fn text(&self, number: u64) -> &str {
-        usize::try_from(number).ok().and_then(|number| self.texts.get_index(number)).map_or("", String::as_str)
-    }
-}
-
-/// Numbers of what is made of a symbol's name, kept since several files show the same.
-#[derive(Debug, Default, FromZeros)]
-pub struct LabelSlots {
-    /// For the number of the text of a cell; its kind is the CPU mode.
-    pub cell: LabelSlot,
-    /// For the number of the text of a frame, in call trees or folded stacks, all of one kind.
-    pub frame: LabelSlot,
-}
-
-/// Demangled names of a table's symbols. Most symbols are never shown, so there is only memory for those that are, and
-/// those next to them.
-#[derive(Debug)]
-pub(super) struct ShownNames(Vec<OnceLock<Box<NearNames>>>);
-
-/// Names of symbols with adjacent numbers.
-type NearNames = [OnceLock<Box<str>>; ShownNames::NEAR];
-
-impl ShownNames {
-    const NEAR: usize = 8;
-
-    /// Creates the names of `symbols` symbols; none is known yet.
-    pub(super) fn new(symbols: usize) -> Self {
-        Self((0..symbols.div_ceil(Self::NEAR)).map(|_| OnceLock::new()).collect())
+        self.label(number).map_or("", |label| label.text.as_str())
     }
 
-    /// Returns the place for the name of a symbol.
-    pub(super) fn of(&self, id: SymbolId) -> Option<&OnceLock<Box<str>>> {
-        let id = id.0 as usize;
-        self.0.get(id / Self::NEAR)?.get_or_init(Box::default).get(id % Self::NEAR)
-    }
-}
-
-/// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.
-#[derive(Debug, Default, FromZeros)]
-pub struct LabelSlot(AtomicU32);
-
-impl LabelSlot {
-    const BITS: u32 = 29;
-
-    /// Returns the number of the text if the one that was set last is of this kind.
-    fn get(&self, kind: u8) -> Option<u32> {
-        let word = self.0.load(Ordering::Relaxed);
-        let label = (word & ((1 << Self::BITS) - 1)).checked_sub(1);
-        label.filter(|_| word >> Self::BITS == u32::from(kind))
+    /// Returns the name of the function in a text as its file spells it, if it is shown otherwise.
+    pub fn mangled(&self, number: u64) -> Option<String> {
+        let Label { text, named } = self.label(number)?;
+        let named = named.as_ref()?;
+        let name = String::from_utf8_lossy(named.function.name());
+        (name != named.in_text(text)).then(|| name.into_owned())
     }
 
-    /// Sets the number of the text of a kind, unless it is too large. Texts of one kind and symbol are equal.
-    fn set(&self, kind: u8, label: u32) {
-        if label.saturating_add(1) < 1 << Self::BITS && kind < 1 << (u32::BITS - Self::BITS) {
-            self.0.store(u32::from(kind) << Self::BITS | (label + 1), Ordering::Relaxed);
-        }
+    fn label(&self, number: u64) -> Option<&Label> {
+        usize::try_from(number).ok().and_then(|number| self.all.get_index(number))
     }
 }
 
@@ -175,28 +228,14 @@ pub(crate) fn first_bytes(text: &str) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slot_keeps_the_number_of_one_kind() {
-        let slot = LabelSlot::default();
-        assert_eq!([0, 1, 7].map(|kind| slot.get(kind)), [None; 3]);
-        let largest = (1 << LabelSlot::BITS) - 2;
-        for (kind, label) in [(0, 0), (7, largest), (1, 5)] {
-            slot.set(kind, label);
-            assert_eq!((slot.get(kind), slot.get(kind ^ 1)), (Some(label), None));
-        }
-        slot.set(2, largest + 1);
-        slot.set(2, u32::MAX);
-        slot.set(8, 3);
-        assert_eq!((slot.get(1), slot.get(2)), (Some(5), None));
-    }
+    use crate::symbols::label_slots::LabelSlots;
 
     #[test]
     fn a_known_text_is_not_made_again() {
         let (slots, mut labels) = (LabelSlots::default(), Labels::default());
         let place = Some((&slots.cell, 1));
         assert!(Text::known(place).is_none());
-        let label = labels.number(Text::New("f".into(), place));
+        let label = labels.number(Text::New("f".into(), None, place));
         assert_eq!(Text::known(place).map(|text| labels.number(text)), Some(label));
         assert!(Text::known(Some((&slots.frame, 1))).is_none() && Text::known(None).is_none());
     }

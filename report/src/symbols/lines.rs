@@ -19,11 +19,11 @@ use std::{fmt, io};
 
 use addr2line::Loader;
 use addr2line::gimli::ReaderOffset;
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use tempfile::TempDir;
 
 use super::bundle::{Bundled, BundledSource};
-use super::labels::SharedLabels;
 use super::scopes::{self, Scopes};
 use super::search::DebugFile;
 use super::{demangle, elf};
@@ -56,7 +56,7 @@ pub struct Lines {
     /// Opened when a name needs it.
     scopes: OnceLock<Option<Scopes>>,
     known: Mutex<FxHashMap<u64, LineId>>,
-    texts: SharedLabels,
+    texts: Mutex<IndexSet<String, FxBuildHasher>>,
 }
 
 impl fmt::Debug for Lines {
@@ -96,7 +96,7 @@ impl Lines {
             spare: Mutex::new(loader.into_iter().collect()),
             scopes: OnceLock::new(),
             known: Mutex::default(),
-            texts: SharedLabels::default(),
+            texts: Mutex::default(),
         }
     }
 
@@ -183,11 +183,11 @@ impl Lines {
 
     /// Returns the number of a text; equal texts have the same number.
     pub fn number(&self, text: String) -> LineId {
-        LineId(self.texts.lock().intern(text))
+        LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
     }
 
     pub fn text(&self, id: LineId) -> String {
-        self.texts.lock().text(id.0.into()).to_owned()
+        lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
     }
 }
 

@@ -111,6 +111,10 @@ impl ModuleKind {
     }
 }
 
+/// Parts of the paths of JIT code that simpleperf recorded.
+const APP_CACHE: &[u8] = b"_jit_app_cache:";
+const ZYGOTE_CACHE: &[u8] = b"_jit_zygote_cache:";
+
 impl Module {
     /// Creates the module that a record with this name and build ID maps. Code of a JIT is named after its map.
     pub fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
@@ -159,12 +163,8 @@ impl Module {
             ModuleKind::Kernel if memchr::memmem::find(&self.path, b"vmlinux").is_some() => "[kernel.vmlinux]".into(),
             ModuleKind::Vdso | ModuleKind::KernelSymbol { .. } => String::from_utf8_lossy(&self.path),
             // simpleperf keeps each piece of a JIT's code apart.
-            ModuleKind::File if self.recorded.is_some() && self.has_in_path(b"_jit_app_cache:") => {
-                "[JIT app cache]".into()
-            }
-            ModuleKind::File if self.recorded.is_some() && self.has_in_path(b"_jit_zygote_cache:") => {
-                "[JIT zygote cache]".into()
-            }
+            ModuleKind::File if self.is_jit_cache() && self.has_in_path(APP_CACHE) => "[JIT app cache]".into(),
+            ModuleKind::File if self.is_jit_cache() => "[JIT zygote cache]".into(),
             ModuleKind::Kernel | ModuleKind::File | ModuleKind::Opaque => self.base_name(),
         }
     }
@@ -187,6 +187,11 @@ impl Module {
     /// and compression suffix, with `-` replaced by `_`.
     pub(super) fn kernel_module_name(&self) -> String {
         loaded_name(&self.base_name())
+    }
+
+    /// Returns whether this is a piece of the code of Android's JIT, with the names that simpleperf recorded.
+    pub(super) fn is_jit_cache(&self) -> bool {
+        self.recorded.is_some() && (self.has_in_path(APP_CACHE) || self.has_in_path(ZYGOTE_CACHE))
     }
 
     fn has_in_path(&self, part: &[u8]) -> bool {

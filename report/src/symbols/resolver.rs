@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use recrep_format::build_id::BuildId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use zerocopy::FromZeros;
 
 use super::bundle::UnwindingParts;
@@ -21,7 +21,7 @@ use super::fetch::{self, Wanted};
 use super::file;
 use super::jit::Version;
 use super::kernel::Kernel;
-use super::labels::{LabelSlots, ShownNames};
+use super::label_slots::{LabelSlots, ShownNames};
 use super::lines::Lines;
 use super::module::{JitDump, Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
@@ -29,7 +29,7 @@ use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
 use super::recorded::{KernelModule, RecordedSymbols};
 use super::roots::Roots;
 use super::search::{Search, build, opened};
-use super::table::{SymbolId, SymbolTable, TableBuilder};
+use super::table::{SymbolId, SymbolTable, TableBuilder, name_hash};
 use super::{candidates, demangle, jit, vdso};
 use crate::input::Changed;
 use crate::input::map::Bytes;
@@ -62,6 +62,8 @@ pub struct Loaded {
     names: ShownNames,
     /// By symbol.
     labels: Vec<LabelSlots>,
+    /// Hashes of the names that several symbols have.
+    shared_names: OnceLock<FxHashSet<u64>>,
 }
 
 impl Loaded {
@@ -90,6 +92,17 @@ impl Loaded {
     /// Returns the slots for what is made of a symbol's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
         self.labels.get(id.0 as usize)
+    }
+
+    /// Returns whether several symbols have the name of this one.
+    pub(super) fn shares_name(&self, id: SymbolId) -> bool {
+        let shared = self.shared_names.get_or_init(|| self.table.shared_names());
+        !shared.is_empty() && self.table.get(id).is_some_and(|symbol| shared.contains(&name_hash(symbol.name)))
+    }
+
+    /// Returns a name from this module's table with all that tells functions apart.
+    pub(super) fn whole<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
+        demangle::shown(name, if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full })
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
@@ -257,6 +270,7 @@ impl Resolver {
             module: module.clone(),
             search: self.search.clone(),
             lines: OnceLock::new(),
+            shared_names: OnceLock::new(),
         }
     }
 

@@ -24,10 +24,12 @@
 //! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after
 //! its end, the enclosing symbol continues. (In perf the result depends on the shape of its tree.)
 
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::bytes::name_at;
 use super::coarse::Coarse;
@@ -165,6 +167,38 @@ impl SymbolTable {
         self.names.sources.iter().find_map(Bytes::lost)
     }
 
+    /// Returns the [`name_hash`] of each name that symbols with several starts have.
+    pub(super) fn shared_names(&self) -> FxHashSet<u64> {
+        let named = |place: &Place| (name_hash(self.names.get(place.name)), place.start);
+        let of_place = |place| match Place::tie(place).and_then(|tie| self.ties.get(tie)) {
+            Some(tie) => &*tie.candidates,
+            None => std::slice::from_ref(place),
+        };
+        let all = || self.places.iter().flat_map(of_place);
+        // The global names of a file differ.
+        if !all().any(|place| place.name.is_local()) {
+            return FxHashSet::default();
+        }
+        let mut all: Vec<(u64, u64)> = all().map(named).collect();
+        // Most names are found to be the only ones of their part of the hashes.
+        let parts = (all.len() * 16).next_power_of_two();
+        let mut filter = [vec![false; parts], vec![false; parts]];
+        let part = |hash: u64| usize::try_from(hash >> 32).unwrap_or(0) & (parts - 1);
+        for (hash, _) in &all {
+            let [seen, shared] = &mut filter;
+            if let (Some(seen), Some(shared)) = (seen.get_mut(part(*hash)), shared.get_mut(part(*hash))) {
+                *shared |= *seen;
+                *seen = true;
+            }
+        }
+        let [_, shared] = filter;
+        all.retain(|(hash, _)| shared.get(part(*hash)) == Some(&true));
+        all.sort_unstable();
+        let of_names = all.chunk_by(|a, b| a.0 == b.0);
+        let is_shared = |of_name: &&[(u64, u64)]| of_name.first().map(|one| one.1) != of_name.last().map(|one| one.1);
+        of_names.filter(is_shared).filter_map(|of_name| Some(of_name.first()?.0)).collect()
+    }
+
     /// Returns the number of symbols, one per start.
     pub fn len(&self) -> usize {
         self.places.len()
@@ -274,6 +308,11 @@ impl TableBuilder {
 }
 
 impl Place {
+    /// Returns the number of the tie between the symbols of this start, if there is one.
+    fn tie(&self) -> Option<usize> {
+        self.name.tie()
+    }
+
     /// Returns what decides between symbols of one start before their names do.
     fn rank(&self) -> (bool, u64) {
         (self.end > self.start, self.name.0 & NameRef::BINDING)
@@ -286,6 +325,8 @@ impl NameRef {
     const OFFSET: u64 = (1 << 48) - 1;
     /// Higher for a symbol that is preferred: not weak, then global.
     const BINDING: u64 = 3 << 48;
+    /// [`Self::BINDING`] of a symbol that is neither weak nor global.
+    const LOCAL: u64 = 2 << 48;
     /// The symbol is an indirect function, or was preferred to an alias that is one.
     const IFUNC: u64 = 4 << 48;
 
@@ -301,6 +342,11 @@ impl NameRef {
 
     pub(super) fn is_ifunc(self) -> bool {
         self.0 & Self::IFUNC != 0
+    }
+
+    /// Returns whether the symbol may be one that only a part of its file sees. Names that are not in a file may be.
+    fn is_local(self) -> bool {
+        self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
     }
 
     fn source(self) -> u8 {
@@ -325,6 +371,11 @@ impl Names {
         };
         name_at(source.unwrap_or_default(), name.offset())
     }
+}
+
+/// Returns the number by which names of a table are compared.
+pub(super) fn name_hash(name: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(name)
 }
 
 fn same_start(a: &Place, b: &Place) -> bool {

@@ -1,7 +1,7 @@
 //! Cells of a table: one word each, interpreted by the kind of the column.
 //!
 //! A cell is a recorded number, or the number of an interned text. It becomes text only when it is printed. Cells of
-//! one column are equal if and only if their texts are.
+//! one column are equal if and only if their texts are, but for those of functions that read alike.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -38,6 +38,11 @@ impl<'l> Cells<'l> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
+    /// Returns the name of the function in a cell of this column as its file spells it, if it is shown otherwise.
+    pub(super) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
+        self.label(column, cell).and_then(|label| self.labels.mangled(label as u64))
+    }
+
     /// Returns the text of a cell in this column, of a row with this count.
     pub(super) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
         let number = |number: u64| itoa::Buffer::new().format(number).to_owned();
@@ -68,6 +73,12 @@ impl<'l> Cells<'l> {
             _ => self.text(column, *a, a_count).cmp(&self.text(column, *b, b_count)),
         };
         pairs.map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
+    /// Compares two rows with equal texts by the functions that they name.
+    pub(super) fn compare_functions(&self, a: &[u64], b: &[u64]) -> Ordering {
+        let pairs = self.kinds.iter().zip(a.iter().zip(b)).filter(|(kind, (a, b))| **kind == Kind::Label && a != b);
+        pairs.map(|(_, (a, b))| self.labels.compare(*a, *b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.

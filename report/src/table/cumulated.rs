@@ -80,7 +80,9 @@ impl Labeller<'_> {
                 let slot = self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
                 Text::known(slot).unwrap_or_else(|| {
                     let (module, function) = self.frame_name(frame);
-                    Text::New(frame_name(&module, &function), slot)
+                    let name = self.function(frame).filter(|name| function.starts_with(&**name));
+                    let named = name.and_then(|name| self.named(frame, 0, &name));
+                    Text::New(frame_name(&module, &function), named, slot)
                 })
             };
             let names: Vec<Text<'_>> = stacks.of_frames(name);

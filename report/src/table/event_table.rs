@@ -57,6 +57,11 @@ impl<'l> Row<'l> {
         self.table.cells.label(column, self.cell(column))
     }
 
+    /// Returns the name of the function in a column as its file spells it, if it is shown otherwise.
+    pub fn mangled(self, column: usize) -> Option<String> {
+        self.table.cells.mangled(column, self.cell(column))
+    }
+
     pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
     }
@@ -180,7 +185,8 @@ impl<'l> EventTable<'l> {
         };
         // Weights that are multiplied by different numbers of samples may have the same text.
         let by_text = self.cells.compare((a_cells, &a.count), (b_cells, &b.count));
-        by_text.then_with(|| a.count.samples.cmp(&b.count.samples))
+        let by_count = by_text.then_with(|| a.count.samples.cmp(&b.count.samples));
+        by_count.then_with(|| self.cells.compare_functions(a_cells, b_cells))
     }
 }
 

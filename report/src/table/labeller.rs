@@ -1,6 +1,7 @@
 //! Meaning of the numbers in the keys of one file, and replacement of addresses by functions after the scan.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -8,8 +9,8 @@ use rayon::prelude::*;
 use crate::callchain::{Frame, is_of_branch};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
-use crate::symbols::labels::{AnswerLabels, LabelSlots};
-use crate::symbols::{Functions, LineId, Loaded, Module, SourceFrame, SymbolId};
+use crate::symbols::labels::{AnswerLabels, Named};
+use crate::symbols::{Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId};
 use crate::timeline::{Groups, Timeline};
 use crate::tracepoints::Traced;
 
@@ -66,9 +67,27 @@ impl Labeller<'_> {
         let module = self.loaded(frame.module.into())?;
         let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
         if frame.end.is_inlined {
-            return Some(format!("{}{INLINED}", module.lines().text(LineId(number))).into());
+            let name = module.lines().text(LineId(number));
+            return Some(format!("{}{INLINED}", module.shown(name.as_bytes())).into());
         }
         module.name(SymbolId(number))
+    }
+
+    /// Returns what tells the function that replaced the address of a frame from others of its name; `start` is where the
+    /// name is in a text.
+    pub(super) fn named(&self, frame: &Frame, start: usize, name: &str) -> Option<Named> {
+        let module = self.loaded(frame.module.into())?;
+        let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
+        let function = if frame.end.is_inlined {
+            Function::inlined(module, &module.lines().text(LineId(number)))
+        } else {
+            Function::of_symbol(module, SymbolId(number))
+        };
+        Some(Named::new(
+            function?,
+            start,
+            name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(name).len(),
+        ))
     }
 
     /// Returns the slots for the numbers of texts of the function that replaced the address of a frame; `None` if it is
@@ -84,12 +103,25 @@ impl Labeller<'_> {
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
         let is_resolved = || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
         let is_named = || {
-            self.function(&frame_at(row, KeyAddress::At)).is_some_and(|name| {
-                filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
+            let frame = frame_at(row, KeyAddress::At);
+            self.function(&frame).is_some_and(|name| {
+                filters.symbols.as_ref().is_none_or(|names| self.is_one_of(names, &frame, &name))
                     && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
             })
         };
         (!filters.resolved || is_resolved()) && (!by_name || is_named())
+    }
+
+    /// Returns whether one of these is a name of a frame's function: the short one, the whole one or the mangled one.
+    fn is_one_of(&self, names: &HashSet<String>, frame: &Frame, short: &str) -> bool {
+        let is_other = || {
+            let function = self.named(frame, 0, short)?.function;
+            let mangled = str::from_utf8(function.name()).unwrap_or_default();
+            Some(names.contains(mangled) || names.contains(&*function.whole()))
+        };
+        // Other names are long, and have the short one or are mangled.
+        let may_be_other = || names.iter().any(|name| name.contains(short) || name.starts_with('_'));
+        names.contains(short) || may_be_other() && is_other() == Some(true)
     }
 
     /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or `module[address]`
@@ -145,7 +177,7 @@ impl Naming for Labeller<'_> {
         let has_inlined = self.inlined && named.end.is_symbol && !frame.end.is_symbol && !is_of_branch(frame.branch);
         if let Some(loaded) = loaded.filter(|_| has_inlined) {
             let lines = loaded.lines();
-            let mut functions = lines.frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
+            let mut functions = lines.raw_frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
             let line = |at: &SourceFrame| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
             let outer = functions.pop();
             for at in functions {

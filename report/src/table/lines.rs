@@ -8,7 +8,7 @@ use super::labeller::{INLINED, Labeller};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
-use crate::query::{Field, FrameKey};
+use crate::query::{Demangle, Field, FrameKey};
 use crate::symbols::labels::Text;
 use crate::table::cells::Cells;
 
@@ -59,7 +59,7 @@ impl Labeller<'_> {
             // Every sample is in a line: without frames, its frame is the sampled function.
             if frames == 0 {
                 let frame = Frame::of(&rows.key(row));
-                let name = self.folded_name(&frame).unwrap_or_else(|| Text::New(self.shown_name(&frame), None));
+                let name = self.folded_name(&frame).unwrap_or_else(|| Text::New(self.shown_name(&frame), None, None));
                 let label = self.labels.frames.lock().number(name);
                 frames = folded.chain(0, label);
             }
@@ -76,21 +76,30 @@ impl Labeller<'_> {
     /// Returns the name of a frame as part of a line; `None` if it is left out.
     fn folded_name(&self, frame: &Frame) -> Option<Text<'_>> {
         if self.query.chains.key != FrameKey::Function {
-            return Some(Text::New(self.shown_name(frame), None));
+            return Some(Text::New(self.shown_name(frame), None, None));
         }
         let slot = self.label_slots(frame).map(|slots| (&slots.frame, 0));
         if let Some(known) = Text::known(slot) {
             return Some(known);
         }
         let text = match (self.function(frame), self.module(frame.module.into())) {
-            (Some(name), _) => function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name))?,
+            (Some(name), _) => {
+                let name = name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name);
+                let text = if self.query.symbol_sources.demangle() == Demangle::Full {
+                    name.replace(';', ":")
+                } else {
+                    function(name)?
+                };
+                let named = if text == name { self.named(frame, 0, name) } else { None };
+                return Some(Text::New(text, named, slot));
+            }
             (None, None) => "[unknown]".into(),
             (None, Some(module)) => {
                 let name = module.long_name();
                 format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
             }
         };
-        Some(Text::New(text, slot))
+        Some(Text::New(text, None, slot))
     }
 
     /// Returns the labels of frames in Java processes, given the usual ones.

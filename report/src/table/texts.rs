@@ -10,8 +10,8 @@ use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey};
-use crate::symbols::labels::{LabelSlot, Labels, Text};
-use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
+use crate::symbols::labels::{Labels, Named, Text};
+use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
@@ -67,7 +67,9 @@ impl Labeller<'_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                Text::New(self.text(column.key, &key, &threads), self.slot(column.key, &key))
+                let text = self.text(column.key, &key, &threads);
+                let named = self.function_in(column.key, &key, &text);
+                Text::New(text, named, self.slot(column.key, &key))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
@@ -111,6 +113,18 @@ impl Labeller<'_> {
         let frame = frame_at(row, side);
         let slots = self.label_slots(&frame);
         slots.map(|slots| (&slots.cell, frame.end.cpu_mode))
+    }
+
+    /// Returns the function that a column's text names.
+    fn function_in(&self, column: SortKey, row: &Key, text: &str) -> Option<Named> {
+        let side = match column.declared().shown {
+            Shown::Name(Name::Function(side)) => side,
+            Shown::Name(Name::FunctionOffset) => KeyAddress::At,
+            _ => return None,
+        };
+        let frame = frame_at(row, side);
+        let name = self.function(&frame)?;
+        self.named(&frame, text.find(&*name)?, &name)
     }
 
     fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> String {

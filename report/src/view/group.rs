@@ -11,29 +11,39 @@ use super::heading::numbers;
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
 use crate::query::{Number, Query};
-use crate::table::profile::EventTable;
+use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 
-/// Rows: the metrics of each event, by the texts of the columns.
-pub(super) type Rows<'p> = IndexMap<Vec<Cow<'p, str>>, Vec<Metrics>, FxBuildHasher>;
+/// Rows, by the texts of the columns.
+pub(super) type Rows<'p> = IndexMap<Vec<Cow<'p, str>>, GroupRow<'p>, FxBuildHasher>;
+
+/// Rows of several events with equal texts.
+#[derive(Debug)]
+pub(super) struct GroupRow<'p> {
+    pub(super) first: Row<'p>,
+    /// The metrics of each event.
+    pub(super) members: Vec<Metrics>,
+}
 
 /// Merges the rows of all tables.
 pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Rows<'p> {
     let mut rows = Rows::default();
     for (event, table) in tables.iter().enumerate() {
         for row in table.rows() {
-            let members = rows.entry(row.texts().collect()).or_insert_with(|| vec![Metrics::default(); tables.len()]);
-            if let Some(member) = members.get_mut(event) {
+            let members = || vec![Metrics::default(); tables.len()];
+            let all = rows.entry(row.texts().collect());
+            let all = all.or_insert_with(|| GroupRow { first: row, members: members() });
+            if let Some(member) = all.members.get_mut(event) {
                 member.add(row.metrics);
             }
         }
     }
-    let period = |members: &[Metrics], event: usize| members.get(event).map_or(0, |member| member.all.period);
+    let period = |row: &GroupRow<'_>, event: usize| row.members.get(event).map_or(0, |member| member.all.period);
     let total = tables.first().map_or(0, |table| table.total.period);
-    rows.retain(|_, members| query.percent_limit.is_none_or(|least| share(period(members, 0), total) >= least));
-    let periods = |members: &[Metrics]| {
-        let all = members.iter().map(|member| member.all.period);
-        (period(members, query.style.group_sort), all.collect::<Vec<_>>())
+    rows.retain(|_, row| query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least));
+    let periods = |row: &GroupRow<'_>| {
+        let all = row.members.iter().map(|member| member.all.period);
+        (period(row, query.style.group_sort), all.collect::<Vec<_>>())
     };
     rows.sort_by(|a_texts, a, b_texts, b| periods(b).cmp(&periods(a)).then_with(|| a_texts.cmp(b_texts)));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
@@ -53,7 +63,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
         let heads = numbers(query, |number| format!("{:>1$}", query.heading(number), wide(number.width())));
         writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
     }
-    for (texts, members) in rows(tables, query) {
+    for (texts, GroupRow { members, .. }) in rows(tables, query) {
         let cell = |number: Number| {
             let each = members.iter().zip(tables);
             let texts = each.map(|(member, table)| {

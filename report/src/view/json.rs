@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::group;
+use super::group::{self, GroupRow};
 use super::hierarchy::{self, Counts, Level};
 use crate::count::metrics::{Metrics, Value, share};
-use crate::query::{Column, Number, Query, Warning};
+use crate::query::{Column, Number, Query, SortKey, Warning};
 use crate::table::profile::{EventTable, InputSummary, Profile, Row};
 
 #[derive(Serialize)]
@@ -65,12 +65,29 @@ struct RowOut<'p> {
 struct Key<'p> {
     names: &'p [Column],
     texts: Vec<Cow<'p, str>>,
+    mangled: Vec<(&'static str, String)>,
 }
 
 impl Serialize for Key<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.names.iter().map(|column| &column.typed).zip(&self.texts))
+        let cells = self.names.iter().map(|column| column.typed.as_str()).zip(&self.texts);
+        let mangled = self.mangled.iter().map(|(name, text)| (*name, Cow::Borrowed(text.as_str())));
+        serializer.collect_map(cells.map(|(name, text)| (name, text.clone())).chain(mangled))
     }
+}
+
+/// Returns the names of a row's functions as their files spell them, where these are others than the shown ones.
+fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
+    let of_column = |(place, column): (usize, &Column)| {
+        let name = match column.key {
+            SortKey::Symbol => "mangled",
+            SortKey::FromSymbol => "mangled_from",
+            SortKey::ToSymbol => "mangled_to",
+            _ => return None,
+        };
+        Some((name, row.mangled(place)?))
+    };
+    query.columns.iter().enumerate().filter_map(of_column).collect()
 }
 
 impl<'p> Serialize for Rows<'p> {
@@ -78,7 +95,7 @@ impl<'p> Serialize for Rows<'p> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
         let total = self.table.map_or(0, |table| table.total.period);
         let row = |row: Row<'p>| RowOut {
-            key: Key { names: &self.query.columns, texts: row.texts().collect() },
+            key: Key { names: &self.query.columns, texts: row.texts().collect(), mangled: mangled(row, self.query) },
             own: Counts::of(row.count(), row.percent()),
             fields: parts.iter().map(|number| (number.name(), row.metrics.value(*number, total))).collect(),
             children: row.children().map(|(count, percent)| Counts::of(count, percent)),
@@ -99,9 +116,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
             Counts::of(*count, share(count.period, table.total.period))
         };
-        let row = |(texts, members): (_, Vec<Metrics>)| GroupOut {
-            key: Key { names: &query.columns, texts },
-            events: members.iter().zip(&tables).map(counts).collect(),
+        let row = |(texts, row): (_, GroupRow<'_>)| GroupOut {
+            key: Key { names: &query.columns, texts, mangled: mangled(row.first, query) },
+            events: row.members.iter().zip(&tables).map(counts).collect(),
         };
         group::rows(&tables, query).into_iter().map(row).collect()
     });

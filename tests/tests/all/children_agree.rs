@@ -17,8 +17,8 @@ use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
-/// Samples of each key: with callees, and its own.
-type Rows = BTreeMap<Vec<String>, [u64; 2]>;
+/// Samples of the rows of each key: with callees, and their own. Functions of one name have a row each.
+type Rows = BTreeMap<Vec<String>, Vec<[u64; 2]>>;
 
 /// Adds to a key. Addresses without a function are one: perf tells callers by their addresses in the process, which are
 /// others in each run, and samples by those in the file; and versions before 6.3 misname entries of linkage tables (see
@@ -27,34 +27,29 @@ fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
     if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))
         && (symbol.contains("] 0") || symbol.split_once("] ").is_some_and(|(_, name)| is_plt(name)))
     {
-        "unknown".clone_into(symbol);
+        UNKNOWN.clone_into(symbol);
     }
-    let row = rows.entry(key).or_default();
-    for (sum, count) in row.iter_mut().zip(counts) {
-        *sum += count;
-    }
+    rows.entry(key).or_default().push(counts);
 }
 
+/// What stands for addresses without a function.
+const UNKNOWN: &str = "unknown";
+
 /// perf tells shares to two decimals, and each sample stands for the same: up to 5,000 of them are told apart.
-/// Returns perf's rows, added up by key, and of each key the most samples with callees that one row has: perf has a row for
-/// each function of a name.
-fn theirs(file: &Path, sort: &str, samples: u64) -> (Rows, BTreeMap<Vec<String>, u64>) {
+fn theirs(file: &Path, sort: &str, samples: u64) -> Rows {
     assert!(samples < 5000, "{samples} samples cannot be told apart by their shares");
     let fields = format!("overhead_children,overhead,sample,{}", perf::perfs_names(sort));
     let mut perf = perf::perf();
     perf.args(["report", "--stdio", "--children", "-g", "none", "-t", "|", "-F", &fields, "-i"]).arg(file);
-    let (mut rows, mut largest) = (Rows::new(), BTreeMap::<Vec<String>, u64>::new());
+    let mut rows = Rows::new();
     for line in run(&mut perf).expect(0).text().lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let share: f64 = cells[0].trim_end_matches('%').parse().unwrap();
         let all = (share * samples as f64 / 100.0).round() as u64;
         let own = cells[2].parse().unwrap();
-        let key: Vec<String> = cells[3..].iter().map(|&cell| cell.to_owned()).collect();
-        let most = largest.entry(key.clone()).or_default();
-        *most = all.max(*most);
-        add(&mut rows, key, [all, own]);
+        add(&mut rows, cells[3..].iter().map(|&cell| cell.to_owned()).collect(), [all, own]);
     }
-    (rows, largest)
+    rows
 }
 
 fn ours(file: &Path, sort: &str) -> (Rows, u64) {
@@ -75,22 +70,21 @@ fn ours(file: &Path, sort: &str) -> (Rows, u64) {
 fn assert_agrees(file: &Path) {
     for sort in ["comm", "comm,dso", "comm,dso,sym", "sym", "tid,sym"] {
         let (ours, samples) = ours(file, sort);
-        let (theirs, largest) = theirs(file, sort, samples);
-        assert!(
-            samples > 100 && (!sort.contains("sym") || theirs.values().any(|[all, own]| all > own)),
-            "{samples} samples: {theirs:?}"
-        );
+        let theirs = theirs(file, sort, samples);
+        let has_callers = theirs.values().flatten().any(|[all, own]| all > own);
+        assert!(samples > 100 && (!sort.contains("sym") || has_callers), "{samples} samples: {theirs:?}");
         for key in ours.keys().chain(theirs.keys()) {
-            let (our, their) = (ours.get(key).copied(), theirs.get(key).copied());
+            let [mut our, mut their] = [&ours, &theirs].map(|rows| rows.get(key).cloned().unwrap_or_default());
             // What has no function perf has in two rows: at its address in the file as what was sampled, and at that in
             // the process as what is in a chain.
-            let is_unknown = key.iter().any(|text| text == "unknown");
-            let [our, their] = [our, their].map(|row| row.map(|[all, own]| [if is_unknown { own } else { all }, own]));
-            // A sample counts once in a row of several functions of one name, of which perf has a row each.
-            let their = match (our, their, largest.get(key)) {
-                (Some([all, _]), Some([sum, own]), Some(most)) if (*most..sum).contains(&all) => Some([all, own]),
-                _ => their,
-            };
+            if key.iter().any(|text| text == UNKNOWN) {
+                [our, their] = [our, their].map(|rows| {
+                    let own = rows.iter().map(|[_, own]| own).sum();
+                    vec![[own, own]]
+                });
+            }
+            our.sort_unstable();
+            their.sort_unstable();
             assert_eq!(our, their, "{sort}: {}", key.join(" | "));
         }
     }

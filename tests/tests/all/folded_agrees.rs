@@ -15,6 +15,7 @@ use recrep_tests::campaign::originals;
 use recrep_tests::forms::{forms, is_full};
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
+use recrep_tests::report::without_hash;
 use recrep_tests::run::run;
 use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
@@ -24,7 +25,7 @@ use serde_json::Value;
 /// relocations (see [`recrep_tests::table`]), or not at all (see [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
     let plain = |stack: &str| -> String {
-        let frames = stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { frame });
+        let frames = stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { without_hash(frame) });
         frames.collect::<Vec<_>>().join(";")
     };
     let mut lines = BTreeMap::new();

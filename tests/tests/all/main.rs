@@ -29,6 +29,7 @@ mod firefox;
 mod fixtures;
 mod folded_agrees;
 mod format_examples;
+mod functions;
 mod hot_shares;
 mod info;
 mod keys_agree;

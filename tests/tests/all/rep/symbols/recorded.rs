@@ -100,7 +100,7 @@ const EXPECTED: [&str; 8] = [
     "user|[JIT] tid 7|LazyCompile:*f",
     "user|base.vdex|void app.Main.run()",
     "user|early|early_main",
-    "user|libc.so|lib::copy",
+    "user|libc.so|_ZN3lib4copyEi|lib::copy",
     "user|old.so|old_one",
 ];
 

@@ -1,0 +1,104 @@
+//! What tells functions apart that share a name.
+//!
+//! A function is a place in a module, not a name: overloads, const methods, clones and static functions share names.
+//! Two are one if their modules have one name, the files spell their names alike (mangled), and, if the module has
+//! several functions of that name, their offsets are equal: the offset of a function differs between two builds of a
+//! program, its mangled name does not.
+//!
+//! Code of a JIT has no functions in this sense, only names: a JIT compiles one function several times.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::module::ModuleKind;
+use super::resolver::Loaded;
+use super::table::SymbolId;
+use super::{Module, demangle};
+
+/// A function of a module.
+#[derive(Clone, Debug)]
+pub struct Function {
+    loaded: Arc<Loaded>,
+    spelt: Spelt,
+}
+
+/// The name of a function as the file spells it.
+#[derive(Clone, Debug)]
+enum Spelt {
+    /// That of a symbol. `offset` is from the start of the module, and 0 if no other symbol has the name.
+    Symbol { id: SymbolId, offset: u64 },
+    /// That of an inlined function, mangled.
+    Inlined(Box<str>),
+}
+
+impl Function {
+    /// Returns the function of a symbol; `None` if functions of its module are told apart by name alone.
+    pub fn of_symbol(loaded: &Arc<Loaded>, id: SymbolId) -> Option<Self> {
+        let module = &loaded.module;
+        if matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. }) || module.is_jit_cache()
+        {
+            return None;
+        }
+        let start = loaded.table.start(id)?;
+        let offset = if loaded.shares_name(id) { start.wrapping_sub(base(module)) } else { 0 };
+        Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol { id, offset } })
+    }
+
+    /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from others.
+    pub fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
+        let spelt = Spelt::Inlined(name.into());
+        demangle::is_mangled(name.as_bytes()).then(|| Self { loaded: loaded.clone(), spelt })
+    }
+
+    /// Returns the name as the file spells it.
+    pub fn name(&self) -> &[u8] {
+        match &self.spelt {
+            Spelt::Symbol { id, .. } => self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default(),
+            Spelt::Inlined(name) => name.as_bytes(),
+        }
+    }
+
+    /// Returns the offset in the module if the name does not tell the function from others; otherwise 0.
+    pub(super) fn offset(&self) -> u64 {
+        if let Spelt::Symbol { offset, .. } = self.spelt { offset } else { 0 }
+    }
+
+    /// Returns the name of the module, by which modules are told apart.
+    pub(super) fn module(&self) -> Cow<'_, str> {
+        // Its name depends on how it was recorded.
+        if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]".into() } else { self.loaded.module.name() }
+    }
+
+    /// Returns what tells the function from others, by which functions are sorted.
+    pub(super) fn key(&self) -> (Cow<'_, str>, &[u8], u64) {
+        (self.module(), self.name(), self.offset())
+    }
+
+    /// Returns the name with all that tells functions apart, or as the file spells it if names are not demangled.
+    pub fn whole(&self) -> Cow<'_, str> {
+        self.loaded.whole(self.name())
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.loaded, &other.loaded)
+            && let (Spelt::Symbol { id: a, .. }, Spelt::Symbol { id: b, .. }) = (&self.spelt, &other.spelt)
+        {
+            return a == b;
+        }
+        self.offset() == other.offset() && self.name() == other.name() && self.module() == other.module()
+    }
+}
+
+impl Eq for Function {}
+
+/// Returns the address from which offsets in a module are counted: the kernel and its modules are loaded elsewhere after
+/// each start.
+fn base(module: &Module) -> u64 {
+    match &module.kind {
+        ModuleKind::Kernel => module.origin.reference.as_ref().map_or(0, |reference| reference.address),
+        ModuleKind::KernelModule { start } => *start,
+        _ => 0,
+    }
+}

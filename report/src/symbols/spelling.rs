@@ -1,0 +1,101 @@
+//! Names of functions that would read alike.
+//!
+//! Names are short, without parameters, until two functions of one module read alike in one output: then both are
+//! printed whole, and if that does not help, with what differs: their mangled names, or their offsets in the module.
+//! Functions of different modules may read alike, as in perf: what tells them apart is the module, a column of its own.
+
+use std::borrow::Cow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::function::Function;
+use super::labels::{Labels, Named};
+
+/// A text that names a function.
+struct Use<'l> {
+    is_cell: bool,
+    number: usize,
+    text: &'l str,
+    named: &'l Named,
+}
+
+impl<'l> Use<'l> {
+    fn short(&self) -> &'l str {
+        self.named.in_text(self.text)
+    }
+
+    fn function(&self) -> &'l Function {
+        &self.named.function
+    }
+
+    /// Returns what tells the function from others.
+    fn key(&self) -> impl Ord + use<'l> {
+        self.function().key()
+    }
+}
+
+/// Has functions printed so that they differ in the cells of tables and in the frames of callchains.
+pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
+    let short: FxHashSet<&str> = alike(cells).chain(alike(frames)).collect();
+    if short.is_empty() {
+        return;
+    }
+    let (of_cells, of_frames) = {
+        let mut uses: Vec<Use<'_>> = Vec::new();
+        for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
+            let of_function = |(number, text, named)| Use { is_cell, number, text, named };
+            uses.extend(labels.functions().map(of_function).filter(|used| short.contains(used.short())));
+        }
+        uses.sort_by_cached_key(|used| (used.short(), used.key()));
+        let is_of_name =
+            |a: &Use<'_>, b: &Use<'_>| a.short() == b.short() && a.function().module() == b.function().module();
+        let names = uses.chunk_by(is_of_name).flat_map(spellings);
+        let renamed = uses.iter().zip(names).filter(|(used, name)| used.short() != name);
+        let (of_cells, of_frames): (Vec<_>, Vec<_>) = renamed.partition(|(used, _)| used.is_cell);
+        let numbers =
+            |list: Vec<(&Use<'_>, String)>| list.into_iter().map(|(used, name)| (used.number, name)).collect();
+        (numbers(of_cells), numbers(of_frames))
+    };
+    cells.rename(of_cells);
+    frames.rename(of_frames);
+}
+
+/// Returns the short names that several functions have in equal texts.
+fn alike(labels: &Labels) -> impl Iterator<Item = &str> {
+    let mut texts = FxHashSet::default();
+    labels.functions().filter(move |(_, text, _)| !texts.insert(*text)).map(|(_, text, named)| named.in_text(text))
+}
+
+/// Returns the names for these uses of functions of one module that have one short name, sorted by their keys.
+fn spellings(uses: &[Use<'_>]) -> Vec<String> {
+    let functions: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.key() == b.key()).collect();
+    if functions.len() < 2 {
+        return uses.iter().map(|used| used.short().to_owned()).collect();
+    }
+    let wholes: Vec<Cow<'_, str>> =
+        functions.iter().filter_map(|uses| Some(uses.first()?.function().whole())).collect();
+    let of_wholes = counted(wholes.iter().map(|whole| whole.as_bytes()));
+    let of_mangled = counted(functions.iter().filter_map(|uses| Some(uses.first()?.function().name())));
+    let mut names = Vec::with_capacity(uses.len());
+    for (uses, whole) in functions.into_iter().zip(&wholes) {
+        for function in uses.iter().map(Use::function) {
+            let mangled = function.name();
+            names.push(if of_wholes.get(whole.as_bytes()) == Some(&1) {
+                whole.to_string()
+            } else if of_mangled.get(mangled) == Some(&1) {
+                format!("{whole} ({})", String::from_utf8_lossy(mangled))
+            } else {
+                format!("{whole} ({}+{:#x})", function.module(), function.offset())
+            });
+        }
+    }
+    names
+}
+
+fn counted<'n>(names: impl Iterator<Item = &'n [u8]>) -> FxHashMap<&'n [u8], usize> {
+    let mut counts = FxHashMap::default();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts
+}

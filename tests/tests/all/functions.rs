@@ -1,0 +1,154 @@
+//! Functions that share a name are rows and frames of their own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use recrep_tests::needs;
+use recrep_tests::programs::rep;
+use recrep_tests::record::record;
+use recrep_tests::run::run;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Overloads, a const method and a plain one, a static function of two files, and a static function that a library has
+/// under the same name.
+const MAIN: &str = r"
+#include <dlfcn.h>
+#define APART __attribute__((noinline, noclone))
+volatile long sum;
+#define SPIN(n) for (long i = 0; i < n * 1000; i++) sum += i
+APART void eat(int n) { SPIN(n); sum++; }
+APART void eat(double n) { SPIN(n); sum--; }
+struct Box {
+    long size;
+    APART void open() { SPIN(size); sum += 2; }
+    APART void open() const { SPIN(size); sum -= 2; }
+};
+APART static void step(long n) { SPIN(n); sum += 3; }
+void other(long n);
+typedef void Step(long);
+int main(int, char **argv) {
+    Step *of_library = (Step *)dlsym(dlopen(argv[1], RTLD_NOW), dlsym_name);
+    Box box{100};
+    const Box &same = box;
+    for (int turn = 0; turn < 600; turn++) {
+        eat(100); eat(200.0); box.open(); same.open(); step(100); other(200); of_library(300);
+    }
+}
+";
+
+const OTHER: &str = r"
+extern volatile long sum;
+__attribute__((noinline, noclone)) static void step(long n) { for (long i = 0; i < n * 1000; i++) sum += i; sum += 4; }
+void other(long n) { step(n); sum++; }
+";
+
+const LIBRARY: &str = r#"
+volatile long total;
+void step(long n) { for (long i = 0; i < n * 1000; i++) total += i; total++; }
+"#;
+
+/// Returns a recording of the program.
+fn recording(dir: &TempDir) -> PathBuf {
+    let path = |name: &str| dir.path().join(name);
+    let main = MAIN.replace("dlsym_name", r#""_Z4stepl""#);
+    for (name, text) in [("main.cc", &*main), ("other.cc", OTHER), ("library.cc", LIBRARY)] {
+        std::fs::write(path(name), text).unwrap();
+    }
+    let build = |args: &[&str], sources: &[&str]| {
+        let mut compiler = Command::new("g++");
+        compiler.args(["-O1", "-fno-omit-frame-pointer"]).args(args);
+        run(compiler.args(sources).current_dir(dir.path())).expect(0);
+    };
+    build(&["-shared", "-fPIC", "-o", "libstep.so"], &["library.cc"]);
+    build(&["-o", "program"], &["main.cc", "other.cc"]);
+    let (file, command) = (path("out.data"), ["program", "libstep.so"].map(|name| path(name).display().to_string()));
+    record(&file, "-e cpu-clock:u -F 1999 -g", &command);
+    file
+}
+
+fn answer(file: &Path, args: &[&str]) -> String {
+    run(rep().args(args).arg(file)).expect(0).text().to_owned()
+}
+
+/// Returns the samples of the program's rows, by the names of functions.
+fn named(rows: &Value) -> BTreeMap<String, u64> {
+    let mut names = BTreeMap::new();
+    for row in rows.as_array().unwrap() {
+        let name = row["key"]["symbol"].as_str().unwrap();
+        if ["eat", "open", "step", "Box"].iter().any(|part| name.contains(part)) {
+            let before = names.insert(name.to_owned(), row["samples"].as_u64().unwrap());
+            assert!(before.is_none(), "{name} is in two rows");
+        }
+    }
+    names
+}
+
+#[test]
+fn functions_that_share_a_name_stay_apart() {
+    if !needs::perf_events() || !needs::commands("g++") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = recording(&dir);
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&answer(&file, args)).unwrap() };
+
+    let report = json(&["--json", "-s", "symbol"]);
+    let rows = &report["events"][0]["rows"];
+    let functions = named(rows);
+    let names: Vec<&str> = functions.keys().map(String::as_str).collect();
+    let apart = ["Box::open()", "Box::open() const", "eat(double)", "eat(int)"];
+    assert_eq!(names[..4], apart, "{names:?}");
+    // The two of the program differ only in their places; the library has another mangled name for its only one.
+    let of_program = |name: &&&str| name.starts_with("step(long) (program+0x");
+    assert_eq!((names.len(), names.iter().filter(of_program).count(), names[4]), (7, 2, "step"), "{names:?}");
+    assert!(functions["eat(double)"] > functions["eat(int)"], "{functions:?}");
+    let mangled = |name: &str| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["key"]["symbol"] == name).unwrap();
+        row["key"]["mangled"].clone()
+    };
+    assert_eq!(["eat(int)", "Box::open() const", "step"].map(mangled), ["_Z3eati", "_ZNK3Box4openEv", "_Z4stepl"]);
+
+    // Whoever asks for all of a name gets it, and so does who asks for one function.
+    let of = |filter: &str| named(&json(&["--json", "-s", "symbol", "-S", filter])["events"][0]["rows"]);
+    assert_eq!(of("eat").keys().collect::<Vec<_>>(), ["eat(double)", "eat(int)"]);
+    for filter in ["eat(int)", "_Z3eati"] {
+        assert_eq!(of(filter), BTreeMap::from([("eat".to_owned(), functions["eat(int)"])]), "{filter}");
+    }
+    // Whole names on demand; nothing else changes.
+    let whole = named(&json(&["--json", "-s", "symbol", "--demangle=full"])["events"][0]["rows"]);
+    assert_eq!(whole.values().collect::<Vec<_>>(), functions.values().collect::<Vec<_>>());
+    assert!(whole.contains_key("step(long)"), "{whole:?}");
+}
+
+#[test]
+fn frames_of_functions_that_share_a_name_stay_apart() {
+    if !needs::perf_events() || !needs::commands("g++") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = recording(&dir);
+    let folded = answer(&file, &["--format", "folded"]);
+    let stacks: Vec<&str> = folded.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    assert!(stacks.is_sorted_by(|a, b| a < b), "each stack is one line: {folded}");
+    let callees = ["eat(int)", "eat(double)", "Box::open()", "Box::open() const", "step"];
+    for callee in callees {
+        // What has no frame pointer of its own hides `main`.
+        let end = format!(";{callee}");
+        assert_eq!(stacks.iter().filter(|stack| stack.ends_with(&end)).count(), 1, "{callee}: {folded}");
+    }
+    assert_eq!(stacks.iter().filter(|stack| stack.contains("step(long) (program+0x")).count(), 2, "{folded}");
+    let text = answer(&file, &["-s", "comm", "--no-children", "-G"]);
+    for callee in callees {
+        assert!(text.lines().any(|line| line.ends_with(&format!("%--{callee}"))), "{callee}: {text}");
+    }
+    // A sample counts once in the children's row of each function.
+    let report: Value = serde_json::from_str(&answer(&file, &["--json", "--children", "-s", "symbol"])).unwrap();
+    let event = &report["events"][0];
+    let all = event["samples"].as_u64().unwrap();
+    for row in event["rows"].as_array().unwrap() {
+        let with_callees = row["children"]["samples"].as_u64().unwrap();
+        assert!(with_callees <= all, "{row}");
+    }
+}
