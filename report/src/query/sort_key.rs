@@ -322,6 +322,17 @@ impl SortKey {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
+    /// Returns the key under which JSON has the name of the function as its file spells it; `None` if the column shows no
+    /// function.
+    pub fn mangled(self) -> Option<&'static str> {
+        match self {
+            Self::Symbol => Some("mangled"),
+            Self::FromSymbol => Some("mangled_from"),
+            Self::ToSymbol => Some("mangled_to"),
+            _ => None,
+        }
+    }
+
     pub fn is_companion(self) -> bool {
         self.declared().names.is_empty() && !self.is_of_trace()
     }

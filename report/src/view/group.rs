@@ -14,25 +14,28 @@ use crate::query::{Number, Query};
 use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 
-/// Rows, by the texts of the columns.
-pub(super) type Rows<'p> = IndexMap<Vec<Cow<'p, str>>, GroupRow<'p>, FxBuildHasher>;
-
-/// Rows of several events with equal texts.
+/// Equal rows of several events.
 #[derive(Debug)]
 pub(super) struct GroupRow<'p> {
+    pub(super) texts: Vec<Cow<'p, str>>,
     pub(super) first: Row<'p>,
     /// The metrics of each event.
     pub(super) members: Vec<Metrics>,
 }
 
 /// Merges the rows of all tables.
-pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Rows<'p> {
-    let mut rows = Rows::default();
+pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
+    // By texts; functions that read alike are told apart by their labels.
+    let mut rows = IndexMap::<(Vec<Cow<'p, str>>, Vec<Option<usize>>), GroupRow<'p>, FxBuildHasher>::default();
     for (event, table) in tables.iter().enumerate() {
         for row in table.rows() {
-            let members = || vec![Metrics::default(); tables.len()];
-            let all = rows.entry(row.texts().collect());
-            let all = all.or_insert_with(|| GroupRow { first: row, members: members() });
+            let (texts, labels) = (0..query.columns.len()).map(|column| (row.text(column), row.label(column))).unzip();
+            let new = || GroupRow {
+                texts: row.texts().collect(),
+                first: row,
+                members: vec![Metrics::default(); tables.len()],
+            };
+            let all = rows.entry((texts, labels)).or_insert_with(new);
             if let Some(member) = all.members.get_mut(event) {
                 member.add(row.metrics);
             }
@@ -40,12 +43,13 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Rows<'p> 
     }
     let period = |row: &GroupRow<'_>, event: usize| row.members.get(event).map_or(0, |member| member.all.period);
     let total = tables.first().map_or(0, |table| table.total.period);
-    rows.retain(|_, row| query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least));
+    let mut rows: Vec<GroupRow<'p>> = rows.into_values().collect();
+    rows.retain(|row| query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least));
     let periods = |row: &GroupRow<'_>| {
         let all = row.members.iter().map(|member| member.all.period);
         (period(row, query.style.group_sort), all.collect::<Vec<_>>())
     };
-    rows.sort_by(|a_texts, a, b_texts, b| periods(b).cmp(&periods(a)).then_with(|| a_texts.cmp(b_texts)));
+    rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.texts.cmp(&b.texts)));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
 }
@@ -63,7 +67,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
         let heads = numbers(query, |number| format!("{:>1$}", query.heading(number), wide(number.width())));
         writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
     }
-    for (texts, GroupRow { members, .. }) in rows(tables, query) {
+    for GroupRow { texts, members, .. } in rows(tables, query) {
         let cell = |number: Number| {
             let each = members.iter().zip(tables);
             let texts = each.map(|(member, table)| {

@@ -63,19 +63,24 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     let is_of_column = |key: SortKey| column.key.declared().companions.iter().any(|(_, companion)| *companion == key);
     let all = || query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
-    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Metrics, Vec<Row<'p>>)>::new();
+    // Functions that read alike are told apart by their labels.
+    type Shown<'p> = (Vec<Cow<'p, str>>, Option<usize>);
+    let mut parts = IndexMap::<Shown<'p>, (Metrics, Vec<Row<'p>>)>::new();
     for row in rows {
         let places = [depth].into_iter().chain(companions.iter().map(|(place, _)| *place));
-        let (metrics, part) = parts.entry(places.map(|place| row.text(place)).collect()).or_default();
+        let texts = places.map(|place| row.text(place)).collect();
+        let (metrics, part) = parts.entry((texts, row.label(depth))).or_default();
         metrics.add(row.metrics);
         part.push(*row);
     }
-    let level = |(texts, (metrics, part)): (Vec<Cow<'p, str>>, (Metrics, Vec<Row<'p>>))| Level {
+    let mangled = |row: &Row<'p>| Some((column.key.mangled()?, row.mangled(depth)?.into()));
+    let level = |((texts, _), (metrics, part)): (Shown<'p>, (Metrics, Vec<Row<'p>>))| Level {
         key: &column.typed,
         companions: companions
             .iter()
             .map(|(_, column)| column.typed.as_str())
             .zip(texts.iter().skip(1).cloned())
+            .chain(part.first().and_then(mangled))
             .collect(),
         value: texts.into_iter().next().unwrap_or_default(),
         own: Counts::of(metrics.count, share(metrics.count.period, total)),

@@ -10,7 +10,7 @@ use serde::ser::Serializer;
 use super::group::{self, GroupRow};
 use super::hierarchy::{self, Counts, Level};
 use crate::count::metrics::{Metrics, Value, share};
-use crate::query::{Column, Number, Query, SortKey, Warning};
+use crate::query::{Column, Number, Query, Warning};
 use crate::table::profile::{EventTable, InputSummary, Profile, Row};
 
 #[derive(Serialize)]
@@ -78,15 +78,7 @@ impl Serialize for Key<'_> {
 
 /// Returns the names of a row's functions as their files spell them, where these are others than the shown ones.
 fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
-    let of_column = |(place, column): (usize, &Column)| {
-        let name = match column.key {
-            SortKey::Symbol => "mangled",
-            SortKey::FromSymbol => "mangled_from",
-            SortKey::ToSymbol => "mangled_to",
-            _ => return None,
-        };
-        Some((name, row.mangled(place)?))
-    };
+    let of_column = |(place, column): (usize, &Column)| Some((column.key.mangled()?, row.mangled(place)?));
     query.columns.iter().enumerate().filter_map(of_column).collect()
 }
 
@@ -116,11 +108,12 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
             Counts::of(*count, share(count.period, table.total.period))
         };
-        let row = |(texts, row): (_, GroupRow<'_>)| GroupOut {
-            key: Key { names: &query.columns, texts, mangled: mangled(row.first, query) },
-            events: row.members.iter().zip(&tables).map(counts).collect(),
+        let out = |row| {
+            let GroupRow { texts, first, members } = row;
+            let key = Key { names: &query.columns, mangled: mangled(first, query), texts };
+            GroupOut { key, events: members.iter().zip(&tables).map(counts).collect() }
         };
-        group::rows(&tables, query).into_iter().map(row).collect()
+        group::rows(&tables, query).into_iter().map(out).collect()
     });
     let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
     let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));

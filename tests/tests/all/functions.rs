@@ -110,6 +110,13 @@ fn functions_that_share_a_name_stay_apart() {
     };
     assert_eq!(["eat(int)", "Box::open() const", "step"].map(mangled), ["_Z3eati", "_ZNK3Box4openEv", "_Z4stepl"]);
 
+    let levels = json(&["--json", "-H", "-s", "symbol"]);
+    let levels = levels["events"][0]["hierarchy"].as_array().unwrap();
+    for name in ["eat(int)", "eat(double)", "Box::open() const"] {
+        let level = levels.iter().find(|level| level["value"] == name).unwrap_or_else(|| panic!("{name}: {levels:?}"));
+        assert_eq!((&level["mangled"], &level["samples"]), (&mangled(name), &functions[name].into()));
+    }
+
     // Whoever asks for all of a name gets it, and so does who asks for one function.
     let of = |filter: &str| named(&json(&["--json", "-s", "symbol", "-S", filter])["events"][0]["rows"]);
     assert_eq!(of("eat").keys().collect::<Vec<_>>(), ["eat(double)", "eat(int)"]);
