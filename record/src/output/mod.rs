@@ -17,6 +17,7 @@ mod pack;
 mod place;
 mod queue;
 mod rotation;
+mod silenced;
 pub mod tally;
 mod writer;
 

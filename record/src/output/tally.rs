@@ -15,6 +15,7 @@ use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, Reco
 
 use crate::messages::units;
 use crate::output::build_ids::{FileId, MappedFile, Modules};
+use crate::output::silenced::Executions;
 
 /// Counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,6 +134,8 @@ pub struct Tally {
     /// Processes that were forked and have not exited. All drain threads share one set, as one may drain a process's
     /// FORK record and another its EXIT record.
     alive: Arc<Mutex<BTreeSet<u32>>>,
+    /// Shared, too.
+    executions: Executions,
     layouts: Layouts,
 }
 
@@ -177,6 +180,7 @@ impl Tally {
             counts: Counts::default(),
             modules: Modules::default(),
             alive: Arc::default(),
+            executions: Executions::default(),
             layouts: Layouts::of(attr),
         }
     }
@@ -188,6 +192,7 @@ impl Tally {
             counts: Counts::default(),
             modules: self.modules.renewed(),
             alive: Arc::clone(&self.alive),
+            executions: self.executions.clone(),
             layouts: self.layouts.clone(),
         }
     }
@@ -196,6 +201,12 @@ impl Tally {
     #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         self.processes().iter().copied().collect()
+    }
+
+    /// Returns the names of programs that the kernel stopped recording when they were executed, each once.
+    #[must_use]
+    pub fn silenced(&self) -> Vec<String> {
+        self.executions.silenced()
     }
 
     fn processes(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -226,6 +237,7 @@ impl Tally {
             | RecordType::FORK
             | RecordType::EXIT
             | RecordType::AUX => self.rare(record),
+            RecordType::COMM if record.header.misc & misc::COMM_EXEC != 0 => self.rare(record),
             RecordType::THROTTLE => self.counts.throttled += 1,
             _ => {}
         }
@@ -242,7 +254,10 @@ impl Tally {
     #[cold]
     fn rare(&mut self, record: &RawRecord<'_>) {
         let header = record.header;
-        match self.layouts.decode(record).map(|record| record.body) {
+        let decoded = self.layouts.decode(record);
+        let time = decoded.as_ref().map_or(0, |record| record.trailer.time.unwrap_or(0));
+        match decoded.map(|record| record.body) {
+            Ok(Body::Comm(comm)) => self.executions.executed(comm.pid, comm.comm.as_bytes(), time),
             Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
             Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
             Ok(Body::Mmap(m)) if is_user_code(header) => {
@@ -251,6 +266,7 @@ impl Tally {
                 self.modules.add_file(m.filename.as_bytes(), mapped);
             }
             Ok(Body::Mmap2(m)) if is_user_code(header) => {
+                self.executions.mapped(m.pid, time);
                 let (path, range) = (m.filename.as_bytes(), m.addr..m.addr.saturating_add(m.len));
                 match m.identity {
                     MmapIdentity::Inode(inode) => {
@@ -266,7 +282,10 @@ impl Tally {
             }
             Ok(Body::Aux(aux)) => self.counts.aux.count(aux.flags),
             Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.processes().insert(task.pid)),
-            Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.processes().remove(&task.pid)),
+            Ok(Body::Exit(task)) if task.pid == task.tid => {
+                self.processes().remove(&task.pid);
+                self.executions.ended(task.pid, time);
+            }
             Ok(_) => {}
             Err(_) => self.counts.damaged += 1,
         }

@@ -80,6 +80,8 @@ pub(super) struct Ledger {
     pub(super) was_enabled: bool,
     /// Number of files that were completed.
     pub(super) pieces: usize,
+    /// Programs that the kernel stopped recording, known at the end of the last file.
+    pub(super) silenced: Vec<String>,
 }
 
 /// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three
@@ -126,6 +128,7 @@ impl Live {
             has_areas: !areas.is_empty(),
             was_enabled: config.delay == Delay::None,
             pieces: 0,
+            silenced: Vec::new(),
         };
         let switch = match config.output.switch {
             Some(Switch::Time(_)) => Some(Timer::new()?),

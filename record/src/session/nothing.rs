@@ -1,4 +1,4 @@
-//! The reason why a recording has no samples, as far as its events and counters tell.
+//! The reason why a recording has no samples, or none of some programs, as far as its records and counters tell.
 
 use recrep_format::abi::AttrFlags;
 
@@ -22,6 +22,21 @@ pub(super) fn why(config: &Config, counters: &Counters, readings: &[Reading], le
     }
     let delay = if ledger.was_enabled { &Delay::None } else { &config.delay };
     reason(delay, &sampled(counters, readings))
+}
+
+/// Returns a warning about programs that the kernel stopped recording when they were executed.
+pub(super) fn silenced(names: &[String]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let (first, others) = names.split_first()?;
+    let mut list = format!("'{first}'");
+    for name in others.iter().take(SHOWN - 1) {
+        list = format!("{list}, '{name}'");
+    }
+    let (more, are) = (if names.len() > SHOWN { ", …" } else { "" }, if others.is_empty() { "is" } else { "are" });
+    Some(format!(
+        "{list}{more} {are} not recorded: the kernel ends counters at the execution of a program with rights of its own \
+         (setuid, file capabilities), or that the user cannot read; record it as root, with -a"
+    ))
 }
 
 fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
@@ -124,6 +139,15 @@ mod tests {
         let faults = event("faults", "u", F::EXCLUDE_KERNEL);
         assert_eq!(said(&faults, 0), "faults:u did not occur in user space");
         assert!(said(&faults, 1234).contains("faults:u occurred 1,234 times, a sample every 4,000 (-c)"));
+    }
+
+    #[test]
+    fn silenced_programs_are_named() {
+        let silenced = |names: &[&str]| silenced(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(silenced(&[]), None);
+        assert!(silenced(&["su"]).unwrap().starts_with("'su' is not recorded: the kernel ends counters"));
+        assert!(silenced(&["a", "b"]).unwrap().starts_with("'a', 'b' are not recorded"));
+        assert!(silenced(&["a", "b", "c", "d", "e", "f"]).unwrap().starts_with("'a', 'b', 'c', 'd', 'e', … are not"));
     }
 
     #[test]

@@ -200,7 +200,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 "{event} was counted {share:.1} % of the time, as the PMU has too few counters; record fewer events"
             ));
         }
-        let lacks_samples = counts.samples == 0 && !counts.is_lossy();
+        // What was lost may be what tells others apart.
+        let silenced = nothing::silenced(&ledger.silenced).filter(|_| !counts.is_lossy());
+        let lacks_samples = counts.samples == 0 && !counts.is_lossy() && silenced.is_none();
+        if let Some(silenced) = silenced {
+            self.messages.warn(silenced);
+        }
         if let Some(why) = nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples) {
             self.messages.note(format_args!("no samples: {why}"));
         }

@@ -120,3 +120,31 @@ fn a_file_of_somebody_elses_is_not_reported() {
     let outcome = run(home.nobody("rep").arg("secret.data")).expect(1);
     assert!(outcome.stderr.contains("secret.data") && outcome.stderr.contains("ermission"), "{}", outcome.stderr);
 }
+
+/// The kernel ends the counters of what has rights of its own at its execution: it runs as alone, and rec says so.
+#[test]
+fn a_program_with_rights_of_its_own_is_told() {
+    let Some(home) = Home::new() else { return };
+    let program = home.path("own");
+    fs::copy("/bin/sh", &program).unwrap();
+    // The first cannot be read; the second is root's, if the file system allows it.
+    for mode in [0o711, 0o4755] {
+        fs::set_permissions(&program, Permissions::from_mode(mode)).unwrap();
+        let alone = run(home.nobody("own").args(["-p", "-c", "id -u; exit 3"])).expect(3);
+        if mode == 0o4755 && alone.text() != "0\n" {
+            continue;
+        }
+        for command in
+            [&["./own", "-p", "-c", "id -u; exit 3"][..], &["sh", "-c", "./own -p -c 'id -u; exit 3'; exit 3"]]
+        {
+            let mut rec = home.nobody("rec");
+            let recorded = run(rec.args(["-q", "-e", "cpu-clock:u", "-o", "own.data", "--"]).args(command)).expect(3);
+            assert_eq!(recorded.text(), alone.text(), "{mode:o}");
+            assert!(recorded.stderr.starts_with("rec: 'own' is not recorded: "), "{mode:o}: {}", recorded.stderr);
+            assert_eq!(recorded.stderr.lines().count(), 1, "{mode:o}: {}", recorded.stderr);
+        }
+    }
+    let mut rec = home.nobody("rec");
+    let recorded = run(rec.args(["-q", "-e", "cpu-clock:u", "-o", "own.data", "--", "sh", "-c", "id -u >&2; ls; :"]));
+    assert_eq!(recorded.expect(0).stderr, "65534\n");
+}
