@@ -159,6 +159,11 @@ impl Running {
         Outcome { command: self.command, status, stdout: read_back(&self.stdout), stderr }
     }
 
+    /// Returns what it has printed on standard output so far.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&read_back(&self.stdout)).into_owned()
+    }
+
     /// Returns what it has said on standard error so far.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&read_back(&self.stderr)).into_owned()

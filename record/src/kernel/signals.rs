@@ -1,12 +1,18 @@
 //! Signals as file descriptors to wait for: those that end the recording, SIGCHLD, and SIGUSR2, which requests a
 //! snapshot or a new file.
+//!
+//! Keys of a terminal (Ctrl-C, Ctrl-\) and its end send their signals to rec and to the recorded command alike; they
+//! are told apart from those that are sent to rec alone.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR2, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
 use crate::kernel::sys;
@@ -21,6 +27,19 @@ pub struct Signals {
     child: UnixStream,
     /// SIGUSR2.
     user: UnixStream,
+    /// Whether a terminal sent one that ends the recording.
+    by_terminal: Arc<AtomicBool>,
+}
+
+/// What [`Signals::wait`] waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// A signal that ends the recording.
+    Stop,
+    /// A child has ended, or another signal has arrived.
+    Other,
+    /// The time is over.
+    Nothing,
 }
 
 impl Signals {
@@ -32,13 +51,45 @@ impl Signals {
     pub fn install() -> Result<Self> {
         let stops = [Some(SIGINT), Some(SIGTERM), (!ignored(SIGHUP)).then_some(SIGHUP)];
         let install = || -> io::Result<Self> {
+            let by_terminal = Arc::<AtomicBool>::default();
+            for signal in stops.into_iter().flatten() {
+                sys::note_terminal_signal(signal, Arc::clone(&by_terminal))?;
+            }
             let stop = receiver(stops.into_iter().flatten())?;
             // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN, the command does not
             // inherit it.
             signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-            Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])? })
+            Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])?, by_terminal })
         };
         install().map_err(|e| Error::io("cannot handle signals", e))
+    }
+
+    /// Leaves Ctrl-\ (SIGQUIT) to the recorded command, which may go on after it: a Java machine prints its threads.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses.
+    pub fn leave_quit_to_command() -> Result<()> {
+        sys::ignore_terminal_signal(SIGQUIT).map_err(|e| Error::io("cannot handle signals", e))
+    }
+
+    /// Returns whether a signal that ends the recording came from a terminal, which sends it to the command, too.
+    #[must_use]
+    pub fn is_from_terminal(&self) -> bool {
+        self.by_terminal.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a signal that ends the recording or the end of a child, with a limit or without.
+    #[must_use]
+    pub fn wait(&self, limit: Option<Duration>) -> Arrived {
+        let mut fds = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.child, PollFlags::IN)];
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        // An interrupted poll is no error: the next one finds the reason.
+        let ready = poll(&mut fds, limit.as_ref());
+        match fds.first() {
+            Some(stop) if !stop.revents().is_empty() => Arrived::Stop,
+            _ if ready == Ok(0) => Arrived::Nothing,
+            _ => Arrived::Other,
+        }
     }
 
     /// Returns the descriptor that becomes readable on a signal that ends the recording.
@@ -50,7 +101,6 @@ impl Signals {
     /// Returns whether a signal that ends the recording has arrived.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)
     }
@@ -65,6 +115,11 @@ impl Signals {
     #[must_use]
     pub fn user(&self) -> BorrowedFd<'_> {
         self.user.as_fd()
+    }
+
+    /// Resets the descriptor of signals that end the recording.
+    pub fn clear_stop(&self) {
+        clear(&self.stop);
     }
 
     /// Resets the descriptor of SIGCHLD.

@@ -7,6 +7,8 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use recrep_format::attr::Attr;
 use recrep_format::bytes::Encoder;
@@ -161,6 +163,39 @@ pub fn unblock(signal: i32) -> std::io::Result<()> {
         0 => Ok(()),
         errno => Err(std::io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// `si_code` of a signal that no process sent: of the keys of a terminal, and of its end (sigaction(2)).
+const SI_KERNEL: i32 = 0x80;
+
+/// Sets `flag` when a signal arrives that a terminal sends to all processes of its foreground group.
+///
+/// # Errors
+/// Returns an error if the signal cannot be handled.
+pub fn note_terminal_signal(signal: i32, flag: Arc<AtomicBool>) -> std::io::Result<()> {
+    let act = move |info: &libc::siginfo_t| {
+        if info.si_code == SI_KERNEL {
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    // SAFETY: the action reads a number and stores one, which is async-signal-safe.
+    unsafe { signal_hook_registry::register_sigaction(signal, act) }.map(drop)
+}
+
+/// Passes over a signal that a terminal sends to all processes of its foreground group; one that is sent to rec alone
+/// has its default action.
+///
+/// # Errors
+/// Returns an error if the signal cannot be handled.
+pub fn ignore_terminal_signal(signal: i32) -> std::io::Result<()> {
+    let act = move |info: &libc::siginfo_t| {
+        if info.si_code != SI_KERNEL {
+            // A signal that it cannot emulate is passed over.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    };
+    // SAFETY: the action reads a number and makes system calls: `emulate_default_handler` is for signal handlers.
+    unsafe { signal_hook_registry::register_sigaction(signal, act) }.map(drop)
 }
 
 /// sched_setattr(2)'s argument, as of its first version (`struct sched_attr`).

@@ -25,10 +25,11 @@ mod timer;
 mod updates;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::kernel::Kernel;
 use crate::kernel::probes::Probes;
-use crate::kernel::signals::Signals;
+use crate::kernel::signals::{Arrived, Signals};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::Result;
@@ -51,6 +52,9 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     plan.notes.iter().for_each(|note| messages.note(note));
     let before = Inherited::now();
     let signals = Signals::install()?;
+    if !config.command.is_empty() {
+        Signals::leave_quit_to_command()?;
+    }
     let channel = config.control.as_ref().map(Channel::open).transpose()?;
     let mut workload = Workload::at_gate(&config.command, config.output.is_stdout(), before)?;
     let tasks = config.target.tasks()?;
@@ -67,8 +71,28 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let recording = Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
     let live = Live::new(&recording, rings, areas, channel)?;
     let status = recording.run(live, workload.as_mut())?;
-    let child = workload.map_or(0, Workload::finish);
+    let child = workload.map_or(0, |workload| end_of_command(workload, &signals, messages));
     Ok(if child == 0 { status } else { child })
+}
+
+/// Returns the exit status of the command, which is asked to end if it still runs. If the recording was ended by a key
+/// of the terminal (Ctrl-C), the command has had that signal too, and ends or goes on as it does without rec, until there
+/// is another one.
+fn end_of_command(mut workload: Workload, signals: &Signals, messages: &Messages) -> u8 {
+    let mut patience = Some(Duration::from_secs(1));
+    let is_left_alone = signals.is_from_terminal();
+    signals.clear_stop();
+    while is_left_alone && workload.ended().is_none() {
+        match signals.wait(patience) {
+            Arrived::Stop => break,
+            Arrived::Other => signals.clear_child(),
+            Arrived::Nothing => {
+                patience = None;
+                messages.note("the command goes on after Ctrl-C; once more sends it SIGTERM");
+            }
+        }
+    }
+    workload.finish()
 }
 
 /// Registers the probes that threads and children inherit. Counters of whole CPUs need none.

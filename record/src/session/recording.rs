@@ -3,7 +3,6 @@
 use std::os::fd::AsFd;
 
 use recrep_format::abi::AttrFlags;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Ledger, Live, Recording};
 use super::piece::{Known, Piece};
@@ -13,6 +12,7 @@ use crate::drain;
 use crate::drain::threads::To;
 use crate::drain::wait::{Others, Waiter, Woken};
 use crate::kernel::Kernel;
+use crate::kernel::signals::Arrived;
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::output::keep::Kept;
@@ -30,9 +30,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let mut piece = Some(piece);
         let done = begun.and_then(|()| self.rounds(&mut live, &mut piece, workload.as_deref_mut()));
         live.urgent = None;
+        if self.signals.is_from_terminal() {
+            // After the key that the terminal has shown.
+            self.messages.text("\n");
+        }
         if let Some(piece) = &mut piece {
             piece.take_modules(&mut live.drain);
         }
+        live.ledger.silenced = live.drain.tally.silenced();
         let done = done.and_then(|()| self.name(&mut live, &mut piece)).and_then(|()| {
             let scope = self.config.rings.tail_synthesize.then(|| self.present(&live));
             piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live.ledger, scope.as_ref()))
@@ -314,20 +319,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             if workload.ended().is_none() {
                 self.messages.note("the command goes on, but is no longer recorded");
             }
-            while workload.ended().is_none() && !self.is_stopped() {
+            while workload.ended().is_none() && self.signals.wait(None) != Arrived::Stop {
                 self.signals.clear_child();
             }
         }
         Error::Unwritable(String::new()).exit_status()
-    }
-
-    /// Waits for a signal. Returns whether it asks rec to end.
-    fn is_stopped(&self) -> bool {
-        let (stop, child) = (self.signals.stop(), self.signals.child());
-        let mut fds = [PollFd::new(&stop, PollFlags::IN), PollFd::new(&child, PollFlags::IN)];
-        // An interrupted poll is no error: the next check of the signals finds the reason.
-        let _ = poll(&mut fds, None);
-        fds.first().is_some_and(|fd| !fd.revents().is_empty())
     }
 }
 

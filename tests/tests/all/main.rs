@@ -56,6 +56,7 @@ mod rec_manual;
 mod rec_output;
 mod rec_processes;
 mod rec_steering;
+mod rec_terminal;
 mod rec_threads;
 mod rec_undisturbed;
 mod rep;

@@ -2,6 +2,7 @@
 //! that rec attaches to stay as they are. What rec registers in the kernel goes with it, even if it is killed.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use recrep_fixtures::CALLED;
@@ -18,10 +19,11 @@ const SELF: &str = "sed -nE '/^(SigBlk|SigIgn|SigCgt|Umask|NoNewPrivs|Seccomp|Ca
      /proc/self/personality /proc/self/cgroup; for fd in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/self/fd/$fd ] && echo open $fd; done; \
      nice; pwd; env | grep -v ^_= | sort; cut -d' ' -f 18,19,40,41 /proc/self/stat; exit 3";
 
-/// Runs a command after the shell has prepared itself; alone, or recorded.
+/// Runs a command after the shell has prepared itself, by a program that prepares more if `WITH` says so; alone, or
+/// recorded.
 fn prepared(preparation: &str, recorder: Option<&Command>, command: &[&str]) -> Outcome {
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{preparation}; exec \"$0\" \"$@\"")]);
+    shell.args(["-c", &format!("{preparation}; exec $WITH \"$0\" \"$@\"")]);
     if let Some(recorder) = recorder {
         shell.arg(recorder.get_program()).args(recorder.get_args()).arg("--");
     }
@@ -42,6 +44,10 @@ fn a_command_is_what_it_is_alone() {
         "umask 077; ulimit -S -n 100; ulimit -c 0; cd /; export SOME=thing",
         "exec <&-",
         "exec 7</dev/null 9>/dev/null",
+        "WITH='env --block-signal=INT,TERM,CHLD,USR1,USR2,PIPE,XFSZ,QUIT'",
+        "WITH='nice -n 3'",
+        "WITH='taskset -c 0'",
+        "WITH='prlimit --core=0 --stack=1000000:2000000 --memlock=65536'",
     ];
     for preparation in preparations {
         let [alone, recorded] =
@@ -51,10 +57,73 @@ fn a_command_is_what_it_is_alone() {
     }
     // More counters than files may be open: rec raises its own limit.
     recorder.args(["-e", "faults,cs,migrations,task-clock,dummy,minor-faults,major-faults,cgroup-switches"]);
-    let few = "ulimit -S -n 30";
-    let [alone, recorded] =
-        [None, Some(&recorder)].map(|recorder| prepared(few, recorder, &["sh", "-c", SELF]).expect(3));
-    assert_eq!(recorded.text(), alone.text());
+    for few in ["ulimit -S -n 30"] {
+        let [alone, recorded] =
+            [None, Some(&recorder)].map(|recorder| prepared(few, recorder, &["sh", "-c", SELF]).expect(3));
+        assert_eq!(recorded.text(), alone.text(), "{few}");
+    }
+    // Priorities are rec's own.
+    if needs::root() {
+        for priority in ["--nice=-10", "-r 1", "--threads", "--affinity=cpu", "-F max -m 8"] {
+            let mut recorder = rec();
+            recorder.args(["-q", "-e", "cpu-clock"]).args(priority.split(' ')).arg("-o").arg(dir.path().join("y.data"));
+            let [alone, recorded] =
+                [None, Some(&recorder)].map(|recorder| prepared(":", recorder, &["sh", "-c", SELF]).expect(3));
+            assert_eq!(recorded.text(), alone.text(), "{priority}");
+        }
+    }
+}
+
+/// A signal that dumps core is passed on as any other, and leaves what it leaves without rec.
+#[test]
+fn a_command_that_dumps_core_does_so_as_alone() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut recorder = rec();
+    recorder.args(["-q", "-e", "cpu-clock", "-o"]).arg(dir.path().join("x.data"));
+    let cores = [None, Some(&recorder)].map(|recorder| {
+        let place = tempfile::tempdir().unwrap();
+        let preparation = format!("ulimit -c unlimited; cd {}", place.path().display());
+        prepared(&preparation, recorder, &["sh", "-c", "kill -SEGV $$"]).expect(128 + 11);
+        fs::read_dir(place.path()).unwrap().count()
+    });
+    assert_eq!(cores[0], cores[1]);
+}
+
+/// rec opens files of the recorded program for reading only, so that it can be built again meanwhile.
+#[test]
+fn a_program_can_be_written_while_it_is_recorded() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let app = dir.path().join("app");
+    fs::copy("/bin/sleep", &app).unwrap();
+    // In place, when it has run, and executed anew at once.
+    let script = "./app 0.1 && cp /bin/true app && ./app && cp /bin/sleep app && ./app 0.1 && : >ready && sleep 60";
+    let cpus = lock::cpus();
+    let mut command = rec();
+    let recorder =
+        start(command.args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c", script]).current_dir(dir.path()));
+    until(|| dir.path().join("ready").exists(), || recorder.said());
+    let pid = recorder.pid().as_raw_nonzero().to_string();
+    let mut writable = Vec::new();
+    for open in fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", open.file_name().display())).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or_default();
+        let is_regular = fs::metadata(open.path()).is_ok_and(|file| file.is_file());
+        // The lowest digit has the access mode.
+        if is_regular && !flags.trim().ends_with('0') {
+            writable.push(fs::read_link(open.path()).unwrap());
+        }
+    }
+    recorder.signal(Signal::TERM);
+    recorder.finish();
+    drop(cpus);
+    let of_program = |file: &PathBuf| file.to_string_lossy().contains("/app");
+    assert!(writable.contains(&dir.path().join("x.data")) && !writable.iter().any(of_program), "{writable:?}");
 }
 
 /// The parent of the command is a thread of rec's, which must not end before the command.
@@ -96,6 +165,75 @@ fn a_stopped_process_stays_stopped() {
     }
     target.signal(Signal::KILL);
     target.finish();
+    drop(cpus);
+}
+
+/// Returns the children of a process.
+fn children(pid: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.collect::<String>().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Returns the process that traces another; `0` if none does.
+fn tracer(pid: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap_or("0").trim().to_owned()
+}
+
+#[test]
+fn a_traced_process_stays_traced() {
+    if !needs::perf_events() || !needs::commands("strace") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let cpus = lock::cpus();
+    let script = "until [ -e go ]; do :; done; exit 3";
+    let mut strace = Command::new("strace");
+    let tracing = start(strace.args(["-o", "trace", "-e", "none", "sh", "-c", script]).current_dir(dir.path()));
+    let by = tracing.pid().as_raw_nonzero().to_string();
+    let traced = || children(&by).into_iter().find(|child| tracer(child) == by && state(child) == "R");
+    until(|| traced().is_some(), || "strace traces nothing".to_owned());
+    let pid = traced().unwrap();
+    for event in ["cpu-clock", "mem:0x10000/8:w", "{cs,faults}:S"] {
+        let mut command = rec();
+        command.args(["-q", "-e", event, "-p", &pid, "-o"]).arg(dir.path().join("x.data")).args(["--", "sleep", "0.1"]);
+        run(&mut command).expect(0);
+        assert_eq!(tracer(&pid), by, "{event}");
+    }
+    fs::write(dir.path().join("go"), "").unwrap();
+    tracing.finish().expect(3);
+    drop(cpus);
+    let trace = fs::read_to_string(dir.path().join("trace")).unwrap();
+    assert!(trace.contains("exited with 3") && !trace.contains("---"), "no signal came: {trace}");
+    // A command that traces, and rec being traced.
+    let mut command = rec();
+    command.args(["-q", "-e", "cpu-clock", "-o", "x.data", "strace", "-o", "trace", "sh", "-c", "exit 4"]);
+    run(command.current_dir(dir.path())).expect(4);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "trace"]).arg(&programs().rec).args(["-q", "-e", "cpu-clock", "-o", "x.data"]);
+    run(command.args(["sh", "-c", "exit 5"]).current_dir(dir.path())).expect(5);
+}
+
+#[test]
+fn a_process_that_ended_but_has_a_parent_that_does_not_ask_is_left_so() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let cpus = lock::cpus();
+    let parent = start(Command::new("sh").args(["-c", "true & exec sleep 60"]));
+    let pid = parent.pid().as_raw_nonzero().to_string();
+    let zombie = || children(&pid).into_iter().find(|child| state(child) == "Z");
+    until(|| zombie().is_some(), || "there is no zombie".to_owned());
+    let zombie = zombie().unwrap();
+    let mut command = rec();
+    let refused =
+        run(command.args(["-e", "cpu-clock", "-p", &zombie, "-o"]).arg(dir.path().join("x.data"))).expect(125);
+    assert!(refused.stderr.contains("has ended already"), "{}", refused.stderr);
+    assert_eq!(state(&zombie), "Z");
+    parent.signal(Signal::KILL);
+    parent.finish();
     drop(cpus);
 }
 
