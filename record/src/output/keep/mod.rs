@@ -8,10 +8,10 @@
 //!  store: DIR/xx/yy….elf by build ID ─▶ rep finds it there, and checks its build ID
 //! ```
 //!
-//! A file is cloned if the file system can share its blocks; else copied whole if it is small for the recording's length,
-//! so that its lines and inlined functions are kept too; else reduced to names and call frames. A hard link would cost
-//! nothing either, but a build that writes the file in place would change it. Nothing of this disturbs a recording: what
-//! cannot be kept is not kept.
+//! A file is cloned if the file system can share its blocks; else copied whole if that takes little time beside the
+//! recording, so that its lines and inlined functions are kept too; else reduced to names and call frames, which a longer
+//! recording replaces by the whole file. A hard link would cost nothing either, but a build that writes the file in place
+//! would change it. Nothing of this disturbs a recording: what cannot be kept is not kept.
 
 mod store;
 
@@ -28,11 +28,20 @@ use store::Store;
 
 /// Maximum number of files held open until the end.
 const MAX_HELD: usize = 64;
-/// Files up to this size are copied whole, and larger ones for each second of recording.
-const WHOLE: u64 = 64 << 20;
-const WHOLE_PER_SECOND: u64 = 16 << 20;
-/// Time after which no more files are stored at the end, and more for long recordings.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Files of at most this size are always copied whole: nothing is gained by reducing them.
+const SMALL: u64 = 128 << 10;
+/// Size up to which a file that vanishes is copied whole.
+const WHOLE_IF_VANISHING: u64 = 16 << 20;
+/// Share of the recording's time that keeping may take at the end, as far as whole files are concerned: a twenty-fifth.
+const SHARE: u32 = 25;
+/// Time after which no more files are stored at the end, not even reduced ones; more for long recordings.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Bytes copied in a second, as long as it is not known how fast this machine is.
+const USUAL_SPEED: u64 = 500_000_000;
+/// Bytes from which on the speed is known.
+const MEASURED: u64 = 1 << 20;
+/// Part of a file that its reduced form has, as a rule: a tenth.
+const REDUCED: u64 = 10;
 
 /// Keeps files of recorded processes by their build IDs.
 #[derive(Debug)]
@@ -45,9 +54,23 @@ pub struct Keeper {
 #[derive(Debug, Default)]
 struct State {
     known: HashSet<BuildId>,
-    /// With what the file was like when its build ID was read.
-    held: Vec<(BuildId, File, Metadata)>,
+    held: Vec<Found>,
     done: Kept,
+}
+
+/// A file to keep.
+#[derive(Debug)]
+struct Found {
+    id: BuildId,
+    file: File,
+    /// What it was like when its build ID was read.
+    metadata: Metadata,
+}
+
+impl Found {
+    fn size(&self) -> u64 {
+        self.metadata.len()
+    }
 }
 
 /// Files kept in a recording.
@@ -95,10 +118,12 @@ impl Keeper {
             return;
         }
         let vanishes = mapped.is_elsewhere || metadata.nlink() == 0;
+        let found = Found { id, file, metadata };
         if vanishes || state.held.len() >= MAX_HELD {
-            self.store(&mut state.done, id, (&file, &metadata));
+            let is_whole = found.size() <= WHOLE_IF_VANISHING;
+            self.store(&mut state.done, &found, is_whole);
         } else {
-            state.held.push((id, file, metadata));
+            state.held.push(found);
         }
     }
 
@@ -106,13 +131,27 @@ impl Keeper {
     pub fn finish(&self) -> Kept {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let patience = PATIENCE.max(self.start.elapsed() / 20);
-        for (id, file, metadata) in std::mem::take(&mut state.held) {
-            if start.elapsed() > patience {
+        let elapsed = self.start.elapsed();
+        let mut budget = Budget::new(elapsed / SHARE);
+        let mut files = std::mem::take(&mut state.held);
+        // Most files are small: their lines and inlined functions cost least.
+        files.sort_unstable_by_key(Found::size);
+        let (kept, new): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|found| self.store.size_of(found.id) == Some(found.size()));
+        let mut left: u64 = new.iter().map(Found::size).sum();
+        for found in kept {
+            self.store(&mut state.done, &found, false);
+        }
+        for found in new {
+            left -= found.size();
+            let is_whole = found.size() <= SMALL || budget.allows(start.elapsed(), found.size() + left / REDUCED);
+            if start.elapsed() > PATIENCE.max(elapsed / SHARE) {
                 state.done.failed += 1;
-            } else {
-                self.store(&mut state.done, id, (&file, &metadata));
+                continue;
             }
+            let (begun, before) = (Instant::now(), state.done.bytes);
+            self.store(&mut state.done, &found, is_whole);
+            budget.measure(state.done.bytes - before, begun.elapsed());
         }
         if state.done.files > 0 {
             self.store.trim();
@@ -121,15 +160,42 @@ impl Keeper {
         state.done
     }
 
-    fn store(&self, done: &mut Kept, id: BuildId, file: (&File, &Metadata)) {
-        let whole = WHOLE.max(self.start.elapsed().as_secs().saturating_mul(WHOLE_PER_SECOND));
-        match self.store.put(id, file, whole) {
+    fn store(&self, done: &mut Kept, found: &Found, is_whole: bool) {
+        match self.store.put(found.id, (&found.file, &found.metadata), is_whole) {
             Ok(bytes) => {
                 done.files += u64::from(bytes > 0);
                 done.bytes += bytes;
             }
             Err(_) => done.failed += 1,
         }
+    }
+}
+
+/// Time that copying may take, and how long it takes on this machine.
+#[derive(Debug)]
+struct Budget {
+    time: Duration,
+    copied: u64,
+    took: Duration,
+}
+
+impl Budget {
+    fn new(time: Duration) -> Self {
+        Self { time, copied: 0, took: Duration::ZERO }
+    }
+
+    fn measure(&mut self, bytes: u64, time: Duration) {
+        self.copied += bytes;
+        self.took += time;
+    }
+
+    /// Returns whether so many bytes can be copied within the time, of which some is over.
+    fn allows(&self, over: Duration, bytes: u64) -> bool {
+        let nanoseconds = match self.copied {
+            MEASURED.. => self.took.as_nanos() * u128::from(bytes) / u128::from(self.copied),
+            _ => 1_000_000_000 * u128::from(bytes) / u128::from(USUAL_SPEED),
+        };
+        over.as_nanos() + nanoseconds <= self.time.as_nanos()
     }
 }
 
@@ -199,6 +265,39 @@ mod tests {
         assert_eq!((done.files, done.failed), (0, 1));
         // Not even a temporary file.
         assert_eq!(fs::read_dir(kept.join("01")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn large_files_are_reduced_unless_the_recording_was_long() {
+        let directory = tempfile::tempdir().unwrap();
+        let (kept, me) = (directory.path().join("kept"), std::env::current_exe().unwrap());
+        let copy = kept.join("07").join(format!("{}.elf", "07".repeat(19)));
+        let whole = fs::metadata(&me).unwrap().len();
+        assert!(whole > SMALL);
+        let finish = |started: Instant| {
+            let keeper = Keeper { start: started, ..Keeper::new(kept.clone(), 1 << 40) };
+            take(&keeper, 7, &me, false);
+            (keeper.finish().files, fs::metadata(&copy).unwrap().len())
+        };
+        // On a file system that shares blocks, each is whole.
+        let (files, size) = finish(Instant::now());
+        assert!(files == 1 && size <= whole);
+        let is_cloned = size == whole;
+        assert_eq!(finish(Instant::now()), (0, size), "it is not reduced again");
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(3600)).unwrap();
+        assert_eq!(finish(long_ago), (u64::from(!is_cloned), whole), "it is replaced");
+        assert_eq!(finish(Instant::now()), (0, whole), "it stays");
+    }
+
+    #[test]
+    fn a_budget_goes_by_the_speed_of_the_machine() {
+        let mut budget = Budget::new(Duration::from_millis(40));
+        assert!(budget.allows(Duration::ZERO, USUAL_SPEED / 26) && !budget.allows(Duration::ZERO, USUAL_SPEED / 24));
+        assert!(!budget.allows(Duration::from_millis(10), USUAL_SPEED / 26));
+        budget.measure(2 << 20, Duration::from_millis(20));
+        assert!(
+            budget.allows(Duration::from_millis(20), 2 << 20) && !budget.allows(Duration::from_millis(21), 2 << 20)
+        );
     }
 
     #[test]

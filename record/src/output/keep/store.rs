@@ -29,21 +29,32 @@ impl Store {
         Self { directory, limit, made: AtomicU64::new(0) }
     }
 
-    /// Stores a file that was like `before` when its build ID was read, whole if it has at most `whole` bytes. Returns the size of the new file; 0 if it was there.
-    pub(super) fn put(&self, id: BuildId, (file, before): (&File, &Metadata), whole: u64) -> io::Result<u64> {
+    /// Returns the size of the kept file with this build ID, whole or reduced; `None` if there is none.
+    pub(super) fn size_of(&self, id: BuildId) -> Option<u64> {
+        let kept = fs::symlink_metadata(self.place(id)?).ok()?;
+        Some(kept.len())
+    }
+
+    fn place(&self, id: BuildId) -> Option<PathBuf> {
         let digits = id.to_string();
-        let (first, rest) =
-            digits.split_at_checked(2).filter(|(_, rest)| !rest.is_empty()).ok_or(ErrorKind::InvalidInput)?;
-        let directory = self.directory.join(first);
-        let place = directory.join(rest).with_extension(SUFFIX);
-        if let Ok(there) = File::options().write(true).open(&place) {
+        let (first, rest) = digits.split_at_checked(2).filter(|(_, rest)| !rest.is_empty())?;
+        Some(self.directory.join(first).join(rest).with_extension(SUFFIX))
+    }
+
+    /// Stores a file that was like `before` when its build ID was read, `whole` or reduced. Returns the size of the new
+    /// file; 0 if there is one, and no better one is wanted.
+    pub(super) fn put(&self, id: BuildId, (file, before): (&File, &Metadata), whole: bool) -> io::Result<u64> {
+        let place = self.place(id).ok_or(ErrorKind::InvalidInput)?;
+        let is_better = |there: u64| whole && there < before.len();
+        if self.size_of(id).is_some_and(|there| !is_better(there)) {
             // The last use, by which the oldest are removed.
-            there.set_modified(SystemTime::now())?;
+            File::options().write(true).open(&place)?.set_modified(SystemTime::now())?;
             return Ok(0);
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let directory = place.parent().ok_or(ErrorKind::InvalidInput)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let temporary = directory.join(format!("{rest}.{}-{number}", std::process::id()));
+        let temporary = place.with_extension(format!("{}-{number}", std::process::id()));
         let copied = self.copy(file, before, &temporary, whole).and_then(|bytes| {
             fs::rename(&temporary, &place)?;
             Ok(bytes)
@@ -56,16 +67,13 @@ impl Store {
     }
 
     /// Clones, copies or reduces a file that was like `before`.
-    fn copy(&self, file: &File, before: &Metadata, to: &Path, whole: u64) -> io::Result<u64> {
+    fn copy(&self, file: &File, before: &Metadata, to: &Path, whole: bool) -> io::Result<u64> {
         let mut out = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to)?;
         let mut source = FromStart { file, at: 0 };
         if rustix::fs::ioctl_ficlone(&out, file).is_err() {
-            let is_small = before.len() <= whole.min(self.limit / 4);
-            let reduction = if is_small {
-                None
-            } else {
-                Some(Reduction::new(&mut source, Contents::Names).map_err(io::Error::other)?)
-            };
+            // A file that has nothing to leave out is copied, too.
+            let is_reduced = !whole || before.len() > self.limit / 4;
+            let reduction = is_reduced.then(|| Reduction::new(&mut source, Contents::Names).ok()).flatten();
             let size = reduction.as_ref().map_or(before.len(), Reduction::size);
             self.check_room(size, &out)?;
             source.at = 0;
