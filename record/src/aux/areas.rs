@@ -42,6 +42,17 @@ enum Mode {
     Sample,
 }
 
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Full => f.write_str("written whole"),
+            Self::Snapshot { size, at_end: false } => write!(f, "snapshots of {size} bytes on SIGUSR2"),
+            Self::Snapshot { size, at_end: true } => write!(f, "snapshots of {size} bytes on SIGUSR2 and at the end"),
+            Self::Sample => f.write_str("parts of it in samples"),
+        }
+    }
+}
+
 impl Mode {
     fn of(config: &Config, plan: &Plan) -> Self {
         match &config.aux.snapshot {
@@ -121,7 +132,7 @@ impl Areas {
                 plan.aux_pages
             ));
         }
-        messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode:?}", all.len()));
+        messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode}", all.len()));
         let clock = rings.first().and_then(Ring::clock);
         Ok(Self { all, mode: Some(mode), kind, clock, stopped: false, held: false, paused: false })
     }

@@ -172,7 +172,7 @@ pub(super) struct Flags {
     /// Do not record new child processes and threads
     #[arg(short = 'i', long, help_heading = "Targets")]
     pub(super) no_inherit: bool,
-    /// When to record: MS (start after so many milliseconds), -1 (start disabled) or FROM-TO,... (only in these spans)
+    /// Start after MS milliseconds, or stopped if -1 (see --control); or record from FROM to TO milliseconds only, ...
     #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true, help_heading = "Targets")]
     pub(super) delay: Option<String>,
     /// Read commands (enable, disable, snapshot, stop, ...) from fd:CTL[,ACK] or fifo:CTL[,ACK]; ACK gets the answers
@@ -185,7 +185,7 @@ pub(super) struct Flags {
     /// Compress records with zstd, at level 1 to 22 [default: 1]
     #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     pub(super) compression_level: Option<String>,
-    /// Stop when the file reaches SIZE (a number with B, K, M or G), and end the command, as perf record does
+    /// End the recording and the command when the file has SIZE (B, K, M or G); a little more is written
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub(super) max_size: Option<String>,
     /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h, d) [default: signal]

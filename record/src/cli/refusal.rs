@@ -10,11 +10,18 @@ use crate::event::nearest;
 
 /// Returns what is wrong, without clap's prefix, tips and usage.
 pub(super) fn sentence(error: &clap::Error) -> String {
+    sentence_with(error, "rec --help")
+}
+
+/// The same, with the place to look at.
+pub(super) fn sentence_with(error: &clap::Error, help: &str) -> String {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let end = text.find("\n\n").unwrap_or(text.len());
     let lines = text.get(..end).unwrap_or(text).lines().map(str::trim);
-    format!("{} (see rec --help)", lines.collect::<Vec<_>>().join(" "))
+    let sentence = lines.collect::<Vec<_>>().join(" ");
+    // What says where to look needs no other place.
+    if sentence.contains("(see rec ") { sentence } else { format!("{sentence} (see {help})") }
 }
 
 /// Replaces the error about an unknown option by one that suggests an option that help shows, or its negation.
@@ -28,14 +35,18 @@ pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::E
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
     let shown: Vec<String> = shown.map(|long| format!("--{long}")).collect();
     let positive = name.strip_prefix("--no-").map(|rest| format!("--{rest}"));
+    // What all have in common makes none more similar.
+    let nearest = |name: &str, shown: &[String]| {
+        let near = nearest(name.trim_start_matches('-'), shown.iter().map(|shown| shown.trim_start_matches('-')))?;
+        Some(format!("--{near}"))
+    };
     let near = match positive {
         _ if !name.starts_with("--") => None,
         Some(positive) if !shown.contains(&name) => {
             let negated = |near: String| near.replacen("--", "--no-", 1);
-            nearest(&name, shown.iter().map(String::as_str))
-                .or_else(|| nearest(&positive, shown.iter().map(String::as_str)).map(negated))
+            nearest(&name, &shown).or_else(|| nearest(&positive, &shown).map(negated))
         }
-        _ => nearest(&name, shown.iter().map(String::as_str)),
+        _ => nearest(&name, &shown),
     };
     let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     command.error(ErrorKind::UnknownArgument, format!("there is no option '{name}'{near}"))

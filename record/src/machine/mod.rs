@@ -95,7 +95,7 @@ impl Machine {
             page_size: rustix::param::page_size(),
             online: online()?,
             paranoid,
-            max_rate: sysctl("perf_event_max_sample_rate").and_then(|n| u64::try_from(n).ok()).unwrap_or(100_000),
+            max_rate: max_rate().unwrap_or(100_000),
             mlock_kb: sysctl("perf_event_mlock_kb").and_then(|n| u64::try_from(n).ok()).unwrap_or(516),
             privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
@@ -129,11 +129,28 @@ impl Machine {
         Ok(machine)
     }
 
+    /// Returns the limit on samples a second that holds now: the kernel lowers it when sampling takes too long.
+    #[must_use]
+    pub fn max_rate_now(&self) -> u64 {
+        max_rate().unwrap_or(self.max_rate)
+    }
+
+    /// Returns the share of a CPU's time that sampling may take before that, in percent.
+    #[must_use]
+    pub fn sampling_time_percent(&self) -> Option<u64> {
+        sysctl("perf_cpu_time_max_percent").and_then(|percent| u64::try_from(percent).ok())
+    }
+
     /// Returns whether this user may count the processes of all users on a CPU.
     #[must_use]
     pub fn allows_system(&self) -> bool {
         self.privileged || self.paranoid < 1
     }
+}
+
+/// Returns `kernel.perf_event_max_sample_rate`, in Hz.
+fn max_rate() -> Option<u64> {
+    sysctl("perf_event_max_sample_rate").and_then(|rate| u64::try_from(rate).ok())
 }
 
 fn sysctl(name: &str) -> Option<i64> {

@@ -39,6 +39,20 @@ pub fn seconds(nanos: u64) -> String {
     }
 }
 
+/// Joins the names of set bits: `IP|TID`; `0` if there are none.
+#[must_use]
+pub fn bit_names<T>(bits: impl Iterator<Item = (&'static str, T)>) -> String {
+    let names: Vec<_> = bits.map(|(name, _)| name).collect();
+    if names.is_empty() { "0".to_owned() } else { names.join("|") }
+}
+
+/// Lists numbers: `0, 1`.
+#[must_use]
+pub fn list(numbers: &[u32]) -> String {
+    let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
+    numbers.join(", ")
+}
+
 /// Quotes a name for a shell, where that is needed.
 #[must_use]
 pub fn quoted(name: &str) -> String {
@@ -59,6 +73,9 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let sizes = [1, 1023, 1024, 397_348, 1 << 20, 3 << 29, 5 << 40];
         assert_eq!(sizes.map(bytes), ["1 byte", "1023 bytes", "1.0 KiB", "388 KiB", "1.0 MiB", "1.5 GiB", "5120 GiB"]);
+        assert_eq!([list(&[]), list(&[0, 12])], ["", "0, 12"]);
+        assert_eq!(bit_names([("IP", 1), ("TID", 2)].into_iter()), "IP|TID");
+        assert_eq!(bit_names::<u8>([].into_iter()), "0");
         assert_eq!([7, 400_000, 2_000_000_000].map(seconds), ["1 us", "0.4 ms", "2.0 s"]);
         assert_eq!(["a/b.data", "a b", "it's", ""].map(quoted), ["a/b.data", "'a b'", "'it'\\''s'", "''"]);
     }

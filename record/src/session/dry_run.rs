@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
+use crate::messages::units;
 use crate::plan::config::Config;
 use crate::plan::{self, Plan, PlannedEvent};
 use crate::target::Target;
@@ -146,10 +147,10 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
         line(&mut out, format_args!("event {index}: {}", event.full_name()));
         let of = |name: &str, value: &str, out: &mut String| line(out, format_args!("  {name:<20} {value}"));
         let a = &event.attr;
-        of("sample_type", &names(a.sample_type.iter_names()), &mut out);
-        of("read_format", &names(a.read_format.iter_names()), &mut out);
+        of("sample_type", &units::bit_names(a.sample_type.iter_names()), &mut out);
+        of("read_format", &units::bit_names(a.read_format.iter_names()), &mut out);
         let set = AttrFlags::all() & a.flags;
-        of("flags", &names(set.iter_names()), &mut out);
+        of("flags", &units::bit_names(set.iter_names()), &mut out);
         let Value::Object(fields) = attr(a) else { continue };
         let shown = ["sample_type", "read_format", "sample_freq", "wakeup_watermark", "bp_addr", "bp_len"];
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
@@ -169,7 +170,11 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
     }
     let (kind, ids) = target(config);
     line(&mut out, format_args!("target: {kind} {ids}"));
-    let cpus = if plan.per_thread { "one ring for each thread".to_owned() } else { format!("on CPUs {:?}", plan.cpus) };
+    let cpus = if plan.per_thread {
+        "one ring for each thread".to_owned()
+    } else {
+        format!("on CPUs {}", units::list(&plan.cpus))
+    };
     line(&mut out, format_args!("rings: {} pages of {} bytes, {cpus}", plan.ring_pages, machine.page_size));
     if plan.aux_pages > 0 {
         line(&mut out, format_args!("AUX areas: {} pages, snapshots of {} bytes", plan.aux_pages, plan.snapshot_size));
@@ -180,9 +185,4 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{text}");
-}
-
-fn names<T>(bits: impl Iterator<Item = (&'static str, T)>) -> String {
-    let names: Vec<_> = bits.map(|(name, _)| name).collect();
-    names.join("|")
 }

@@ -82,6 +82,8 @@ pub(super) struct Ledger {
     pub(super) pieces: usize,
     /// Programs that the kernel stopped recording, known at the end of the last file.
     pub(super) silenced: Vec<String>,
+    /// `true` for the last file.
+    pub(super) is_last: bool,
 }
 
 /// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three
@@ -129,6 +131,7 @@ impl Live {
             was_enabled: config.delay == Delay::None,
             pieces: 0,
             silenced: Vec::new(),
+            is_last: false,
         };
         let switch = match config.output.switch {
             Some(Switch::Time(_)) => Some(Timer::new()?),

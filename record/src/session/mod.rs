@@ -18,6 +18,7 @@ mod nothing;
 mod obey;
 mod opened;
 mod piece;
+mod rates;
 mod recording;
 mod schedule;
 mod status;

@@ -10,7 +10,7 @@ use recrep_format::record::{Body, Record};
 use recrep_format::write::FeatureWriter;
 
 use super::live::{Ledger, Live, Recording};
-use super::{hottest, losses, nothing, updates};
+use super::{hottest, losses, nothing, rates, updates};
 use crate::aux;
 use crate::drain::Drain;
 use crate::kernel::Kernel;
@@ -208,6 +208,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
         if let Some(why) = nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples) {
             self.messages.note(format_args!("no samples: {why}"));
+        }
+        for limit in rates::limited(&self.counters.events, counts.throttled, self.machine) {
+            self.messages.warn(limit);
+        }
+        if ledger.is_last {
+            // The file is complete.
+            self.keep();
         }
         hottest::show(self.config, &finished, counts.samples, self.messages);
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());

@@ -14,6 +14,7 @@ use crate::drain::wait::{Others, Waiter, Woken};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
 use crate::messages::error::{Error, Result};
+use crate::messages::units;
 use crate::output::Output;
 use crate::output::keep::Kept;
 use crate::plan::config::{Delay, Switch};
@@ -37,16 +38,20 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if let Some(piece) = &mut piece {
             piece.take_modules(&mut live.drain);
         }
+        live.ledger.is_last = true;
         live.ledger.silenced = live.drain.tally.silenced();
         let done = done.and_then(|()| self.name(&mut live, &mut piece)).and_then(|()| {
             let scope = self.config.rings.tail_synthesize.then(|| self.present(&live));
             piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live.ledger, scope.as_ref()))
         });
-        self.keep();
         match done {
             Ok(()) => Ok(0),
-            Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, &live, workload)),
+            Err(Error::Unwritable(why)) => {
+                self.keep();
+                Ok(self.go_without(&why, piece, &live, workload))
+            }
             Err(error) => {
+                self.keep();
                 piece.into_iter().for_each(|piece| self.salvage(piece, &live.ledger));
                 Err(error)
             }
@@ -54,12 +59,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Keeps the recorded programs and libraries for reports after the next build.
-    fn keep(&self) {
+    pub(super) fn keep(&self) {
         let Some(kept) = self.modules.keep() else { return };
         self.messages.explain(|| {
             let Kept { files, bytes, failed, time } = kept;
-            let milliseconds = time.as_millis();
-            format!("kept {files} recorded files ({bytes} bytes) in {milliseconds} ms; {failed} could not be kept")
+            let (size, milliseconds) = (units::bytes(bytes), time.as_millis());
+            format!("kept {files} recorded files ({size}) in {milliseconds} ms; {failed} could not be kept")
         });
     }
 
@@ -169,7 +174,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 status.show(&piece.output, self.messages);
             }
             if self.config.output.max_size.is_some_and(|most| length >= most) {
-                self.messages.note(format_args!("stopped at {length} bytes, because of --max-size"));
+                self.messages.note(format_args!("stopped at {} (--max-size)", units::bytes(length)));
                 break;
             }
             let full = matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);

@@ -86,8 +86,8 @@ impl Workload {
         let read = rustix::io::retry_on_intr(|| rustix::io::read(ready.as_fd(), &mut pid));
         if read != Ok(pid.len()) {
             let why = match spawned.recv() {
-                Ok(Err(why)) => why_words(&why),
-                _ => "it ended immediately".to_owned(),
+                Ok(Err(why)) => return Err(Error::io(format_args!("cannot start a process for '{name}'"), why)),
+                _ => "it ended immediately",
             };
             return Err(Error::Failed(format!("cannot start a process for '{name}': {why}")));
         }

@@ -30,6 +30,7 @@ fn usage_errors_are_2_and_name_what_is_wrong() {
         (&["-a", "-p", "1"], "cannot be used with"),
         (&["-F", "0", "--", "true"], "-F"),
         (&[], "nothing to record"),
+        (&["-e", "no-such-pmu/event=1/", "--", "true"], "(see rec list pmu)"),
     ] {
         let (_dir, path) = place();
         let output = run(&path, words);
@@ -37,6 +38,13 @@ fn usage_errors_are_2_and_name_what_is_wrong() {
         assert!(said(&output).contains(named), "{words:?}: {}", said(&output));
         assert!(!path.exists(), "{words:?} left a file");
     }
+}
+
+#[test]
+fn usage_errors_of_lists_are_one_line_too() {
+    let output = rec().args(["list", "--jsn"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(said(&output), "rec: there is no option '--jsn'; did you mean '--json'? (see rec list --help)\n");
 }
 
 #[test]
@@ -97,6 +105,10 @@ fn quiet_says_nothing_and_verbose_explains() {
     assert_eq!(said(&run(&path, &["-q", "--", "true"])), "");
     let verbose = said(&run(&path, &["-v", "-e", "cpu-clock", "--", "true"]));
     assert!(verbose.contains("event cpu-clock") && verbose.contains("rings:"), "{verbose}");
+    // Bits by their names alone, and the last line is the last.
+    assert!(verbose.contains("sample_type IP|TID|TIME|") && verbose.contains("flags DISABLED|INHERIT|"), "{verbose}");
+    assert!(verbose.contains("rec: kept 0 recorded files (0 bytes)"), "{verbose}");
+    assert!(verbose.lines().last().unwrap().starts_with("rec: recorded "), "{verbose}");
 }
 
 #[test]

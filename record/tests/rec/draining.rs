@@ -175,7 +175,7 @@ fn threads_end_with_what_they_are_attached_to_and_at_sizes() {
     let (_dir, path) = place();
     let output =
         run(&path, &["--threads", "-a", "-e", "cpu-clock", "-F", "10000", "--max-size=64K", "--", "sleep", "60"]);
-    assert!(said(&output).contains("because of --max-size"), "{}", said(&output));
+    assert!(said(&output).contains("stopped at"), "{}", said(&output));
 }
 
 #[test]

@@ -13,5 +13,6 @@ mod cli;
 mod common;
 mod draining;
 mod off_cpu;
+mod pager;
 mod recording;
 mod status;

@@ -15,7 +15,7 @@ const CLEARED: &str = "\r\x1b[K";
 const COLUMNS: u16 = 40;
 
 /// A terminal of so many columns: what is written to it can be read, and the end that programs have.
-fn terminal() -> (File, OwnedFd) {
+pub(crate) fn terminal() -> (File, OwnedFd) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -35,7 +35,7 @@ fn start(path: &Path, words: &[&str]) -> (Child, File) {
 }
 
 /// All that is written until nobody can write any more; at each piece of it `seen` is called.
-fn read(mut master: File, mut seen: impl FnMut(&str)) -> String {
+pub(crate) fn read(mut master: File, mut seen: impl FnMut(&str)) -> String {
     let (mut all, mut bytes) = (Vec::new(), [0; 4096]);
     // The kernel says EIO where a file would end.
     while let Ok(count @ 1..) = master.read(&mut bytes) {

@@ -8,14 +8,16 @@
 //! ```
 
 mod entries;
+mod pager;
 mod print;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
+use super::refusal::{name_nearest, sentence_with};
 use super::selection;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -36,6 +38,9 @@ pub(super) struct ListFlags {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Do not show long output on a terminal in a pager ($REC_PAGER, else $PAGER, else less -FRX)
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// Returns whether the command line, which begins with the program's name, is `rec list`.
@@ -51,10 +56,14 @@ pub fn is_asked_for(args: &[OsString]) -> bool {
 pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let flags = match ListFlags::try_parse_from(args.iter().skip(1)) {
         Ok(flags) => flags,
-        Err(refusal) => {
+        Err(error) => {
+            let error = name_nearest(error, &mut ListFlags::command());
+            if error.use_stderr() {
+                return Err(Error::Usage(sentence_with(&error, "rec list --help")));
+            }
             // If the output cannot be written, there is no place left to report that.
-            let _ = refusal.print();
-            return Ok(u8::try_from(refusal.exit_code()).unwrap_or(2));
+            let _ = error.print();
+            return Ok(0);
         }
     };
     let machine = Machine::read()?;
@@ -63,9 +72,9 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let found = entries::find(&flags.what, &sources, &|event| entries::is_there(kernel, event));
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };
-    let written = io::stdout().lock().write_all(text.as_bytes());
+    let written = pager::print(&text, !flags.no_pager && !flags.json);
     for note in notes {
-        // As above.
+        // If it cannot be written, there is no place left to report that.
         let _ = writeln!(io::stderr(), "rec: {note}");
     }
     match written {

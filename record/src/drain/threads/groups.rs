@@ -9,6 +9,7 @@ use rustix::thread::CpuSet;
 use crate::machine::Machine;
 use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
+use crate::messages::units;
 use crate::plan::config::Split;
 use crate::target;
 
@@ -36,8 +37,8 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
         let used = |affinity: &[u32]| all.keys().any(|(cpus, _)| cpus == affinity);
         if let Some(mask) = masks.iter().find(|mask| !used(&mask.affinity)) {
             return Err(Error::Usage(format!(
-                "--threads: none of the CPUs {:?} is recorded; leave that mask out, or name recorded CPUs",
-                mask.cpus
+                "--threads: none of the CPUs {} is recorded; leave that mask out, or name recorded CPUs",
+                units::list(&mask.cpus)
             )));
         }
     }

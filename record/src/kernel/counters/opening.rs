@@ -17,6 +17,7 @@ use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
+use crate::messages::units;
 use crate::plan::{Plan, PlannedEvent};
 use crate::target::Target;
 
@@ -347,18 +348,20 @@ fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
 
 fn explain(event: &PlannedEvent, counters: usize) -> String {
     let attr = &event.attr;
+    // Without those of `precise_ip`, which have no names.
+    let flags = AttrFlags::all() & attr.flags;
     let rate = match attr.frequency() {
         Some(hz) => format!("{hz} Hz"),
         None => format!("every {}", attr.sample_period),
     };
     format!(
-        "event {}: type {}, config {:#x}, {rate}, sample_type {:?}, read_format {:?}, flags {:?}, precise_ip {}, {counters} counters",
+        "event {}: type {}, config {:#x}, {rate}, sample_type {}, read_format {}, flags {}, precise_ip {}, {counters} counters",
         event.full_name(),
         attr.kind.0,
         attr.config,
-        attr.sample_type,
-        attr.read_format,
-        attr.flags,
+        units::bit_names(attr.sample_type.iter_names()),
+        units::bit_names(attr.read_format.iter_names()),
+        units::bit_names(flags.iter_names()),
         attr.flags.precise_ip(),
     )
 }
