@@ -108,6 +108,19 @@ fn what_is_recorded_while_counters_are_started_is_drained() {
 }
 
 #[test]
+fn throttled_events_are_told_even_if_quiet() {
+    let (dir, mut config) = config("-a -m 64,64 -- true");
+    config.events = vec![intel_pt()];
+    let throttle = Body::Throttle(recrep_format::record::Throttle { time: 1, id: 0, stream_id: 0 });
+    let kernel = FakeKernel::new(move |_, _| vec![Step::Record(throttle.clone()), Step::Trace(vec![7; 64])]);
+    let said = dir.path().join("said");
+    let messages = Messages::to(Verbosity::Quiet, Box::new(std::fs::File::create(&said).unwrap()));
+    assert_eq!(run(&config, &kernel, &messages).unwrap(), 0);
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.starts_with("rec: the kernel throttled sampling "), "{said}");
+}
+
+#[test]
 fn a_drain_that_fails_while_counters_are_started_leaves_what_it_wrote() {
     let (_dir, mut config) = config("-a -m 64,64 -- true");
     config.events = vec![intel_pt()];
