@@ -38,7 +38,7 @@ fn the_flags_it_shows_are_known() {
             }
             // A command of the program has flags of its own.
             let command = words.next_if(|word| {
-                ["script", "info", "evlist", "dump", "mem", "c2c", "branches", "timeline"].contains(word)
+                ["script", "info", "evlist", "dump", "mem", "c2c", "branches", "timeline", "bundle"].contains(word)
             });
             let help = run(program().args(command).arg("--help")).expect(0);
             let known: Vec<&str> = help.text().split(|c: char| c.is_whitespace() || ",=[<".contains(c)).collect();
