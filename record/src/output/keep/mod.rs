@@ -34,6 +34,8 @@ const SMALL: u64 = 128 << 10;
 const WHOLE_IF_VANISHING: u64 = 16 << 20;
 /// Share of the recording's time that keeping may take at the end, as far as whole files are concerned: a twenty-fifth.
 const SHARE: u32 = 25;
+/// Time that it may take after the shortest recording.
+const UNNOTICED: Duration = Duration::from_millis(20);
 /// Time after which no more files are stored at the end, not even reduced ones; more for long recordings.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Bytes copied in a second, as long as it is not known how fast this machine is.
@@ -132,7 +134,7 @@ impl Keeper {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let elapsed = self.start.elapsed();
-        let mut budget = Budget::new(elapsed / SHARE);
+        let mut budget = Budget::new(UNNOTICED.max(elapsed / SHARE));
         let mut files = std::mem::take(&mut state.held);
         // Most files are small: their lines and inlined functions cost least.
         files.sort_unstable_by_key(Found::size);
