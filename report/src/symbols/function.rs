@@ -25,8 +25,8 @@ pub struct Function {
 /// The name of a function as the file spells it.
 #[derive(Clone, Debug)]
 enum Spelt {
-    /// That of a symbol. `offset` is from the start of the module, and 0 if no other symbol has the name.
-    Symbol { id: SymbolId, offset: u64 },
+    /// That of a symbol.
+    Symbol(SymbolId),
     /// That of an inlined function, mangled.
     Inlined(Box<str>),
 }
@@ -39,9 +39,7 @@ impl Function {
         {
             return None;
         }
-        let start = loaded.table.start(id)?;
-        let offset = if loaded.shares_name(id) { start.wrapping_sub(base(module)) } else { 0 };
-        Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol { id, offset } })
+        Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol(id) })
     }
 
     /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from others.
@@ -53,14 +51,17 @@ impl Function {
     /// Returns the name as the file spells it.
     pub fn name(&self) -> &[u8] {
         match &self.spelt {
-            Spelt::Symbol { id, .. } => self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default(),
+            Spelt::Symbol(id) => self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default(),
             Spelt::Inlined(name) => name.as_bytes(),
         }
     }
 
-    /// Returns the offset in the module if the name does not tell the function from others; otherwise 0.
+    /// Returns the offset in the module if the name does not tell the function from others; otherwise 0. The first call
+    /// for a module reads all its names: most functions are told apart without.
     pub(super) fn offset(&self) -> u64 {
-        if let Spelt::Symbol { offset, .. } = self.spelt { offset } else { 0 }
+        let Spelt::Symbol(id) = self.spelt else { return 0 };
+        let start = self.loaded.table.start(id).filter(|_| self.loaded.shares_name(id));
+        start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
     }
 
     /// Returns the name of the module, by which modules are told apart.
@@ -83,11 +84,11 @@ impl Function {
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
         if Arc::ptr_eq(&self.loaded, &other.loaded)
-            && let (Spelt::Symbol { id: a, .. }, Spelt::Symbol { id: b, .. }) = (&self.spelt, &other.spelt)
+            && let (Spelt::Symbol(a), Spelt::Symbol(b)) = (&self.spelt, &other.spelt)
         {
             return a == b;
         }
-        self.offset() == other.offset() && self.name() == other.name() && self.module() == other.module()
+        self.name() == other.name() && self.module() == other.module() && self.offset() == other.offset()
     }
 }
 

@@ -28,6 +28,11 @@ impl<'l> Use<'l> {
         &self.named.function
     }
 
+    /// Returns the module and the short name.
+    fn in_module(&self) -> (Cow<'l, str>, &'l str) {
+        (self.function().module(), self.short())
+    }
+
     /// Returns what tells the function from others.
     fn key(&self) -> impl Ord + use<'l> {
         self.function().key()
@@ -36,20 +41,18 @@ impl<'l> Use<'l> {
 
 /// Has functions printed so that they differ in the cells of tables and in the frames of callchains.
 pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
-    let short: FxHashSet<&str> = alike(cells).chain(alike(frames)).collect();
-    if short.is_empty() {
+    let clashes: FxHashSet<(Cow<'_, str>, &str)> = alike(cells).chain(alike(frames)).collect();
+    if clashes.is_empty() {
         return;
     }
     let (of_cells, of_frames) = {
         let mut uses: Vec<Use<'_>> = Vec::new();
         for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
             let of_function = |(number, text, named)| Use { is_cell, number, text, named };
-            uses.extend(labels.functions().map(of_function).filter(|used| short.contains(used.short())));
+            uses.extend(labels.functions().map(of_function).filter(|used| clashes.contains(&used.in_module())));
         }
         uses.sort_by_cached_key(|used| (used.short(), used.key()));
-        let is_of_name =
-            |a: &Use<'_>, b: &Use<'_>| a.short() == b.short() && a.function().module() == b.function().module();
-        let names = uses.chunk_by(is_of_name).flat_map(spellings);
+        let names = uses.chunk_by(|a, b| a.in_module() == b.in_module()).flat_map(spellings);
         let renamed = uses.iter().zip(names).filter(|(used, name)| used.short() != name);
         let (of_cells, of_frames): (Vec<_>, Vec<_>) = renamed.partition(|(used, _)| used.is_cell);
         let numbers =
@@ -60,10 +63,11 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
     frames.rename(of_frames);
 }
 
-/// Returns the short names that several functions have in equal texts.
-fn alike(labels: &Labels) -> impl Iterator<Item = &str> {
-    let mut texts = FxHashSet::default();
-    labels.functions().filter(move |(_, text, _)| !texts.insert(*text)).map(|(_, text, named)| named.in_text(text))
+/// Returns the short names that several functions of a module have in equal texts, with the module.
+fn alike(labels: &Labels) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+    let mut known = FxHashSet::default();
+    let again = labels.functions().filter(move |(_, text, named)| !known.insert((named.function.module(), *text)));
+    again.map(|(_, text, named)| (named.function.module(), named.in_text(text)))
 }
 
 /// Returns the names for these uses of functions of one module that have one short name, sorted by their keys.

@@ -124,7 +124,10 @@ impl Labeller<'_> {
         };
         let frame = frame_at(row, side);
         let name = self.function(&frame)?;
-        self.named(&frame, text.find(&*name)?, &name)
+        // The letter of the CPU mode may be in front.
+        let start =
+            [0, "[k] ".len()].into_iter().find(|start| text.get(*start..).is_some_and(|at| at.starts_with(&*name)));
+        self.named(&frame, start?, &name)
     }
 
     fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> String {
