@@ -1,11 +1,14 @@
 //! Waiting until there is something to do: a ring half full, a signal, a command, a timer
-//! that the user asked for, the end of what was attached to. Of rec's own there is one timer, that of the status line.
+//! that the user asked for, the end of what was attached to. Of rec's own there is one timer, that of the status line; and
+//! where files are kept, waiting ends after a tenth of a second: a container that ends takes its files with it, and which
+//! they are is in the rings.
 //!
 //! When half of a ring is full, the kernel wakes pollers of any of its counters. A counter whose threads (inherited
 //! ones included) have all ended hangs up; then the next counter of the same ring is polled instead. When no ring has a
 //! counter left, all attached tasks have ended.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -76,6 +79,8 @@ pub struct Waiter<'a> {
     polled: Vec<Option<usize>>,
     /// Whose end is waited for, and how many have not ended.
     ends: Option<(&'a [OwnedFd], usize)>,
+    /// Maximum time to wait.
+    at_most: Option<Duration>,
 }
 
 impl<'a> Waiter<'a> {
@@ -109,6 +114,12 @@ impl<'a> Waiter<'a> {
         Ok(Self { ends: ends.map(|ends| (ends, ends.len())), ..self })
     }
 
+    /// Waits for so long at most, if any.
+    #[must_use]
+    pub fn at_most(self, at_most: Option<Duration>) -> Self {
+        Self { at_most, ..self }
+    }
+
     /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or only wake it.
     ///
     /// # Errors
@@ -130,7 +141,7 @@ impl<'a> Waiter<'a> {
         let make = || -> Result<Self, Errno> {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
-            let mut waiter = Self { epoll, counters, polled: Vec::new(), ends: None };
+            let mut waiter = Self { epoll, counters, polled: Vec::new(), ends: None, at_most: None };
             for (ring, owner) in (0u64..).zip(owners) {
                 if let Some(counter) = counters.all.get(owner) {
                     add_counter(&waiter.epoll, counters, counter, ring)?;
@@ -148,7 +159,8 @@ impl<'a> Waiter<'a> {
     /// Returns an error if epoll(7) refuses.
     pub fn wait(&mut self, block: bool) -> Result<Woken> {
         let mut events = Vec::with_capacity(64);
-        let timeout = (!block).then(rustix::event::Timespec::default);
+        let limit = if block { self.at_most } else { Some(Duration::ZERO) };
+        let timeout = limit.and_then(|limit| limit.try_into().ok());
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("cannot wait for the rings", e)),

@@ -285,6 +285,7 @@ impl Tally {
             Ok(Body::Exit(task)) if task.pid == task.tid => {
                 self.processes().remove(&task.pid);
                 self.executions.ended(task.pid, time);
+                self.modules.end_process(task.pid);
             }
             Ok(_) => {}
             Err(_) => self.counts.damaged += 1,

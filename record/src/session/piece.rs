@@ -247,6 +247,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let ids = self.stream_build_ids(output, known)?;
         let mut written = output.settle()?;
         written.counts.lost_samples += lost;
+        keep_jits(known, &written.counts);
         Ok(Ended { readings, written, ids })
     }
 
@@ -286,10 +287,18 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let mut kept = Tally::new(&first.attr);
         let mut written = piece.output.keep(room, |record| kept.count(record));
         written.counts.add(&kept.counts);
+        keep_jits(&piece.known, &written.counts);
         let mut features = self.head.clone();
         self.add_end(&mut features, ledger, &written, &ids);
         let length = piece.output.salvage(features);
         self.sum_up(&written.counts, length, &self.config.output.path.to_string_lossy());
+    }
+}
+
+/// Keeps the lists of JITs' code, by the times that the file has of its samples.
+fn keep_jits(known: &Known, counts: &Counts) {
+    if let Some(first) = counts.first {
+        known.modules.keep_jits(first, counts.last);
     }
 }
 

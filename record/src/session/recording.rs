@@ -160,7 +160,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             control: live.channel.as_ref().map(AsFd::as_fd),
             drainers: live.threaded.then(|| live.drainers.fd()),
         };
-        let mut waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
+        let waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
+        let mut waiter = waiter.at_most(self.modules.round());
         live.delays.start()?;
         if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch) {
             timer.set(every, Some(every))?;

@@ -62,7 +62,7 @@ impl Worker<'_, '_> {
         let bells = self.shared.bells;
         let Some(own) = bells.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
-        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?;
+        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?.at_most(self.drain.tally.modules.round());
         let mut ended = false;
         loop {
             // A drain precedes each wait, as records written before the waiter existed do not wake it.

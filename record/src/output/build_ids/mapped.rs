@@ -1,6 +1,6 @@
 //! The file behind a mapping: found while its process lives, in whatever container that is.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use recrep_format::record::Inode;
 use rustix::fs::{Mode, OFlags};
 
 use super::elf;
-use crate::output::keep::{Keeper, Mapped};
+use crate::output::keep::{Keeper, Mapped, is_elsewhere};
 
 /// A file by device and inode, as a mapping gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,28 +52,41 @@ impl MappedFile {
         if path == b"[vdso]" {
             return Some(elf::of_vdso());
         }
-        // As long as the process lives, its mapping leads to the very file, deleted or not, but for
-        // CAP_CHECKPOINT_RESTORE only. Then the path in its own root, as in a container; its program, which may have
-        // been deleted; the path in ours.
-        let (pid, range) = (self.pid, &self.range);
-        let mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        let root = [format!("/proc/{pid}/root").as_bytes(), path].concat();
-        let program = format!("/proc/{pid}/exe");
         // Without an inode nothing tells the program from its libraries.
-        let program = if self.file.ino == 0 { &root } else { program.as_bytes() };
-        let file = [mapping.as_bytes(), &root, program, path].into_iter().find_map(|place| self.open(place))?;
+        let places = self.places(path, self.file.ino != 0);
+        let file = places.iter().find_map(|place| self.open(place))?;
         let id = elf::in_elf(&ReadCache::new(&file));
         if let (Some(keeper), Some(id)) = (keeper, id) {
-            keeper.take(id, file, Mapped { path, is_elsewhere: self.is_elsewhere() });
+            keeper.take(id, file, Mapped { path, is_elsewhere: is_elsewhere(self.pid) });
         }
         Some(id)
     }
 
-    /// Returns whether the process lives in another mount namespace than rec.
-    fn is_elsewhere(&self) -> bool {
-        let namespace = |process: &str| fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino());
-        let theirs = namespace(&self.pid.to_string());
-        theirs.is_some() && theirs != namespace("self")
+    /// Gives the file whose build ID the kernel told to `keeper`.
+    pub(super) fn keep(&self, path: &[u8], id: BuildId, keeper: &Keeper) {
+        let places = self.places(path, true);
+        let files = places.iter().filter_map(|place| self.open(place));
+        // The path may be that of another version by now, which has replaced the one that runs.
+        let mut same = files.filter(|file| elf::in_elf(&ReadCache::new(file)).is_some_and(|found| found.is_same(&id)));
+        if let Some(file) = same.next() {
+            keeper.take(id, file, Mapped { path, is_elsewhere: is_elsewhere(self.pid) });
+        }
+    }
+
+    /// Opens the file that is mapped.
+    pub(super) fn file(&self, path: &[u8]) -> Option<File> {
+        self.places(path, self.file.ino != 0).iter().find_map(|place| self.open(place))
+    }
+
+    /// Returns the paths at which the file may be. As long as the process lives, its mapping leads to the very file,
+    /// deleted or not, but for `CAP_CHECKPOINT_RESTORE` only. Then the path in its own root, as in a container; its
+    /// program, which may have been deleted; the path in ours.
+    fn places(&self, path: &[u8], has_program: bool) -> Vec<Vec<u8>> {
+        let Self { pid, range, .. } = self;
+        let mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end).into_bytes();
+        let root = [format!("/proc/{pid}/root").as_bytes(), path].concat();
+        let program = has_program.then(|| format!("/proc/{pid}/exe").into_bytes());
+        [mapping, root].into_iter().chain(program).chain([path.to_vec()]).collect()
     }
 
     /// Opens the file at `path` if it is the one that is mapped.
@@ -102,6 +115,7 @@ fn open_regular(path: &[u8]) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::path::Path;
     use std::time::Duration;
 

@@ -1,19 +1,26 @@
 //! The files that were mapped as code, and their build IDs.
 
+use std::time::Duration;
+
 use recrep_format::build_id::BuildId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mapped::{FileId, MappedFile};
-use super::reader::BuildIdReader;
-use crate::output::keep::Kept;
+use super::reader::{BuildIdReader, ToKeep};
+use crate::output::keep::{Kept, is_dump, is_memory};
 
 /// More files than this at one path: they are never told apart by the path, so that no more are kept.
 const MOST_OF_A_PATH: usize = 64;
+
+/// A process in a container that lives longer than this leaves its files.
+const ROUND: Duration = Duration::from_millis(100);
 
 /// Files mapped as code, by path: those of a container, or of an upgrade meanwhile, may share one.
 #[derive(Debug, Default)]
 pub struct Modules {
     files: FxHashMap<Vec<u8>, Vec<Identity>>,
+    /// Processes with code in anonymous memory.
+    jits: FxHashSet<u32>,
     reader: Option<BuildIdReader>,
 }
 
@@ -36,7 +43,13 @@ impl Modules {
     /// Returns none yet, read by the same reader.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        Self { files: FxHashMap::default(), reader: self.reader.clone() }
+        Self { reader: self.reader.clone(), ..Self::default() }
+    }
+
+    /// Returns how often rings are to be drained, for files that are kept while their processes live; `None` if none are.
+    #[must_use]
+    pub fn round(&self) -> Option<Duration> {
+        self.reader.as_ref().filter(|reader| reader.has_keeper()).map(|_| ROUND)
     }
 
     /// Reads the build ID of a mapped file now, unless it is known already.
@@ -47,6 +60,7 @@ impl Modules {
 
     /// Adds a mapped file, whose build ID is read soon, while it is there.
     pub fn add_file(&mut self, path: &[u8], mapped: MappedFile) {
+        self.note_jit(path, &mapped);
         if self.add(path, Identity::File(mapped.file))
             && let Some(reader) = &self.reader
         {
@@ -59,7 +73,33 @@ impl Modules {
         if self.add(path, Identity::BuildId(id))
             && let (Some(reader), Some(mapped)) = (&self.reader, mapped)
         {
-            reader.keep_later(path, mapped);
+            reader.keep_later(ToKeep::File { path: path.to_vec(), id, mapped });
+        }
+    }
+
+    /// Has the lists of a JIT's code kept, if this is a mapping of such code or of its dump.
+    fn note_jit(&mut self, path: &[u8], mapped: &MappedFile) {
+        let Some(reader) = &self.reader else { return };
+        if is_memory(path) && self.jits.insert(mapped.pid) {
+            reader.keep_later(ToKeep::Jit(mapped.pid));
+        } else if is_dump(path) {
+            self.jits.insert(mapped.pid);
+            reader.keep_later(ToKeep::Dump { path: path.to_vec(), mapped: mapped.clone() });
+        }
+    }
+
+    /// Has the lists of a JIT's code kept, as its process has ended.
+    pub fn end_process(&mut self, pid: u32) {
+        self.jits.remove(&pid);
+        if let Some(reader) = &self.reader {
+            reader.end_process(pid);
+        }
+    }
+
+    /// Stores the lists of JITs' code for a file whose samples are from `first` to `last`.
+    pub fn keep_jits(&self, first: u64, last: u64) {
+        if let Some(reader) = &self.reader {
+            reader.keep_jits(first, last);
         }
     }
 
@@ -71,6 +111,7 @@ impl Modules {
 
     /// Adds those of another part of the recording.
     pub fn absorb(&mut self, other: Self) {
+        self.jits.extend(other.jits);
         for (path, identities) in other.files {
             for identity in identities {
                 self.add(&path, identity);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use recrep_format::build_id::BuildId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mapped::{FileId, MappedFile};
 use crate::output::keep::{Keeper, Kept};
@@ -30,10 +30,40 @@ struct SharedReader {
 #[derive(Debug, Default)]
 struct ReaderState {
     queue: VecDeque<(Vec<u8>, MappedFile)>,
-    /// Files to keep whose build IDs the kernel told.
-    to_keep: VecDeque<(Vec<u8>, MappedFile)>,
+    to_keep: VecDeque<ToKeep>,
+    /// Living processes with JITs whose lists are to be kept.
+    jits: FxHashSet<u32>,
     found: FxHashMap<Vec<u8>, Vec<(FileId, Option<BuildId>)>>,
     is_busy: bool,
+}
+
+/// Something to keep, or to do for that.
+#[derive(Debug)]
+pub(super) enum ToKeep {
+    /// A file whose build ID the kernel told.
+    File { path: Vec<u8>, id: BuildId, mapped: MappedFile },
+    /// The list of code of a process with a JIT, once it ends.
+    Jit(u32),
+    /// The dump with such a list that a process mapped.
+    Dump { path: Vec<u8>, mapped: MappedFile },
+    /// A process with a JIT that has ended.
+    Ended(u32),
+}
+
+impl ToKeep {
+    fn give(self, keeper: &Keeper) {
+        match self {
+            Self::File { path, id, mapped } => mapped.keep(&path, id, keeper),
+            Self::Jit(pid) => keeper.open_jit(pid),
+            Self::Dump { path, mapped } => {
+                keeper.open_jit(mapped.pid);
+                if let Some(file) = mapped.file(&path) {
+                    keeper.take_dump(mapped.pid, file);
+                }
+            }
+            Self::Ended(pid) => keeper.end_jit(pid),
+        }
+    }
 }
 
 impl BuildIdReader {
@@ -59,11 +89,39 @@ impl BuildIdReader {
         self.0.added.notify_one();
     }
 
-    /// Has a file kept soon whose build ID the kernel told.
-    pub fn keep_later(&self, path: &[u8], mapped: MappedFile) {
+    /// Returns whether files are kept.
+    pub(super) fn has_keeper(&self) -> bool {
+        self.0.keeper.is_some()
+    }
+
+    /// Has something kept soon.
+    pub(super) fn keep_later(&self, what: ToKeep) {
         if self.0.keeper.is_some() {
-            self.lock().to_keep.push_back((path.to_vec(), mapped));
+            let mut state = self.lock();
+            if let ToKeep::Jit(pid) | ToKeep::Dump { mapped: MappedFile { pid, .. }, .. } = &what {
+                state.jits.insert(*pid);
+            }
+            state.to_keep.push_back(what);
+            drop(state);
             self.0.added.notify_one();
+        }
+    }
+
+    /// Has the lists of a JIT kept soon, as its process has ended.
+    pub(super) fn end_process(&self, pid: u32) {
+        let mut state = self.lock();
+        if state.jits.remove(&pid) {
+            state.to_keep.push_back(ToKeep::Ended(pid));
+            drop(state);
+            self.0.added.notify_one();
+        }
+    }
+
+    /// Keeps the lists of JITs for a file whose samples are from `first` to `last`.
+    pub(super) fn keep_jits(&self, first: u64, last: u64) {
+        if let Some(keeper) = &self.0.keeper {
+            self.settle();
+            keeper.keep_jits(first, last);
         }
     }
 
@@ -91,8 +149,8 @@ impl BuildIdReader {
         while let Some((path, mapped)) = self.next() {
             let _ = self.now(&path, &mapped);
         }
-        while let Some((path, mapped)) = self.next_to_keep() {
-            let _ = mapped.read(&path, self.0.keeper.as_ref());
+        while let Some(what) = self.next_to_keep() {
+            self.give(what);
         }
         let mut state = self.lock();
         while state.is_busy {
@@ -110,8 +168,14 @@ impl BuildIdReader {
         self.lock().queue.pop_front()
     }
 
-    fn next_to_keep(&self) -> Option<(Vec<u8>, MappedFile)> {
+    fn next_to_keep(&self) -> Option<ToKeep> {
         self.lock().to_keep.pop_front()
+    }
+
+    fn give(&self, what: ToKeep) {
+        if let Some(keeper) = &self.0.keeper {
+            what.give(keeper);
+        }
     }
 
     fn work(&self) {
@@ -124,10 +188,10 @@ impl BuildIdReader {
                 let _ = self.now(&path, &mapped);
                 state = self.lock();
             }
-            if let Some((path, mapped)) = state.to_keep.pop_front() {
+            if let Some(what) = state.to_keep.pop_front() {
                 state.is_busy = true;
                 drop(state);
-                let _ = mapped.read(&path, self.0.keeper.as_ref());
+                self.give(what);
                 state = self.lock();
                 continue;
             }

@@ -6,6 +6,7 @@
 //!                                        deleted, or of another mount namespace ─▶ stored at once
 //!                                        else ─▶ held open ─▶ stored at the end of the recording
 //!  store: DIR/xx/yy….elf by build ID ─▶ rep finds it there, and checks its build ID
+//!  jit: the lists of JITs' code      ─▶ DIR/jit/….map, by recording and process
 //! ```
 //!
 //! A file is cloned if the file system can share its blocks; else copied whole if that takes little time beside the
@@ -13,17 +14,20 @@
 //! recording replaces by the whole file. A hard link would cost nothing either, but a build that writes the file in place
 //! would change it. Nothing of this disturbs a recording: what cannot be kept is not kept.
 
+mod jit;
 mod store;
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use recrep_format::build_id::BuildId;
 
+use jit::JitLists;
+pub(crate) use jit::{is_dump, is_elsewhere, is_memory};
 use store::Store;
 
 /// Maximum number of files held open until the end.
@@ -57,6 +61,7 @@ pub struct Keeper {
 struct State {
     known: HashSet<BuildId>,
     held: Vec<Found>,
+    jits: JitLists,
     done: Kept,
 }
 
@@ -115,7 +120,7 @@ impl Keeper {
     /// Takes a file that was found with this build ID.
     pub fn take(&self, id: BuildId, file: File, mapped: Mapped<'_>) {
         let Ok(metadata) = file.metadata() else { return };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if is_owned(mapped, &metadata) || !state.known.insert(id) {
             return;
         }
@@ -129,10 +134,41 @@ impl Keeper {
         }
     }
 
+    /// Remembers a process that has code in anonymous memory.
+    pub fn open_jit(&self, pid: u32) {
+        self.lock().jits.open(pid);
+    }
+
+    /// Takes the list of code that a process with a JIT mapped, if it may be gone later.
+    pub fn take_dump(&self, pid: u32, dump: File) {
+        let is_deleted = dump.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+        if is_deleted || is_elsewhere(pid) {
+            self.lock().jits.add_dump(pid, dump);
+        }
+    }
+
+    /// Copies the lists of a process that has ended.
+    pub fn end_jit(&self, pid: u32) {
+        self.lock().jits.end(pid, &self.store);
+    }
+
+    /// Stores the lists of JITs for a file whose samples are from `first` to `last`.
+    pub fn keep_jits(&self, first: u64, last: u64) {
+        let mut state = self.lock();
+        let kept = state.jits.store((first, last), &self.store);
+        state.done.files += kept.files;
+        state.done.bytes += kept.bytes;
+        state.done.failed += kept.failed;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stores the files held open, and removes the oldest ones beyond the limit.
     pub fn finish(&self) -> Kept {
         let start = Instant::now();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let elapsed = self.start.elapsed();
         let mut budget = Budget::new(UNNOTICED.max(elapsed / SHARE));
         let mut files = std::mem::take(&mut state.held);

@@ -1,4 +1,4 @@
-//! The directory of kept files: `DIR/xx/yy….elf` by build ID. It is the user's alone.
+//! The directory of kept files: `DIR/xx/yy….elf` by build ID, `DIR/jit` for the lists of JITs. It is the user's alone.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime};
 use recrep_format::build_id::BuildId;
 use recrep_format::image::{Contents, Reduction};
 
-/// Suffix of kept files.
+/// Suffix of kept programs and libraries.
 const SUFFIX: &str = "elf";
+/// Suffixes of all kept files.
+const SUFFIXES: [&str; 3] = [SUFFIX, "map", "dump"];
 /// Age of a temporary file from which its recorder is taken for dead.
 const STALE: Duration = Duration::from_secs(3600);
 
@@ -96,6 +98,34 @@ impl Store {
         if size > self.limit || is_tight { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
+    /// Returns the directory of JITs' lists.
+    pub(super) fn lists(&self) -> PathBuf {
+        self.directory.join("jit")
+    }
+
+    /// Writes a file of this size into the directory of JITs' lists, under a temporary name.
+    pub(super) fn add_temporary(&self, size: u64, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<PathBuf> {
+        let directory = self.lists();
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("{}-{number}", std::process::id()));
+        let out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let filled = self.check_room(size, &out).and_then(|()| fill(&out));
+        if filled.is_err() {
+            // It is removed as an old temporary file otherwise.
+            let _ = fs::remove_file(&path);
+        }
+        filled.map(|()| path)
+    }
+
+    /// Clones or copies a dump to which its process may append.
+    pub(super) fn copy_dump(&self, dump: &File, out: &File, size: u64) -> io::Result<()> {
+        if rustix::fs::ioctl_ficlone(out, dump).is_ok() {
+            return Ok(());
+        }
+        if size > self.limit / 4 { Err(ErrorKind::StorageFull.into()) } else { copy_whole(dump, out, size) }
+    }
+
     /// Removes the files that were used longest ago until the rest is within the limit, and what recorders left that
     /// were killed.
     pub(super) fn trim(&self) {
@@ -104,7 +134,7 @@ impl Store {
             for file in entries(&directory) {
                 let Ok(metadata) = fs::symlink_metadata(&file) else { continue };
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                if file.extension().is_some_and(|suffix| suffix == SUFFIX) {
+                if file.extension().is_some_and(|suffix| SUFFIXES.iter().any(|kept| suffix == *kept)) {
                     files.push((used, metadata.blocks() * 512, file));
                 } else if used.elapsed().is_ok_and(|age| age > STALE) {
                     let _ = fs::remove_file(file);
