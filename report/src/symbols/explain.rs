@@ -35,14 +35,15 @@ pub(crate) fn explain(module: &Module, outcome: &Outcome) -> Explanation {
         ModuleKind::PerfMap { .. } if found => because(
             "jit-map-incomplete",
             "the JIT's map or dump does not list this code",
-            "let the JIT write its map until it exits, and run rep before another process reuses its pid",
+            "let the JIT write its map until it exits; rec keeps it as it is at the end of the recording",
         ),
         ModuleKind::PerfMap { .. } if outcome.unproven().is_some() => UNPROVEN_JIT,
         ModuleKind::PerfMap { .. } => because(
             "jit-without-map",
-            "the code is in anonymous memory (made by a JIT), and there is neither a /tmp/perf-PID.map nor a jitdump",
+            "the code is in anonymous memory (made by a JIT), and there is neither a /tmp/perf-PID.map nor a jitdump; a \
+             process in a container has them below /proc/PID/root, while it lives",
             "run the program so that it writes one (node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, \
-             python -X perf, …) and keep the file",
+             python -X perf, …); rec keeps it for the time after the process or its container, unless --no-keep is given",
         ),
         ModuleKind::Opaque => because(
             "no-code",
@@ -106,7 +107,8 @@ const UNPROVEN: Explanation = because(
 const UNPROVEN_JIT: Explanation = because(
     "unproven",
     "there is a JIT's map or dump, but nothing shows that it belongs to the recorded process",
-    "put it below --symfs DIR, or use the file at the recorded path with --trust-paths",
+    "record with rec, which keeps a map while it is known whose it is; put the file below --symfs DIR, or use that at the \
+     recorded path with --trust-paths",
 );
 
 /// Reason if symbols were found, but none for these addresses.
@@ -145,15 +147,25 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
     } else if module.path.ends_with(b" (deleted)") || module.path.starts_with(b"/memfd:") {
         because(
             "deleted",
-            "the file was deleted while it was mapped, and no copy is known",
-            "keep copies by build ID (perf buildid-cache, perf archive), or put the file below --symfs DIR",
+            "the file was deleted while it was mapped, no process has it any more, and no copy is known by its build ID",
+            "record with rec, which keeps such files (unless --no-keep is given), run rep while the program runs, or put \
+             the file below --symfs DIR",
+        )
+    } else if outcome.is_elsewhere {
+        because(
+            "container",
+            "the file is in a container (another mount namespace), of which no process lives, and no copy is known by its \
+             build ID",
+            "record with rec, which keeps files of containers (unless --no-keep is given), run rep while the container \
+             runs, when its files are below /proc/PID/root, or give --symfs DIR, a copy of its root",
         )
     } else if outcome.refusals().any(|refusal| matches!(refusal, Refusal::Io(_) | Refusal::Malformed(_))) {
         because("unreadable", "the file exists but cannot be read", "see the attempts below")
     } else {
         because(
             "missing",
-            "the file is not on this machine, and no copy is known by its build ID",
+            "the file is not on this machine, no living process has it mapped (in a container: below /proc/PID/root), and \
+             no copy is known by its build ID",
             "put it below --symfs DIR under its recorded path, unpack the output of perf archive into ~/.debug, or \
              fetch it with --debuginfod from the servers in DEBUGINFOD_URLS",
         )

@@ -17,6 +17,7 @@ use recrep_format::feature::BundledKind;
 use rustc_hash::FxBuildHasher;
 
 use super::bundle::{BundleKey, Bundled};
+use super::jit_proof::JitLife;
 use super::proof::{FileId, Origin};
 use super::recorded::RecordedSymbols;
 
@@ -39,6 +40,8 @@ pub struct Module {
     /// Time at which the recording was last written, if that is known and nothing proves more: a file that was written
     /// to since is not this module, nor is a kernel that was booted since.
     pub written: Option<SystemTime>,
+    /// Life of the process whose JIT made the code; of other kinds nothing is known here.
+    pub life: JitLife,
     /// Symbols that the recording has, if any.
     pub recorded: Option<RecordedSymbols>,
     /// `true` if this is text of the file that was moved to anonymous memory.
@@ -122,8 +125,8 @@ impl Module {
             ModuleKind::PerfMap { pid, .. } => (format!("/tmp/perf-{pid}.map").into_bytes().into(), None),
             _ => (path.into(), build_id),
         };
-        let (mounts, file, written, recorded, origin) = Default::default();
-        Self { path, build_id, kind, mounts, file, written, recorded, is_moved: false, origin }
+        let (mounts, file, written, life, recorded, origin) = Default::default();
+        Self { path, build_id, kind, mounts, file, written, life, recorded, is_moved: false, origin }
     }
 
     /// Returns what the recording's bundle has of the module.
@@ -229,7 +232,8 @@ fn without_ko(name: &str) -> Option<&str> {
 
 /// Returns whether this is the name of anonymous or shared memory, and not the path of a file.
 fn is_memory(path: &[u8]) -> bool {
-    const PREFIXES: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"[stack", b"/SYSV", b"[heap]"];
+    const PREFIXES: [&[u8]; 7] =
+        [b"//anon", b"[anon:", b"/dev/zero", b"/anon_hugepage", b"[stack", b"/SYSV", b"[heap]"];
     path.is_empty() || PREFIXES.iter().any(|prefix| path.starts_with(prefix))
 }
 

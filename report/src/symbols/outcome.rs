@@ -18,6 +18,8 @@ pub struct Outcome {
     pub attempts: Vec<Attempt>,
     /// `true` if only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
     pub dynamic_only: bool,
+    /// `true` if the module was mapped in a container (another mount namespace) of which no process lives.
+    pub is_elsewhere: bool,
     /// Sentence about a file that is used because the user trusts it although its build ID is not the recorded one.
     pub contradiction: Option<String>,
     /// Sentence about names that are right only under a condition.
@@ -38,9 +40,11 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     Path,
+    /// A living process that has the file mapped; the path leads to it through `/proc`.
+    Process,
     DebugLink,
     BuildIdCache,
-    /// Copy that rec kept of a recorded file.
+    /// Copy that rec kept of a recorded file, or of a JIT's list of its code.
     Kept,
     DebugDirectory,
     DebugBuildId,
@@ -103,6 +107,14 @@ pub enum Refusal {
     OtherInode,
     #[error("no build ID was recorded, and the file was written to after the recording")]
     Changed,
+    #[error("several recorded processes had this pid")]
+    ReusedPid,
+    #[error("was last written to before the recorded process began: by another process that had the pid")]
+    MapBeforeProcess,
+    #[error("was written to after the end of the recorded process or, if that is not known, of the recording")]
+    MapAfterProcess,
+    #[error("belongs to user {owner}: not to the process's, nor to root")]
+    OtherUser { owner: u32 },
     #[error("neither a build ID nor a checksum shows that it belongs to the recorded file")]
     NoChecksum,
     #[error("no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not at {recorded}")]
@@ -137,6 +149,10 @@ impl Refusal {
                 | Self::NoInode
                 | Self::OtherInode
                 | Self::Changed
+                | Self::ReusedPid
+                | Self::MapBeforeProcess
+                | Self::MapAfterProcess
+                | Self::OtherUser { .. }
                 | Self::NoChecksum
                 | Self::MovedKernel { .. }
                 | Self::NoRelease
@@ -189,6 +205,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Path => "recorded path",
+            Self::Process => "living process",
             Self::DebugLink => "debuglink",
             Self::BuildIdCache => "build ID cache",
             Self::Kept => "kept by rec",

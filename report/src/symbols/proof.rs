@@ -4,7 +4,7 @@
 //!
 //! | names come from              | proof                                                                            |
 //! |------------------------------|----------------------------------------------------------------------------------|
-//! | mapped file, a copy of it    | its build ID ([`checked_image`]); if none was recorded, the recording was made on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not written to since ([`check_recorded`]) |
+//! | mapped file                  | its build ID ([`checked_image`]); if none was recorded, the recording was made on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not written to since ([`check_recorded`]) |
 //! | separate debug file          | the build ID of the mapped file; if that has none, the checksum in its debuglink |
 //! | shared debug file (dwz)      | the build ID in the link to it ([`super::search`])                               |
 //! | compressed symbols           | they are in the file itself                                                      |
@@ -12,10 +12,14 @@
 //! | kept list of a kernel        | the build ID it is kept under; the reference symbol says how far it was moved    |
 //! | kernel module                | its own build ID, or the proof of its kernel, and in both cases that it is still at its address; for its file, the build ID, or this machine and that the file was not written to since |
 //! | vdso                         | its build ID, or that of its kernel, or this machine                             |
-//! | JIT map                      | this machine, and that it is of the recorded process, not of one that had the same pid ([`super::jit_proof`]) |
+//! | copy (perf's cache, rec's)  | as the mapped file: its build ID                                                 |
+//! | file of a living process     | as the mapped file, and this machine: `/proc/PID/map_files`, `exe` and `root` only lead to it ([`super::processes`]) |
+//! | JIT map                      | this machine; written to since the process began, and not after it ended (or, if it neither lives nor has a recorded end, after the recording); its user's or root's ([`super::jit_proof`]). If its beginning is not known, written to since the boot: `rep modules` says that this is a judgement |
+//! | JIT map or jitdump kept by rec | the times of the recording's first and last sample, and the pid, if the recording has no two processes with it; rec checked the rest while it knew the process |
 //! | jitdump                      | this machine, and the device and inode of the mapped page of it                  |
 //! | BPF programs, trampolines    | the records themselves                                                           |
 //! | text moved to anonymous memory | the proof of the file that was mapped there before; `rep modules` says that this is a judgement |
+//! | bundle                       | the recording itself has it                                                      |
 //! | `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths` | none: the user says so, and a build ID that contradicts is told |
 //!
 //! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was recorded for a path from

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,21 +16,20 @@ use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::explain::MOVED;
 use super::fetch::{self, Wanted};
-use super::file;
 use super::jit::Version;
 use super::kernel::Kernel;
 use super::label_slots::{LabelSlots, ShownNames};
 use super::lines::Lines;
-use super::module::{JitDump, Module, ModuleKind};
+use super::module::{Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
-use super::proof::{Origin, Proof, check_recorded, checked_image, open_image};
+use super::processes::Processes;
+use super::proof::{Origin, Proof, checked_image, open_image};
 use super::recorded::{KernelModule, RecordedSymbols};
 use super::roots::Roots;
 use super::search::{Search, build, opened};
 use super::table::{SymbolId, SymbolTable, TableBuilder, name_hash};
-use super::{candidates, demangle, jit, vdso};
+use super::{candidates, demangle, vdso};
 use crate::input::Changed;
-use crate::input::map::Bytes;
 use crate::query::{Demangle, SymbolOptions};
 
 /// Loads the symbols of modules and caches them.
@@ -135,7 +132,9 @@ impl Resolver {
     pub fn new(options: SymbolOptions) -> Self {
         let host = Origin::here();
         let kernel = Kernel::new("/", host.clone(), options.cache.clone());
-        let search = Arc::new(Search { options, roots: Roots::new(Path::new("/")), host });
+        let root = Path::new("/");
+        let (roots, processes) = (Roots::new(root), Processes::new(root));
+        let search = Arc::new(Search { options, roots, processes, host });
         Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 
@@ -250,7 +249,7 @@ impl Resolver {
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
                 self.kernel.load(module, &self.search.options, &mut outcome)
             }
-            ModuleKind::PerfMap { .. } => self.load_jit(module, &mut outcome),
+            ModuleKind::PerfMap { .. } => self.search.jit_symbols(module, &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
                 let mut table = TableBuilder::new(false);
                 table.add(&module.path, *start, *end);
@@ -274,61 +273,9 @@ impl Resolver {
         }
     }
 
-    /// Loads the symbols of a JIT's code: from the map in its container, the map at the recorded path, or its jitdump.
-    /// These files have no build ID, so they are used only if the recording was made on this machine.
-    fn load_jit(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let ModuleKind::PerfMap { pid, dump } = &module.kind else { return None };
-        let Search { options, roots, host } = &*self.search;
-        let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
-        let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
-        let inner = mounts.and_then(|mounts| roots.perf_map(*pid, mounts));
-        let mut maps = inner.into_iter().chain([candidates::below(options, module.as_path())]);
-        let found = maps.find_map(|path| {
-            let found = file::read_all(&path).and_then(|text| proof.clone().map(|()| jit::of_map(&text)));
-            outcome.keep(Source::PerfMap, &path, found)
-        });
-        let Some(dump) = dump.as_ref().filter(|dump| found.is_none() || dump.is_timed) else { return found };
-        let (path, file) = self.read_dump(module, dump);
-        let read = file.and_then(|bytes| {
-            let (parsed, mut table) = (jit::Dump::parse(&bytes)?, TableBuilder::new(false));
-            parsed.add_to(&mut table, dump, *pid);
-            match parsed.versions(dump, *pid) {
-                Some(_) => parsed.add_versions_to(&mut table, *pid),
-                None if parsed.has_replaced() => outcome.note = Some(jit::UNTIMED.into()),
-                None => {}
-            }
-            Ok(table.finish())
-        });
-        // The dump has times, and a map only the last state.
-        outcome.keep(Source::JitDump, &path, read).or(found)
-    }
-
-    /// Reads the jitdump of a JIT's module if it is proven to be the recorded one; also returns its path.
-    fn read_dump(&self, module: &Module, dump: &JitDump) -> (PathBuf, Result<Bytes, Refusal>) {
-        let Search { options, roots, host } = &*self.search;
-        let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
-        let recorded = Path::new(OsStr::from_bytes(&dump.path));
-        let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
-        let path = match mounts.and_then(|mounts| roots.of(mounts)) {
-            Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
-            None => candidates::below(options, recorded),
-        };
-        let found = file::open(&path).and_then(|file| {
-            proof?;
-            if !options.trusts_paths() {
-                // Without the time of the recording: the JIT may write to the file after it.
-                check_recorded(&file, dump.file, None)?;
-            }
-            file::bytes_of(file)
-        });
-        (path, found)
-    }
-
     /// Returns the versions of a JIT's code, if its dump is proven and has the times of the recording.
     pub(crate) fn jit_versions(&self, module: &Module) -> Vec<Version> {
-        let ModuleKind::PerfMap { pid, dump: Some(dump) } = &module.kind else { return Vec::new() };
-        let read = || jit::Dump::parse(&self.read_dump(module, dump).1.ok()?).ok()?.versions(dump, *pid);
-        if dump.is_timed { read().unwrap_or_default() } else { Vec::new() }
+        self.search.jit_versions(module).unwrap_or_default()
     }
 
     /// Returns whether a JIT lists code of a module in a range of addresses.

@@ -29,6 +29,12 @@ impl Roots {
         self.living.get_or_init(|| self.find_living()).get(&mounts).map(PathBuf::as_path)
     }
 
+    /// Returns whether this mount namespace is neither our own nor that of a living process.
+    pub(super) fn is_gone(&self, mounts: u64) -> bool {
+        let ours = fs::metadata(self.proc.join("self/ns/mnt")).ok().map(|found| found.ino());
+        ours.is_some_and(|ours| ours != mounts) && self.of(mounts).is_none()
+    }
+
     fn find_living(&self) -> FxHashMap<u64, PathBuf> {
         let inode = |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|metadata| metadata.ino());
         let ours = inode(&self.proc.join("self"));
@@ -41,19 +47,6 @@ impl Roots {
             }
         }
         living
-    }
-
-    /// Returns the path of the `/tmp/perf-PID.map` of process `pid` (in the recorder's pid namespace), which is named
-    /// after the pid in its own namespace. `None` if its mount namespace is not `mounts`: the pid was reused.
-    pub(super) fn perf_map(&self, pid: i32, mounts: u64) -> Option<PathBuf> {
-        let process = self.proc.join(pid.to_string());
-        if fs::metadata(process.join("ns/mnt")).ok()?.ino() != mounts {
-            return None;
-        }
-        let status = fs::read_to_string(process.join("status")).ok()?;
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-        let inner: i32 = numbers.split_whitespace().next_back()?.parse().ok()?;
-        Some(process.join("root/tmp").join(format!("perf-{inner}.map")))
     }
 }
 
@@ -69,12 +62,11 @@ mod tests {
             fs::create_dir_all(at(process).join("ns")).unwrap();
             fs::write(at(process).join("ns/mnt"), "").unwrap();
         }
-        fs::write(at("9/status"), "Name:\tx\nNSpid:\t9\t1\n").unwrap();
         let inode = fs::metadata(at("9/ns/mnt")).unwrap().ino();
         let roots = Roots::new(machine.path());
         assert_eq!(roots.of(inode), Some(at("9/root").as_path()));
-        assert_eq!(roots.of(fs::metadata(at("self/ns/mnt")).unwrap().ino()), None);
-        assert_eq!(roots.perf_map(9, inode), Some(at("9/root/tmp/perf-1.map")));
-        assert_eq!(roots.perf_map(7, inode), None);
+        let ours = fs::metadata(at("self/ns/mnt")).unwrap().ino();
+        assert_eq!((roots.of(ours), roots.is_gone(ours)), (None, false));
+        assert_eq!((roots.is_gone(inode), roots.is_gone(u64::MAX)), (false, true));
     }
 }

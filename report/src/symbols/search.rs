@@ -13,6 +13,7 @@ use super::elf::{Image, Section, Segment};
 use super::elf_symbols::{add_symbols, in_file};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
+use super::processes::Processes;
 use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
@@ -27,6 +28,7 @@ pub(super) type Place = (Source, PathBuf, Image);
 pub(super) struct Search {
     pub(super) options: SymbolOptions,
     pub(super) roots: Roots,
+    pub(super) processes: Processes,
     pub(super) host: Origin,
 }
 
@@ -135,12 +137,28 @@ impl Search {
     /// Opens the mapped file itself.
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
         let options = self.options_of(module);
-        let place = options.iter().flat_map(|options| candidates::recorded(module, options)).find_map(|path| {
+        let places = options.iter().flat_map(|options| candidates::recorded(module, options));
+        let mut open = |source: Source, path: PathBuf, trusted: bool| {
             let image = self.open_recorded(&path, module, trusted);
-            opened(Source::Path, path, image, outcome)
-        })?;
+            opened(source, path, image, outcome)
+        };
+        let found = places.into_iter().find_map(|path| open(Source::Path, path, trusted));
+        // A process may lead to anything by the same name, so that it is never trusted.
+        let living = || self.living(module).into_iter().find_map(|path| open(Source::Process, path, false));
+        let place = found.or_else(living);
+        let is_here = place.is_some() || self.host.made(&module.origin).is_err();
+        outcome.is_elsewhere = !is_here && module.mounts.is_some_and(|mounts| self.roots.is_gone(mounts));
+        let place = place?;
         outcome.contradiction = contradiction(&place.1, module.build_id, place.2.build_id);
         Some(place)
+    }
+
+    /// Returns the paths by which living processes lead to the file, unless there is a copy of it or it was mapped on
+    /// another machine.
+    fn living(&self, module: &Module) -> Vec<PathBuf> {
+        let is_here = self.options.symfs.is_none() && self.host.made(&module.origin).is_ok();
+        let has_copy = || candidates::by_build_id(module, &self.options).iter().any(|(_, path)| path.is_file());
+        if is_here && !has_copy() { self.processes.places(&module.path) } else { Vec::new() }
     }
 
     /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by machine and inode),

@@ -21,6 +21,7 @@ mod clock;
 mod epoch;
 mod frozen;
 mod jit_code;
+mod lives;
 mod moved_text;
 mod off_cpu;
 mod sideband;

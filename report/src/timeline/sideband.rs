@@ -54,6 +54,8 @@ pub struct SideBand {
     pub(super) jit_dumps: FxHashMap<i32, JitDump>,
     /// Moments at which processes began to run another program.
     pub(super) execs: Vec<(Moment, i32)>,
+    /// Moments at which threads ended, with process and thread.
+    pub(super) exits: Vec<(Moment, i32, i32)>,
     /// Number of records that cannot be decoded, and the first error.
     pub malformed: Option<(u64, Error)>,
     /// Error that ended reading of the symbols in the recording.
@@ -179,6 +181,7 @@ impl SideBand {
         side_band.changes.reserve(parts.iter().map(|part| part.changes.len()).sum());
         parts.into_iter().for_each(|part| side_band.append(part));
         side_band.attach_jit_dumps();
+        side_band.attach_lives(file, written);
         side_band.remove_ambiguous_build_ids(written);
         side_band
     }
@@ -204,6 +207,7 @@ impl SideBand {
         add_all(&mut self.filtered_samples, later.filtered_samples);
         self.jit_dumps.extend(later.jit_dumps);
         self.execs.extend(later.execs);
+        self.exits.extend(later.exits);
         if let Some((count, first)) = later.malformed {
             self.malformed.get_or_insert((0, first)).0 += count;
         }
@@ -292,6 +296,10 @@ impl<'a> Part<'_, 'a> {
                 ptid: t.ptid.cast_signed(),
                 copies: record.misc & misc::FORK_EXEC == 0,
             }),
+            Body::Exit(task) => {
+                found.exits.push((at, task.pid.cast_signed(), task.tid.cast_signed()));
+                None
+            }
             body @ (Body::Mmap(_) | Body::Mmap2(_)) => {
                 mapping_in(body, record.misc).and_then(|map| self.map(raw.header.cpu_mode(), &map))
             }

@@ -16,6 +16,7 @@ mod branch_history;
 mod bundle;
 mod c2c_agrees;
 mod children_agree;
+mod containers;
 mod counter_reads;
 mod cut_meanwhile;
 mod damage;
