@@ -5,13 +5,13 @@
 //! of simpleperf, which begin at 128.
 //!
 //! ```text
-//!   section    version   compression   size            body
-//!              1         0 or 1        of the modules  List<BundledModule>, compressed
+//!   section    version   compression   size         body
+//!              1         0 or 1        of the body  List<BundledModule>, List<BundledVersion>; compressed
 //!   module     identity  functions, by address   places, by address   image for unwinding
 //!                                                └ frames, innermost first
 //! ```
 //!
-//! The body is one zstd frame, or not compressed. All numbers are in the file's byte order.
+//! The second list is left out where it is empty. The body is one zstd frame, or not compressed. All numbers are in the file's byte order.
 
 use std::borrow::Cow;
 
@@ -142,6 +142,26 @@ wire! {
 }
 
 wire! {
+    /// Code of a JIT that was at some addresses for a time: other code was there before or after it.
+    pub struct BundledVersion {
+        /// Number of its module in the bundle.
+        pub module: u32,
+        /// Process whose code it is: a child may have its code in its parent's dump.
+        pub pid: i32,
+        /// Time from which it was there.
+        pub time: u64,
+        /// First address.
+        pub start: u64,
+        /// Address after the last.
+        pub end: u64,
+        /// Address of the module's functions that stands for the first address: no process has code there.
+        pub first: u64,
+        /// 1 if other code was at some of the addresses at another time, else 0.
+        pub is_replaced: u32,
+    }
+}
+
+wire! {
     /// Address with its frames.
     pub owned struct BundledPlace {
         /// Address, as those of the functions.
@@ -255,14 +275,42 @@ pub fn bundled_modules(body: &[u8], endian: Endian) -> Result<Vec<BundledModule<
     List::decode(&mut Cursor::new(body, 0, endian), "modules of a bundle").map(|list| list.0)
 }
 
+/// Decodes the versions of JITs' code in an unpacked body.
+///
+/// # Errors
+/// Returns an error if the body is too short for what it announces; its offsets are those in the body.
+pub fn bundled_versions(body: &[u8], endian: Endian) -> Result<Vec<BundledVersion>> {
+    let mut c = Cursor::new(body, 0, endian);
+    List::<BundledModule<'_>>::decode(&mut c, "modules of a bundle")?;
+    if c.is_empty() {
+        return Ok(Vec::new());
+    }
+    List::decode(&mut c, "versions of code in a bundle").map(|list| list.0)
+}
+
+/// Encodes modules, and versions of JITs' code in them, as the body of a bundle, not compressed.
+///
+/// # Errors
+/// Returns an error if a list or a name is longer than 32 bits can say.
+pub fn bundle_body_with(
+    modules: Vec<BundledModule<'_>>,
+    versions: Vec<BundledVersion>,
+    endian: Endian,
+) -> Result<Vec<u8>> {
+    let mut e = Encoder::new(endian);
+    List(modules).encode(&mut e)?;
+    if !versions.is_empty() {
+        List(versions).encode(&mut e)?;
+    }
+    Ok(e.into_bytes())
+}
+
 /// Encodes modules as the body of a bundle, not compressed.
 ///
 /// # Errors
 /// Returns an error if a list or a name is longer than 32 bits can say.
 pub fn bundle_body(modules: Vec<BundledModule<'_>>, endian: Endian) -> Result<Vec<u8>> {
-    let mut e = Encoder::new(endian);
-    List(modules).encode(&mut e)?;
-    Ok(e.into_bytes())
+    bundle_body_with(modules, Vec::new(), endian)
 }
 
 #[cfg(all(test, feature = "zstd"))]

@@ -25,7 +25,8 @@ pub use bpf::{BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry};
 pub use build_ids::{BuildIdEvent, BuildIds};
 pub use bundle::{
     BodyCompression, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind, BundledModule, BundledPlace,
-    BundledSection, BundledSegment, Counted, bundle_body, bundled_modules,
+    BundledSection, BundledSegment, BundledVersion, Counted, bundle_body, bundle_body_with, bundled_modules,
+    bundled_versions,
 };
 pub use event_desc::{DescribedEvent, EventDesc, Ids};
 pub use id::FeatureId;

@@ -11,13 +11,14 @@ use recrep_format::feature::tracing::{Part, System, Tracing};
 use recrep_format::feature::{
     Arch, AuxtraceIndex, BodyCompression, BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry, BranchStackMark,
     BuildIdEvent, BuildIds, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind, BundledModule,
-    BundledPlace, BundledSection, BundledSegment, CacheLevel, Caches, ClockData, ClockId, Cmdline, Compression,
-    Counted, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent, DirFormat, EventDesc, Feature,
-    FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores, HybridTopology, Ids, MemNode,
-    MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings,
-    SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile,
-    SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
-    StatMark, TotalMem, TracingData, Version, bundle_body, bundled_modules,
+    BundledPlace, BundledSection, BundledSegment, BundledVersion, CacheLevel, Caches, ClockData, ClockId, Cmdline,
+    Compression, Counted, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent, DirFormat,
+    EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores, HybridTopology, Ids,
+    MemNode, MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping,
+    PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList,
+    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
+    SimpleperfSymbol, StatMark, TotalMem, TracingData, Version, bundle_body, bundle_body_with, bundled_modules,
+    bundled_versions,
 };
 use recrep_format::wire::{List, Wire};
 
@@ -321,9 +322,29 @@ fn modules_of_a_bundle() {
         images: List(vec![image]),
     };
     assert_eq!(bundled_modules(&bytes, Endian::Little).unwrap(), std::slice::from_ref(&module));
-    assert_eq!(bundle_body(vec![module], Endian::Little).unwrap(), bytes);
+    assert_eq!(bundle_body(vec![module.clone()], Endian::Little).unwrap(), bytes);
     for cut in 0..bytes.len() {
         assert!(bundled_modules(&bytes[..cut], Endian::Little).is_err(), "{cut}");
+    }
+    assert_eq!(bundled_versions(&bytes, Endian::Little).unwrap(), []);
+    let versions = [
+        &[1, 0, 0, 0][..],               // number of versions
+        &[0, 0, 0, 0],                   // module
+        &[7, 0, 0, 0],                   // pid
+        &[9, 0, 0, 0, 0, 0, 0, 0],       // time
+        &[0, 0x10, 0, 0, 0, 0, 0, 0],    // start
+        &[0x40, 0x10, 0, 0, 0, 0, 0, 0], // end
+        &[0, 0, 0, 0, 0, 0, 0, 0x80],    // first
+        &[1, 0, 0, 0],                   // is_replaced
+    ];
+    let with = [bytes.clone(), versions.concat()].concat();
+    let version =
+        BundledVersion { module: 0, pid: 7, time: 9, start: 0x1000, end: 0x1040, first: 1 << 63, is_replaced: 1 };
+    assert_eq!(bundled_versions(&with, Endian::Little).unwrap(), [version]);
+    assert_eq!(bundled_modules(&with, Endian::Little).unwrap(), std::slice::from_ref(&module));
+    assert_eq!(bundle_body_with(vec![module], vec![version], Endian::Little).unwrap(), with);
+    for cut in bytes.len() + 1..with.len() {
+        assert!(bundled_versions(&with[..cut], Endian::Little).is_err(), "{cut}");
     }
 }
 

@@ -2,6 +2,7 @@
 //! files of the recorded machine, and need no proof.
 
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 use object::Endianness;
@@ -9,13 +10,15 @@ use object::elf::{ELFCLASS64, ELFDATA2MSB, Machine, SHT_NOBITS, SHT_PROGBITS};
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Result;
 use recrep_format::feature::{
-    self, BundledImage, BundledKind, BundledModule, BundledSection, BundledSegment, Counted, bundled_modules,
+    self, BundledImage, BundledKind, BundledModule, BundledSection, BundledSegment, BundledVersion, Counted,
+    bundled_modules, bundled_versions,
 };
 use recrep_format::read::File;
 use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::elf::{Image, Section, Segment};
+use super::jit::Version;
 use super::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
@@ -44,6 +47,8 @@ pub(super) struct Bundled {
     /// What the names were taken from when the bundle was made.
     pub(super) source: String,
     functions: Vec<Function>,
+    /// Versions of a JIT's code that was replaced.
+    pub(super) versions: Vec<Version>,
     /// Frames by address.
     pub(super) places: FxHashMap<u64, Vec<BundledSource>>,
     /// Parts for unwinding.
@@ -75,8 +80,21 @@ impl Bundle {
         let mut hasher = FxHasher::default();
         section.body.hash(&mut hasher);
         let body = section.unpack()?;
-        let modules = bundled_modules(&body, file.endian)?;
-        let modules = modules.iter().map(|module| (BundleKey::in_bundle(module), Bundled::of(module))).collect();
+        let listed = bundled_modules(&body, file.endian)?;
+        let mut versions: FxHashMap<u32, Vec<Version>> = FxHashMap::default();
+        for version in bundled_versions(&body, file.endian)? {
+            versions.entry(version.module).or_default().push(version.into());
+        }
+        let mut modules = FxHashMap::default();
+        for (number, module) in (0..).zip(&listed) {
+            let versions = versions.remove(&number).unwrap_or_default();
+            let bundled = Bundled { versions, ..Bundled::of(module) };
+            // Text that was moved to anonymous memory is a module of its own, with the names of the same file.
+            match modules.entry(BundleKey::in_bundle(module)) {
+                Entry::Vacant(entry) => drop(entry.insert(bundled)),
+                Entry::Occupied(entry) => entry.into_mut().add(bundled),
+            }
+        }
         Ok(Self { id: hasher.finish(), modules })
     }
 
@@ -122,9 +140,18 @@ impl Bundled {
         Self {
             source: module.source.to_text().into_owned(),
             functions: functions.collect(),
+            versions: Vec::new(),
             places,
             image: module.images.0.first().map(image_of),
         }
+    }
+
+    /// Adds names of the same file.
+    fn add(&mut self, other: Self) {
+        self.functions.extend(other.functions);
+        self.versions.extend(other.versions);
+        self.places.extend(other.places);
+        self.image = self.image.take().or(other.image);
     }
 
     /// Returns the symbol table: the functions that have recorded addresses.
@@ -134,6 +161,21 @@ impl Bundled {
             table.add(name, *start, *end);
         }
         table.finish()
+    }
+}
+
+impl From<BundledVersion> for Version {
+    fn from(version: BundledVersion) -> Self {
+        let BundledVersion { time, pid, start, end, first, is_replaced, .. } = version;
+        Self { time, pid, start, end, first, is_replaced: is_replaced != 0 }
+    }
+}
+
+impl Version {
+    /// Returns the version as it stands in a bundle, for the module with this number.
+    pub(crate) fn bundled(&self, module: u32) -> BundledVersion {
+        let Self { time, pid, start, end, first, is_replaced } = *self;
+        BundledVersion { module, pid, time, start, end, first, is_replaced: u32::from(is_replaced) }
     }
 }
 

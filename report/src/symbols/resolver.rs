@@ -273,8 +273,12 @@ impl Resolver {
         }
     }
 
-    /// Returns the versions of a JIT's code, if its dump is proven and has the times of the recording.
+    /// Returns the versions of a JIT's code: those in the recording's bundle, or those of its dump, if that is proven
+    /// and has the times of the recording.
     pub(crate) fn jit_versions(&self, module: &Module) -> Vec<Version> {
+        if let Some(bundled) = module.bundled() {
+            return bundled.versions.clone();
+        }
         self.search.jit_versions(module).unwrap_or_default()
     }
 

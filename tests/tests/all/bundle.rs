@@ -125,6 +125,77 @@ fn with_name(file: &Path) -> PathBuf {
     directory
 }
 
+/// Two functions, one after the other at the same address, as the jitdump says whose path is the argument, and a child
+/// of its own that runs the second.
+const JIT: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) unsigned long copied(unsigned long n) { while (n) { n--; __asm__ volatile(""); } return n; }
+static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000ull + t.tv_nsec; }
+static void load(FILE *dump, const char *name, char *code) {
+    uint32_t kind[2] = {0, 56 + strlen(name) + 1}, ids[2] = {getpid(), getpid()};
+    uint64_t time = now(), place[4] = {(long)code, (long)code, 64, 0};
+    fwrite(kind, 1, 8, dump); fwrite(&time, 1, 8, dump); fwrite(ids, 1, 8, dump);
+    fwrite(place, 1, 32, dump); fwrite(name, 1, strlen(name) + 1, dump); fflush(dump);
+}
+int main(int argc, char **argv) {
+    char *code = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint32_t head[10] = {0x4a695444, 1, 40, 62, 0, getpid()};
+    FILE *dump = fopen(argv[argc - 1], "w+");
+    fwrite(head, 1, 40, dump); fflush(dump);
+    mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
+    memcpy(code, (char *)copied, 64);
+    __builtin___clear_cache(code, code + 64);
+    const char *names[] = {"first_version", "second_version"};
+    for (int k = 0; k < 2; k++) {
+        load(dump, names[k], code);
+        for (int i = 0; i < 200 + 200 * k; i++) ((unsigned long (*)(unsigned long))code)(1000000);
+    }
+    if (!fork()) { for (int i = 0; i < 100; i++) ((unsigned long (*)(unsigned long))code)(1000000); _exit(0); }
+    wait(0);
+}
+"#;
+
+#[test]
+fn a_bundle_has_all_versions_of_code_that_was_replaced() {
+    if !needs::perf_events() || !needs::commands("gcc") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("jit.c"), JIT).unwrap();
+    run(Command::new("gcc").args(["-O1", "-o"]).arg(at("jit")).arg(at("jit.c"))).expect(0);
+    let (file, dump) = (at("x.data"), at("jit-7.dump"));
+    record(
+        &file,
+        "-k mono -e cpu-clock:u -F 999 -g",
+        &[&at("jit"), &dump].map(|path| path.to_str().unwrap().to_owned()),
+    );
+    let bundle = bundled(&file);
+    let shown = |view: &str, file: &Path| {
+        let directory = with_name(file);
+        run(rep().args(view.split(' ')).arg("x.data").current_dir(directory)).expect(0).text().to_owned()
+    };
+    let views = ["-s pid,symbol --format csv", "--format folded", "script -F pid,time,ip,sym,dso"];
+    let here = views.map(|view| shown(view, &file));
+    assert!(["first_version", "second_version"].iter().all(|name| here.iter().all(|rows| rows.contains(name))));
+    fs::remove_file(&dump).unwrap();
+    let again = at("again.data");
+    run(rep().arg("bundle").arg(&bundle).arg("-o").arg(&again)).expect(0);
+    for (view, here) in views.iter().zip(here) {
+        assert_eq!(shown(view, &bundle), here, "{view}");
+        assert_eq!(shown(view, &again), here, "{view}, of a bundle's bundle");
+        assert!(!shown(view, &file).contains("_version"), "{view}: the dump is gone");
+    }
+}
+
 #[test]
 fn perf_reads_a_bundle_as_it_reads_the_recording() {
     if !needs::perf_events() {

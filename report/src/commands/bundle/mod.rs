@@ -67,7 +67,7 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
         bail!("{} is a directory of several files (rec --threads); a bundle is made of one file", input.name);
     }
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::on(&input, Keep::All, |session| {
+    session::named_on(&input, Keep::All, &resolver, |session| {
         let deferred = deferred_chains(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
         let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };

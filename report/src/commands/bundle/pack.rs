@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::error::Result;
-use recrep_format::feature::{BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body};
+use recrep_format::feature::{BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body_with};
 use recrep_format::wire::List;
 
-use crate::symbols::{BundleKey, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts};
+use crate::symbols::{BundleKey, CodeVersion, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts};
 
 /// Names of a module's addresses.
 pub(super) struct NamedModule {
@@ -18,6 +18,8 @@ pub(super) struct NamedModule {
     functions: BTreeSet<SymbolId>,
     places: Vec<(u64, Vec<SourceFrame>)>,
     unwinding: Option<UnwindingParts>,
+    /// Versions of a JIT's code that have recorded addresses.
+    versions: Vec<CodeVersion>,
     /// What the names were taken from.
     source: String,
 }
@@ -36,11 +38,22 @@ pub(super) struct ModuleAddresses<'s> {
     pub(super) addresses: BTreeSet<u64>,
 }
 
+impl ModuleAddresses<'_> {
+    /// Returns whether a version of a JIT's code has one of the addresses: by its own, or by those of the process.
+    fn has_code(&self, version: &CodeVersion) -> bool {
+        let CodeVersion { start, end, first, .. } = *version;
+        let own = first..first.saturating_add(end.saturating_sub(start));
+        [own, start..end].into_iter().any(|range| !range.is_empty() && self.addresses.range(range).next().is_some())
+    }
+}
+
 /// Names the addresses of a recording's modules. If `has_stacks`, what unwinding needs of them goes with them.
 pub(super) fn named(modules: Vec<ModuleAddresses<'_>>, resolver: &Resolver, has_stacks: bool) -> Vec<NamedModule> {
     let of_module = |found: ModuleAddresses<'_>| {
         let unwinding = if has_stacks { resolver.unwinding_parts(found.module) } else { None };
-        NamedModule::new(resolver.load(found.module), &found.addresses, unwinding)
+        let mut versions = resolver.jit_versions(found.module);
+        versions.retain(|version| found.has_code(version));
+        NamedModule { versions, ..NamedModule::new(resolver.load(found.module), &found.addresses, unwinding) }
     };
     let hit = modules.into_par_iter().filter(|found| !found.addresses.is_empty());
     let mut named: Vec<_> = hit.map(of_module).collect();
@@ -60,11 +73,13 @@ impl NamedModule {
             Vec::new()
         };
         let sources: Vec<_> = loaded.outcome.found().map(|attempt| attempt.path.display().to_string()).collect();
-        Self { functions, places, unwinding, source: sources.join(", "), loaded }
+        let source = sources.join(", ");
+        Self { functions, places, unwinding, versions: Vec::new(), source, loaded }
     }
 
     fn is_empty(&self) -> bool {
-        self.functions.is_empty() && self.places.is_empty() && self.unwinding.is_none()
+        let has_code = !self.versions.is_empty() || self.unwinding.is_some();
+        self.functions.is_empty() && self.places.is_empty() && !has_code
     }
 
     /// Returns the module as it stands in a bundle, under this key.
@@ -131,5 +146,7 @@ pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, 
         functions: bundled.iter().map(|module| module.functions.0.len()).sum(),
         places: bundled.iter().map(|module| module.places.0.len()).sum(),
     };
-    Ok((bundle_body(bundled, endian)?, totals))
+    let numbered = (0..).zip(&keys);
+    let versions = numbered.flat_map(|(number, (named, _))| named.versions.iter().map(move |v| v.bundled(number)));
+    Ok((bundle_body_with(bundled, versions.collect(), endian)?, totals))
 }
