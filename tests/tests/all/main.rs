@@ -21,6 +21,7 @@ mod counter_reads;
 mod cut_meanwhile;
 mod damage;
 mod damaged_variants;
+mod dependencies;
 mod derived_views;
 mod determinism;
 mod directory;
