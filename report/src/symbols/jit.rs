@@ -36,11 +36,12 @@
 use std::collections::BTreeMap;
 
 use recrep_format::endian::Endian;
+use rustc_hash::FxHashSet;
 
 use super::bytes::hexadecimal;
 use super::module::JitDump;
 use super::outcome::Refusal;
-use super::table::{SymbolTable, TableBuilder};
+use super::table::{SymbolId, SymbolTable, TableBuilder};
 
 const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
@@ -217,6 +218,20 @@ impl<'b> Dump<'b> {
         self.versions.iter().any(|(version, _)| version.is_replaced)
     }
 
+    /// Returns the functions of the last state that are where other code was at another time.
+    pub(super) fn replaced_in(&self, table: &SymbolTable) -> FxHashSet<SymbolId> {
+        let mut replaced = FxHashSet::default();
+        for (version, _) in self.versions.iter().filter(|(version, _)| version.is_replaced) {
+            let mut at = version.start;
+            while at < version.end {
+                let (symbol, around) = table.find_range(at);
+                replaced.extend(symbol);
+                at = around.end.max(at.saturating_add(1));
+            }
+        }
+        replaced
+    }
+
     /// Returns all code, if its times are those of the recording's clock: `pid` is the process that mapped the dump.
     pub(super) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
         let of = |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
@@ -382,6 +397,19 @@ mod tests {
         bytes[32] = 1;
         let (table, versions) = parsed(&bytes, true);
         assert_eq!((versions, name(&table, VERSIONS)), (None, "-".into()));
+    }
+
+    #[test]
+    fn only_code_at_addresses_of_other_code_is_a_judgement() {
+        let mut bytes = header();
+        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"first\0code");
+        add(&mut bytes, LOAD, &[0x5000, 0x10, 1], b"alone\0");
+        add(&mut bytes, LOAD, &[0x1080, 0x100, 2], b"second\0");
+        let (table, _) = parsed(&bytes, false);
+        let replaced = Dump::parse(&bytes).unwrap().replaced_in(&table);
+        let is_judged = |address| replaced.contains(&table.find(address).unwrap());
+        assert_eq!([0x1000, 0x1080, 0x5000].map(is_judged), [true, true, false]);
+        assert_eq!(replaced.len(), 2);
     }
 
     #[test]

@@ -41,12 +41,15 @@ impl Search {
         let read = file.and_then(|bytes| {
             let (parsed, mut table) = (jit::Dump::parse(&bytes)?, TableBuilder::new(false));
             parsed.add_to(&mut table, dump, *pid);
-            match parsed.versions(dump, *pid) {
-                Some(_) => parsed.add_versions_to(&mut table, *pid),
-                None if parsed.has_replaced() => outcome.note = Some(jit::UNTIMED.into()),
-                None => {}
+            let is_timed = parsed.versions(dump, *pid).is_some();
+            if is_timed {
+                parsed.add_versions_to(&mut table, *pid);
             }
-            Ok(table.finish())
+            let table = table.finish();
+            if !is_timed && parsed.has_replaced() {
+                (outcome.note, outcome.judged) = (Some(jit::UNTIMED.into()), Some(parsed.replaced_in(&table)));
+            }
+            Ok(table)
         });
         // The dump has times, and a map only the last state.
         outcome.keep(source, &path, read).or(found)

@@ -9,8 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use recrep_format::build_id::BuildId;
+use rustc_hash::FxHashSet;
 
-use super::table::SymbolTable;
+use super::table::{SymbolId, SymbolTable};
 
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub contradiction: Option<String>,
     /// Sentence about names that are right only under a condition.
     pub note: Option<Cow<'static, str>>,
+    /// Functions that the note is about; `None` if it is about all.
+    pub judged: Option<FxHashSet<SymbolId>>,
 }
 
 /// Attempt to read symbols from one place.
@@ -171,6 +174,12 @@ impl Outcome {
 
     pub(super) fn refusals(&self) -> impl Iterator<Item = &Refusal> {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().err())
+    }
+
+    /// Returns whether a name is right only under the condition of the note; an inlined function has no number.
+    pub fn is_judged(&self, function: Option<SymbolId>) -> bool {
+        let is_among = |judged: &FxHashSet<SymbolId>| function.is_some_and(|function| judged.contains(&function));
+        self.note.is_some() && self.judged.as_ref().is_none_or(is_among)
     }
 
     /// Returns the failed requests to debuginfod servers, with the reasons.

@@ -104,7 +104,7 @@ impl Processes {
     fn list(&self) -> FxHashMap<Vec<u8>, Vec<LivingMapping>> {
         let mut mapped: FxHashMap<Vec<u8>, Vec<LivingMapping>> = FxHashMap::default();
         for process in fs::read_dir(&self.proc).into_iter().flatten().flatten() {
-            if !process.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()) {
+            if process.file_name().to_str().is_none_or(|name| name.parse::<u32>().is_err()) {
                 continue;
             }
             let Ok(maps) = fs::read(process.path().join("maps")) else { continue };

@@ -11,7 +11,7 @@ use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
 use crate::count::{Count, Rows};
 use crate::query::{Field, Meta, Warning};
-use crate::symbols::{Explanation, Loaded, Module, Outcome, UNMAPPED, explain};
+use crate::symbols::{Explanation, Loaded, Module, Outcome, SymbolId, UNMAPPED, explain};
 use crate::table::Labeller;
 
 /// Sample counts and symbols of a module.
@@ -52,30 +52,38 @@ impl ModuleUses {
         /// Number of rows that a core counts at a time.
         const PART: usize = 1 << 14;
         let mut doubts = Doubts::default();
-        let none = || vec![(Count::default(), Count::default()); labeller.modules.len() + 1];
-        let with = |mut counts: Vec<(Count, Count)>, row: usize| {
+        let none = || vec![ModuleRows::default(); labeller.modules.len() + 1];
+        let with = |mut counts: Vec<ModuleRows>, row: usize| {
             let (key, count) = (rows.key(row), rows.count(row));
             let number = usize::try_from(Field::Module.of(&key)).unwrap_or(usize::MAX);
-            if let Some((all, resolved)) = counts.get_mut(number) {
-                all.add(count);
-                if Meta::unpack(Field::Meta.of(&key)).at.is_symbol {
-                    resolved.add(count);
+            if let Some(of_module) = counts.get_mut(number) {
+                of_module.all.add(count);
+                let end = Meta::unpack(Field::Meta.of(&key)).at;
+                if end.is_symbol {
+                    of_module.resolved.add(count);
+                    let function = u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
+                    let loaded = labeller.loaded(number as u64);
+                    let is_judged = loaded.is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
+                    of_module.judged += if is_judged { count.samples } else { 0 };
                 }
             }
             counts
         };
-        let both = |mut counts: Vec<(Count, Count)>, others: Vec<(Count, Count)>| {
-            for ((all, resolved), other) in counts.iter_mut().zip(others) {
-                all.add(other.0);
-                resolved.add(other.1);
+        let both = |mut counts: Vec<ModuleRows>, others: Vec<ModuleRows>| {
+            for (of_module, other) in counts.iter_mut().zip(others) {
+                of_module.all.add(other.all);
+                of_module.resolved.add(other.resolved);
+                of_module.judged += other.judged;
             }
             counts
         };
         let counts = (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
-        for (number, (all, resolved)) in (0..).zip(counts).filter(|(_, (all, _))| all.samples > 0) {
+        for (number, of_module) in (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0) {
+            let ModuleRows { all, resolved, judged } = of_module;
             let (module, loaded) = module_of(number, labeller);
             if let Some(loaded) = &loaded {
-                doubts.add(&loaded.outcome, all.samples, resolved.samples);
+                let named = Named { all: all.samples, resolved: resolved.samples, judged };
+                doubts.add(&loaded.outcome, named);
             }
             self.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });
         }
@@ -153,6 +161,25 @@ fn module_of(number: u64, labeller: &Labeller<'_>) -> (Option<Module>, Option<Ar
     (module.cloned(), loaded.cloned())
 }
 
+/// Counts of the rows in a module.
+#[derive(Clone, Copy, Debug, Default)]
+struct ModuleRows {
+    all: Count,
+    resolved: Count,
+    /// Samples whose names are right only under a condition.
+    judged: u64,
+}
+
+/// Samples or addresses in a module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Named {
+    pub all: u64,
+    /// Those with a function.
+    pub resolved: u64,
+    /// Those with a function whose name is right only under a condition.
+    pub judged: u64,
+}
+
 /// Samples that are unresolved because no file is proven to be the recorded one, and samples resolved with a file whose
 /// build ID is not the recorded one.
 #[derive(Debug, Default)]
@@ -161,21 +188,22 @@ pub struct Doubts {
     unproven: u64,
     contradicted: u64,
     first: Option<String>,
-    /// Number of samples whose names are right only under a condition, and the first condition.
-    noted: u64,
-    note: Option<String>,
+    /// Conditions under which names are right, with the number of samples that have such names.
+    notes: Vec<(String, u64)>,
 }
 
 impl Doubts {
-    /// Adds `all` samples of a module, of which `resolved` have a function.
-    pub fn add(&mut self, outcome: &Outcome, all: u64, resolved: u64) {
+    /// Adds samples of a module.
+    pub fn add(&mut self, outcome: &Outcome, Named { all, resolved, judged }: Named) {
         self.all += all;
         if outcome.unproven().is_some() {
             self.unproven += all - resolved.min(all);
         }
-        if let Some(note) = outcome.note.as_ref().filter(|_| resolved > 0) {
-            self.noted += resolved;
-            self.note.get_or_insert_with(|| note.clone().into_owned());
+        if let Some(note) = outcome.note.as_ref().filter(|_| judged > 0) {
+            match self.notes.iter_mut().find(|(known, _)| known == note) {
+                Some((_, count)) => *count += judged,
+                None => self.notes.push((note.clone().into_owned(), judged)),
+            }
         }
         if let Some(contradiction) = outcome.contradiction.as_ref().filter(|_| resolved > 0) {
             self.contradicted += resolved;
@@ -183,7 +211,7 @@ impl Doubts {
         }
     }
 
-    /// Returns a warning for each of the two kinds, if any; `what` names the counted items, e.g. `samples`.
+    /// Returns a warning for each kind of doubt, and for each condition; `what` names the counted items, e.g. `samples`.
     pub fn warnings(&self, what: &str) -> Vec<Warning> {
         let Self { all, unproven, contradicted, .. } = self;
         let mut warnings = Vec::new();
@@ -200,8 +228,8 @@ impl Doubts {
                 format!("{contradicted} of {all} {what} have functions from another version of their file: {first}");
             warnings.push(Warning::new("contradicted-names", message));
         }
-        if let Some(note) = &self.note {
-            let message = format!("the functions of {} of {all} {what} are a judgement: {note}", self.noted);
+        for (note, judged) in &self.notes {
+            let message = format!("the functions of {judged} of {all} {what} are a judgement: {note}");
             warnings.push(Warning::new("judged-names", message));
         }
         warnings

@@ -5,7 +5,7 @@ use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, print_function};
+use super::frames::{Finder, Function, Lookup, print_function};
 use super::sample::Found;
 use super::source;
 use crate::callchain::{ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder};
@@ -62,7 +62,7 @@ struct FrameLine {
     module: Option<ModuleId>,
     /// Number of lookups of its function.
     lookups: u32,
-    is_found: bool,
+    lookup: Lookup,
     /// `true` if the frame after it is printed.
     goes_on: bool,
 }
@@ -168,7 +168,7 @@ impl<'s> ChainPrinter<'s> {
         }
         let Some(FrameFunction { function, module }) = self.functions.get(number as usize) else { return true };
         // The function is looked up to know whether to go on, and to print it.
-        self.finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
+        self.finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), Lookup::of(function.as_ref()));
         out.push(b'\t');
         out.extend_from_slice(&digits::hex_column(ip));
         self.finder.print(function.as_ref(), (*module, address), fields, out);
@@ -192,7 +192,7 @@ impl<'s> ChainPrinter<'s> {
         let place_of_line = cache_place(ip, context, LINES);
         let known = self.lines.get(place_of_line).filter(|line| (line.ip, line.context) == (ip, context));
         if let Some(line) = known {
-            self.finder.count(line.module, line.lookups.into(), line.is_found);
+            self.finder.count(line.module, line.lookups.into(), line.lookup);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
@@ -212,8 +212,8 @@ impl<'s> ChainPrinter<'s> {
             && let Ok(lookups) = u32::try_from(self.finder.lookups(place) - before)
         {
             self.texts.extend_from_slice(text);
-            let (module, text, is_found) = (place.module, (start, len), base.is_some());
-            *line = FrameLine { ip, context, text, module, lookups, is_found, goes_on };
+            let (module, text, lookup) = (place.module, (start, len), Lookup::of(base.as_ref()));
+            *line = FrameLine { ip, context, text, module, lookups, lookup, goes_on };
         }
         goes_on
     }

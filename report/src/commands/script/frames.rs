@@ -11,7 +11,7 @@ use super::fields::{Field, Fields};
 use super::sample::Found;
 use crate::pipeline::session::Session;
 use crate::symbols::{Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
-use crate::table::module_use::Doubts;
+use crate::table::module_use::{Doubts, Named};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{ModuleId, Moment, Place, Task};
@@ -21,6 +21,8 @@ pub(super) struct Function {
     /// Its name, escaped.
     pub(super) name: Arc<str>,
     start: u64,
+    /// `true` if the name is right only under a condition.
+    is_judged: bool,
 }
 
 impl Function {
@@ -51,14 +53,30 @@ struct Lookups {
     all: u64,
     /// Lookups that found a function.
     found: u64,
+    /// Lookups that found one whose name is right only under a condition.
+    judged: u64,
     /// Position of the first record with a lookup that found a function.
     first: Option<usize>,
+}
+
+/// Result of a lookup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lookup {
+    is_found: bool,
+    is_judged: bool,
+}
+
+impl Lookup {
+    pub(super) fn of(function: Option<&Function>) -> Self {
+        Self { is_found: function.is_some(), is_judged: function.is_some_and(|function| function.is_judged) }
+    }
 }
 
 impl Lookups {
     fn add(&mut self, other: Self) {
         self.all += other.all;
         self.found += other.found;
+        self.judged += other.judged;
         self.first = self.first.into_iter().chain(other.first).min();
     }
 }
@@ -147,7 +165,7 @@ impl<'s> Finder<'s> {
             let symbol = self.loaded(module)?.table.find(place.address)?;
             self.function(module, symbol)
         });
-        self.count(place.module, 1, function.is_some());
+        self.count(place.module, 1, Lookup::of(function.as_ref()));
         function
     }
 
@@ -158,7 +176,8 @@ impl<'s> Finder<'s> {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => new.insert(escape(&loaded.name(symbol)?).into()).clone(),
         };
-        Some(Function { name, start: loaded.table.start(symbol)? })
+        let is_judged = loaded.outcome.is_judged(Some(symbol));
+        Some(Function { name, start: loaded.table.start(symbol)?, is_judged })
     }
 
     /// Returns the number of lookups in the module of a place.
@@ -168,10 +187,10 @@ impl<'s> Finder<'s> {
     }
 
     /// Counts lookups of an address in a module for the record at hand.
-    pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, is_found: bool) {
+    pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, lookup: Lookup) {
         if let Some(all) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) {
-            let found = if is_found { times } else { 0 };
-            all.add(Lookups { all: times, found, first: is_found.then_some(self.now) });
+            let [found, judged] = [lookup.is_found, lookup.is_judged].map(|is_so| if is_so { times } else { 0 });
+            all.add(Lookups { all: times, found, judged, first: lookup.is_found.then_some(self.now) });
         }
     }
 
@@ -187,7 +206,8 @@ impl<'s> Finder<'s> {
         modules.sort_by_key(|(lookups, _)| lookups.first.unwrap_or(usize::MAX));
         let mut doubts = Doubts::default();
         for (lookups, loaded) in modules.iter().filter_map(|(lookups, at)| Some((lookups, functions.loaded(*at)?))) {
-            doubts.add(&loaded.outcome, lookups.all, lookups.found);
+            let Lookups { all, found, judged, .. } = *lookups;
+            doubts.add(&loaded.outcome, Named { all, resolved: found, judged });
         }
         doubts
     }
@@ -252,9 +272,9 @@ mod tests {
 
     #[test]
     fn the_first_record_is_the_earliest_in_whatever_order_they_are_printed() {
-        let found = |at| Lookups { all: 1, found: 1, first: Some(at) };
+        let found = |at| Lookups { all: 1, found: 1, judged: 1, first: Some(at) };
         let mut all = Lookups { all: 1, ..Lookups::default() };
         [found(7), found(3), found(5)].into_iter().for_each(|lookups| all.add(lookups));
-        assert_eq!(all, Lookups { all: 4, found: 3, first: Some(3) });
+        assert_eq!(all, Lookups { all: 4, found: 3, judged: 3, first: Some(3) });
     }
 }

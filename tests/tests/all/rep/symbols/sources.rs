@@ -126,6 +126,33 @@ fn jit_code_is_named_by_a_map_or_a_dump() {
 }
 
 #[test]
+fn only_names_at_addresses_of_replaced_code_are_a_judgement() {
+    let place = Place::new();
+    let mut dump: Vec<u8> =
+        [0x4a69_5444_u32, 1, 40, 62, 0, 8, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    for (start, name) in [(BASE, "first\0"), (BASE + 0x200, "alone\0"), (BASE, "second\0")] {
+        let size = 16 + 16 + 24 + u32::try_from(name.len()).unwrap();
+        dump.extend([0, size, 0, 0, 8, 8, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
+        dump.extend([start, 0x40, 0].iter().flat_map(|word| word.to_ne_bytes()));
+        dump.extend(name.as_bytes());
+    }
+    let path = place.put("jit-8.dump", dump);
+    let mut recorded = mapped_at(stream().map("//anon", BASE, 0x1000, 0), &path, 0x50_0000);
+    for (time, address) in (2..).zip([BASE, BASE + 8, BASE + 0x200, BASE + 0x208, BASE + 0x210]) {
+        recorded = recorded.at(time).sample(SampleSpec::at(address));
+    }
+    let warnings = |keys: &str| {
+        let answer = parsed(rep_of(&place, &["--json", "-s", keys], &recorded.file()));
+        let warnings = list(&answer["warnings"]).clone();
+        let judged = warnings.into_iter().filter(|warning| warning["code"] == "judged-names");
+        judged.map(|warning| warning["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = warnings("sym");
+    assert!(all.len() == 1 && all[0].starts_with("the functions of 2 of 5 samples are a judgement"), "{all:?}");
+    assert_eq!(warnings("dso"), [""; 0], "no name is shown");
+}
+
+#[test]
 fn names_are_demangled_as_far_as_asked() {
     let Some(place) = Place::with("g++") else { return };
     let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }";
