@@ -16,8 +16,8 @@ use crate::input::several::{each_merged, settled};
 use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
 use crate::pipeline::counted::histogram;
-use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
+use crate::pipeline::{fetching, unmatched};
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
 use crate::symbols::labels::AnswerLabels;
@@ -77,11 +77,15 @@ pub(crate) fn gather<T: Send>(
     let (found, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
     resolver.check_unchanged()?;
     let (mut profile, made) = found.unwrap_or_default();
-    profile.warnings.extend(unreadable);
-    profile.warnings.extend(unknown_events(query, &profile));
     (profile.labels, profile.frames) = (labels.cells.into_inner(), labels.frames.into_inner());
     tell_apart(&mut profile.labels, &mut profile.frames);
     profile.settle();
+    // What one of several inputs has is an answer; that none has any is said once.
+    let is_answered = !profile.is_without_rows();
+    let mut is_said = is_answered;
+    profile.warnings.retain(|warning| !warning.is_failure() || !std::mem::replace(&mut is_said, true));
+    profile.warnings.extend(unreadable);
+    profile.warnings.extend(unknown_events(query, &profile));
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
@@ -131,6 +135,9 @@ fn of_session(
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
+    if profile.is_without_rows() && query.inspection.is_none() {
+        profile.warnings.push(unmatched::reason(query, session, resolver)?);
+    }
     let (split, side_band) = (session.split, &session.side_band);
     let throttled = split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0);
     let mut recording = Recording::of(session.file, throttled);

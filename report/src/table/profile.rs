@@ -179,6 +179,11 @@ impl Profile {
         taken
     }
 
+    /// Returns whether no sample is in it: of several files, once they are settled.
+    pub fn is_without_rows(&self) -> bool {
+        self.rows.is_empty() && self.folded.counts().len() == 0
+    }
+
     /// Records which tracepoint columns an input has.
     pub fn add_traced(&mut self, found: &[bool]) {
         self.traced.resize(self.traced.len().max(found.len()), false);
