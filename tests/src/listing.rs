@@ -13,6 +13,7 @@ use std::path::Path;
 use crate::agreement::Extent;
 use crate::perf::perf;
 use crate::programs::rep;
+use crate::report::listed;
 use crate::run::{Outcome, run};
 use crate::table::is_plt;
 use crate::witness::Witness;
@@ -102,7 +103,7 @@ pub struct Listing {
 #[track_caller]
 pub fn compare(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Result<Listing, String> {
     let (fields, perfs) = perfs_listing(file, fields)?;
-    let ours = run(rep().args(["script", "-F", &fields.join(",")]).arg(file)).expect(0);
+    let ours = listed(run(rep().args(["script", "-F", &fields.join(",")]).arg(file)));
     Ok(held(file, (&ours, &perfs), fields, extent))
 }
 
@@ -110,7 +111,7 @@ pub fn compare(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Resu
 #[track_caller]
 pub fn compare_with(file: &Path, options: &[&str], extent: Extent<'_>) -> Listing {
     let perfs = run(perf().args(["script", "--no-inline", "--no-itrace"]).args(options).arg("-i").arg(file)).expect(0);
-    let ours = run(rep().arg("script").args(options).arg(file)).expect(0);
+    let ours = listed(run(rep().arg("script").args(options).arg(file)));
     held(file, (&ours, &perfs), vec!["comm"], extent)
 }
 
@@ -146,7 +147,7 @@ impl<'a> Strangers<'a> {
     #[track_caller]
     fn new(file: &Path, fields: &[&str], known: &'a [&'a str]) -> Self {
         let fields = format!("{},symoff,dsoff", fields.join(","));
-        let spelt = run(rep().args(["script", "--no-demangle", "-F", &fields]).arg(file)).expect(0);
+        let spelt = listed(run(rep().args(["script", "--no-demangle", "-F", &fields]).arg(file)));
         Self { known, spelt: lines(&spelt), witness: Witness::new(file) }
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::programs::rep;
-use crate::run::run;
+use crate::run::{Outcome, run};
 use crate::table::Table;
 
 /// The whole answer.
@@ -80,6 +80,25 @@ pub struct Warning {
     pub offset: Option<u64>,
 }
 
+/// Checks the exit status of a run of rep that prints JSON: 1 exactly where its warnings say that nothing was found.
+#[track_caller]
+pub fn answered(outcome: Outcome) -> Outcome {
+    #[derive(Deserialize)]
+    struct Warned {
+        warnings: Vec<Warning>,
+    }
+    let Ok(Warned { warnings }) = serde_json::from_slice(&outcome.stdout) else { return outcome.expect(0) };
+    let found_nothing = warnings.iter().any(|warning| matches!(&*warning.code, "no-match" | "no-samples"));
+    outcome.expect(found_nothing.into())
+}
+
+/// Checks the exit status of a run of `rep script`: 1 exactly where there are no samples to list.
+#[track_caller]
+pub fn listed(outcome: Outcome) -> Outcome {
+    let has_none = outcome.stdout.is_empty() && outcome.last_line() == "rep: there are no samples in the recording";
+    outcome.expect(has_none.into())
+}
+
 /// Returns rep's report of a file, sorted by keys separated by commas.
 #[track_caller]
 pub fn report(file: &Path, sort: &str) -> Report {
@@ -89,7 +108,8 @@ pub fn report(file: &Path, sort: &str) -> Report {
 /// The same of what some flags make rep count: `-b`, `--mem-mode`.
 #[track_caller]
 pub fn report_of(file: &Path, flags: &[&str], sort: &str) -> Report {
-    let outcome = run(rep().arg("--json").args(flags).args(["--sort", sort]).arg(file)).expect(0);
+    let outcome = run(rep().arg("--json").args(flags).args(["--sort", sort]).arg(file));
+    let outcome = answered(outcome);
     let report: Report = serde_json::from_slice(&outcome.stdout)
         .unwrap_or_else(|error| panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout)));
     assert_eq!(report.schema, "recrep-report/1");

@@ -83,6 +83,8 @@ pub(crate) fn print<W: Write>(
     }
     let printed = match format {
         Format::Json => write_json(&Whole { schema, inputs, answer, warnings }, out),
+        // A table without rows would look like an answer.
+        _ if warnings.iter().any(Warning::is_failure) => Ok(()),
         _ => text(out),
     };
     printed.context(CANNOT_WRITE)?;

@@ -160,9 +160,13 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
     columns.extend(Column::list("op,local_weight", Mode::Memory)?);
     let (profile, query, _) = derived::profile(&asked.query, columns, |_| ())?;
     let tables = profile.tables(&query);
+    let mut warnings = profile.warnings.clone();
     let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
+    if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {
+        warnings.push(asked.no_access());
+    }
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &profile.warnings, text, out)
+    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &warnings, text, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {

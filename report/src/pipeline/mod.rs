@@ -13,4 +13,4 @@ pub mod counted;
 pub mod fetching;
 pub mod report;
 pub mod session;
-mod unmatched;
+pub(crate) mod unmatched;

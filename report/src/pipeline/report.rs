@@ -18,7 +18,7 @@ use crate::input::{Input, OpenError};
 use crate::pipeline::counted::histogram;
 use crate::pipeline::session::{self, Session};
 use crate::pipeline::{fetching, unmatched};
-use crate::query::{ChainOptions, Column, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
+use crate::query::{ChainOptions, Column, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
 use crate::scan::Dropped;
 use crate::symbols::labels::AnswerLabels;
 use crate::symbols::{Resolver, tell_apart};
@@ -80,12 +80,16 @@ pub(crate) fn gather<T: Send>(
     (profile.labels, profile.frames) = (labels.cells.into_inner(), labels.frames.into_inner());
     tell_apart(&mut profile.labels, &mut profile.frames);
     profile.settle();
-    // What one of several inputs has is an answer; that none has any is said once.
-    let is_answered = !profile.is_without_rows();
-    let mut is_said = is_answered;
-    profile.warnings.retain(|warning| !warning.is_failure() || !std::mem::replace(&mut is_said, true));
     profile.warnings.extend(unreadable);
-    profile.warnings.extend(unknown_events(query, &profile));
+    // What one of several inputs has is an answer.
+    if profile.is_without_rows() && query.inspection.is_none() {
+        // Times come from switches of threads, of which there are some.
+        let samples = profile.samples().max(query.mode.is_of_time().into());
+        profile.warnings.push(FilterValues::failure(&profile.filter_values, samples));
+    } else {
+        profile.warnings.extend(FilterValues::partly(&profile.filter_values).collect::<Vec<_>>());
+        profile.warnings.extend(unknown_events(query, &profile));
+    }
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
@@ -135,8 +139,10 @@ fn of_session(
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
-    if profile.is_without_rows() && query.inspection.is_none() {
-        profile.warnings.push(unmatched::reason(query, session, resolver)?);
+    if query.inspection.is_none() {
+        let recorded =
+            unmatched::Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: query.mode };
+        profile.filter_values = unmatched::filter_values(&query.filters, profile.is_without_rows(), recorded)?;
     }
     let (split, side_band) = (session.split, &session.side_band);
     let throttled = split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0);

@@ -1,104 +1,120 @@
-//! Filters that no sample passes: says which value no sample has, and which values there are.
+//! Filters that leave out everything, or of whose lists some values match nothing: looks for what samples have.
+//!
+//! This reads the samples again. It happens where nothing passed, and where a list names several values.
 
 use crate::pipeline::counted::histogram;
 use crate::pipeline::session::Session;
-use crate::query::nearest::near;
-use crate::query::{ChainOptions, Column, Filters, Format, KeyError, Query, Warning};
+use crate::query::{
+    ChainOptions, Column, FilterBy, FilterValues, Filters, Format, KeyError, Mode, Query, SymbolOptions,
+};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::profile::Profile;
 
-/// Most values that a message lists.
-const MOST: usize = 5;
+/// The samples of a file, with what their names depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Recorded<'s> {
+    pub(crate) session: &'s Session<'s>,
+    pub(crate) resolver: &'s Resolver,
+    pub(crate) symbol_sources: &'s SymbolOptions,
+    pub(crate) mode: Mode,
+}
 
-/// Returns the reason why no sample of a file made a row: it has none, or filters leave out all.
-pub(super) fn reason(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<Warning, KeyError> {
-    let any = values(query, session, resolver, "event")?;
-    if any.is_empty() {
-        return Ok(Warning::new(Warning::NO_SAMPLES, "there are no samples in the recording"));
+/// Returns the filters with the values that no sample of a file has. With `nothing_passed` they are looked for in all
+/// filters, otherwise in lists.
+pub(crate) fn filter_values(
+    filters: &Filters,
+    nothing_passed: bool,
+    recorded: Recorded<'_>,
+) -> Result<Vec<FilterValues>, KeyError> {
+    let mut all = FilterValues::all(filters);
+    for filter in &mut all {
+        let is_list = filter.by.is_list_of_names() && filter.asked.len() > 1;
+        if nothing_passed || is_list {
+            recorded.look_up(filter, filters)?;
+        }
     }
-    for (noun, key, wanted) in asked(&query.filters) {
-        let found = if noun == "event" { any.clone() } else { values(query, session, resolver, key)? };
-        let fits = |value: &str, wanted: &String| {
-            value == wanted || noun == "event" && value.split(':').next() == Some(wanted.as_str())
+    Ok(all)
+}
+
+impl Recorded<'_> {
+    /// Sets the values of a filter that are missing, and those that samples have.
+    fn look_up(self, filter: &mut FilterValues, filters: &Filters) -> Result<(), KeyError> {
+        let by = filter.by;
+        let found = match by.sort_key(&filter.asked) {
+            Some(key) => self.values(key)?,
+            None => Vec::new(),
         };
-        let has = |wanted: &String| found.iter().any(|value| fits(value, wanted));
-        if let Some(missing) = wanted.first().filter(|_| !wanted.iter().any(has)) {
-            let message = format!("no sample has {noun} '{missing}'{}", there_are(noun, missing, &found));
-            return Ok(Warning::new(Warning::NO_MATCH, message));
+        for (text, samples) in &found {
+            // A negative number is one that was not recorded.
+            let value = by.value(text);
+            if !(by.is_number() && value.starts_with('-')) {
+                filter.count(value, *samples);
+            }
+        }
+        if by == FilterBy::Time
+            && let Some((first, last)) = self.session.sample_times()
+        {
+            filter.count(&format!("{} to {} s", seconds(first), seconds(last)), 1);
+        }
+        // Numbers are what they read; names may match in ways of their own (paths, parts, modifiers).
+        let mut missing = Vec::new();
+        for value in &filter.asked {
+            let is_shown = filter.found.iter().any(|(have, _)| have == value);
+            if !is_shown && (by.is_number() || !self.any_passes(FilterValues::alone(by, value, filters))?) {
+                missing.push(value.clone());
+            }
+        }
+        filter.missing = missing;
+        Ok(())
+    }
+
+    /// Returns the texts that samples have of a sort key, with their numbers.
+    fn values(self, key: &str) -> Result<Vec<(String, u64)>, KeyError> {
+        let mode = self.counted_mode();
+        // An address without a function is no function.
+        let filters = Filters { resolved: key == "symbol", ..Filters::default() };
+        let query = Query { columns: Column::list(key, mode)?, ..self.query(filters) };
+        let profile = self.profile(&query)?;
+        let tables = profile.tables(&query);
+        let rows = tables.iter().flat_map(|table| table.rows());
+        Ok(rows.map(|row| (row.text(0).into_owned(), row.count().samples)).collect())
+    }
+
+    /// Returns whether any sample passes these filters.
+    fn any_passes(self, filters: Filters) -> Result<bool, KeyError> {
+        // A key that costs nothing: all samples of an event have one row.
+        let columns = Column::list(if filters.by_symbol() { "symbol" } else { "event" }, self.counted_mode())?;
+        Ok(!self.profile(&Query { columns, ..self.query(filters) })?.is_without_rows())
+    }
+
+    /// Branches are filtered by their samples.
+    fn counted_mode(self) -> Mode {
+        if self.mode.is_of_time() { self.mode } else { Mode::Samples }
+    }
+
+    fn query(self, filters: Filters) -> Query {
+        Query {
+            mode: self.counted_mode(),
+            format: Format::Json,
+            chains: ChainOptions::default(),
+            symbol_sources: self.symbol_sources.clone(),
+            filters,
+            ..Query::default()
         }
     }
-    let message = match &query.filters.symbol_part {
-        Some(part) => format!("no sample passes all filters; is there a function whose name contains '{part}'?"),
-        None => "no sample passes all filters (names, numbers, times, callers) together; leave one out".into(),
-    };
-    Ok(Warning::new(Warning::NO_MATCH, message))
-}
 
-/// Returns the lists that a sample's value must be in: what the values are, their sort key, and the list in order.
-fn asked(filters: &Filters) -> Vec<(&'static str, &'static str, Vec<String>)> {
-    let mut all = Vec::new();
-    let mut add = |noun, key, list: Option<Vec<String>>| {
-        if let Some(mut list) = list {
-            list.sort();
-            all.push((noun, key, list));
-        }
-    };
-    let samples = &filters.samples;
-    let is_path = |names: &Vec<String>| names.iter().any(|name| name.contains('/'));
-    let dsos = samples.dsos.as_ref().map(|list| list.iter().cloned().collect::<Vec<_>>());
-    add("event", "event", filters.events.clone());
-    add("comm", "comm", samples.comms.as_ref().map(|list| list.iter().cloned().collect()));
-    add("dso", if dsos.as_ref().is_some_and(is_path) { "dso_path" } else { "dso" }, dsos);
-    add("pid", "process", samples.pids.as_ref().map(|list| list.iter().map(ToString::to_string).collect()));
-    add("tid", "tid", samples.tids.as_ref().map(|list| list.iter().map(ToString::to_string).collect()));
-    add("CPU", "cpu", samples.cpus.as_ref().map(|list| list.iter().map(ToString::to_string).collect()));
-    add("socket", "socket", filters.socket.map(|socket| vec![socket.to_string()]));
-    add("symbol", "symbol", filters.symbols.as_ref().map(|list| list.iter().cloned().collect()));
-    all
-}
-
-/// Returns the values that the samples of a file have of a sort key, the most frequent first.
-fn values(query: &Query, session: &Session<'_>, resolver: &Resolver, key: &str) -> Result<Vec<String>, KeyError> {
-    let query = Query {
-        columns: Column::list(key, query.mode)?,
-        mode: query.mode,
-        format: Format::Json,
-        chains: ChainOptions::default(),
-        symbol_sources: query.symbol_sources.clone(),
-        ..Query::default()
-    };
-    let labels = AnswerLabels::default();
-    let mut profile = Profile::of_events(&session.events_of(query.mode));
-    histogram(&mut profile, &query, session, (resolver, &labels), false)?;
-    profile.labels = labels.cells.into_inner();
-    profile.settle();
-    let tables = profile.tables(&query);
-    let mut rows: Vec<(u64, String)> = Vec::new();
-    for row in tables.iter().flat_map(|table| table.rows()) {
-        let text = row.text(0);
-        let text = match key {
-            "tid" => text.split(':').next().unwrap_or_default(),
-            "cpu" => text.trim_start_matches('0'),
-            _ => &*text,
-        };
-        let text = if key == "cpu" && text.is_empty() { "0" } else { text.trim() };
-        match rows.iter_mut().find(|(_, have)| have == text) {
-            Some((samples, _)) => *samples += row.count().samples,
-            None => rows.push((row.count().samples, text.to_owned())),
-        }
+    fn profile(self, query: &Query) -> Result<Profile, KeyError> {
+        let labels = AnswerLabels::default();
+        let mut profile = Profile::of_events(&self.session.events_of(query.mode));
+        histogram(&mut profile, query, self.session, (self.resolver, &labels), false)?;
+        profile.labels = labels.cells.into_inner();
+        profile.settle();
+        Ok(profile)
     }
-    rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    Ok(rows.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Returns the end of a message: values near to the missing one, else the most frequent ones.
-fn there_are(noun: &str, missing: &str, found: &[String]) -> String {
-    let near = near(missing, found.iter().map(String::as_str), MOST);
-    if !near.is_empty() {
-        return format!("; near {noun}s are: {}", near.join(", "));
-    }
-    let first: Vec<&str> = found.iter().take(MOST).map(String::as_str).collect();
-    let more = if found.len() > MOST { ", …" } else { "" };
-    format!("; {noun}s are: {}{more}", first.join(", "))
+/// Formats nanoseconds as `--time` takes them.
+fn seconds(time: u64) -> String {
+    format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000)
 }

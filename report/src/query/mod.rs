@@ -2,6 +2,7 @@
 //! declare arguments for clap: their flags and help are here.
 
 mod column;
+mod filter_values;
 mod filters;
 pub(crate) mod graph;
 mod key;
@@ -17,6 +18,7 @@ mod warning;
 pub(crate) mod word_text;
 
 pub(crate) use column::{Column, KeyError, Number, TableColumn, TraceColumn};
+pub(crate) use filter_values::{FilterBy, FilterValues};
 pub use filters::{Filters, SampleFilters};
 pub(crate) use graph::{FrameKey, Graph, Shape};
 pub(crate) use key::{CacheLine, End, Field, INS_LAT, Key, KeyAddress, Meta, NO_KEY, STAGE};

@@ -14,7 +14,7 @@ use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct, joined};
-use crate::query::{Number, Query, TableColumn, Warning};
+use crate::query::{FilterValues, Number, Query, TableColumn, Warning};
 use crate::symbols::labels::Labels;
 use crate::table::cells::Cells;
 use crate::table::event_table::at;
@@ -55,6 +55,8 @@ pub struct Profile {
     pub inputs: Vec<InputSummary>,
     /// Problems with the inputs or the result.
     pub warnings: Vec<Warning>,
+    /// The filters with the values that no sample has.
+    pub(crate) filter_values: Vec<FilterValues>,
     /// Options that would show more of the inputs.
     pub hints: Vec<String>,
     /// Samples per module, counted if functions are shown.
@@ -118,6 +120,7 @@ impl Profile {
         self.inputs.append(&mut other.inputs);
         self.warnings.append(&mut other.warnings);
         self.hints.append(&mut other.hints);
+        FilterValues::merge(&mut self.filter_values, other.filter_values);
         self.module_uses.append(other.module_uses);
         self.chain_ends.add(other.chain_ends);
         self.children |= other.children;
@@ -182,6 +185,11 @@ impl Profile {
     /// Returns whether no sample is in it: of several files, once they are settled.
     pub fn is_without_rows(&self) -> bool {
         self.rows.is_empty() && self.folded.counts().len() == 0
+    }
+
+    /// Returns the number of samples in the inputs, whether they were counted or not.
+    pub fn samples(&self) -> u64 {
+        self.inputs.iter().filter_map(|input| input.records.get("SAMPLE")).sum()
     }
 
     /// Records which tracepoint columns an input has.

@@ -7,7 +7,7 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchSampleType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_tests::programs::rep;
-use recrep_tests::report::report_of;
+use recrep_tests::report::{answered, report_of};
 use recrep_tests::run::run;
 use recrep_tests::table::assert_same;
 use recrep_tests::{needs, perf};
@@ -94,7 +94,7 @@ fn filters_leave_out_what_they_say() {
     let dir = tempfile::tempdir().unwrap();
     let path = written(dir.path(), Endian::NATIVE);
     let kept = |flags: &[&str]| {
-        let outcome = run(rep().arg("--json").args(flags).arg(&path)).expect(0);
+        let outcome = answered(run(rep().arg("--json").args(flags).arg(&path)));
         let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let rows = json["events"][0]["rows"].as_array().unwrap().clone();
         rows.iter().map(|row| row["samples"].as_u64().unwrap()).sum::<u64>()

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use recrep_format::abi::DataSrc;
+use recrep_format::abi::{DataSrc, RecordType};
 use recrep_format::record::SampleFields;
 
 use super::args::Switches;
@@ -16,7 +16,8 @@ use super::{order, values};
 use crate::input::{Input, Keep, each};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
-use crate::query::{Column, Query, SortKey, Warning};
+use crate::pipeline::unmatched::{self, Recorded};
+use crate::query::{Column, FilterValues, Query, SortKey, Warning};
 use crate::symbols::{Module, Resolver};
 use crate::terminal::escape::escape;
 use crate::timeline::RecentSpans;
@@ -57,24 +58,53 @@ pub struct AccessQuery {
     pub(crate) listed: bool,
 }
 
+impl AccessQuery {
+    /// Returns the reason if there are accesses, but none of the kinds that were asked for.
+    pub(crate) fn no_access(&self) -> Warning {
+        let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
+        Warning::new(Warning::NO_MATCH, format!("no access is a {}; --type selects by kind", kinds.join(" or ")))
+    }
+}
+
+/// Accesses of one input.
+struct Listed {
+    accesses: usize,
+    /// Warnings about unproven names.
+    unproven: Vec<Warning>,
+}
+
 pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
     heading(asked, out).context(CANNOT_WRITE)?;
-    let warnings = each(&query.sources, |source| {
+    let (mut filters, mut accesses, mut samples) = (Vec::new(), 0, 0);
+    let mut warnings = each(&query.sources, |source| {
         let input = Input::open(source)?;
         session::named_on(&input, Keep::All, &resolver, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =
                 fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, session, &resolver)?;
-            let unproven = list(asked, session, &resolver, out)?;
+            let listed = list(asked, session, &resolver, out)?;
             let mut warnings = session.warnings();
-            warnings.extend(not_fetched.into_iter().chain(unproven));
+            warnings.extend(not_fetched.into_iter().chain(listed.unproven));
+            let symbol_sources = &query.symbol_sources;
+            let recorded = Recorded { session, resolver: &resolver, symbol_sources, mode: query.mode };
+            let of_input = unmatched::filter_values(&query.filters, listed.accesses == 0, recorded)?;
+            FilterValues::merge(&mut filters, of_input);
+            accesses += listed.accesses;
+            samples += session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
             Ok(warnings)
         })
     })?;
     resolver.check_unchanged()?;
+    if accesses > 0 || query.limit == Some(0) {
+        warnings.extend(FilterValues::partly(&filters));
+    } else if samples > 0 && filters.is_empty() && !asked.kinds.is_empty() {
+        warnings.push(asked.no_access());
+    } else {
+        warnings.push(FilterValues::failure(&filters, samples));
+    }
     Ok(warnings)
 }
 
@@ -84,13 +114,13 @@ fn heading(asked: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# PID, TID, IP, ADDR, {physical}{page_size}LOCAL WEIGHT, DSRC, SYMBOL")
 }
 
-/// Prints the accesses of one input and returns warnings about unproven names.
+/// Prints the accesses of one input.
 fn list(
     asked: &AccessQuery,
     session: &Session<'_>,
     resolver: &Resolver,
     out: &mut impl Write,
-) -> anyhow::Result<Vec<Warning>> {
+) -> anyhow::Result<Listed> {
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
@@ -102,10 +132,12 @@ fn list(
         let found = Found::of(session, &mut spans, order::record_at(session, at)?, &mut fields)?;
         line(asked, &filter, &mut finder, &found)
     });
+    let mut accesses = 0;
     for line in lines.take(asked.query.limit.unwrap_or(usize::MAX)) {
         writeln!(out, "{line}").context(CANNOT_WRITE)?;
+        accesses += 1;
     }
-    Ok(Finder::doubts([finder], &functions).warnings("addresses"))
+    Ok(Listed { accesses, unproven: Finder::doubts([finder], &functions).warnings("addresses") })
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.

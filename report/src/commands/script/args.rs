@@ -244,6 +244,11 @@ impl Symbols {
         Ok(found)
     }
 
+    /// Returns whether all are given by name.
+    pub(super) fn are_names(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
     /// Returns whether a sampled address is one of the `range` bytes from one of the addresses on, or the start of its
     /// function is one of the addresses.
     pub(super) fn has_address(&self, ip: u64, start: Option<u64>, range: u64) -> bool {

@@ -68,7 +68,7 @@ pub(super) struct Printer<'s> {
     /// Number of values that are lower than the one before.
     pub(super) lower_values: u64,
     /// Number of samples.
-    lines: usize,
+    pub(super) lines: usize,
 }
 
 impl<'s> Listing<'s> {

@@ -33,6 +33,7 @@ mod values;
 
 pub(crate) use accesses::list_accesses;
 pub use accesses::{Access, AccessQuery};
+use args::ScriptFilters;
 pub use args::{ScriptQuery, query};
 pub(crate) use fields::names as field_names;
 use fields::{Field, Fields, fields_of};
@@ -45,9 +46,10 @@ use crate::commands::dump::{self, DumpOptions};
 use crate::commands::info;
 use crate::count::LOWER_VALUES;
 use crate::input::{Input, Keep};
-use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
-use crate::query::{ChainOptions, Column, Query, SortKey, Source, Warning};
+use crate::pipeline::unmatched::{self, Recorded};
+use crate::pipeline::fetching;
+use crate::query::{ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning};
 use crate::symbols::Resolver;
 use crate::table::module_use::Doubts;
 use crate::tracepoints::Formats;
@@ -57,6 +59,7 @@ use frames::Finder;
 use line::{Listing, Printer};
 use order::RecordPosition;
 use outputs::Outputs;
+use recrep_format::abi::RecordType;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
 fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
@@ -103,7 +106,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         };
         let mut outputs =
             Outputs::new(out, event_files, &session.events).context("cannot write the files of --per-event-dump")?;
-        let (doubts, lower_values) = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
+        let Printed { samples, doubts, lower_values } = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;
         let mut warnings = session.warnings();
@@ -114,8 +117,43 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         if listing.has(Field::Trace) {
             warnings.extend(formats.warnings.iter().cloned());
         }
+        warnings.extend(unmatched(&listing, samples, &resolver)?);
         Ok(warnings)
     })
+}
+
+/// Returns the reason if no sample is listed, otherwise warnings about values of filters that no sample has.
+fn unmatched(listing: &Listing<'_>, printed: usize, resolver: &Resolver) -> anyhow::Result<Vec<Warning>> {
+    let Listing { session, query, .. } = listing;
+    let ScriptFilters { samples, symbols, switches, .. } = &query.filters;
+    // Functions by address are not looked for by name.
+    let symbols = symbols.as_ref().filter(|symbols| symbols.are_names());
+    let filters = Filters {
+        samples: samples.clone(),
+        symbols: symbols.map(|symbols| symbols.names.clone()),
+        ..Filters::default()
+    };
+    let is_without_samples = printed == 0 && query.limit != Some(0) && query.records.kinds().is_empty();
+    let recorded = Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: Mode::Samples };
+    let all = unmatched::filter_values(&filters, is_without_samples, recorded)?;
+    let samples = session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
+    if !is_without_samples {
+        return Ok(FilterValues::partly(&all).collect());
+    }
+    let has_other_filters = switches.switch_on.is_some() || query.filters.symbols.is_some();
+    if samples > 0 && all.is_empty() {
+        let message = "no sample passes --symbols, --switch-on and --switch-off";
+        return Ok(has_other_filters.then(|| Warning::new(Warning::NO_MATCH, message)).into_iter().collect());
+    }
+    Ok(vec![FilterValues::failure(&all, samples)])
+}
+
+/// What was printed.
+struct Printed {
+    samples: usize,
+    doubts: Doubts,
+    /// Number of counter values that are lower than the one before.
+    lower_values: u64,
 }
 
 /// Number of records that a worker prints at a time.
@@ -139,9 +177,8 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
     });
 }
 
-/// Prints all that is listed, and returns the doubts about names, and the number of counter values that are lower than the
-/// one before.
-fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<(Doubts, u64)> {
+/// Prints all that is listed.
+fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Printed> {
     let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
@@ -170,6 +207,7 @@ fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) ->
     })?;
     let printers = workers.finish();
     let lower_values = printers.iter().map(|printer| printer.lower_values).sum();
+    let samples = printers.iter().map(|printer| printer.lines).sum();
     let finders = printers.into_iter().map(|printer| printer.chains.finder);
-    Ok((Finder::doubts(finders, listing.functions), lower_values))
+    Ok(Printed { samples, doubts: Finder::doubts(finders, listing.functions), lower_values })
 }

@@ -17,6 +17,7 @@ use recrep_format::endian::Endian;
 use recrep_format::record::Body;
 use recrep_tests::needs;
 use recrep_tests::programs::{programs, rep};
+use recrep_tests::report::answered;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -31,6 +32,12 @@ fn branch(from: u64, to: u64, flags: u64) -> BranchEntry {
 #[track_caller]
 fn run(command: &mut Command) -> String {
     String::from_utf8(recrep_tests::run::run(command).expect(0).stdout).unwrap()
+}
+
+/// Runs `rep` with `--json`, and returns what it prints. It must fail exactly where it says that nothing was found.
+#[track_caller]
+fn run_json(command: &mut Command) -> String {
+    String::from_utf8(answered(recrep_tests::run::run(command)).stdout).unwrap()
 }
 
 /// Runs a command with these words and paths, as [`run`] does.

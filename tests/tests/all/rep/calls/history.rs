@@ -120,7 +120,8 @@ fn filters_apply_to_samples_not_frames() {
     let folded = "app;main +2;work +0;work +4;parse +0 3\napp;main +6;work +0;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded --comm app"), folded);
     assert_eq!(place.rep("--branch-history --format folded --max-stack 1"), "app;work +4;parse +0 4\n");
-    assert_eq!(place.rep("--branch-history --format folded --comm other"), "");
+    let said = super::super::refusal(place.command("--branch-history --format folded --comm other").output().unwrap());
+    assert_eq!(said, "rep: no sample has comm 'other'; comms are: app\n");
 }
 
 #[test]

@@ -26,9 +26,16 @@ impl Place {
         place
     }
 
-    fn rep(&self, words: &str) -> String {
+    fn command(&self, words: &str) -> Command {
         let [root, kallsyms, file] = ["root", "kallsyms", "x.data"].map(|name| self.at(name));
-        run(rep().args(words.split_whitespace()).arg("--symfs").arg(root).arg("--kallsyms").arg(kallsyms).arg(file))
+        let mut command = rep();
+        command.args(words.split_whitespace()).arg("--symfs").arg(root).arg("--kallsyms").arg(kallsyms).arg(file);
+        command
+    }
+
+    fn rep(&self, words: &str) -> String {
+        let mut command = self.command(words);
+        if words.contains("--json") { run_json(&mut command) } else { run(&mut command) }
     }
 
     /// Returns the lines of the call tree below the first row of a function in user code, each after a line feed.

@@ -8,6 +8,7 @@ mod names;
 mod several;
 mod short_way;
 mod style;
+mod unmatched;
 
 use recrep_format::abi::ReadFormat;
 use recrep_format::record::Counter;
@@ -32,9 +33,10 @@ fn text(words: &[&str], file: &Path) -> String {
     super::run(rep().args(words).arg(file))
 }
 
-/// Runs `rep --json`, which must succeed, and returns its output.
+/// Runs `rep --json`, and returns its output. It must fail exactly where it says that nothing was found.
+#[track_caller]
 fn json(words: &[&str], file: &Path) -> Value {
-    parsed(text(&[&["--json"], words].concat(), file))
+    parsed(run_json(rep().arg("--json").args(words).arg(file)))
 }
 
 /// Returns a row to compare with.

@@ -88,7 +88,10 @@ fn folded_stacks_include_all_events() {
     assert_eq!(folded(&["-n"]), "cycles:u;app;[app];[app] 1\npage_faults;app;[app] 1\n");
     assert_eq!(folded(&["--event", "cycles"]), "app;[app];[app] 5\n", "the only event needs no name");
     // Other filters remove lines, but do not decide whether lines begin with the event's name.
-    assert_eq!(folded(&["--comm", "other"]), "");
+    let said = refusal(run(&["--format", "folded", "--comm", "other"], &file));
+    assert_eq!(said, "rep: no sample has comm 'other'; comms are: app\n");
+    let only_faults = folded(&["--comm", "app", "--pid", "7", "--dso", "app"]);
+    assert!(only_faults.starts_with("cycles:u;"), "{only_faults}");
 }
 
 /// A guest's address is not looked up among the mappings of the host, not even the end of a branch.
