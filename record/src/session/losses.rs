@@ -1,6 +1,6 @@
 //! Counter values at the end of a piece: lost samples, and the share of time that each event was on its PMU.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -9,6 +9,7 @@ use recrep_format::record::{Body, LostSamples, Record, SampleId};
 
 use crate::kernel::Place;
 use crate::kernel::counters::{Counters, Reading};
+use crate::plan::PlannedEvent;
 
 /// Lost samples of each counter at the end of the last piece, by event id.
 #[derive(Debug, Default)]
@@ -64,11 +65,18 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
     shares.map(|(event, (enabled, running))| (event.full_name(), share(enabled, running))).collect()
 }
 
+/// Returns the events of which a pinned counter found no room on its PMU, in their order.
+pub(super) fn failed<'c>(counters: &'c Counters, readings: &[Reading]) -> Vec<&'c PlannedEvent> {
+    let by_id = counters.by_id();
+    let failed = readings.iter().filter(|reading| reading.failed);
+    let events: BTreeSet<usize> = failed.filter_map(|reading| Some(by_id.get(&reading.id)?.event)).collect();
+    events.into_iter().filter_map(|event| counters.events.get(event)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::counters::Counter;
-    use crate::plan::PlannedEvent;
 
     fn counters() -> Counters {
         let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
@@ -94,6 +102,17 @@ mod tests {
         let reading = |id, enabled, running| Reading { id, enabled, running, ..Reading::default() };
         let shared = multiplexed(&counters(), &[reading(7, 100, 100), reading(8, 200, 50)]);
         assert_eq!(shared, [("b".to_owned(), 25.0)]);
+    }
+
+    #[test]
+    fn events_of_pinned_counters_without_room_are_named_once() {
+        let reading = |id, failed| Reading { id, failed, ..Reading::default() };
+        let counters = counters();
+        let names = |readings: &[Reading]| -> Vec<String> {
+            failed(&counters, readings).into_iter().map(PlannedEvent::full_name).collect()
+        };
+        assert_eq!(names(&[reading(8, true), reading(7, false), reading(8, true)]), ["b"]);
+        assert_eq!(names(&[reading(7, false)]), [""; 0]);
     }
 
     #[test]

@@ -200,6 +200,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 "{event} was counted {share:.1} % of the time, as the PMU has too few counters; record fewer events"
             ));
         }
+        for event in losses::failed(self.counters, &readings) {
+            self.messages.warn(format_args!(
+                "{} stopped counting: it is pinned (D), and the PMU had no room for it; leave out the modifier, or record \
+                 fewer events",
+                event.full_name()
+            ));
+        }
         // What was lost may be what tells others apart.
         let silenced = nothing::silenced(&ledger.silenced).filter(|_| !counts.is_lossy());
         let lacks_samples = counts.samples == 0 && !counts.is_lossy() && silenced.is_none();

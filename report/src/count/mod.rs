@@ -20,5 +20,5 @@ mod rows;
 pub(crate) use histogram::{Count, Histogram, SampleRows, add_totals};
 pub(crate) use layout::Layout;
 pub(crate) use partition::{Partition, Sum, add_all, by_part, distinct, for_width, joined, merge_equal, merged, push};
-pub(crate) use reads::{CounterKey, LOWER_VALUES, PieceReads, increment, settle_reads};
+pub(crate) use reads::{CounterKey, CounterTimes, LOWER_VALUES, PieceReads, Reading, Settled, settle_reads, times};
 pub(crate) use rows::Rows;

@@ -8,9 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::callchain::{ChainLimit, FrameFields, Recorded, deferred_chains};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
+use crate::pipeline::multiplexed;
 use crate::pipeline::session::Session;
 use crate::query::{ChainOptions, Field, Format, FrameKey, KeyError, Meta, Mode, Number, Query, SortKey};
-use crate::scan::{Dropped, Scan, counted_by_thread};
+use crate::scan::{Dropped, Scan, counted_by_thread, scaled};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
@@ -48,6 +49,7 @@ pub(crate) fn histogram(
     let (attrs, side_band) = (&session.file.attrs, &session.side_band);
     let layout = Layout::of(query);
     let by_thread = counted_by_thread(attrs, &session.split.side_band, &session.split.pieces);
+    let scales = scaled(attrs, &session.split.side_band);
     let has_own = by_thread.contains(&true);
     let (has_tasks, nobody) =
         (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task() || has_own, Timeline::default());
@@ -81,6 +83,7 @@ pub(crate) fn histogram(
         layout: &layout,
         filter: &filter,
         by_thread: &by_thread,
+        scales: &scales,
         groups: &groups,
         off_cpu: session.off_cpu.as_ref(),
         traced,
@@ -118,6 +121,7 @@ pub(crate) fn histogram(
             traced,
         }
     });
+    profile.warnings.extend(multiplexed::warnings(session, &scanned.times, &scales));
     let mut totals = scanned.totals;
     if query.filters.resolved {
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);

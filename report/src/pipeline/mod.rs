@@ -11,6 +11,7 @@
 
 pub mod counted;
 pub mod fetching;
+pub(crate) mod multiplexed;
 pub mod report;
 pub mod session;
 pub(crate) mod unmatched;

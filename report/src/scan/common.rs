@@ -20,6 +20,8 @@ pub(super) struct Event {
     pub(super) reads: bool,
     /// `true` if each thread has its own values of the counters that samples read.
     pub(super) by_thread: bool,
+    /// `true` if increments of these values are scaled to the time that the counter was enabled.
+    pub(super) scales: bool,
     pub(super) group: bool,
     pub(super) origin: Origin,
 }

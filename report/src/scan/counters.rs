@@ -12,7 +12,7 @@
 //!   value     100  200  290  390  500
 //! ```
 
-use recrep_format::abi::{AttrFlags, RecordType, SampleType, Tid};
+use recrep_format::abi::{AttrFlags, Cpu, ReadFormat, RecordType, SampleType, Tid};
 use recrep_format::attr::{AttrEntry, AttrTable};
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Body, IdIndexEntry, RawRecord, Sample, SampleFields};
@@ -44,6 +44,32 @@ pub(crate) fn counted_by_thread(attrs: &AttrTable, side_band: &[RawRecord<'_>], 
     }
     if !is_indexed {
         by_values(attrs, pieces, &mut found);
+    }
+    found
+}
+
+/// Returns whether increments of each event's values are scaled to the time that its counters were enabled.
+///
+/// A counter of a thread on one CPU is also enabled while the thread runs on another one, so its times do not tell when it
+/// was multiplexed. Where ID_INDEX does not say what counters are of, only those that are their event's only one are sure.
+pub(crate) fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool> {
+    let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    let is_alone = |AttrEntry { attr, ids, .. }: &AttrEntry| attr.read_format.contains(times) && ids.len() <= 1;
+    let mut found: Vec<bool> = attrs.entries().iter().map(is_alone).collect();
+    let any_cpu = Cpu::ANY;
+    for raw in side_band.iter().filter(|raw| raw.header.kind == RecordType::ID_INDEX) {
+        let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else { continue };
+        let mut is_of_both = vec![None; found.len()];
+        for IdIndexEntry { id, cpu, tid, .. } in index.iter() {
+            if let Some(event) = attrs.by_id(id).and_then(|event| is_of_both.get_mut(event.0)) {
+                *event = Some(*event == Some(true) || (tid != Tid::ANY && cpu != any_cpu));
+            }
+        }
+        for ((scales, is_of_both), AttrEntry { attr, .. }) in found.iter_mut().zip(is_of_both).zip(attrs.entries()) {
+            if let Some(is_of_both) = is_of_both {
+                *scales = !is_of_both && attr.read_format.contains(times);
+            }
+        }
     }
     found
 }

@@ -17,7 +17,7 @@ mod short;
 mod task;
 mod worker;
 
-pub(crate) use counters::counted_by_thread;
+pub(crate) use counters::{counted_by_thread, scaled};
 pub use filter::SampleFilter;
 pub(crate) use run::Naming;
 pub(crate) use task::{Dropped, Scan};

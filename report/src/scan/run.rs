@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
-use crate::count::{Count, Histogram, Layout, Partition, Rows, add_totals, merged, push, settle_reads};
+use crate::count::{
+    Count, CounterTimes, Histogram, Layout, Partition, Rows, Settled, add_totals, merged, push, settle_reads,
+};
 use crate::input::split::Piece;
 use crate::query::{Field, Key};
 use crate::terminal::progress;
@@ -19,6 +21,8 @@ pub(crate) struct Scanned {
     pub rows: Rows,
     pub totals: Vec<Count>,
     pub dropped: Dropped,
+    /// Times of the counters that samples read, by event.
+    pub times: Vec<CounterTimes>,
     /// Callchains, by the numbers in `Field::Chain`.
     pub stacks: Stacks,
 }
@@ -103,7 +107,8 @@ impl Scan<'_> {
             };
             named_reads.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
         }
-        dropped.lower_values = settle_reads(named_reads, &mut rest);
+        let Settled { lower, times } = settle_reads(named_reads, &mut rest);
+        dropped.lower_values = lower;
         let (rest, own) = rest.finish();
         add_totals(&mut totals, &own);
         let mut tables = vec![rest];
@@ -136,7 +141,7 @@ impl Scan<'_> {
                 stacks.number(frame);
             }
         }
-        (Scanned { rows, totals, dropped, stacks }, naming)
+        (Scanned { rows, totals, dropped, times, stacks }, naming)
     }
 
     /// Loads the modules that a few samples of each piece hit, all at once.

@@ -23,6 +23,8 @@ pub(crate) struct Scan<'f> {
     pub filter: &'f SampleFilter<'f>,
     /// Whether threads have their own values of the counters that samples read, for each event.
     pub by_thread: &'f [bool],
+    /// Whether these values are scaled to the time that the counters were enabled, for each event.
+    pub scales: &'f [bool],
     /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
     /// Times of threads, if they are counted in place of the samples.

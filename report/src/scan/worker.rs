@@ -11,7 +11,7 @@ use super::common::{Event, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::{Frame, FrameFinder, Origin};
-use crate::count::{Count, CounterKey, Histogram, Layout, PieceReads, SampleRows, for_width};
+use crate::count::{Count, CounterKey, Histogram, Layout, PieceReads, Reading, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
@@ -88,6 +88,7 @@ impl<'s> Worker<'s> {
             period: entry.attr.sample_period,
             reads: entry.attr.sample_type.contains(SampleType::READ),
             by_thread: scan.by_thread.get(number) == Some(&true),
+            scales: scan.scales.get(number) == Some(&true),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             origin: Origin::of(&entry.attr),
         });
@@ -224,7 +225,7 @@ impl<'s> Worker<'s> {
                     self.rows = SampleRows { keys: Vec::new(), count: 0, period: self.rows.period };
                 }
                 for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
-                    self.reading(event, sample, counter.id, counter.value, reads);
+                    self.reading(event, sample, (counter.id, Reading::of(read, &counter, event.scales)), reads);
                 }
             }
             None => {
@@ -284,7 +285,13 @@ impl<'s> Worker<'s> {
     }
 
     /// Counts the sample's rows for one of its counter readings.
-    fn reading(&mut self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>, value: u64, reads: &mut PieceReads) {
+    fn reading(
+        &mut self,
+        event: Event,
+        sample: &Sample<'_, '_>,
+        (id, reading): (Option<u64>, Reading),
+        reads: &mut PieceReads,
+    ) {
         let Some((id, target)) = self.counter_of(event, sample, id) else {
             self.dropped.unknown_id += 1;
             return;
@@ -299,7 +306,7 @@ impl<'s> Worker<'s> {
             layout.pack(&key, packed);
         }
         let counter = CounterKey { id, thread: if event.by_thread { self.thread(sample).pack() } else { 0 } };
-        if let Some(period) = reads.read(counter, value, number, || rows.clone())
+        if let Some(period) = reads.read(counter, reading, number, || rows.clone())
             && period != 0
         {
             self.histogram.count_rows(number, &rows, period);

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{AttrFlags, ReadFormat, SampleType};
+use recrep_format::abi::{AttrFlags, Cpu, ReadFormat, SampleType, Tid};
+use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
-use recrep_format::record::Counter;
+use recrep_format::record::{Body, Counter, IdIndex, IdIndexEntry};
 use recrep_tests::needs;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
@@ -128,4 +129,69 @@ fn threads_of_a_recording_sum_to_the_truth() {
         assert!((1.1..2.5).contains(&seconds), "{target}: {seconds} s");
         assert_eq!(script_total(&path, "cpu-clock"), event.period);
     }
+}
+
+/// The times of a counter that ran for a quarter of the time that it was enabled, and its values.
+fn multiplexed(ids: &[u64], index: Option<IdIndexEntry>) -> Stream {
+    let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    let event = Event::new("cycles").sampling(SampleType::READ).ids(ids).reading(times | ReadFormat::ID);
+    let mut stream = Stream::new(Endian::NATIVE).event(event);
+    if let Some(entry) = index {
+        let bytes = IdIndex::words_of(&[entry], Endian::NATIVE);
+        let words = U64s::new(&bytes, Endian::NATIVE);
+        stream = stream.record(0, Body::IdIndex(IdIndex { nr: 1, words }));
+    }
+    for (value, times) in [(100, [40, 10]), (100, [80, 10]), (150, [120, 30])] {
+        let counter = Counter { value, id: Some(ids[0]), lost: None };
+        stream = stream.task(10, 10).sample(SampleSpec::at(0x40_0000).reads(&[counter], times));
+    }
+    stream
+}
+
+#[test]
+fn multiplexed_counts_are_scaled_and_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path(), &multiplexed(&[7], None));
+    // 100 in 10 of 40; nothing; 50 in 20 of 40.
+    assert_eq!(totals(&path), [(2, 400 + 100)]);
+    assert_eq!(script_total(&path, "cycles"), 500);
+    let told = |path: &Path| -> Vec<(String, String)> {
+        report(path, "tid").warnings.into_iter().map(|warning| (warning.code, warning.message)).collect()
+    };
+    let what = |scaled: &str| {
+        let message = format!("cycles 25.0 %: was counted part of the time, as the PMU has too few counters; {scaled}");
+        vec![("multiplexed".to_owned(), message)]
+    };
+    assert_eq!(told(&path), what("its counts are scaled to the whole time"));
+    let script = run(rep().arg("script").arg(&path)).expect(0);
+    assert!(script.stderr.contains("cycles 25.0 %"), "{}", script.stderr);
+    // What counts for one thread on one CPU is enabled while the thread runs elsewhere.
+    let entry = |cpu, tid| Some(IdIndexEntry { id: 7, idx: 0, cpu, tid, guest: None });
+    let of_both = file(dir.path(), &multiplexed(&[7], entry(Cpu(1), Tid(10))));
+    assert_eq!(totals(&of_both), [(2, 150)]);
+    assert_eq!(told(&of_both), what("its counts are not scaled"));
+    let of_cpu = file(dir.path(), &multiplexed(&[7, 8], entry(Cpu(1), Tid::ANY)));
+    assert_eq!(totals(&of_cpu), [(2, 500)]);
+    let unknown = file(dir.path(), &multiplexed(&[7, 8], None));
+    assert_eq!(totals(&unknown), [(2, 150)]);
+}
+
+#[test]
+fn read_records_tell_what_never_ran() {
+    let dir = tempfile::tempdir().unwrap();
+    let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    let event = |name: &str, id| Event::new(name).ids(&[id]).reading(times | ReadFormat::ID);
+    let counter = |id| Counter { value: 0, id: Some(id), lost: None };
+    let stream =
+        Stream::new(Endian::NATIVE).event(event("cycles:D", 7)).event(event("faults", 8)).event(event("cs", 9));
+    let stream = stream.of(0).task(10, 10).sample(SampleSpec::at(0x40_0000));
+    let stream = stream.read(counter(7), [1000, 0]).of(1).read(counter(8), [1000, 600]);
+    let path = file(dir.path(), &stream.of(2).read(counter(9), [1000, 1000]));
+    let told: Vec<(String, String)> =
+        report(&path, "tid").warnings.into_iter().map(|warning| (warning.code, warning.message)).collect();
+    let shared =
+        "faults 60.0 %: was counted part of the time, as the PMU has too few counters; its counts are not scaled";
+    let never = "cycles:D: was never on the PMU: a pinned counter in error state, or a PMU without room";
+    let code = |code: &str, message: &str| (code.to_owned(), message.to_owned());
+    assert_eq!(told, [code("multiplexed", shared), code("never-counted", never)]);
 }

@@ -32,6 +32,8 @@ pub struct Reading {
     pub enabled: u64,
     /// Time running on the PMU, in nanoseconds; 0 if not requested in `read_format`.
     pub running: u64,
+    /// `true` if the counter is in error state: pinned, and without room on its PMU. It has no value then.
+    pub failed: bool,
 }
 
 impl Counters {
@@ -60,6 +62,11 @@ impl Counters {
                 Err(Errno::CHILD) => continue,
                 found => found.map_err(|e| Error::io("cannot read the value of a counter", e))?,
             };
+            if found == 0 {
+                // As perf_event_open(2) says of pinned counters that could not be put on the PMU.
+                all.push(Reading { id: counter.id, failed: true, ..Reading::default() });
+                continue;
+            }
             numbers.truncate(found);
             all.extend(readings(&numbers, format, counter.id));
         }
@@ -87,7 +94,7 @@ fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
     let [enabled, running] = [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
     let reading = |counter: ReadCounter| {
         let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
-        Reading { id, value: counter.value, lost, enabled, running }
+        Reading { id, value: counter.value, lost, enabled, running, failed: false }
     };
     read.counters().map(reading).collect()
 }
@@ -101,10 +108,10 @@ mod tests {
         let one = ReadFormat::ID | ReadFormat::LOST;
         assert_eq!(readings(&[5, 7, 2], one, 7), [Reading { id: 7, value: 5, lost: 2, ..Reading::default() }]);
         let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-        let timed = Reading { id: 9, value: 5, lost: 0, enabled: 10, running: 4 };
+        let timed = Reading { id: 9, value: 5, enabled: 10, running: 4, ..Reading::default() };
         assert_eq!(readings(&[5, 10, 4], times, 9), [timed]);
         let group = readings(&[2, 10, 4, 5, 7, 2, 6, 8, 0], one | times | ReadFormat::GROUP, 7);
-        let first = Reading { id: 7, value: 5, lost: 2, enabled: 10, running: 4 };
+        let first = Reading { id: 7, lost: 2, ..timed };
         assert_eq!(group, [first, Reading { id: 8, value: 6, lost: 0, ..first }]);
     }
 }

@@ -31,6 +31,8 @@ struct RefusingKernel {
     opened: RefCell<Vec<(i32, Attr, Place)>>,
     redirected: RefCell<Vec<(i32, i32)>>,
     enabled: RefCell<Vec<i32>>,
+    /// `true` if counters are in error state: a read returns nothing.
+    reads_nothing: bool,
     filtered: RefCell<Vec<(i32, CString)>>,
     mapped: RefCell<usize>,
 }
@@ -72,6 +74,9 @@ impl Kernel for RefusingKernel {
     }
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
         let id = self.id(counter)?;
+        if self.reads_nothing {
+            return Ok(0);
+        }
         numbers[..3].copy_from_slice(&[77, id, if id % 2 == 0 { 5 } else { 0 }]);
         Ok(3)
     }
@@ -238,6 +243,15 @@ fn losses_are_told_by_counter() {
         .collect();
     let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
     assert_eq!(lost, odd);
+}
+
+#[test]
+fn counters_in_error_state_have_no_value() {
+    let kernel = RefusingKernel { reads_nothing: true, ..RefusingKernel::default() };
+    let counters = opened(&kernel, "-a -e cpu-clock:D", &[None]).unwrap();
+    let readings = counters.read(&kernel).unwrap();
+    assert_eq!(readings.len(), counters.all.len());
+    assert!(readings.iter().all(|reading| reading.failed && reading.value == 0), "{readings:?}");
 }
 
 #[test]

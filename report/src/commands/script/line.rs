@@ -19,10 +19,10 @@ use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
 use super::{records, values};
 use crate::callchain::{Deferred, StackUnwinder};
-use crate::count::{CounterKey, increment};
+use crate::count::{CounterKey, Reading};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
-use crate::scan::counted_by_thread;
+use crate::scan::{counted_by_thread, scaled};
 use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -39,6 +39,8 @@ pub(super) struct Listing<'s> {
     filter: SampleFilter<'s>,
     /// Whether threads have their own values of the counters that samples read, for each event.
     by_thread: Vec<bool>,
+    /// Whether increments of their values are scaled to the time that the counters were enabled, for each event.
+    pub(super) scales: Vec<bool>,
     start: Start<'s>,
     groups: Groups,
     registers: Option<RegsArch>,
@@ -64,7 +66,7 @@ pub(super) struct Printer<'s> {
     /// The width of the data sources.
     data_src_width: usize,
     /// Last value of each counter. The increment since then is the period of a sample that reads counters.
-    readings: FxHashMap<CounterKey, u64>,
+    pub(super) readings: FxHashMap<CounterKey, Reading>,
     /// Number of values that are lower than the one before.
     pub(super) lower_values: u64,
     /// Number of samples.
@@ -100,6 +102,7 @@ impl<'s> Listing<'s> {
             deferred,
             unwinding,
             filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
+            scales: scaled(&session.file.attrs, &session.split.side_band),
             by_thread: counted_by_thread(&session.file.attrs, &session.split.side_band, &session.split.pieces),
             start: Start::new(&query.look, clock),
             groups,
@@ -213,11 +216,13 @@ impl<'s> Printer<'s> {
         let Some(read) = found.fields.read.take() else { return self.counted(&found, lines) };
         let group = found.attr.read_format.contains(ReadFormat::GROUP);
         let by_thread = self.listing.by_thread.get(event.0) == Some(&true);
+        let scales = self.listing.scales.get(event.0) == Some(&true);
         let thread = if by_thread { found.task.thread.pack() } else { 0 };
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
-            let last = self.readings.insert(CounterKey { id, thread }, counter.value).unwrap_or(0);
-            let period = increment(last, counter.value);
+            let reading = Reading::of(&read, &counter, scales);
+            let last = self.readings.insert(CounterKey { id, thread }, reading).unwrap_or_default();
+            let period = reading.increment(last);
             self.lower_values += u64::from(period.is_none());
             if let Some(period @ 1..) = period {
                 found.fields.period = Some(period);

@@ -44,11 +44,11 @@ use std::ops::ControlFlow;
 use crate::callchain::deferred_chains;
 use crate::commands::dump::{self, DumpOptions};
 use crate::commands::info;
-use crate::count::LOWER_VALUES;
+use crate::count::{CounterTimes, LOWER_VALUES, times};
 use crate::input::{Input, Keep};
 use crate::pipeline::session::{self, Session};
 use crate::pipeline::unmatched::{self, Recorded};
-use crate::pipeline::fetching;
+use crate::pipeline::{fetching, multiplexed};
 use crate::query::{ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning};
 use crate::symbols::Resolver;
 use crate::table::module_use::Doubts;
@@ -106,7 +106,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         };
         let mut outputs =
             Outputs::new(out, event_files, &session.events).context("cannot write the files of --per-event-dump")?;
-        let Printed { samples, doubts, lower_values } = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
+        let Printed { samples, doubts, lower_values, times } = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;
         let mut warnings = session.warnings();
@@ -114,6 +114,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         warnings.extend(listing.missing.iter().cloned());
         warnings.extend(doubts.warnings("addresses"));
         warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
+        warnings.extend(multiplexed::warnings(session, &times, &listing.scales));
         if listing.has(Field::Trace) {
             warnings.extend(formats.warnings.iter().cloned());
         }
@@ -154,6 +155,8 @@ struct Printed {
     doubts: Doubts,
     /// Number of counter values that are lower than the one before.
     lower_values: u64,
+    /// Times of the counters that samples read, by event.
+    times: Vec<CounterTimes>,
 }
 
 /// Number of records that a worker prints at a time.
@@ -207,7 +210,11 @@ fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) ->
     })?;
     let printers = workers.finish();
     let lower_values = printers.iter().map(|printer| printer.lower_values).sum();
+    let readings = printers.iter().flat_map(|printer| &printer.readings);
+    let of_event = readings
+        .filter_map(|(counter, reading)| Some((session.file.attrs.by_id(counter.id)?.0, counter.thread, *reading)));
+    let times = times(of_event);
     let samples = printers.iter().map(|printer| printer.lines).sum();
     let finders = printers.into_iter().map(|printer| printer.chains.finder);
-    Ok(Printed { samples, doubts: Finder::doubts(finders, listing.functions), lower_values })
+    Ok(Printed { samples, doubts: Finder::doubts(finders, listing.functions), lower_values, times })
 }
