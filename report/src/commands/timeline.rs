@@ -15,6 +15,7 @@ use crate::count::Count;
 use crate::query::{Column, Mode, Query, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
+use crate::terminal::units;
 
 /// Maximum number of characters per thread in text; with more slices, a character covers several of them.
 const MAX_COLUMNS: usize = 100;
@@ -112,7 +113,11 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
         let most = lines.iter().flat_map(|(_, sums)| sums.values()).max().copied().unwrap_or(1);
         writeln!(out, "# Samples: {} of event '{}'", event.samples, escape(event.name))?;
         let (seconds, nanos) = (first / 1_000_000_000, first % 1_000_000_000);
-        writeln!(out, "# A column is {} us, the first from {seconds}.{nanos:09}; 9 is {most} samples\n#", step / 1000)?;
+        let step = units::time(step);
+        writeln!(
+            out,
+            "# One column is {step}, the first from {seconds}.{nanos:09} s; 1 to 9 scale to {most} samples\n#"
+        )?;
         for (thread, sums) in lines {
             let mark = |column: u64| {
                 let ninths = sums.get(&column).map_or(0, |samples| samples.saturating_mul(9).div_ceil(most));

@@ -138,6 +138,7 @@ fn of_session(
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
+    profile.set_times(&session.count_time(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     if query.inspection.is_none() {
         let recorded =
@@ -171,7 +172,7 @@ fn of_session(
         profile.warnings.extend(time_warnings(&times.counts));
     }
     if query.mode == Mode::Samples && have_switches(session) {
-        let message = "has switches of threads: --off-cpu shows where they waited, --wall where they ran, too";
+        let message = "also has waits of threads: see where with --off-cpu, or waiting and running with --wall";
         profile.hints.push(format!("{name} {message}"));
     }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
@@ -230,8 +231,8 @@ fn have_switches(session: &Session<'_>) -> bool {
 fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
     let unpaired = "switches lack the record of the switch out or in (lost?), so their time is unknown and left out";
     let unsampled = format!(
-        "of {} switches have no sample of their own: their time is shown below `[nearest sample]`, called by the \
-         stack of the thread's CPU sample before, or `[no sample]`",
+        "of {} waits have no stack of their own: their time is shown at the stack of the thread's CPU sample before, below \
+         `[nearest sample]`, or at `[no sample]`",
         counts.stretches
     );
     let all = [

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
-use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::abi::{EventType, RecordType, SampleType, SwEvent};
+use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{SampleTime, SimpleperfInitMap};
 use recrep_format::read::{self, File, Frames};
 use recrep_format::record::RawRecord;
@@ -22,6 +23,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, SampleFilters, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
+use crate::terminal::units;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
 /// A file with its side-band frozen.
@@ -141,6 +143,18 @@ impl Session<'_> {
         mode.event().map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
+    /// Returns whether the periods of each event that is counted in a mode are times in nanoseconds.
+    pub fn count_time(&self, mode: Mode) -> Vec<bool> {
+        let is_clock = |entry: &AttrEntry| {
+            let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&entry.attr.config);
+            entry.attr.kind == EventType::SOFTWARE && is_clock
+        };
+        match mode {
+            Mode::Samples => self.file.attrs.entries().iter().map(is_clock).collect(),
+            mode => vec![mode.is_of_time(); self.events_of(mode).len()],
+        }
+    }
+
     /// Returns a finder of functions in the modules of the file.
     pub fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
         Functions::new(self.side_band.modules.iter().collect(), resolver)
@@ -207,7 +221,7 @@ impl Session<'_> {
             all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
         }
         if self.side_band.aux_bytes > 0 {
-            let size = size_text(self.side_band.aux_bytes);
+            let size = units::size(self.side_band.aux_bytes);
             let message = format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
             all.push(Warning::new("aux-not-decoded", message));
         }
@@ -219,17 +233,6 @@ impl Session<'_> {
         }
         all
     }
-}
-
-/// Formats a size in the largest unit of which it has one.
-#[expect(clippy::cast_precision_loss, reason = "one decimal place is shown")]
-fn size_text(bytes: u64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let unit = units.into_iter().find(|(_, shift)| bytes >> shift > 0);
-    unit.map_or_else(
-        || format!("{bytes} bytes"),
-        |(name, shift)| format!("{:.1} {name}", bytes as f64 / (1_u64 << shift) as f64),
-    )
 }
 
 /// Returns the side-band with the records of what was mapped before the recording, which simpleperf keeps apart.

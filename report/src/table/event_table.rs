@@ -71,6 +71,8 @@ impl<'l> Row<'l> {
 #[derive(Clone, Debug)]
 pub struct EventTable<'l> {
     pub name: &'l str,
+    /// `true` if periods are times, in nanoseconds.
+    pub counts_time: bool,
     /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
     pub total: Count,
     pub lost_samples: u64,

@@ -150,7 +150,8 @@ impl ModuleUses {
             parts.push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
         }
         let percent = share(lacking, all.samples);
-        Some(format!("{percent:.1}% of the samples have no function: {}; `rep modules` tells why", parts.join(", ")))
+        let parts = parts.join(", ");
+        Some(format!("{percent:.1}% of the samples have no function name: {parts}; why, and what helps: rep modules"))
     }
 }
 

@@ -44,6 +44,8 @@ pub struct InputSummary {
 #[derive(Debug, Default)]
 struct Event {
     name: String,
+    /// `true` if periods are times, in nanoseconds.
+    counts_time: bool,
     total: Count,
     lost_samples: u64,
     filtered_samples: u64,
@@ -92,6 +94,11 @@ impl Profile {
     pub fn of_events(names: &[String]) -> Self {
         let event = |name: &String| Event { name: name.clone(), ..Event::default() };
         Self { events: names.iter().map(event).collect(), ..Self::default() }
+    }
+
+    /// Sets for each event whether its periods are times.
+    pub fn set_times(&mut self, count_time: &[bool]) {
+        self.events.iter_mut().zip(count_time).for_each(|(event, is_time)| event.counts_time = *is_time);
     }
 
     pub fn event_names(&self) -> impl Iterator<Item = &str> {
@@ -173,7 +180,8 @@ impl Profile {
             let free =
                 |(place, event): (usize, &Event)| (event.name == new.name && !taken.contains(&place)).then_some(place);
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
-                self.events.push(Event { name: new.name.clone(), ..Event::default() });
+                let counts_time = new.counts_time;
+                self.events.push(Event { name: new.name.clone(), counts_time, ..Event::default() });
                 self.events.len() - 1
             });
             self.add_total(place, new.total, new.lost_samples, new.filtered_samples);
@@ -271,6 +279,7 @@ impl Profile {
         let in_rows = || places.iter().filter_map(|place| Some(self.rows.value(*place)?.count)).sum();
         EventTable {
             name: &event.name,
+            counts_time: event.counts_time,
             // `--percentage relative`: shares are of the samples that passed the filters.
             total: if query.style.is_relative { in_rows() } else { event.total },
             lost_samples: event.lost_samples,

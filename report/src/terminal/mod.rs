@@ -1,4 +1,4 @@
-//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, the pager, progress, times of day, escaping of
+//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, the pager, progress, times of day, units, escaping of
 //! control characters.
 
 pub mod digits;
@@ -6,4 +6,5 @@ pub mod escape;
 pub mod pager;
 pub mod progress;
 pub mod style;
+pub(crate) mod units;
 pub mod when;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use super::heading::numbers;
+use super::heading::{count, numbers};
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
 use crate::query::{Number, Query};
@@ -60,7 +60,8 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     let period = tables.iter().fold(0u64, |sum, table| sum.wrapping_add(table.total.period));
     if !query.style.quiet {
         writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
-        writeln!(out, "# Event count (approx.): {period}\n#")?;
+        let are_times = tables.iter().all(|table| table.counts_time);
+        writeln!(out, "# Event count (approx.): {}\n#", count(period, are_times))?;
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         // One heading spans the numbers of all events.
         let wide = |width: usize| (width + 1) * tables.len() - 1;

@@ -10,6 +10,7 @@ use crate::table::profile::{EventTable, InputSummary, Profile};
 use crate::table::recording::When;
 use crate::terminal::escape::escape;
 use crate::terminal::style::Screen;
+use crate::terminal::units;
 use crate::terminal::when::{ago, date};
 
 /// Maximum number of files that are described one by one.
@@ -71,7 +72,7 @@ fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io
 /// Prints the heading above the table of an event.
 pub(super) fn event(table: &EventTable<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# Samples: {} of event '{}'", table.total.samples, escape(table.name))?;
-    writeln!(out, "# Event count (approx.): {}", table.total.period)?;
+    writeln!(out, "# Event count (approx.): {}", count(table.total.period, table.counts_time))?;
     if table.lost_samples > 0 {
         writeln!(out, "# Lost samples: {}", table.lost_samples)?;
     }
@@ -79,6 +80,11 @@ pub(super) fn event(table: &EventTable<'_>, out: &mut impl Write) -> io::Result<
         writeln!(out, "# Filtered samples: {}", table.filtered_samples)?;
     }
     writeln!(out, "#")
+}
+
+/// Formats a sum of periods.
+pub(super) fn count(period: u64, is_time: bool) -> String {
+    if is_time { units::time(period) } else { period.to_string() }
 }
 
 /// Returns the texts of the query's numbers, right-aligned in their columns.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, EventType, SampleType, SwEvent, context};
 use recrep_format::endian::Endian;
 use recrep_format::record::Body;
 use recrep_tests::needs;

@@ -245,3 +245,21 @@ fn a_trace_that_is_not_decoded_is_told() {
     let message = "2.0 KiB of AUX trace is not decoded here (rep dump shows the records)";
     assert!(answer["warnings"][0]["message"].as_str().unwrap().ends_with(message), "{answer}");
 }
+
+#[test]
+fn sums_of_times_have_a_unit_in_text_alone() {
+    let clock = |name: &str| {
+        Event::new(name).with(|attr| (attr.kind, attr.config) = (EventType::SOFTWARE, SwEvent::CPU_CLOCK.0))
+    };
+    let stream = Stream::new(Endian::Little).event(clock("cpu-clock:u")).event(Event::new("cycles")).task(7, 7);
+    let stream = stream.of(0).at(1_000_000_000).sample(SampleSpec::at(0x10).period(5_000_000_000));
+    let stream = stream.at(1_100_000_000).sample(SampleSpec::at(0x10).period(798_000_000));
+    let (_place, file) = recorded(&stream.of(1).sample(SampleSpec::at(0x10).period(5_000_000_000)));
+    let table = text(&["-s", "comm"], &file);
+    assert!(table.contains("# Event count (approx.): 5.80 s\n"), "{table}");
+    assert!(table.contains("# Event count (approx.): 5000000000\n"), "{table}");
+    assert_eq!(json(&[], &file)["events"][0]["period"], 5_798_000_000_u64);
+    let line = text(&["timeline", "--time-quantum", "30ms"], &file);
+    let heading = "# One column is 30 ms, the first from 0.990000000 s; 1 to 9 scale to 1 samples\n";
+    assert!(line.contains(heading), "{line}");
+}

@@ -73,6 +73,7 @@ fn the_footer_names_modules_without_functions() {
     let missing = stream().map("/no/such/lib.so", BASE, 0x1000, 0x5000).at(2).sample(SampleSpec::at(BASE + 0x10));
     let text = rep(&place, &["-s", "sym"], &missing);
     assert!(text.contains("[.] lib.so+0x5010"), "{text}");
-    let footer = "# 100.0% of the samples have no function: lib.so 100.0% (missing); `rep modules` tells why";
+    let footer = "# 100.0% of the samples have no function name: lib.so 100.0% (missing); why, and what helps: \
+                  rep modules";
     assert!(text.contains(footer), "{text}");
 }
