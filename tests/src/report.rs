@@ -80,7 +80,7 @@ pub struct Warning {
     pub offset: Option<u64>,
 }
 
-/// Checks the exit status of a run of rep that prints JSON: 1 exactly where its warnings say that nothing was found.
+/// Checks the exit status of a run of rep that prints JSON: 1 exactly where its warnings say that nothing passed.
 #[track_caller]
 pub fn answered(outcome: Outcome) -> Outcome {
     #[derive(Deserialize)]
@@ -88,8 +88,7 @@ pub fn answered(outcome: Outcome) -> Outcome {
         warnings: Vec<Warning>,
     }
     let Ok(Warned { warnings }) = serde_json::from_slice(&outcome.stdout) else { return outcome.expect(0) };
-    let found_nothing = warnings.iter().any(|warning| matches!(&*warning.code, "no-match" | "no-samples"));
-    outcome.expect(found_nothing.into())
+    outcome.expect(warnings.iter().any(|warning| warning.code == "no-match").into())
 }
 
 /// Checks the exit status of a run of `rep script`: 1 exactly where there are no samples to list.

@@ -56,6 +56,11 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
     } else if let Some(failure) = profile.warnings.iter().find(|warning| warning.is_failure()) {
         status = warn(std::slice::from_ref(failure));
     }
+    // JSON has the numbers of other records, which are an answer, and the warning.
+    let is_answered = |warning: &Warning| !warning.is_failure() || warning.code == Warning::NO_SAMPLES;
+    if query.format == Format::Json && profile.warnings.iter().all(is_answered) {
+        status = ExitCode::SUCCESS;
+    }
     if status != ExitCode::SUCCESS && query.format == Format::Text && query.inspection.is_none() {
         // A table without rows would look like an answer.
         return status;

@@ -223,7 +223,8 @@ impl FilterValues {
     /// Returns the reason why nothing passed these filters, `samples` being the number of samples in all inputs.
     pub(crate) fn failure(all: &[Self], samples: u64) -> Warning {
         if samples == 0 {
-            return Warning::new(Warning::NO_SAMPLES, "there are no samples in the recording");
+            let code = if all.is_empty() { Warning::NO_SAMPLES } else { Warning::NO_MATCH };
+            return Warning::new(code, "there are no samples in the recording");
         }
         if let Some(unmatched) = all.iter().find(|filter| filter.is_unmatched()) {
             return Warning::new(Warning::NO_MATCH, unmatched.message());
@@ -287,7 +288,7 @@ mod tests {
     fn the_reason_is_the_first_filter_that_nothing_passes() {
         let (one, none) = (comms(&["a", "b"], &["b"], &[]), comms(&["x"], &["x"], &[]));
         let code = |all: &[FilterValues], samples| FilterValues::failure(all, samples).code;
-        assert_eq!(code(std::slice::from_ref(&one), 0), "no-samples");
+        assert_eq!([code(&[], 0), code(std::slice::from_ref(&one), 0)], ["no-samples", "no-match"]);
         assert_eq!(code(&[], 3), "no-samples");
         assert!(FilterValues::failure(&[one.clone(), none], 3).message.starts_with("no sample has comm 'x';"));
         assert!(FilterValues::failure(&[one.clone(), one], 3).message.contains("none passes all"));

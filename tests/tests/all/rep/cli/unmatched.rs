@@ -124,7 +124,9 @@ fn a_recording_without_samples_is_no_answer() {
     for words in [&[][..], &["script"], &["timeline"], &["--format", "folded"], &["--comm", "app"]] {
         assert_eq!(said(words, &file), "rep: there are no samples in the recording", "{words:?}");
     }
+    // The records of other types are an answer in JSON.
     assert_eq!(codes(&json(&[], &file)), ["no-samples"]);
+    assert_eq!(codes(&json(&["--comm", "app"], &file)), ["no-match"]);
     for words in [&["--stats"][..], &["info"], &["dump"], &["script", "--show-task-events"]] {
         assert!(run(words, &file).status.success(), "{words:?}");
     }
