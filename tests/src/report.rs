@@ -91,7 +91,7 @@ pub fn answered(outcome: Outcome) -> Outcome {
     outcome.expect(warnings.iter().any(|warning| warning.code == "no-match").into())
 }
 
-/// Checks the exit status of a run of `rep script`: 1 exactly where there are no samples to list.
+/// Checks the exit status of a run of rep that prints text: 1 exactly where there are no samples to show.
 #[track_caller]
 pub fn listed(outcome: Outcome) -> Outcome {
     let has_none = outcome.stdout.is_empty() && outcome.last_line() == "rep: there are no samples in the recording";

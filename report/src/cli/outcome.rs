@@ -99,7 +99,8 @@ pub fn written(result: io::Result<()>) -> ExitCode {
 pub fn warn(warnings: &[Warning]) -> ExitCode {
     for warning in warnings.iter().filter(|warning| !warning.is_failure()) {
         let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
-        say(&format!("rep: warning: {}{at}", escape(&warning.message)));
+        let kind = if warning.is_hint() { "hint" } else { "warning" };
+        say(&format!("rep: {kind}: {}{at}", escape(&warning.message)));
     }
     let mut status = ExitCode::SUCCESS;
     for failure in warnings.iter().filter(|warning| warning.is_failure()) {

@@ -52,7 +52,9 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
     let mut status = ExitCode::SUCCESS;
     if !query.style.quiet {
         status = warn(&profile.warnings);
-        profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+        if status == ExitCode::SUCCESS {
+            profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+        }
     } else if let Some(failure) = profile.warnings.iter().find(|warning| warning.is_failure()) {
         status = warn(std::slice::from_ref(failure));
     }
@@ -61,7 +63,7 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
     if query.format == Format::Json && profile.warnings.iter().all(is_answered) {
         status = ExitCode::SUCCESS;
     }
-    if status != ExitCode::SUCCESS && query.format == Format::Text && query.inspection.is_none() {
+    if status != ExitCode::SUCCESS && query.format != Format::Json && query.inspection.is_none() {
         // A table without rows would look like an answer.
         return status;
     }

@@ -1,21 +1,24 @@
 //! Counts the samples of one file, names them and adds them to the profile.
 
 use rayon::prelude::*;
-use recrep_format::abi::{BranchSampleType, EventType, SampleType};
+use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SampleType};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use crate::callchain::{ChainLimit, FrameFields, Recorded, deferred_chains};
+use crate::callchain::{ChainLimit, FrameFields, Recorded, Stacks, deferred_chains};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
 use crate::pipeline::multiplexed;
 use crate::pipeline::session::Session;
-use crate::query::{ChainOptions, Field, Format, FrameKey, KeyError, Meta, Mode, Number, Query, SortKey};
+use crate::query::{
+    ChainOptions, Field, Format, FrameKey, KeyError, MAX_STACK, Meta, Mode, Number, Query, SortKey, Warning,
+};
 use crate::scan::{Dropped, Scan, counted_by_thread, scaled};
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
+use crate::table::signs::StackSource;
 use crate::table::{Labeller, loaded};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
@@ -137,6 +140,9 @@ pub(crate) fn histogram(
         };
         profile.add_total(index, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
     }
+    if query.mode == Mode::Samples && !only_uses {
+        profile.warnings.extend(signs(query, session, &labeller, (&scanned.rows, &scanned.stacks)));
+    }
     if query.has(SortKey::Symbol) {
         let doubts = profile.module_uses.count(&scanned.rows, &labeller);
         profile.warnings.extend(doubts.warnings("samples"));
@@ -175,6 +181,38 @@ pub(crate) fn histogram(
     let are_distinct = rows.layout().is_told_by(query.columns.iter().map(|column| column.key));
     profile.set_rows(words, metrics, are_distinct);
     Ok(scanned.dropped)
+}
+
+/// Returns hints at what the recording could show.
+fn signs(query: &Query, session: &Session<'_>, labeller: &Labeller<'_>, counted: (&Rows, &Stacks)) -> Vec<Warning> {
+    let (rows, stacks) = counted;
+    let layout = rows.layout();
+    let mut hints = Vec::new();
+    if layout.has(Field::Address) && query.has(SortKey::Symbol) {
+        hints = labeller.interpreters(rows, stacks);
+    }
+    // Frames without a function must be there, and none of branches.
+    let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
+    if !has_chains || query.chains.branches || query.filters.resolved || query.chains.frames() < MAX_STACK {
+        return hints;
+    }
+    let entries = || session.file.attrs.entries().iter();
+    let any = |fields: SampleType| session.samples_have(fields);
+    let source = if are_calls(session) {
+        StackSource::CallStack
+    } else if any(SampleType::STACK_USER) {
+        StackSource::Copies
+    } else {
+        StackSource::FramePointers
+    };
+    let has_user = |entry: &AttrEntry| {
+        let is_left_out =
+            entry.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) && source == StackSource::FramePointers;
+        entry.attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out
+    };
+    let has_chains: Vec<bool> = entries().map(has_user).collect();
+    hints.extend(labeller.broken_stacks(rows, stacks, (source, &has_chains)));
+    hints
 }
 
 /// Subtracts samples without a function from the totals.

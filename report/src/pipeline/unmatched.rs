@@ -9,7 +9,7 @@ use crate::query::{
 };
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
-use crate::table::profile::Profile;
+use crate::table::profile::{EventTable, Profile};
 
 /// The samples of a file, with what their names depend on.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ impl Recorded<'_> {
         let query = Query { columns: Column::list(key, mode)?, ..self.query(filters) };
         let profile = self.profile(&query)?;
         let tables = profile.tables(&query);
-        let rows = tables.iter().flat_map(|table| table.rows());
+        let rows = tables.iter().flat_map(EventTable::rows);
         Ok(rows.map(|row| (row.text(0).into_owned(), row.count().samples)).collect())
     }
 

@@ -20,6 +20,16 @@ impl Warning {
     /// Code if no sample passes the filters.
     pub const NO_MATCH: &'static str = "no-match";
 
+    /// Code if much time is in an interpreter whose functions have no names.
+    pub const INTERPRETER: &'static str = "interpreter";
+    /// Code if many user stacks do not reach the start of their program.
+    pub const BROKEN_STACKS: &'static str = "broken-stacks";
+
+    /// Returns whether it says what would show more: nothing is wrong with the input.
+    pub fn is_hint(&self) -> bool {
+        matches!(self.code, Self::INTERPRETER | Self::BROKEN_STACKS)
+    }
+
     /// Creates a warning about the whole input.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), offset: None }

@@ -9,6 +9,7 @@ mod lines;
 pub(crate) mod module_use;
 pub(crate) mod profile;
 pub(crate) mod recording;
+pub(crate) mod signs;
 mod texts;
 
 pub(crate) use labeller::{Labeller, loaded};

@@ -19,7 +19,7 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// Formats a number in units of `length`, with a decimal place unless it is whole.
 fn in_units(number: u64, length: u64, unit: &str) -> String {
-    let decimals = usize::from(number % length != 0);
+    let decimals = usize::from(!number.is_multiple_of(length));
     format!("{:.decimals$} {unit}", ratio(number, length))
 }
 

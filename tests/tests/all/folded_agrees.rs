@@ -15,7 +15,7 @@ use recrep_tests::campaign::originals;
 use recrep_tests::forms::{forms, is_full};
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
-use recrep_tests::report::without_hash;
+use recrep_tests::report::{listed, without_hash};
 use recrep_tests::run::run;
 use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
@@ -178,7 +178,7 @@ fn assert_adds_up(file: &Path, filters: &[&str], has_periods: bool) -> bool {
     }
     let answer: Value = serde_json::from_slice(&json.stdout).unwrap();
     for (name, flags) in [("samples", &["-n"][..]), ("period", &[])].into_iter().take(1 + usize::from(has_periods)) {
-        let folded = run(rep().args(["--format", "folded"]).args(flags).args(filters).arg(file)).expect(0);
+        let folded = listed(run(rep().args(["--format", "folded"]).args(flags).args(filters).arg(file)));
         let text = String::from_utf8_lossy(&folded.stdout);
         let counts = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
         let sum = counts.fold(0, u64::wrapping_add);

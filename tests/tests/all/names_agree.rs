@@ -7,6 +7,7 @@ use recrep_fixtures::manifest::cases;
 use recrep_tests::campaign::originals;
 use recrep_tests::forms::{forms, is_full};
 use recrep_tests::programs::rep;
+use recrep_tests::report::listed;
 use recrep_tests::run::run;
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ type Rows = BTreeMap<[String; 4], u64>;
 const SORT: &str = "comm,dso,symbol";
 
 fn said(words: &[&str], file: &Path) -> String {
-    let outcome = run(rep().args(words).args(["-s", SORT]).arg(file)).expect(0);
+    let outcome = listed(run(rep().args(words).args(["-s", SORT]).arg(file)));
     String::from_utf8_lossy(&outcome.stdout).into_owned()
 }
 
@@ -53,7 +54,7 @@ fn in_json(file: &Path) -> Option<(Rows, Rows, Option<String>)> {
 fn in_text(file: &Path) -> Rows {
     let mut rows = Rows::new();
     let words = ["--no-children", "-g", "none", "-F", "sample,comm,dso,symbol"];
-    let outcome = run(rep().args(words).arg(file)).expect(0);
+    let outcome = listed(run(rep().args(words).arg(file)));
     let (mut event, mut columns) = (String::new(), Vec::new());
     for line in String::from_utf8_lossy(&outcome.stdout).lines() {
         if let Some((_, name)) = line.split_once(" of event '") {

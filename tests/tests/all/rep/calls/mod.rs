@@ -3,6 +3,7 @@
 mod history;
 mod off_cpu;
 mod recorded;
+mod signs;
 
 use super::*;
 

@@ -121,7 +121,9 @@ fn values_of_a_list_that_match_nothing_are_warned_about() {
 #[test]
 fn a_recording_without_samples_is_no_answer() {
     let (_place, file) = recorded(&Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).comm("app"));
-    for words in [&[][..], &["script"], &["timeline"], &["--format", "folded"], &["--comm", "app"]] {
+    for words in
+        [&[][..], &["script"], &["timeline"], &["--format", "folded"], &["--format", "csv"], &["--comm", "app"]]
+    {
         assert_eq!(said(words, &file), "rep: there are no samples in the recording", "{words:?}");
     }
     // The records of other types are an answer in JSON.

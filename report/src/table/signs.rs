@@ -1,0 +1,338 @@
+//! Signs in the counted stacks that a recording shows less than it could: interpreters, and user stacks that do not reach
+//! the start of their program. Each has a remedy.
+//!
+//! Both are computed once per file, from distinct rows and distinct stacks.
+
+use rustc_hash::FxHashMap;
+
+use super::labeller::{Labeller, frame_at};
+use crate::callchain::{ChainRef, Frame, Stacks};
+use crate::count::Rows;
+use crate::count::metrics::share;
+use crate::query::{End, Field, KeyAddress, Meta, Warning};
+use crate::timeline::CommRef;
+
+/// The function in which an interpreter runs a program's code, and what shows the program's own functions.
+struct Interpreter {
+    functions: &'static [&'static str],
+    language: &'static str,
+    /// Beginning of the names of the program's functions where they are known; empty if they never are.
+    named: &'static str,
+    remedy: &'static str,
+}
+
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter {
+        functions: &["_PyEval_EvalFrameDefault"],
+        language: "Python",
+        named: "py::",
+        remedy: "run it with `python3 -X perf` or PYTHONPERFSUPPORT=1 (Python 3.12 or later), and record callers with \
+                 --call-graph dwarf",
+    },
+    Interpreter {
+        functions: &["Builtins_InterpreterEntryTrampoline"],
+        language: "JavaScript",
+        named: "",
+        remedy: "run it with `node --perf-basic-prof --interpreted-frames-native-stack`",
+    },
+    Interpreter {
+        functions: &["Interpreter"],
+        language: "Java",
+        named: "",
+        remedy: "methods have names once they are compiled: record after the start (rec -D MS), with \
+                 `java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit`",
+    },
+    Interpreter {
+        functions: &["vm_exec_core", "rb_vm_exec"],
+        language: "Ruby",
+        named: "",
+        remedy: "compiled methods have names with `ruby --yjit --yjit-perf` (Ruby 3.3 or later)",
+    },
+    Interpreter {
+        functions: &["Perl_runops_standard"],
+        language: "Perl",
+        named: "",
+        remedy: "perl has no names for perf; a profiler of its own has (Devel::NYTProf)",
+    },
+    Interpreter {
+        functions: &["execute_ex"],
+        language: "PHP",
+        named: "",
+        remedy: "php has no names for perf; a profiler of its own has (Excimer, SPX)",
+    },
+    Interpreter {
+        functions: &["luaV_execute"],
+        language: "Lua",
+        named: "",
+        remedy: "lua has no names for perf; a hook (debug.sethook) or LuaJIT's -jp has",
+    },
+];
+
+/// Functions at which user stacks begin.
+const ENTRIES: &[&str] = &[
+    "_start",
+    "main",
+    "clone",
+    "__clone",
+    "clone3",
+    "__clone3",
+    "start_thread",
+    "thread_start",
+    "_dl_start",
+    "_dl_start_user",
+    "_dlstart",
+    "_dlstart_c",
+    "runtime.goexit",
+    "runtime.mstart",
+    "runtime.mcall",
+    "runtime.systemstack",
+    "runtime.rt0_go",
+];
+
+/// Number of frames at which the kernel and `rep` cut callchains by default.
+const CUT: u32 = 127;
+
+/// How user stacks were recorded; the remedy depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackSource {
+    /// The kernel followed frame pointers.
+    FramePointers,
+    /// The stack was copied.
+    Copies,
+    /// The hardware recorded calls (LBR).
+    CallStack,
+}
+
+/// The outer end of a chain.
+#[derive(Clone, Copy, Default)]
+struct Outer {
+    /// Number of frames.
+    depth: u32,
+    /// Numbers of the outermost frame, and of the one that it called.
+    frames: [Option<u32>; 2],
+}
+
+/// Numbers of samples with user stacks.
+#[derive(Clone, Copy, Default)]
+struct UserStacks {
+    all: u64,
+    broken: u64,
+    /// Of these, those that are as long as chains may be.
+    cut: u64,
+}
+
+impl UserStacks {
+    fn add(&mut self, other: Self) {
+        self.all = self.all.saturating_add(other.all);
+        self.broken = self.broken.saturating_add(other.broken);
+        self.cut = self.cut.saturating_add(other.cut);
+    }
+}
+
+impl Labeller<'_> {
+    /// Returns a hint if an interpreter's function has at least 5 % of the samples.
+    pub(crate) fn interpreters(&self, rows: &Rows, stacks: &Stacks) -> Vec<Warning> {
+        let mut samples = FxHashMap::<Frame, u64>::default();
+        let mut all = 0_u64;
+        for row in 0..rows.len() {
+            let count = rows.count(row).samples;
+            all = all.saturating_add(count);
+            let frame = frame_at(&rows.key(row), KeyAddress::At);
+            if frame.end.is_symbol {
+                let sum = samples.entry(Frame { end: End { cpu_mode: 0, ..frame.end }, ..frame }).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        let mut of_languages = vec![0_u64; INTERPRETERS.len()];
+        // A function of less than a thousandth of the samples changes nothing.
+        for (frame, count) in samples.iter().filter(|(_, count)| count.saturating_mul(1000) >= all) {
+            let Some(name) = self.function(frame) else { continue };
+            let bare = name.split(['.', '@']).next().unwrap_or_default();
+            let is_of = |interpreter: &Interpreter| interpreter.functions.contains(&bare);
+            if let Some(language) = INTERPRETERS.iter().position(is_of) {
+                of_languages.get_mut(language).into_iter().for_each(|sum| *sum = sum.saturating_add(*count));
+            }
+        }
+        let found = INTERPRETERS.iter().zip(of_languages).filter(|(_, count)| count.saturating_mul(20) >= all.max(1));
+        let lacking = found.filter(|(interpreter, _)| !self.has_names(interpreter.named, stacks));
+        let hint = |(interpreter, count): (&Interpreter, u64)| {
+            let Interpreter { language, remedy, functions, .. } = interpreter;
+            let (percent, function) = (share(count, all), functions.first().unwrap_or(&""));
+            let message = format!(
+                "{percent:.1}% of the samples are in {function}, the interpreter of {language}, whose functions are not \
+                 shown: {remedy}"
+            );
+            Warning::new(Warning::INTERPRETER, message)
+        };
+        lacking.map(hint).collect()
+    }
+
+    /// Returns whether a function that begins so is in any stack.
+    fn has_names(&self, beginning: &str, stacks: &Stacks) -> bool {
+        let begins = |frame: &Frame| self.function(frame).is_some_and(|name| name.starts_with(beginning));
+        !beginning.is_empty() && stacks.frames.iter().any(begins)
+    }
+
+    /// Returns a hint if more than a tenth of the user stacks do not reach the start of their program. `has_chains` tells
+    /// for each event whether its samples have callchains.
+    pub(crate) fn broken_stacks(
+        &self,
+        rows: &Rows,
+        stacks: &Stacks,
+        (source, has_chains): (StackSource, &[bool]),
+    ) -> Option<Warning> {
+        /// Least number of user stacks that tell anything.
+        const LEAST: u64 = 20;
+        let outer = stacks.chains.fold_callers(Outer::default(), |node, callers: Outer| Outer {
+            depth: callers.depth.saturating_add(1),
+            frames: match callers.depth {
+                0 => [Some(node.frame), None],
+                1 => [callers.frames[0], Some(node.frame)],
+                _ => callers.frames,
+            },
+        });
+        let is_entry: Vec<Entry> = stacks.of_frames(|frame| self.entry(frame));
+        let entry = |frame: Option<u32>| frame.and_then(|number| is_entry.get(number as usize)).copied();
+        let mut all = UserStacks::default();
+        let mut programs = FxHashMap::<u64, UserStacks>::default();
+        for row in 0..rows.len() {
+            let key = rows.key(row);
+            if has_chains.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event)) != Some(&true) {
+                continue;
+            }
+            let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
+            let Outer { depth, frames } = outer.get(callers as usize).copied().unwrap_or_default();
+            // The sampled instruction is the innermost frame, where it is none of the chain's.
+            let sampled = || self.entry(&frame_at(&key, KeyAddress::At));
+            let (first, second) = match depth {
+                0 => (own.then(sampled), None),
+                1 => (entry(frames[0]), own.then(sampled)),
+                _ => (entry(frames[0]), entry(frames[1])),
+            };
+            let samples = rows.count(row).samples;
+            let is_whole = match (first, second) {
+                (None | Some(Entry::NotUser), _) => continue,
+                (Some(Entry::Named), _) | (_, Some(Entry::Named)) => true,
+                (Some(Entry::OfRuntime), Some(_)) => true,
+                _ => false,
+            };
+            let broken = if is_whole { 0 } else { samples };
+            let cut = if depth.saturating_add(u32::from(own)) >= CUT { broken } else { 0 };
+            let of_row = UserStacks { all: samples, broken, cut };
+            all.add(of_row);
+            programs.entry(Field::Comm.of(&key)).or_default().add(of_row);
+        }
+        if all.all < LEAST || all.broken.saturating_mul(10) <= all.all {
+            return None;
+        }
+        let has_comms = rows.layout().has(Field::Comm);
+        let programs = if has_comms { self.programs(&programs, all) } else { String::new() };
+        let percent = share(all.broken, all.all);
+        let remedy = remedy(source, all);
+        let message = format!(
+            "{percent:.1}% of the user stacks do not reach the start of their program{programs}, so callers are missing: \
+             {remedy}"
+        );
+        Some(Warning::new(Warning::BROKEN_STACKS, message))
+    }
+
+    /// Returns the programs with the most broken stacks, with their shares of all user stacks, in parentheses.
+    fn programs(&self, programs: &FxHashMap<u64, UserStacks>, all: UserStacks) -> String {
+        const SHOWN: usize = 3;
+        let broken = programs.iter().filter(|(_, stacks)| stacks.broken.saturating_mul(100) >= all.all);
+        let name = |comm: u64| self.timeline.comm(CommRef::unpack(comm)).into_owned();
+        let mut named: Vec<(String, u64)> = broken.map(|(comm, stacks)| (name(*comm), stacks.broken)).collect();
+        named.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let more = if named.len() > SHOWN { ", …" } else { "" };
+        let shown = named.iter().take(SHOWN).map(|(name, broken)| format!("{name} {:.1}%", share(*broken, all.all)));
+        let shown: Vec<String> = shown.collect();
+        if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
+    }
+
+    /// Returns what a frame is for a stack that begins with it.
+    fn entry(&self, frame: &Frame) -> Entry {
+        /// CPU mode of user code.
+        const USER: u8 = 2;
+        if frame.end.cpu_mode != USER {
+            return Entry::NotUser;
+        }
+        match self.function(frame) {
+            Some(name) if is_entry(&name) => Entry::Named,
+            Some(_) => Entry::No,
+            None => match self.module(frame.module.into()) {
+                Some(module) if is_of_runtime(&module.name()) => Entry::OfRuntime,
+                _ => Entry::No,
+            },
+        }
+    }
+}
+
+/// Whether a stack can begin with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// It is not in user code.
+    NotUser,
+    /// A function at which stacks begin.
+    Named,
+    /// A function without a name of the C library or the loader.
+    OfRuntime,
+    No,
+}
+
+/// Returns whether user stacks begin at this function.
+fn is_entry(name: &str) -> bool {
+    let bare = name.split('@').next().unwrap_or_default();
+    let bare = bare.strip_suffix(".abi0").unwrap_or(bare);
+    ENTRIES.contains(&bare) || bare.starts_with("__libc_start_") || bare.starts_with("_rt0_")
+}
+
+/// Returns whether a file is the C library or the loader, which start programs and threads.
+fn is_of_runtime(name: &str) -> bool {
+    ["libc.so", "libc-", "libc.musl", "ld-linux", "ld-musl", "ld-2.", "ld.so", "libpthread"]
+        .iter()
+        .any(|beginning| name.starts_with(beginning))
+}
+
+/// Returns what gives longer stacks.
+fn remedy(source: StackSource, stacks: UserStacks) -> String {
+    let of_source = match source {
+        StackSource::FramePointers => {
+            "code without frame pointers; record with --call-graph dwarf (or lbr), or build with -fno-omit-frame-pointer \
+             (Rust: -C force-frame-pointers)"
+        }
+        StackSource::Copies => {
+            "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame pointers"
+        }
+        StackSource::CallStack => "the hardware keeps the innermost calls only; --call-graph dwarf records more",
+    };
+    let percent = share(stacks.cut, stacks.broken);
+    match stacks.cut.saturating_mul(10) >= stacks.broken {
+        true => format!(
+            "{percent:.1}% of these are cut at {CUT} frames (sysctl kernel.perf_event_max_stack, --max-stack); else {of_source}"
+        ),
+        false => of_source.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_begin_at_entries() {
+        let entries =
+            ["main", "_start", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "runtime.goexit.abi0"];
+        assert!(entries.into_iter().all(is_entry));
+        assert!(!["domain", "main::run", "start", "cc1_main"].into_iter().any(is_entry));
+        assert!(is_of_runtime("libc.so.6") && is_of_runtime("ld-linux-x86-64.so.2") && is_of_runtime("libc-2.31.so"));
+        assert!(!is_of_runtime("libcrypto.so.3") && !is_of_runtime("app"));
+    }
+
+    #[test]
+    fn cut_stacks_have_a_remedy_of_their_own() {
+        let stacks = |cut| UserStacks { all: 100, broken: 50, cut };
+        assert!(remedy(StackSource::FramePointers, stacks(0)).starts_with("code without frame pointers"));
+        let cut = remedy(StackSource::Copies, stacks(25));
+        assert!(cut.starts_with("50.0% of these are cut at 127 frames") && cut.contains("longer copies"), "{cut}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Signs that a recording shows less than it could: interpreters, and user stacks that end before they begin.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use recrep_tests::record::record;
+
+use super::*;
+
+/// Samples of a program: `whole` whose stacks begin at main, `broken` whose stacks begin at work.
+fn stacks(whole: u64, broken: u64) -> Stream {
+    let mut stream = stream(Event::new("cycles"));
+    for number in 0..whole + broken {
+        let chain: &[u64] = match number < whole {
+            true => &[context::KERNEL, KERNEL, context::USER, PARSE, WORK, MAIN],
+            false => &[context::USER, PARSE, WORK],
+        };
+        stream = stream.at(20 + number).sample(SampleSpec::at(chain[1]).callchain(chain));
+    }
+    // The kernel's own samples say nothing about user stacks.
+    let kernel = [context::KERNEL, KERNEL];
+    (0..500).fold(stream, |stream, _| stream.sample(SampleSpec::at(KERNEL).misc(1).callchain(&kernel)))
+}
+
+/// Returns the hints in the JSON of a report, code and message.
+fn hints(place: &Place, words: &str) -> Vec<(String, String)> {
+    let answer = parsed(place.rep(&format!("--json {words}")));
+    let of = |warning: &Value, name: &str| warning[name].as_str().unwrap().to_owned();
+    let warnings = list(&answer["warnings"]).iter().map(|warning| (of(warning, "code"), of(warning, "message")));
+    warnings.filter(|(code, _)| code == "broken-stacks" || code == "interpreter").collect()
+}
+
+#[test]
+fn stacks_that_do_not_reach_their_start_are_told_by_program() {
+    let place = Place::of(&stacks(60, 40));
+    let message = "40.0% of the user stacks do not reach the start of their program (app 40.0%), so callers are missing: \
+                   code without frame pointers; record with --call-graph dwarf (or lbr), or build with \
+                   -fno-omit-frame-pointer (Rust: -C force-frame-pointers)";
+    assert_eq!(hints(&place, "--children"), [("broken-stacks".to_owned(), message.to_owned())]);
+    let shown = place.command("").output().unwrap();
+    let said = String::from_utf8(shown.stderr).unwrap();
+    assert!(said.contains(&format!("rep: hint: {message}\n")), "{said}");
+    // Nothing is said where callchains are not counted, or cut by the user.
+    assert_eq!(hints(&place, "-s comm"), []);
+    assert_eq!(hints(&place, "--children --max-stack 1"), []);
+    // The programs are not known where rows do not have them.
+    let (_, of_symbols) = hints(&place, "--children -s symbol").remove(0);
+    assert!(of_symbols.contains("start of their program, so callers"), "{of_symbols}");
+}
+
+#[test]
+fn a_few_broken_stacks_are_usual() {
+    assert_eq!(hints(&Place::of(&stacks(91, 9)), "--children"), []);
+    assert_eq!(hints(&Place::of(&stacks(0, 19)), "--children"), [], "too few to mean anything");
+    assert_eq!(hints(&Place::of(&stacks(0, 0)), "--children"), []);
+}
+
+#[test]
+fn the_remedy_depends_on_how_stacks_were_recorded() {
+    let long: Vec<u64> = std::iter::once(context::USER).chain(std::iter::repeat_n(WORK, 127)).collect();
+    let cut =
+        (0..30).fold(stream(Event::new("cycles")), |stream, _| stream.sample(SampleSpec::at(WORK).callchain(&long)));
+    let (_, message) = hints(&Place::of(&cut), "--children").remove(0);
+    assert!(message.contains("100.0% of these are cut at 127 frames"), "{message}");
+    let lbr = Event::new("cycles").branches(BranchSampleType::USER | BranchSampleType::CALL_STACK);
+    let chain = [context::USER, PARSE, WORK];
+    let lbr = (0..30).fold(stream(lbr), |stream, _| stream.sample(SampleSpec::at(PARSE).callchain(&chain)));
+    let (_, message) = hints(&Place::of(&lbr), "--children").remove(0);
+    assert!(message.contains("the hardware keeps the innermost calls only"), "{message}");
+}
+
+/// Samples of a program whose functions a map names: half in the interpreter.
+fn interpreted(interpreter: &str, more: &str) -> Place {
+    let place = Place::of(&(0..40).fold(stream(Event::new("cycles")), |stream, number| {
+        let at = if number % 2 == 0 { PARSE } else { WORK };
+        stream.sample(SampleSpec::at(at).callchain(&[context::USER, at, MAIN]))
+    }));
+    place.put("root/tmp/perf-7.map", format!("{MAIN:x} 10 main\n{WORK:x} 10 {more}\n{PARSE:x} 10 {interpreter}\n"));
+    place
+}
+
+#[test]
+fn interpreters_have_a_remedy() {
+    for (function, remedy) in [
+        ("_PyEval_EvalFrameDefault", "python3 -X perf"),
+        ("_PyEval_EvalFrameDefault.cold", "python3 -X perf"),
+        ("Builtins_InterpreterEntryTrampoline", "node --perf-basic-prof --interpreted-frames-native-stack"),
+        ("Interpreter", "record after the start"),
+        ("vm_exec_core", "--yjit-perf"),
+        ("Perl_runops_standard", "Devel::NYTProf"),
+        ("execute_ex", "Excimer"),
+        ("luaV_execute", "debug.sethook"),
+    ] {
+        let [(code, message)] = &hints(&interpreted(function, "other"), "")[..] else { panic!("{function}") };
+        assert_eq!(code, "interpreter");
+        assert!(message.starts_with("50.0% of the samples are in ") && message.contains(remedy), "{message}");
+    }
+    assert_eq!(hints(&interpreted("my_Interpreter", "other"), ""), []);
+    // With -X perf, functions have names.
+    assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "py::run:/app.py"), "--children"), []);
+    // They are not looked for where no functions are shown.
+    assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "other"), "-s comm"), []);
+}
+
+#[test]
+fn a_program_without_frame_pointers_is_told_of() {
+    if !needs::perf_events() || !needs::commands("cc") {
+        return;
+    }
+    let place = Place::new();
+    let source = "
+        #include <time.h>
+        volatile unsigned long sink;
+        __attribute__((noinline)) static void leaf(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * n; }
+        __attribute__((noinline)) static void branch(int depth) {
+            volatile unsigned long here[4] = {1, 2, 3, 4};
+            if (depth > 0) branch(depth - 1); else leaf(20000);
+            sink += here[depth & 3];
+        }
+        int main(void) {
+            clock_t end = clock() + CLOCKS_PER_SEC / 2;
+            while (clock() < end) branch(8);
+            return 0;
+        }";
+    let source = place.put("app.c", source);
+    for (flag, is_told) in [("-fomit-frame-pointer", true), ("-fno-omit-frame-pointer", false)] {
+        let app = place.at(&format!("app{flag}"));
+        tool(&format!("cc -O1 -fno-optimize-sibling-calls {flag} -o"), &[&app, &source]);
+        assert!(app.metadata().unwrap().permissions().mode() & 0o100 != 0);
+        let file = place.at("app.data");
+        record(&file, "-e cpu-clock:u -g", &[app.to_str().unwrap().to_owned()]);
+        let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
+        let has = codes(&answer).contains(&"broken-stacks");
+        let samples = answer["events"][0]["samples"].as_u64().unwrap();
+        assert!(samples < 20 || has == is_told, "{flag}: {answer}");
+    }
+}
