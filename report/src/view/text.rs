@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{Metrics, Value};
-use crate::query::{Field, Query, TableColumn};
+use crate::query::{Field, Query, SortKey, TableColumn};
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
@@ -175,6 +175,9 @@ fn aligned(
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
     let wanted = query.style.widths.iter().flatten();
     widths.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted > 0).for_each(|(width, wanted)| *width = *wanted);
+    if let Some(width) = screen.width {
+        narrow(&mut widths, &purposes(query), width);
+    }
     let are_numbers = heads.iter().map(|(.., is_number)| *is_number);
     let lines = Aligned { columns: widths.iter().copied().zip(are_numbers).collect(), screen };
     if !query.style.quiet {
@@ -197,6 +200,56 @@ fn aligned(
         Ok(text)
     };
     in_parts(table.len(), part, out)
+}
+
+/// What a column is for a narrow terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A number, or a column whose width the user set: it keeps its width.
+    Fixed,
+    /// A function, or the last column of a table without functions: it gets half of the line, if it needs that.
+    Main,
+    /// Shortened first.
+    Other,
+}
+
+/// Returns the purpose of each column.
+fn purposes(query: &Query) -> Vec<Purpose> {
+    let is_function = |key: SortKey| matches!(key, SortKey::Symbol | SortKey::FromSymbol | SortKey::ToSymbol);
+    let has_functions = query.columns.iter().any(|column| is_function(column.key));
+    let is_set = |column: usize| query.style.widths.iter().flatten().nth(column).is_some_and(|width| *width > 0);
+    let last = query.shown.len().saturating_sub(1);
+    let purpose = |(column, shown): (usize, &TableColumn)| match shown {
+        TableColumn::Number(_) => Purpose::Fixed,
+        TableColumn::Key(_) if is_set(column) => Purpose::Fixed,
+        TableColumn::Key(place) => {
+            let is_of_function = query.columns.get(*place).is_some_and(|column| is_function(column.key));
+            let is_main = is_of_function || !has_functions && column == last;
+            if is_main { Purpose::Main } else { Purpose::Other }
+        }
+    };
+    query.shown.iter().enumerate().map(purpose).collect()
+}
+
+/// Shortens columns that are not the main ones, the widest first, until a line fits in `width` columns of the terminal,
+/// the main columns having half of it at most.
+fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
+    /// No column is made narrower than this.
+    const LEAST: usize = 6;
+    loop {
+        let wanted = |(taken, purpose): (&usize, &Purpose)| match purpose {
+            Purpose::Main => (*taken).min(width / 2),
+            Purpose::Fixed | Purpose::Other => *taken,
+        };
+        // Two spaces before each column.
+        let line: usize = widths.iter().zip(purposes).map(|column| wanted(column) + 2).sum();
+        let others =
+            widths.iter_mut().zip(purposes).filter(|(taken, purpose)| **purpose == Purpose::Other && **taken > LEAST);
+        match others.map(|(taken, _)| taken).max() {
+            Some(widest) if line > width => *widest -= 1,
+            _ => return,
+        }
+    }
 }
 
 /// Maximum number of dots below the last heading: one long name must not make a line of thousands.
@@ -300,11 +353,37 @@ fn separated(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args;
 
     #[test]
     fn lines_are_cut_to_the_width_of_the_terminal() {
         assert_eq!(cut("abcdef", 4), "abcd");
         assert_eq!(cut("日本語", 5), "日本");
         assert_eq!(cut("abc", 4), "abc");
+    }
+
+    #[test]
+    fn narrow_terminals_shorten_what_is_no_function_first() {
+        use Purpose::{Fixed, Main, Other};
+        let narrowed = |widths: [usize; 4], width| {
+            let mut widths = widths;
+            narrow(&mut widths, &[Fixed, Other, Other, Main], width);
+            widths
+        };
+        assert_eq!(narrowed([8, 15, 20, 18], 80), [8, 15, 20, 18], "it fits");
+        assert_eq!(narrowed([8, 15, 20, 18], 60), [8, 13, 13, 18], "the widest first");
+        assert_eq!(narrowed([8, 15, 20, 300], 60), [8, 7, 7, 300], "half of the line is the function's");
+        assert_eq!(narrowed([8, 15, 20, 300], 30), [8, 6, 6, 300], "the line is cut then");
+        assert_eq!(narrowed([8, 3, 4, 300], 20), [8, 3, 4, 300]);
+    }
+
+    #[test]
+    fn functions_are_the_main_columns() {
+        use Purpose::{Fixed, Main, Other};
+        let of = |line: &str| purposes(&args::parse(line.split(' ').map(Into::into)).unwrap());
+        assert_eq!(of("rep"), [Fixed, Other, Other, Main]);
+        assert_eq!(of("rep -s symbol,dso"), [Fixed, Main, Other]);
+        assert_eq!(of("rep -s comm,dso"), [Fixed, Other, Main]);
+        assert_eq!(of("rep -w 0,7"), [Fixed, Fixed, Other, Main]);
     }
 }
