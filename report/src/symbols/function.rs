@@ -14,6 +14,7 @@ use super::module::ModuleKind;
 use super::resolver::Loaded;
 use super::table::SymbolId;
 use super::{Module, demangle};
+use crate::query::Demangle;
 
 /// A function of a module.
 #[derive(Clone, Debug)]
@@ -62,6 +63,11 @@ impl Function {
         let Spelt::Symbol(id) = self.spelt else { return 0 };
         let start = self.loaded.table.start(id).filter(|_| self.loaded.shares_name(id));
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
+    }
+
+    /// Returns whether all names of the module are printed in full.
+    pub(super) fn is_full(&self) -> bool {
+        self.loaded.demangle == Demangle::Full
     }
 
     /// Returns the name of the module, by which modules are told apart.

@@ -53,7 +53,7 @@ pub struct Loaded {
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
     pub module: Module,
-    demangle: Demangle,
+    pub(super) demangle: Demangle,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
     names: ShownNames,

@@ -1,8 +1,9 @@
 //! Names of functions that would read alike.
 //!
 //! Names are short, without parameters, until two functions of one module read alike in one output: then both are
-//! printed whole, and if that does not help, with what differs: their mangled names, or their offsets in the module.
-//! Functions of different modules may read alike, as in perf: what tells them apart is the module, a column of its own.
+//! printed whole, and if that does not help, with their mangled names. Static functions of one name read alike, as in
+//! perf, unless all names are asked for in full: then their offsets follow. So do functions of different modules: what
+//! tells them apart is the module, a column of its own.
 
 use std::borrow::Cow;
 
@@ -84,12 +85,15 @@ fn spellings(uses: &[Use<'_>]) -> Vec<String> {
     for (uses, whole) in functions.into_iter().zip(&wholes) {
         for function in uses.iter().map(Use::function) {
             let mangled = function.name();
-            names.push(if of_wholes.get(whole.as_bytes()) == Some(&1) {
+            let is_only = |counts: &FxHashMap<&[u8], usize>, name: &[u8]| counts.get(name) == Some(&1);
+            names.push(if is_only(&of_wholes, whole.as_bytes()) {
                 whole.to_string()
-            } else if of_mangled.get(mangled) == Some(&1) {
+            } else if is_only(&of_mangled, mangled) {
                 format!("{whole} ({})", String::from_utf8_lossy(mangled))
-            } else {
+            } else if function.is_full() {
                 format!("{whole} ({}+{:#x})", function.module(), function.offset())
+            } else {
+                whole.to_string()
             });
         }
     }

@@ -72,14 +72,13 @@ fn answer(file: &Path, args: &[&str]) -> String {
     run(rep().args(args).arg(file)).expect(0).text().to_owned()
 }
 
-/// Returns the samples of the program's rows, by the names of functions.
-fn named(rows: &Value) -> BTreeMap<String, u64> {
+/// Returns the samples of each of the program's rows, by the names of functions.
+fn named(rows: &Value) -> BTreeMap<String, Vec<u64>> {
     let mut names = BTreeMap::new();
     for row in rows.as_array().unwrap() {
         let name = row["key"]["symbol"].as_str().unwrap();
         if ["eat", "open", "step", "Box"].iter().any(|part| name.contains(part)) {
-            let before = names.insert(name.to_owned(), row["samples"].as_u64().unwrap());
-            assert!(before.is_none(), "{name} is in two rows");
+            names.entry(name.to_owned()).or_insert_with(Vec::new).push(row["samples"].as_u64().unwrap());
         }
     }
     names
@@ -100,10 +99,12 @@ fn functions_that_share_a_name_stay_apart() {
     let names: Vec<&str> = functions.keys().map(String::as_str).collect();
     let apart = ["Box::open()", "Box::open() const", "eat(double)", "eat(int)"];
     assert_eq!(names[..4], apart, "{names:?}");
-    // The two of the program differ only in their places; the library has another mangled name for its only one.
-    let of_program = |name: &&&str| name.starts_with("step(long) (program+0x");
-    assert_eq!((names.len(), names.iter().filter(of_program).count(), names[4]), (7, 2, "step"), "{names:?}");
-    assert!(functions["eat(double)"] > functions["eat(int)"], "{functions:?}");
+    // The two of the program differ only in their places; that of the library is its only one.
+    assert_eq!(
+        (&names[4..], functions["step"].len(), functions["step(long)"].len()),
+        (&["step", "step(long)"][..], 1, 2)
+    );
+    assert!(functions["eat(double)"][0] > functions["eat(int)"][0], "{functions:?}");
     let mangled = |name: &str| {
         let row = rows.as_array().unwrap().iter().find(|row| row["key"]["symbol"] == name).unwrap();
         row["key"]["mangled"].clone()
@@ -114,19 +115,24 @@ fn functions_that_share_a_name_stay_apart() {
     let levels = levels["events"][0]["hierarchy"].as_array().unwrap();
     for name in ["eat(int)", "eat(double)", "Box::open() const"] {
         let level = levels.iter().find(|level| level["value"] == name).unwrap_or_else(|| panic!("{name}: {levels:?}"));
-        assert_eq!((&level["mangled"], &level["samples"]), (&mangled(name), &functions[name].into()));
+        assert_eq!((&level["mangled"], &level["samples"]), (&mangled(name), &functions[name][0].into()));
     }
 
     // Whoever asks for all of a name gets it, and so does who asks for one function.
     let of = |filter: &str| named(&json(&["--json", "-s", "symbol", "-S", filter])["events"][0]["rows"]);
     assert_eq!(of("eat").keys().collect::<Vec<_>>(), ["eat(double)", "eat(int)"]);
     for filter in ["eat(int)", "_Z3eati"] {
-        assert_eq!(of(filter), BTreeMap::from([("eat".to_owned(), functions["eat(int)"])]), "{filter}");
+        assert_eq!(of(filter), BTreeMap::from([("eat".to_owned(), functions["eat(int)"].clone())]), "{filter}");
     }
     // Whole names on demand; nothing else changes.
     let whole = named(&json(&["--json", "-s", "symbol", "--demangle=full"])["events"][0]["rows"]);
-    assert_eq!(whole.values().collect::<Vec<_>>(), functions.values().collect::<Vec<_>>());
-    assert!(whole.contains_key("step(long)"), "{whole:?}");
+    let of_program = |name: &&String| name.starts_with("step(long) (program+0x");
+    assert_eq!(
+        (whole.len(), whole.keys().filter(of_program).count(), whole["step(long)"].len()),
+        (7, 2, 1),
+        "{whole:?}"
+    );
+    assert_eq!(whole["eat(int)"], functions["eat(int)"]);
 }
 
 #[test]
@@ -139,13 +145,12 @@ fn frames_of_functions_that_share_a_name_stay_apart() {
     let folded = answer(&file, &["--format", "folded"]);
     let stacks: Vec<&str> = folded.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     assert!(stacks.is_sorted_by(|a, b| a < b), "each stack is one line: {folded}");
-    let callees = ["eat(int)", "eat(double)", "Box::open()", "Box::open() const", "step"];
+    let callees = ["eat(int)", "eat(double)", "Box::open()", "Box::open() const", "step", "step(long)"];
     for callee in callees {
         // What has no frame pointer of its own hides `main`.
         let end = format!(";{callee}");
-        assert_eq!(stacks.iter().filter(|stack| stack.ends_with(&end)).count(), 1, "{callee}: {folded}");
+        assert!(stacks.iter().any(|stack| stack.ends_with(&end)), "{callee}: {folded}");
     }
-    assert_eq!(stacks.iter().filter(|stack| stack.contains("step(long) (program+0x")).count(), 2, "{folded}");
     let text = answer(&file, &["-s", "comm", "--no-children", "-G"]);
     for callee in callees {
         assert!(text.lines().any(|line| line.ends_with(&format!("%--{callee}"))), "{callee}: {text}");
