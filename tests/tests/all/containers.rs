@@ -342,7 +342,6 @@ fn a_map_of_a_process_whose_start_is_unknown_is_a_judgement() {
     fs::remove_file(map).unwrap();
 }
 
-/// The test's own directory, where the file is for its whole life.
 #[test]
 fn a_map_is_kept_for_each_file_of_a_recording() {
     let Some(place) = Place::new() else { return };

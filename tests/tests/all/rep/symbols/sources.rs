@@ -143,8 +143,7 @@ fn only_names_at_addresses_of_replaced_code_are_a_judgement() {
     }
     let warnings = |keys: &str| {
         let answer = parsed(rep_of(&place, &["--json", "-s", keys], &recorded.file()));
-        let warnings = list(&answer["warnings"]).clone();
-        let judged = warnings.into_iter().filter(|warning| warning["code"] == "judged-names");
+        let judged = list(&answer["warnings"]).iter().filter(|warning| warning["code"] == "judged-names");
         judged.map(|warning| warning["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let all = warnings("sym");
