@@ -18,7 +18,6 @@ use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::elf::{Image, Section, Segment};
-use super::jit::Version;
 use super::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
@@ -48,7 +47,7 @@ pub(super) struct Bundled {
     pub(super) source: String,
     functions: Vec<Function>,
     /// Versions of a JIT's code that was replaced.
-    pub(super) versions: Vec<Version>,
+    pub(super) versions: Vec<BundledVersion>,
     /// Frames by address.
     pub(super) places: FxHashMap<u64, Vec<BundledSource>>,
     /// Parts for unwinding.
@@ -81,9 +80,9 @@ impl Bundle {
         section.body.hash(&mut hasher);
         let body = section.unpack()?;
         let listed = bundled_modules(&body, file.endian)?;
-        let mut versions: FxHashMap<u32, Vec<Version>> = FxHashMap::default();
+        let mut versions: FxHashMap<u32, Vec<BundledVersion>> = FxHashMap::default();
         for version in bundled_versions(&body, file.endian)? {
-            versions.entry(version.module).or_default().push(version.into());
+            versions.entry(version.module).or_default().push(version);
         }
         let mut modules = FxHashMap::default();
         for (number, module) in (0..).zip(&listed) {
@@ -161,21 +160,6 @@ impl Bundled {
             table.add(name, *start, *end);
         }
         table.finish()
-    }
-}
-
-impl From<BundledVersion> for Version {
-    fn from(version: BundledVersion) -> Self {
-        let BundledVersion { time, pid, start, end, first, is_replaced, .. } = version;
-        Self { time, pid, start, end, first, is_replaced: is_replaced != 0 }
-    }
-}
-
-impl Version {
-    /// Returns the version as it stands in a bundle, for the module with this number.
-    pub(crate) fn bundled(&self, module: u32) -> BundledVersion {
-        let Self { time, pid, start, end, first, is_replaced } = *self;
-        BundledVersion { module, pid, time, start, end, first, is_replaced: u32::from(is_replaced) }
     }
 }
 

@@ -36,6 +36,7 @@
 use std::collections::BTreeMap;
 
 use recrep_format::endian::Endian;
+use recrep_format::feature::BundledVersion;
 use rustc_hash::FxHashSet;
 
 use super::bytes::hexadecimal;
@@ -89,6 +90,21 @@ pub(crate) struct Version {
     pub(crate) first: u64,
     /// `true` if other code was at some of the addresses at another time.
     pub(crate) is_replaced: bool,
+}
+
+impl From<BundledVersion> for Version {
+    fn from(version: BundledVersion) -> Self {
+        let BundledVersion { time, pid, start, end, first, is_replaced, .. } = version;
+        Self { time, pid, start, end, first, is_replaced: is_replaced != 0 }
+    }
+}
+
+impl Version {
+    /// Returns the version as it stands in a bundle, for the module with this number.
+    pub(crate) fn bundled(&self, module: u32) -> BundledVersion {
+        let Self { time, pid, start, end, first, is_replaced } = *self;
+        BundledVersion { module, pid, time, start, end, first, is_replaced: u32::from(is_replaced) }
+    }
 }
 
 /// Contents of a jitdump.

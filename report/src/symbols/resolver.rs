@@ -277,7 +277,7 @@ impl Resolver {
     /// and has the times of the recording.
     pub(crate) fn jit_versions(&self, module: &Module) -> Vec<Version> {
         if let Some(bundled) = module.bundled() {
-            return bundled.versions.clone();
+            return bundled.versions.iter().copied().map(Version::from).collect();
         }
         self.search.jit_versions(module).unwrap_or_default()
     }
