@@ -155,8 +155,12 @@ impl<'a> Strangers<'a> {
     fn right(&mut self, number: usize, our: &str, theirs: &str) -> bool {
         let Some(line) = self.spelt.get(number) else { return false };
         let (our, spelt) = (squeezed(our), squeezed(line));
-        let Some((name, path, offset)) = spelt_function(&spelt) else { return false };
         let is_stranger = our.first().is_some_and(|comm| !self.known.contains(&comm.as_str()));
+        // perf does not look for the files of living processes that are deleted otherwise.
+        if is_stranger && line.contains(" (deleted)") && theirs.starts_with("[unknown]") {
+            return true;
+        }
+        let Some((name, path, offset)) = spelt_function(&spelt) else { return false };
         is_stranger && self.witness.confirms(path, offset, &name, theirs)
     }
 }

@@ -71,7 +71,10 @@ fn one_line_that_is_written_over_and_is_gone_at_the_end() {
     for line in lines.split(CLEARED).skip(1) {
         assert!(line.starts_with("rec: 0:00:0") && line.len() == usize::from(COLUMNS) - 1, "cut: {all:?}");
     }
-    assert!(last.starts_with("rec: recorded ") && last.ends_with('\n'), "{all:?}");
+    // The kernel may have throttled the sampling, which is told before.
+    let told: Vec<&str> = last.lines().collect();
+    assert!(told.iter().all(|line| line.starts_with("rec: ")) && last.ends_with('\n'), "{all:?}");
+    assert!(told.last().is_some_and(|line| line.starts_with("rec: recorded ")), "{all:?}");
 }
 
 #[test]

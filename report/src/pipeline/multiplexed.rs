@@ -20,8 +20,9 @@ pub(crate) fn warnings(session: &Session<'_>, of_samples: &[CounterTimes], scale
         let Some(times) = known(of_samples).or_else(|| known(&of_records)) else { continue };
         if times.running == 0 {
             never.push(name.clone());
-        } else if times.are_shared() {
-            let list = if is_read && scales.get(event) == Some(&true) { &mut scaled } else { &mut unscaled };
+        } else if times.are_shared() && scales.get(event) == Some(&true) {
+            // Where the times do not tell, threads may as well have run on other CPUs.
+            let list = if is_read { &mut scaled } else { &mut unscaled };
             list.push(format!("{name} {:.1} %", times.share()));
         }
     }

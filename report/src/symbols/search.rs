@@ -138,14 +138,16 @@ impl Search {
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
         let options = self.options_of(module);
         let places = options.iter().flat_map(|options| candidates::recorded(module, options));
-        let mut open = |source: Source, path: PathBuf, trusted: bool| {
+        let mut place = places.into_iter().find_map(|path| {
             let image = self.open_recorded(&path, module, trusted);
-            opened(source, path, image, outcome)
-        };
-        let found = places.into_iter().find_map(|path| open(Source::Path, path, trusted));
-        // A process may lead to anything by the same name, so that it is never trusted.
-        let living = || self.living(module).into_iter().find_map(|path| open(Source::Process, path, false));
-        let place = found.or_else(living);
+            opened(Source::Path, path, image, outcome)
+        });
+        if place.is_none() {
+            // A process may lead to anything by the same name: that is never trusted, and no news if it is another file.
+            let proven = |path: PathBuf| Some((self.open_recorded(&path, module, false).ok()?, path));
+            let living = self.living(module).into_iter().find_map(proven);
+            place = living.and_then(|(image, path)| opened(Source::Process, path, Ok(image), outcome));
+        }
         let is_here = place.is_some() || self.host.made(&module.origin).is_err();
         outcome.is_elsewhere = !is_here && module.mounts.is_some_and(|mounts| self.roots.is_gone(mounts));
         let place = place?;

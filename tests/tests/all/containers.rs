@@ -80,7 +80,9 @@ impl Place {
         }
         let place = Self(tempfile::tempdir().unwrap());
         let source = place.at("program.c");
-        fs::write(&source, PROGRAM).unwrap();
+        // A build ID of its own: other living processes with the same program would give it names, too.
+        let unique = format!("const char unique[] = \"{}\";\n", place.0.path().display());
+        fs::write(&source, format!("{PROGRAM}{unique}")).unwrap();
         run(Command::new("gcc").args(["-O1", "-static", "-o"]).arg(place.at("program")).arg(&source)).expect(0);
         fs::write(place.at("container.sh"), CONTAINER).unwrap();
         Some(place)

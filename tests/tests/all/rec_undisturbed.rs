@@ -134,12 +134,16 @@ fn assert_same(outcome: &Outcome, alone: &Outcome, args: &str, said: &str) {
     assert!(alone.text().contains(": ok") && !alone.text().contains("rror"), "{}", alone.text());
 }
 
-/// Asserts that each call was a sample.
+/// Times that a way is tried: of a hundred runs, the kernel misses the calls of a child in one to three, with perf, too.
+const ATTEMPTS: usize = 5;
+
+/// Returns whether each call was a sample; there may not be more.
 #[track_caller]
-fn assert_hits(way: &Way, recorded: &Outcome, file: &Path) {
-    if let Some(hits) = way.hits {
-        assert_eq!(recorded.summary(file).samples, hits * CALLS * ROUNDS, "{}: {}", way.args, recorded.stderr);
-    }
+fn has_all_hits(way: &Way, recorded: &Outcome, file: &Path) -> bool {
+    let Some(hits) = way.hits else { return true };
+    let (samples, all) = (recorded.summary(file).samples, hits * CALLS * ROUNDS);
+    assert!(samples <= all, "{samples} samples of {all}, {}: {}", way.args, recorded.stderr);
+    samples == all
 }
 
 /// Records the workload as a command in each way.
@@ -151,9 +155,13 @@ fn assert_commands(ways: &[Way], in_namespace: impl Fn(&Command) -> Option<Comma
         let file = dir.path().join(format!("{number}.data"));
         let mut command = rec();
         command.arg("-o").arg(&file).args(way.args.split_whitespace()).arg("--").args(&words);
-        let recorded = run(in_namespace(&command).as_mut().unwrap_or(&mut command));
-        assert_same(&recorded, &alone, &way.args, &recorded.stderr);
-        assert_hits(way, &recorded, &file);
+        let mut command = in_namespace(&command).unwrap_or(command);
+        let records_all = |_| {
+            let recorded = run(&mut command);
+            assert_same(&recorded, &alone, &way.args, &recorded.stderr);
+            has_all_hits(way, &recorded, &file)
+        };
+        assert!((0..ATTEMPTS).any(records_all), "{}: calls are never all recorded", way.args);
     }
 }
 
@@ -198,19 +206,22 @@ fn an_attached_server_runs_as_alone() {
     let all: Vec<_> = all.into_iter().filter(|(args, _)| attaches(args)).collect();
     for (number, way) in ways(&all).iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
-        std::fs::remove_file(&go).unwrap();
-        let cpus = lock::cpus();
-        let server = start(Command::new(&words[0]).args(&words[1..]));
-        let pid = server.pid().as_raw_nonzero().to_string();
-        let mut command = rec();
-        command.arg("-o").arg(&file).args(way.args.split_whitespace()).args(["-p", &pid, "--", "sh", "-c"]);
-        // It is run when the counters are on, and is asked to end when the server has ended.
-        let recorder = start(command.arg(format!("touch {}; exec sleep 60", go.display())));
-        let served = server.finish();
-        let recorded = recorder.finish();
-        drop(cpus);
-        assert_eq!(recorded.code(), 128 + 15, "{}: {}", way.args, recorded.stderr);
-        assert_same(&served, &alone, &way.args, &recorded.stderr);
-        assert_hits(way, &recorded, &file);
+        let records_all = |_| {
+            std::fs::remove_file(&go).unwrap();
+            let cpus = lock::cpus();
+            let server = start(Command::new(&words[0]).args(&words[1..]));
+            let pid = server.pid().as_raw_nonzero().to_string();
+            let mut command = rec();
+            command.arg("-o").arg(&file).args(way.args.split_whitespace()).args(["-p", &pid, "--", "sh", "-c"]);
+            // It is run when the counters are on, and is asked to end when the server has ended.
+            let recorder = start(command.arg(format!("touch {}; exec sleep 60", go.display())));
+            let served = server.finish();
+            let recorded = recorder.finish();
+            drop(cpus);
+            assert_eq!(recorded.code(), 128 + 15, "{}: {}", way.args, recorded.stderr);
+            assert_same(&served, &alone, &way.args, &recorded.stderr);
+            has_all_hits(way, &recorded, &file)
+        };
+        assert!((0..ATTEMPTS).any(records_all), "{}: calls are never all recorded", way.args);
     }
 }
