@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recrep_tests::needs;
 use recrep_tests::perf::recorder;
@@ -70,15 +71,19 @@ shift
 exec /app/inside "$@"
 "#;
 
-/// A directory with the program, and a cache of its own.
-struct Place(TempDir);
+/// A directory with the program, and a cache of its own. There is one at a time: the number of a namespace that is gone is
+/// given to the next one, which may be another test's.
+struct Place(TempDir, #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+static ONE: Mutex<()> = Mutex::new(());
 
 impl Place {
     fn new() -> Option<Self> {
         if !needs::perf_events() || !needs::root() || !needs::commands("gcc unshare") {
             return None;
         }
-        let place = Self(tempfile::tempdir().unwrap());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Self(tempfile::tempdir().unwrap(), one);
         let source = place.at("program.c");
         // A build ID of its own: other living processes with the same program would give it names, too.
         let unique = format!("const char unique[] = \"{}\";\n", place.0.path().display());

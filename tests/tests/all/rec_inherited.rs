@@ -187,7 +187,8 @@ fn a_traced_process_stays_traced() {
     }
     let dir = tempfile::tempdir().unwrap();
     let cpus = lock::cpus();
-    let script = ": >ready; until [ -e go ]; do :; done; exit 3";
+    // It ends if the test fails and its directory is gone.
+    let script = ": >ready; until [ -e go ] || [ ! -e ready ]; do :; done; exit 3";
     let mut strace = Command::new("strace");
     let tracing = start(strace.args(["-o", "trace", "-e", "none", "sh", "-c", script]).current_dir(dir.path()));
     let by = tracing.pid().as_raw_nonzero().to_string();

@@ -168,7 +168,7 @@ fn ctrl_z_stops_rec_and_the_command_and_both_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = rec();
     command.args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c"]).current_dir(dir.path());
-    let recorder = start(command.arg(": >ready; until [ -e go ]; do :; done; exit 6"));
+    let recorder = start(command.arg(": >ready; until [ -e go ] || [ ! -e ready ]; do :; done; exit 6"));
     until(|| dir.path().join("ready").exists(), || recorder.said());
     // What a terminal sends to the foreground group at Ctrl-Z, and a shell at `fg`.
     kill_process_group(recorder.pid(), Signal::TSTP).unwrap();
