@@ -8,7 +8,10 @@
 //! Code of a JIT has no functions in this sense, only names: a JIT compiles one function several times.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
+
+use recrep_format::build_id::BuildId;
 
 use super::module::ModuleKind;
 use super::resolver::Loaded;
@@ -65,6 +68,14 @@ impl Function {
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
     }
 
+    /// Returns the module's build ID and the symbol's place in the file; `None` if one of both is unknown.
+    fn in_build(&self) -> Option<(BuildId, u64)> {
+        let Spelt::Symbol(id) = self.spelt else { return None };
+        let Module { kind, build_id, .. } = &self.loaded.module;
+        let build_id = build_id.filter(|_| *kind == ModuleKind::File)?;
+        Some((build_id, self.loaded.table.start(id)?))
+    }
+
     /// Returns whether all names of the module are printed in full.
     pub(super) fn is_full(&self) -> bool {
         self.loaded.demangle == Demangle::Full
@@ -76,25 +87,40 @@ impl Function {
         if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]".into() } else { self.loaded.module.name() }
     }
 
-    /// Returns what tells the function from others, by which functions are sorted.
-    pub(super) fn key(&self) -> (Cow<'_, str>, &[u8], u64) {
-        (self.module(), self.name(), self.offset())
-    }
-
     /// Returns the name with all that tells functions apart, or as the file spells it if names are not demangled.
     pub fn whole(&self) -> Cow<'_, str> {
         self.loaded.whole(self.name())
     }
 }
 
-impl PartialEq for Function {
-    fn eq(&self, other: &Self) -> bool {
+/// By what tells functions apart: an order that does not depend on that in which they were found.
+impl Ord for Function {
+    fn cmp(&self, other: &Self) -> Ordering {
         if Arc::ptr_eq(&self.loaded, &other.loaded)
             && let (Spelt::Symbol(a), Spelt::Symbol(b)) = (&self.spelt, &other.spelt)
+            && a == b
         {
-            return a == b;
+            return Ordering::Equal;
         }
-        self.name() == other.name() && self.module() == other.module() && self.offset() == other.offset()
+        let by_name = self.module().cmp(&other.module()).then_with(|| self.name().cmp(other.name()));
+        by_name.then_with(|| match (self.in_build(), other.in_build()) {
+            // Of one build, equal names at different places are shared.
+            (Some(a), Some(b)) if a.0.is_same(&b.0) => a.1.cmp(&b.1),
+            // What is costly is looked at last.
+            _ => self.offset().cmp(&other.offset()),
+        })
+    }
+}
+
+impl PartialOrd for Function {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
     }
 }
 

@@ -196,8 +196,8 @@ impl Labels {
     /// Compares two texts, equal ones by the functions that they name: their numbers depend on the order in which they
     /// were found.
     pub fn compare(&self, a: u64, b: u64) -> Ordering {
-        let key = |number: u64| Some(self.label(number)?.named.as_ref()?.function.key());
-        self.text(a).cmp(self.text(b)).then_with(|| key(a).cmp(&key(b)))
+        let function = |number: u64| Some(&self.label(number)?.named.as_ref()?.function);
+        self.text(a).cmp(self.text(b)).then_with(|| function(a).cmp(&function(b)))
     }
 
     /// Returns the text with this number.

@@ -33,11 +33,6 @@ impl<'l> Use<'l> {
     fn in_module(&self) -> (Cow<'l, str>, &'l str) {
         (self.function().module(), self.short())
     }
-
-    /// Returns what tells the function from others.
-    fn key(&self) -> impl Ord + use<'l> {
-        self.function().key()
-    }
 }
 
 /// Has functions printed so that they differ in the cells of tables and in the frames of callchains.
@@ -52,7 +47,7 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
             let of_function = |(number, text, named)| Use { is_cell, number, text, named };
             uses.extend(labels.functions().map(of_function).filter(|used| clashes.contains(&used.in_module())));
         }
-        uses.sort_by_cached_key(|used| (used.short(), used.key()));
+        uses.sort_unstable_by_key(|used| (used.short(), used.function(), used.is_cell, used.number));
         let names = uses.chunk_by(|a, b| a.in_module() == b.in_module()).flat_map(spellings);
         let renamed = uses.iter().zip(names).filter(|(used, name)| used.short() != name);
         let (of_cells, of_frames): (Vec<_>, Vec<_>) = renamed.partition(|(used, _)| used.is_cell);
@@ -71,9 +66,9 @@ fn alike(labels: &Labels) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
     again.map(|(_, text, named)| (named.function.module(), named.in_text(text)))
 }
 
-/// Returns the names for these uses of functions of one module that have one short name, sorted by their keys.
+/// Returns the names for these uses of functions of one module that have one short name, sorted by their functions.
 fn spellings(uses: &[Use<'_>]) -> Vec<String> {
-    let functions: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.key() == b.key()).collect();
+    let functions: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.function() == b.function()).collect();
     if functions.len() < 2 {
         return uses.iter().map(|used| used.short().to_owned()).collect();
     }
