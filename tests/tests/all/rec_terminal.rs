@@ -39,7 +39,8 @@ impl<'d> Terminal<'d> {
         let file = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, &keys, file, rustix::fs::Mode::RWXU, 0).unwrap();
         fs::write(dir.join("script"), script).unwrap();
-        let line = format!("ulimit -c 0; {} -e cpu-clock -o x.data -- sh script", programs().rec.display());
+        // exec: a shell that waits for rec would end at the key, with a status of its own.
+        let line = format!("ulimit -c 0; exec {} -e cpu-clock -o x.data -- sh script", programs().rec.display());
         let mut command = Command::new("sh");
         command.args(["-c", "exec script -qec \"$0\" /dev/null <keys", &line]).current_dir(dir).env("TERM", "xterm");
         let recorder = start(&mut command);
