@@ -1,8 +1,9 @@
 //! Speed of reading, beside the library that others use.
 //!
-//! `cargo bench -p recrep-format` makes two files of 256 MiB in memory and reads them: samples without callchains (56
-//! bytes: identifier, ip, tid, time, CPU, period) and with callchains of 30 frames (304 bytes, as `rec -a -g` leaves
-//! them), of four CPUs in rounds. `RECREP_BENCH_FILE=x.data` reads a real file. The figures are in `docs/speed.md`.
+//! `cargo bench -p recrep-format` makes two files of 256 MiB in memory and reads them: samples
+//! without callchains (56 bytes: identifier, ip, tid, time, CPU, period) and with callchains of 30
+//! frames (304 bytes, as `rec -a -g` leaves them), of four CPUs in rounds.
+//! `RECREP_BENCH_FILE=x.data` reads a real file. The figures are in `docs/speed.md`.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -132,7 +133,10 @@ fn every_field(bencher: Bencher<'_, '_>, input: Input) {
         let file = File::parse(bytes).unwrap();
         let samples = file.records().map_while(Result::ok).filter_map(|raw| file.attrs.sample(raw));
         let sum = |words: U64s<'_>| words.iter().fold(0, u64::wrapping_add);
-        samples.filter_map(|(_, sample)| sample.fields().ok()).map(|all| all.callchain.map_or(0, sum)).sum()
+        samples
+            .filter_map(|(_, sample)| sample.fields().ok())
+            .map(|all| all.callchain.map_or(0, sum))
+            .sum()
     });
 }
 
@@ -181,7 +185,8 @@ fn ordered_in_memory_ips(bencher: Bencher<'_, '_>, input: Input) {
 #[divan::bench(sample_count = 10, args = INPUTS)]
 fn linux_perf_data_ips(bencher: Bencher<'_, '_>, input: Input) {
     measure(bencher, input, |bytes| {
-        let PerfFileReader { mut perf_file, mut record_iter } = PerfFileReader::parse_file(Cursor::new(bytes)).unwrap();
+        let PerfFileReader { mut perf_file, mut record_iter } =
+            PerfFileReader::parse_file(Cursor::new(bytes)).unwrap();
         let mut sum = 0u64;
         while let Some(record) = record_iter.next_record(&mut perf_file).unwrap() {
             if let PerfFileRecord::EventRecord { record, .. } = record

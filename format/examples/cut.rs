@@ -1,13 +1,13 @@
-//! Copies a perf.data file with the samples of one process or of a range of time, and what perf needs to know about
-//! them.
+//! Copies a perf.data file with the samples of one process or of a range of time, and what perf
+//! needs to know about them.
 //!
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --pid 4711
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --time 12.5..13.25
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --time 12500000000ns..13250000000ns
 //!     perf report -i part.data
 //!
-//! `--pid` keeps mappings, names, forks and exits of the process and its ancestors, and the kernel's mappings;
-//! `--time`, a range with both its ends, keeps all of them.
+//! `--pid` keeps mappings, names, forks and exits of the process and its ancestors, and the
+//! kernel's mappings; `--time`, a range with both its ends, keeps all of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
@@ -18,7 +18,8 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord};
 use recrep_format::write::copy;
 
-const USAGE: &str = "usage: cut INPUT OUTPUT --pid PID | --time FROM..TO (in seconds, or in nanoseconds: 5ns)";
+const USAGE: &str =
+    "usage: cut INPUT OUTPUT --pid PID | --time FROM..TO (in seconds, or in nanoseconds: 5ns)";
 /// The process of the kernel's own mappings.
 const KERNEL: u32 = u32::MAX;
 
@@ -68,7 +69,8 @@ fn nanoseconds(text: &str) -> Result<u64, Box<dyn Error>> {
         .ok_or("time out of range")?)
 }
 
-/// Returns the process, its parent, the parent's parent and so on, by the recorded forks, and the kernel.
+/// Returns the process, its parent, the parent's parent and so on, by the recorded forks, and the
+/// kernel.
 fn with_ancestors(file: &File<'_>, pid: u32) -> BTreeSet<u32> {
     let mut parents = HashMap::new();
     for raw in file.records().flatten().filter(|raw| raw.header.kind == RecordType::FORK) {
@@ -88,8 +90,8 @@ fn with_ancestors(file: &File<'_>, pid: u32) -> BTreeSet<u32> {
     family
 }
 
-/// Returns whether a record is a sample of the process, tells of it or one of its ancestors, or is not about a process
-/// at all.
+/// Returns whether a record is a sample of the process, tells of it or one of its ancestors, or is
+/// not about a process at all.
 fn is_of_process(file: &File<'_>, raw: &RawRecord<'_>, pid: u32, family: &BTreeSet<u32>) -> bool {
     if let Some((_, sample)) = file.attrs.sample(*raw) {
         return sample.pid() == Some(pid);

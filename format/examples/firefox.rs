@@ -12,9 +12,10 @@
 //! | MMAP, MMAP2, the feature BUILD_ID | libraries |
 //! | SAMPLE of the first event | a sample with its stack; of idle tasks, in a thread for each CPU |
 //!
-//! samply resolves the addresses. The threads and their samples are those of `samply import perf.data --save-only -o
-//! samply.json`, but for idle tasks, which it leaves out, and samples of one thread at one time, of which it keeps one.
-//! Copied stacks are not unwound, and user addresses are offsets in the file, which some linkers move by a page.
+//! samply resolves the addresses. The threads and their samples are those of `samply import
+//! perf.data --save-only -o samply.json`, but for idle tasks, which it leaves out, and samples of
+//! one thread at one time, of which it keeps one. Copied stacks are not unwound, and user addresses
+//! are offsets in the file, which some linkers move by a page.
 
 #![allow(clippy::print_stderr, reason = "standard output is for the profile")]
 
@@ -26,8 +27,8 @@ use std::time::SystemTime;
 
 use fxprof_processed_profile::debugid::DebugId;
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, LibMappings, LibraryHandle, LibraryInfo,
-    ProcessHandle, Profile, SamplingInterval, ThreadHandle, Timestamp,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, LibMappings,
+    LibraryHandle, LibraryInfo, ProcessHandle, Profile, SamplingInterval, ThreadHandle, Timestamp,
 };
 use recrep_format::abi::{CallchainContext, CpuMode, EventType, SwEvent, misc};
 use recrep_format::attr::{Attr, AttrIndex};
@@ -73,13 +74,17 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// Reads a recording to its end, and returns the build IDs that it has there, by the names of the files.
+/// Reads a recording to its end, and returns the build IDs that it has there, by the names of the
+/// files.
 fn build_ids(input: impl Read) -> Result<HashMap<Vec<u8>, BuildId>> {
     let mut recording = Recording::new(input)?;
     while recording.next_record().is_some() {}
     let Some(feature) = recording.feature::<BuildIds<'_>>() else { return Ok(HashMap::new()) };
     let entries = feature?.entries;
-    Ok(entries.iter().filter_map(|entry| Some((entry.name().to_vec(), entry.build_id()?))).collect())
+    Ok(entries
+        .iter()
+        .filter_map(|entry| Some((entry.name().to_vec(), entry.build_id()?)))
+        .collect())
 }
 
 /// A profile in the making, and what is known at the current time.
@@ -111,7 +116,8 @@ struct Thread {
 
 impl Converter {
     fn new() -> Self {
-        let mut profile = Profile::new("perf.data", SystemTime::now().into(), SamplingInterval::from_millis(1));
+        let mut profile =
+            Profile::new("perf.data", SystemTime::now().into(), SamplingInterval::from_millis(1));
         Self {
             processes: HashMap::new(),
             threads: HashMap::new(),
@@ -170,7 +176,8 @@ impl Converter {
         }
     }
 
-    /// Ends a thread, or with its first thread a process; later records with these ids are of others.
+    /// Ends a thread, or with its first thread a process; later records with these ids are of
+    /// others.
     fn exit(&mut self, pid: u32, tid: u32) {
         let ends = |key: &(u32, u32)| key.0 == pid && (key.1 == tid || tid == pid);
         for (_, thread) in self.threads.extract_if(|key, _| ends(key)) {
@@ -184,7 +191,10 @@ impl Converter {
     fn process(&mut self, pid: u32) -> &mut Process {
         self.processes.entry(pid).or_insert_with(|| {
             let name = if pid == 0 { "swapper".to_owned() } else { format!("<{pid}>") };
-            Process { handle: self.profile.add_process(&name, pid, self.now), libs: LibMappings::new() }
+            Process {
+                handle: self.profile.add_process(&name, pid, self.now),
+                libs: LibMappings::new(),
+            }
         })
     }
 
@@ -231,7 +241,9 @@ impl Converter {
             // The image may span its modules.
             let libs = if is_image { &mut self.kernel_image } else { &mut self.kernel_modules };
             libs.add_mapping(map.addr, end, 0, lib);
-        } else if let [Ok(begin), Ok(_)] = [map.pgoff, map.pgoff.saturating_add(map.len)].map(u32::try_from) {
+        } else if let [Ok(begin), Ok(_)] =
+            [map.pgoff, map.pgoff.saturating_add(map.len)].map(u32::try_from)
+        {
             // An address in a library has 32 bits.
             self.process(map.pid).libs.add_mapping(map.addr, end, begin, lib);
         }
@@ -254,7 +266,9 @@ impl Converter {
     /// Returns the stack of a sample, innermost frame first; a profile has it last.
     fn frames(&self, pid: u32, sample: &Sample<'_, '_>) -> Result<Vec<FrameInfo>> {
         let mut frames = Vec::new();
-        for item in sample.callchain()?.into_iter().flat_map(|chain| CallchainItems::new(chain.iter())) {
+        for item in
+            sample.callchain()?.into_iter().flat_map(|chain| CallchainItems::new(chain.iter()))
+        {
             // The rest of a deferred chain comes in another record.
             let CallchainItem::Frame { ip, context } = item else { break };
             let mode = context.map_or(sample.cpu_mode(), CallchainContext::cpu_mode);
@@ -266,13 +280,19 @@ impl Converter {
         Ok(frames)
     }
 
-    /// Returns the frame of an address: the innermost is that of an instruction, the others are where calls return to.
+    /// Returns the frame of an address: the innermost is that of an instruction, the others are
+    /// where calls return to.
     fn frame(&self, pid: u32, mode: CpuMode, address: u64, is_innermost: bool) -> FrameInfo {
         let address = if is_innermost { address } else { address.saturating_sub(1) };
         let module = || self.kernel_modules.convert_address(address);
         let (category, found) = match mode {
-            CpuMode::Kernel => (self.kernel, module().or_else(|| self.kernel_image.convert_address(address))),
-            CpuMode::User => (self.user, self.processes.get(&pid).and_then(|of| of.libs.convert_address(address))),
+            CpuMode::Kernel => {
+                (self.kernel, module().or_else(|| self.kernel_image.convert_address(address)))
+            }
+            CpuMode::User => (
+                self.user,
+                self.processes.get(&pid).and_then(|of| of.libs.convert_address(address)),
+            ),
             _ => (CategoryHandle::OTHER, None),
         };
         let frame = found.map_or(Frame::AdjustedReturnAddress(address), |(offset, lib)| {
@@ -282,7 +302,8 @@ impl Converter {
     }
 }
 
-/// Returns the time that a sample stands for, in nanoseconds; 1 ms where only a number of events is known.
+/// Returns the time that a sample stands for, in nanoseconds; 1 ms where only a number of events is
+/// known.
 fn interval(attr: &Attr) -> u64 {
     attr.frequency().and_then(|hz| 1_000_000_000_u64.checked_div(hz)).unwrap_or(1_000_000)
 }

@@ -1,4 +1,5 @@
-//! Counts samples by the name of their thread, from standard input, in bounded memory: of two rounds of perf.
+//! Counts samples by the name of their thread, from standard input, in bounded memory: of two
+//! rounds of perf.
 //!
 //! ```sh
 //! perf record -o - -- ./app | cargo run --release -p recrep-format --example histogram

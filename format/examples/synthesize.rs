@@ -1,5 +1,5 @@
-//! Writes a perf.data file of samples that were never taken: a parser in two threads, and where it would spend its
-//! time.
+//! Writes a perf.data file of samples that were never taken: a parser in two threads, and where it
+//! would spend its time.
 //!
 //!     cargo run -p recrep-format --example synthesize -- made.data
 //!     perf report -i made.data --sort comm,dso,symbol -n
@@ -29,12 +29,16 @@ const SPENT: [(u32, &str, u64, u64); 4] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("the output's name is missing")?;
-    // An attr says what is counted and which fields samples have. This is the software event cpu-clock, each
-    // millisecond.
+    // An attr says what is counted and which fields samples have. This is the software event
+    // cpu-clock, each millisecond.
     let attr = Attr {
         kind: EventType::SOFTWARE,
         sample_period: 1_000_000,
-        sample_type: SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::PERIOD,
+        sample_type: SampleType::IDENTIFIER
+            | SampleType::IP
+            | SampleType::TID
+            | SampleType::TIME
+            | SampleType::PERIOD,
         flags: AttrFlags::MMAP | AttrFlags::COMM,
         ..Attr::default()
     };
@@ -49,7 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let comm = Comm { pid: PID, tid, comm: Text::new(name.as_bytes()) };
         Record::new(0, Body::Comm(comm)).encode(&mut records)?;
     }
-    let addresses = SPENT.iter().flat_map(|(tid, _, ip, count)| (0..*count).map(move |_| (*tid, *ip)));
+    let addresses =
+        SPENT.iter().flat_map(|(tid, _, ip, count)| (0..*count).map(move |_| (*tid, *ip)));
     for ((tid, ip), time) in addresses.zip((1_000_000..).step_by(1_000_000)) {
         let sample = SampleFields {
             identifier: Some(EVENT_ID),

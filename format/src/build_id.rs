@@ -13,7 +13,8 @@ impl BuildId {
     /// The longest that the format has room for (SHA-1).
     pub const MAX: usize = 20;
 
-    /// Returns a build ID of these bytes; longer ones are cut as perf cuts them. `None` when there are none.
+    /// Returns a build ID of these bytes; longer ones are cut as perf cuts them. `None` when there
+    /// are none.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let len = bytes.len().min(Self::MAX);
@@ -28,8 +29,8 @@ impl BuildId {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
-    /// Returns whether two build IDs are the same. A record has room for 20 bytes, and not every recorder stores how many
-    /// of them count, so that zeroes at the end may be missing in either.
+    /// Returns whether two build IDs are the same. A record has room for 20 bytes, and not every
+    /// recorder stores how many of them count, so that zeroes at the end may be missing in either.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.bytes == other.bytes && !self.is_blank()
@@ -41,11 +42,11 @@ impl BuildId {
         self.bytes == [0; Self::MAX]
     }
 
-    /// Returns the build IDs under which files with this one may be stored, likely ones first: the same bytes without
-    /// the zeroes that a recorder appended, or with those that an older one did.
+    /// Returns the build IDs under which files with this one may be stored, likely ones first: the
+    /// same bytes without the zeroes that a recorder appended, or with those that an older one did.
     ///
-    /// Build IDs have 20 bytes (SHA-1), 16 (MD5, UUID) or 8 (a fast hash of lld). One that really has 20 ends with four
-    /// zeroes once in 2^32.
+    /// Build IDs have 20 bytes (SHA-1), 16 (MD5, UUID) or 8 (a fast hash of lld). One that really
+    /// has 20 ends with four zeroes once in 2^32.
     #[must_use]
     pub fn spellings(&self) -> Vec<Self> {
         const WHOLE: u8 = 20;
@@ -88,7 +89,10 @@ mod tests {
     #[test]
     fn it_prints_in_hexadecimal() {
         let id = BuildId::new(&[0xab, 0x01]).unwrap();
-        assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), ("ab01", "BuildId(ab01)"));
+        assert_eq!(
+            (id.to_string().as_str(), format!("{id:?}").as_str()),
+            ("ab01", "BuildId(ab01)")
+        );
     }
 
     #[test]
@@ -112,7 +116,11 @@ mod tests {
             (of(3, 3), &[3]),
         ] {
             let spellings = id.spellings();
-            assert_eq!(spellings.iter().map(|id| id.as_bytes().len()).collect::<Vec<_>>(), lengths, "{id}");
+            assert_eq!(
+                spellings.iter().map(|id| id.as_bytes().len()).collect::<Vec<_>>(),
+                lengths,
+                "{id}"
+            );
             assert!(id.is_blank() || spellings.iter().all(|other| id.is_same(other)));
         }
     }

@@ -1,7 +1,8 @@
 //! A checked cursor that knows its offset, and its counterpart that writes.
 //!
-//! Nothing in this crate indexes into input: all reading goes through [`Cursor`] (or [`Endian::u64_at`] for a
-//! field at a known place), whose every step is checked and whose errors carry the absolute byte offset.
+//! Nothing in this crate indexes into input: all reading goes through [`Cursor`] (or
+//! [`Endian::u64_at`] for a field at a known place), whose every step is checked and whose errors
+//! carry the absolute byte offset.
 
 use std::hint::black_box;
 
@@ -62,7 +63,9 @@ impl<'a> Cursor<'a> {
     /// Returns the next `count` × 8 bytes, as numbers read when asked for.
     #[inline]
     pub(crate) fn take_u64s(&mut self, count: u64, what: &'static str) -> Result<U64s<'a>> {
-        let short = || Error::truncated(self.offset, what, count.saturating_mul(8), self.bytes.len() as u64);
+        let short = || {
+            Error::truncated(self.offset, what, count.saturating_mul(8), self.bytes.len() as u64)
+        };
         let len = usize::try_from(count).ok().and_then(|n| n.checked_mul(8)).ok_or_else(short)?;
         Ok(U64s { bytes: self.take(len, what)?, endian: self.endian })
     }
@@ -266,8 +269,9 @@ impl Encoder {
     /// # Errors
     /// Returns an error if the length takes more than 32 bits.
     pub fn length(&mut self, len: usize, what: &'static str) -> Result<()> {
-        let short = u32::try_from(len)
-            .map_err(|_| Error::invalid(self.len() as u64, what, format!("{len} is more than 32 bits can say")))?;
+        let short = u32::try_from(len).map_err(|_| {
+            Error::invalid(self.len() as u64, what, format!("{len} is more than 32 bits can say"))
+        })?;
         self.u32(short);
         Ok(())
     }
@@ -296,8 +300,8 @@ impl Encoder {
     }
 }
 
-/// Reads words whose values nobody needs: since no load depends on another, the processor waits for many at once, and
-/// the words are in a core's cache when they are needed.
+/// Reads words whose values nobody needs: since no load depends on another, the processor waits for
+/// many at once, and the words are in a core's cache when they are needed.
 #[inline]
 pub fn read_early(words: impl Iterator<Item = u64>) {
     black_box(words.fold(0, |all, word| all ^ word));

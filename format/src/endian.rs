@@ -1,8 +1,8 @@
 //! The byte order of a file, known only once its magic was read.
 //!
-//! A perf.data file is written in the byte order of the machine that recorded it, and says so only by how
-//! its magic reads. So the order is a value, not a type: one branch per read, always predicted, instead of every
-//! reader compiled twice.
+//! A perf.data file is written in the byte order of the machine that recorded it, and says so only
+//! by how its magic reads. So the order is a value, not a type: one branch per read, always
+//! predicted, instead of every reader compiled twice.
 
 use byteorder::{BigEndian, ByteOrder, LittleEndian};
 

@@ -1,7 +1,8 @@
 //! Errors: what is wrong with the bytes, and where.
 //!
 //! Every error carries the byte offset in the file (or stream) at which reading failed, so that a
-//! message can always say *where*; [`ErrorKind::code`] is the short stable word that JSON warnings use.
+//! message can always say *where*; [`ErrorKind::code`] is the short stable word that JSON warnings
+//! use.
 
 use thiserror::Error;
 
@@ -111,6 +112,9 @@ mod tests {
         assert_eq!(e.to_string(), "perf_event_attr needs 144 bytes, and 12 are left, at byte 104");
         assert_eq!(e.kind.code(), "truncated");
         let e = Error::new(8, ErrorKind::RecordSize { kind: 9, size: 0 });
-        assert_eq!(e.to_string(), "a record of type 9 says that it has 0 bytes, less than a record header, at byte 8");
+        assert_eq!(
+            e.to_string(),
+            "a record of type 9 says that it has 0 bytes, less than a record header, at byte 8"
+        );
     }
 }

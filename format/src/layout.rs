@@ -1,21 +1,24 @@
 //! Places of the fields: computed once for each attr, so that no sample is walked to find its ip.
 //!
-//! A sample begins with fields of fixed size, in the order below; each is there when its bit is set in
-//! `sample_type`. So their places follow from the attr alone. After them come fields whose size only the sample
-//! knows (READ, CALLCHAIN, RAW, …), found by walking from [`SampleLayout::variable`].
+//! A sample begins with fields of fixed size, in the order below; each is there when its bit is set
+//! in `sample_type`. So their places follow from the attr alone. After them come fields whose size
+//! only the sample knows (READ, CALLCHAIN, RAW, …), found by walking from
+//! [`SampleLayout::variable`].
 //!
 //! ```text
 //! header  IDENTIFIER  IP  PID,TID  TIME  ADDR  ID  STREAM_ID  CPU,res  PERIOD | READ  CALLCHAIN  RAW …
 //! 0       8           each 8 bytes, there or not                               | walked, and only when asked
 //! ```
 //!
-//! Records that are not samples end, where the attr has `sample_id_all`, in a trailer (`struct sample_id`):
+//! Records that are not samples end, where the attr has `sample_id_all`, in a trailer
+//! (`struct sample_id`):
 //!
 //! ```text
 //! … record's own fields | PID,TID  TIME  ID  STREAM_ID  CPU,res  IDENTIFIER | end of record
 //! ```
 //!
-//! Source: perf_event_open(2), "MMAP layout"; the kernel's `perf_output_sample` and `perf_event__header_size`.
+//! Source: perf_event_open(2), "MMAP layout"; the kernel's `perf_output_sample` and
+//! `perf_event__header_size`.
 
 use crate::abi::{BranchSampleType, ReadFormat, SampleType};
 use crate::attr::Attr;
@@ -43,8 +46,8 @@ impl Slot {
     }
 }
 
-/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the first ones have
-/// fixed places.
+/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the
+/// first ones have fixed places.
 pub const ORDER: &[SampleType] = &[
     SampleType::IDENTIFIER,
     SampleType::IP,
@@ -147,8 +150,11 @@ impl SampleLayout {
             Slot(here)
         };
         let is_walked = |(_, bit): &(u32, SampleType)| attr.sample_type.contains(*bit);
-        let walked =
-            (0..).zip(ORDER.iter().copied()).skip(FIXED).filter(is_walked).fold(0, |all, (place, _)| all | 1 << place);
+        let walked = (0..)
+            .zip(ORDER.iter().copied())
+            .skip(FIXED)
+            .filter(is_walked)
+            .fold(0, |all, (place, _)| all | 1 << place);
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
@@ -187,7 +193,8 @@ impl SampleLayout {
     }
 }
 
-/// The places of the fields of an attr's trailer (`struct sample_id`), in bytes before the end of the record.
+/// The places of the fields of an attr's trailer (`struct sample_id`), in bytes before the end of
+/// the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleIdLayout {
     /// The bits of `sample_type` that a trailer holds.
@@ -202,7 +209,8 @@ pub struct SampleIdLayout {
 
 impl SampleIdLayout {
     /// No trailer.
-    pub const NONE: Self = Self { fields: SampleType::empty(), size: 0, time: None, event_id: None };
+    pub const NONE: Self =
+        Self { fields: SampleType::empty(), size: 0, time: None, event_id: None };
 
     /// The fields a trailer may have, in their order.
     pub const ORDER: &[SampleType] = &[
@@ -226,7 +234,9 @@ impl SampleIdLayout {
             layout.fields |= bit;
             if bit == SampleType::TIME {
                 layout.time = Some(layout.size);
-            } else if bit == SampleType::IDENTIFIER || (bit == SampleType::ID && layout.event_id.is_none()) {
+            } else if bit == SampleType::IDENTIFIER
+                || (bit == SampleType::ID && layout.event_id.is_none())
+            {
                 layout.event_id = Some(layout.size);
             }
         }

@@ -16,22 +16,26 @@
 //! +--------------------+
 //! ```
 //!
-//! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
-//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way.
-//!   [`Recording::ordered`](read::Recording::ordered) returns records in order of time, and holds those whose turn has
-//!   not come.
-//!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a copy.
+//! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file,
+//!   a pipe, the files of a directory. It holds one record at a time, and decompresses COMPRESSED
+//!   records on the way. [`Recording::ordered`](read::Recording::ordered) returns records in order
+//!   of time, and holds those whose turn has not come.
+//!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a
+//!   copy.
 //! - [`read::File`] has a whole file in memory, for random access to its parts. It cuts the data
 //!   at the ends of records, for several threads ([`read::Frames`]).
-//! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).
-//! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
-//!   [`record::Record`] of any record, and [`record::Record::encode`] writes it as the same bytes.
+//! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are
+//!   ([`layout`]).
+//! - [`record::Sample`] reads a sample's fields straight from their places;
+//!   [`attr::AttrTable::decode`] makes a typed [`record::Record`] of any record, and
+//!   [`record::Record::encode`] writes it as the same bytes.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies chosen records of a file.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies
+//!   chosen records of a file.
 //!
-//! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes
-//! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset
-//! of the byte where reading failed.
+//! The crate forbids unsafe code, knows no operating system, reads from slices and
+//! [`Read`](std::io::Read), and writes to [`Write`](std::io::Write). Input cannot make it panic:
+//! every read is checked, and every error gives the offset of the byte where reading failed.
 //!
 //! Counts the samples of each thread in a recording on standard input:
 //!

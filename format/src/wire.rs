@@ -1,8 +1,9 @@
 //! Structures that are declared once, for reading and writing.
 //!
-//! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which they lie in the file,
-//! and gives it [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is
-//! stated once, and cannot be read one way and written another.
+//! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which
+//! they lie in the file, and gives it [`Wire`]: `decode` reads the fields in that order, `encode`
+//! writes them in that order. So a layout is stated once, and cannot be read one way and written
+//! another.
 
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::Result;
@@ -14,7 +15,8 @@ pub trait Wire<'a>: Sized {
     /// Writes the value.
     ///
     /// # Errors
-    /// Returns an error if the format cannot represent the value; what was written before stays in `e`.
+    /// Returns an error if the format cannot represent the value; what was written before stays in
+    /// `e`.
     fn encode(&self, e: &mut Encoder) -> Result<()>;
 }
 
@@ -78,7 +80,8 @@ impl<'a> Wire<'a> for U64s<'a> {
     }
 }
 
-/// A list: a 32-bit count, and so many items. Each takes at least a byte, so the file bounds the list.
+/// A list: a 32-bit count, and so many items. Each takes at least a byte, so the file bounds the
+/// list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 
@@ -105,8 +108,8 @@ impl<'a, T: Wire<'a>> Wire<'a> for Option<T> {
 
 /// A name that fills the rest of a record: its bytes, and what pads it.
 ///
-/// The kernel ends a name with a NUL and pads it with zeroes to a multiple of 8 bytes; recorders have
-/// written other padding too, so it is kept as it was found and written back as it was.
+/// The kernel ends a name with a NUL and pads it with zeroes to a multiple of 8 bytes; recorders
+/// have written other padding too, so it is kept as it was found and written back as it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
     name: &'a [u8],
@@ -171,8 +174,8 @@ impl<'a> Wire<'a> for Text<'a> {
     }
 }
 
-/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields must be `pub` and
-/// documented; a struct that owns lists is a `pub owned struct`, and not `Copy`.
+/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields
+/// must be `pub` and documented; a struct that owns lists is a `pub owned struct`, and not `Copy`.
 ///
 /// ```text
 /// wire! {
@@ -267,7 +270,8 @@ mod tests {
             several.encode(&mut e).unwrap();
             assert_eq!(e.as_bytes(), bytes);
             assert_eq!(Several::decode(&mut Cursor::new(&bytes, 0, endian), "").unwrap(), several);
-            let error = Several::decode(&mut Cursor::new(&bytes[..5], 100, endian), "").unwrap_err();
+            let error =
+                Several::decode(&mut Cursor::new(&bytes[..5], 100, endian), "").unwrap_err();
             assert_eq!(error, crate::error::Error::truncated(102, "Several.long", 8, 3));
         }
     }

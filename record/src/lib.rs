@@ -14,11 +14,12 @@
 //!                                                    └─ output::features, output::build_ids: the features
 //! ```
 //!
-//! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program runs on, and
-//! `output::data_file` makes a valid file of what was written. A module imports only modules that come after it in this order:
-//! `cli`, `session`, `synthesize`, `drain`, `aux`, `output`, `kernel`, `plan`, `event`, `machine`, `target`,
-//! `messages`. `fake_kernel` replaces the kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall),
-//! [`kernel::ring`] (the shared memory) and [`target::workload`] (between fork and exec).
+//! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program
+//! runs on, and `output::data_file` makes a valid file of what was written. A module imports only
+//! modules that come after it in this order: `cli`, `session`, `synthesize`, `drain`, `aux`,
+//! `output`, `kernel`, `plan`, `event`, `machine`, `target`, `messages`. `fake_kernel` replaces the
+//! kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall), [`kernel::ring`] (the
+//! shared memory) and [`target::workload`] (between fork and exec).
 
 pub mod aux;
 pub mod cli;

@@ -1,4 +1,5 @@
-//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: events; `rec man`, `rec completions`: texts.
+//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status;
+//! `rec list`: events; `rec man`, `rec completions`: texts.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,7 +28,11 @@ fn main() -> ExitCode {
         Err(refusal) => return ExitCode::from(refusal.print()),
     };
     let messages = Messages::stderr(config.verbosity);
-    let done = if config.dry_run { dry_run::run(&config).map(|()| 0) } else { session::run(&config, &Perf, &messages) };
+    let done = if config.dry_run {
+        dry_run::run(&config).map(|()| 0)
+    } else {
+        session::run(&config, &Perf, &messages)
+    };
     exit(done, &messages)
 }
 

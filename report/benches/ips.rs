@@ -1,8 +1,15 @@
-//! The histogram by ip, compared with the minimum that any reader must do: walk the records and hash the ips.
+//! The histogram by ip, compared with the minimum that any reader must do: walk the records and
+//! hash the ips.
 //!
-//! `cargo bench -p recrep-report` creates and reads a file of 256 MiB (samples like those of `rec -a -g`, at 20,000
-//! addresses); `RECREP_BENCH_FILE=x.data` reads a real one. The results are in `docs/design.md`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that cannot run may panic")]
+//! `cargo bench -p recrep-report` creates and reads a file of 256 MiB (samples like those of
+//! `rec -a -g`, at 20,000 addresses); `RECREP_BENCH_FILE=x.data` reads a real one. The results are
+//! in `docs/design.md`.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run may panic"
+)]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -66,7 +73,9 @@ fn plain_loop(bencher: Bencher<'_, '_>) {
         let input = Input::open(&source).unwrap();
         let file = File::parse(input.bytes()).unwrap();
         let mut histogram = FxHashMap::<u64, u64>::default();
-        for raw in file.records().map_while(Result::ok).filter(|raw| raw.header.kind == RecordType::SAMPLE) {
+        for raw in
+            file.records().map_while(Result::ok).filter(|raw| raw.header.kind == RecordType::SAMPLE)
+        {
             if let Some((_, sample)) = file.attrs.sample(raw) {
                 *histogram.entry(sample.ip().unwrap_or(0)).or_default() += 1;
             }
@@ -77,10 +86,20 @@ fn plain_loop(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(args = [1, 2], sample_count = 11)]
 fn rep_by_ip_on_cores(bencher: Bencher<'_, '_>, cores: usize) {
-    let query =
-        args::parse(["rep", "--json", "--sort", "ip"].map(OsString::from).into_iter().chain([path().into()])).unwrap();
+    let query = args::parse(
+        ["rep", "--json", "--sort", "ip"].map(OsString::from).into_iter().chain([path().into()]),
+    )
+    .unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build().unwrap();
     measure(bencher, || {
-        pool.install(|| report::answer(&query).unwrap().0.tables(&query).iter().map(|table| table.total.samples).sum())
+        pool.install(|| {
+            report::answer(&query)
+                .unwrap()
+                .0
+                .tables(&query)
+                .iter()
+                .map(|table| table.total.samples)
+                .sum()
+        })
     });
 }

@@ -20,11 +20,12 @@
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Modules import only those below them, except that `cli` imports `view` (`tests/tests/all/architecture.rs` checks
-//! this). Data flows up: [`input`] opens and splits; [`timeline`] is built from the records that tell of threads and
-//! mappings (COMM, FORK, MMAP, …), and not changed after that; [`scan`] counts samples by integer keys in [`count`]'s
-//! tables; `table` (private) turns distinct keys into rows; `view` (private) prints them. Counting neither sorts nor
-//! keeps samples.
+//! Modules import only those below them, except that `cli` imports `view`
+//! (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens and splits;
+//! [`timeline`] is built from the records that tell of threads and mappings (COMM, FORK, MMAP, …),
+//! and not changed after that; [`scan`] counts samples by integer keys in [`count`]'s tables;
+//! `table` (private) turns distinct keys into rows; `view` (private) prints them. Counting neither
+//! sorts nor keeps samples.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

@@ -1,4 +1,5 @@
-//! `cargo demo`: builds `rec`, `rep` and the bundled workload, records the one with the other, prints the report.
+//! `cargo demo`: builds `rec`, `rep` and the bundled workload, records the one with the other,
+//! prints the report.
 //!
 //! What a machine refuses, `rec` explains; its exit status is passed on.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
@@ -11,14 +12,29 @@ use recrep_tests::programs::{programs, rec, rep, workload};
 fn main() -> ExitCode {
     println!("Building rec, rep and the workload");
     let data = programs().dir.join("demo.data");
-    let recorded =
-        step(rec().args(["-g", "-o"]).arg(&data).arg("--").args(workload("hot --ms 1500 --threads 2 --forks 1")));
+    let recorded = step(
+        rec()
+            .args(["-g", "-o"])
+            .arg(&data)
+            .arg("--")
+            .args(workload("hot --ms 1500 --threads 2 --forks 1")),
+    );
     if !recorded.is_some_and(|status| status.success()) {
         eprintln!("demo: nothing was recorded");
         return code(recorded);
     }
     code(step(
-        rep().args(["--no-children", "-g", "none", "--sort", "comm,dso,symbol", "--percent-limit", "0.5"]).arg(&data),
+        rep()
+            .args([
+                "--no-children",
+                "-g",
+                "none",
+                "--sort",
+                "comm,dso,symbol",
+                "--percent-limit",
+                "0.5",
+            ])
+            .arg(&data),
     ))
 }
 

@@ -1,9 +1,10 @@
-//! All that rep says of a file, held against perf: the records, and the samples and periods under every key.
+//! All that rep says of a file, held against perf: the records, and the samples and periods under
+//! every key.
 //!
-//! In a recording of the whole machine there are samples of programs that no test knows, and perf reads some of their
-//! symbols wrongly (see [`Form::Strangers`](crate::listing::Form::Strangers)). A table has no addresses by which the
-//! modules could tell who is right, so there the functions are compared for the threads of the command that was run,
-//! all else for everybody.
+//! In a recording of the whole machine there are samples of programs that no test knows, and perf
+//! reads some of their symbols wrongly (see [`Form::Strangers`](crate::listing::Form::Strangers)).
+//! A table has no addresses by which the modules could tell who is right, so there the functions
+//! are compared for the threads of the command that was run, all else for everybody.
 
 use std::path::Path;
 
@@ -23,10 +24,13 @@ pub enum Extent<'a> {
     Foreign,
 }
 
-/// The sort keys of which each is compared; perf's own recordings have the `cpu` only where it was asked for.
-const SORTS: [&str; 7] = ["comm", "dso", "cpu", "tid", "comm,dso", "comm,dso,symbol", "comm,symbol"];
+/// The sort keys of which each is compared; perf's own recordings have the `cpu` only where it was
+/// asked for.
+const SORTS: [&str; 7] =
+    ["comm", "dso", "cpu", "tid", "comm,dso", "comm,dso,symbol", "comm,symbol"];
 
-/// All of these. Of the rows under them perf's are added up: it is asked once for a file, not seven times.
+/// All of these. Of the rows under them perf's are added up: it is asked once for a file, not seven
+/// times.
 const ALL: [&str; 5] = ["comm", "dso", "cpu", "tid", "symbol"];
 
 /// Fails where rep and perf differ, or perf has something to warn of; gives what both count.
@@ -39,9 +43,12 @@ pub fn assert_agrees(file: &Path, extent: Extent<'_>) -> Stats {
         let ours = report(file, sort);
         assert_eq!(ours.records(), stats.records, "records");
         assert_untroubled(&ours);
-        let places = sort.split(',').map(|key| ALL.iter().position(|one| *one == key).expect("it is one of all"));
+        let places = sort
+            .split(',')
+            .map(|key| ALL.iter().position(|one| *one == key).expect("it is one of all"));
         let places: Vec<usize> = places.collect();
-        let (mut ours, mut perfs) = (ours.tables(), all.iter().map(|table| table.by(&places)).collect::<Vec<_>>());
+        let (mut ours, mut perfs) =
+            (ours.tables(), all.iter().map(|table| table.by(&places)).collect::<Vec<_>>());
         if let (Extent::System(comms), true) = (extent, sort.contains("symbol")) {
             let known = |table: &Table| table.rows_where(|key| comms.contains(&key[0].as_str()));
             (ours, perfs) = (ours.iter().map(known).collect(), perfs.iter().map(known).collect());
@@ -51,19 +58,23 @@ pub fn assert_agrees(file: &Path, extent: Extent<'_>) -> Stats {
     stats
 }
 
-/// Commands that perf does with any recording, samples or not; of each, standard error must be empty.
-const READS: [&[&str]; 3] = [&["script", "--no-inline"], &["evlist", "-v"], &["report", "--header-only"]];
+/// Commands that perf does with any recording, samples or not; of each, standard error must be
+/// empty.
+const READS: [&[&str]; 3] =
+    [&["script", "--no-inline"], &["evlist", "-v"], &["report", "--header-only"]];
 
-/// Fails where perf cannot read a file, or warns of it, or rep counts other records and samples; gives the samples.
+/// Fails where perf cannot read a file, or warns of it, or rep counts other records and samples;
+/// gives the samples.
 ///
-/// Under the keys only a command is compared: whoever else ran may have ended before the end, where a flight recorder
-/// looks.
+/// Under the keys only a command is compared: whoever else ran may have ended before the end, where
+/// a flight recorder looks.
 #[track_caller]
 pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
     let sort = "comm,dso,symbol";
     let ours = report(file, sort);
     assert_untroubled(&ours);
-    // A ring that is overwritten stands still while it is read, and a busy machine may be too slow for any.
+    // A ring that is overwritten stands still while it is read, and a busy machine may be too slow
+    // for any.
     let lost = ours.records().get("LOST").copied().unwrap_or(0);
     assert_eq!(ours.input().lost_events > 0, lost > 0, "lost events by {lost} records");
     for read in READS {
@@ -75,7 +86,12 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
     let warnings = perf::without_loss(&stats.warnings, &stats.records);
     // What unpacking needs is in a feature, which this view of perf's does not read from a stream.
     if !warnings.contains("Couldn't decompress data") {
-        assert_eq!((warnings, &ours.records()), ("", &stats.records), "records of {}", file.display());
+        assert_eq!(
+            (warnings, &ours.records()),
+            ("", &stats.records),
+            "records of {}",
+            file.display()
+        );
     }
     let samples = ours.records().get("SAMPLE").copied().unwrap_or(0);
     // Without samples there is no table: perf calls that an error.
@@ -85,9 +101,11 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
             Extent::System(comms) => table.rows_where(|key| comms.contains(&key[0].as_str())),
         };
         let [ours, perfs] = [ours.tables(), perf::tables_apart(file, sort)];
-        let [ours, perfs] = [ours, perfs].map(|tables| tables.iter().map(known).collect::<Vec<_>>());
+        let [ours, perfs] =
+            [ours, perfs].map(|tables| tables.iter().map(known).collect::<Vec<_>>());
         // On a busy machine a piece of a recording may have nothing of the commands.
-        let is_of_others = matches!(extent, Extent::System(_)) && ours.iter().chain(&perfs).all(|t| t.samples() == 0);
+        let is_of_others = matches!(extent, Extent::System(_))
+            && ours.iter().chain(&perfs).all(|t| t.samples() == 0);
         if !is_of_others {
             assert_same(sort, &ours, &perfs);
         }
@@ -99,7 +117,12 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
 #[track_caller]
 pub fn assert_untroubled(report: &Report) {
     assert!(report.input().complete, "not complete");
-    let warnings: Vec<_> = report.warnings.iter().filter(|warning| warning.code != "no-samples").collect();
+    let warnings: Vec<_> =
+        report.warnings.iter().filter(|warning| warning.code != "no-samples").collect();
     let has_samples = report.events.iter().any(|event| event.samples > 0);
-    assert!(warnings.is_empty() && (warnings.len() == report.warnings.len() || !has_samples), "{:?}", report.warnings);
+    assert!(
+        warnings.is_empty() && (warnings.len() == report.warnings.len() || !has_samples),
+        "{:?}",
+        report.warnings
+    );
 }

@@ -1,8 +1,8 @@
 //! `rep --json` on very many damaged files, and which rules it broke.
 //!
-//! The rules, of each run: it ends by itself within [`LIMIT`], with status 0 (and then what it printed is JSON) or 1
-//! (and then it says why); it does not panic; and its resident memory is at most [`MEMORY`] and [`TIMES`] the file's
-//! size.
+//! The rules, of each run: it ends by itself within [`LIMIT`], with status 0 (and then what it
+//! printed is JSON) or 1 (and then it says why); it does not panic; and its resident memory is at
+//! most [`MEMORY`] and [`TIMES`] the file's size.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,8 +59,8 @@ pub struct Outcome {
     pub ended: BTreeMap<Kind, [u64; 2]>,
     /// The slowest run.
     pub slowest: (Duration, String),
-    /// The run with the most memory over what its file justifies: how much of what is allowed, in percent, and in
-    /// bytes.
+    /// The run with the most memory over what its file justifies: how much of what is allowed, in
+    /// percent, and in bytes.
     pub largest: (u64, u64, String),
     /// Runs that broke a rule.
     pub broken: Vec<Broken>,
@@ -78,7 +78,8 @@ pub fn originals(folder: &Path) -> std::io::Result<Vec<(String, Original)>> {
             continue;
         }
         let bytes = std::fs::read(&path)?;
-        if [&b"PERFILE2"[..], b"2ELIFREP", b"PERFFILE"].iter().any(|magic| bytes.starts_with(magic)) {
+        if [&b"PERFILE2"[..], b"2ELIFREP", b"PERFFILE"].iter().any(|magic| bytes.starts_with(magic))
+        {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             files.push((name, Original::new(bytes)));
         }
@@ -118,7 +119,8 @@ impl Campaign {
 
     fn one(&self, number: u64, file: &Path, outcome: &Mutex<Outcome>) {
         let count = self.originals.len() as u64;
-        let (name, original) = &self.originals[usize::try_from(number % count).expect("less than a length")];
+        let (name, original) =
+            &self.originals[usize::try_from(number % count).expect("less than a length")];
         let (kind, bytes) = original.variant(number / count);
         std::fs::write(file, &bytes).expect("a variant can be written");
         let measured = measure(Command::new(&self.rep).arg("--json").arg(file), LIMIT);
@@ -126,7 +128,8 @@ impl Campaign {
         let broken = broken(&measured, bytes.len() as u64);
         if let (Some(keep), true) = (&self.keep, broken.is_some()) {
             let kept = keep.join(format!("{number}.data"));
-            std::fs::write(&kept, &bytes).unwrap_or_else(|error| panic!("cannot write {}: {error}", kept.display()));
+            std::fs::write(&kept, &bytes)
+                .unwrap_or_else(|error| panic!("cannot write {}: {error}", kept.display()));
         }
         let share = measured.peak * 100 / (MEMORY + TIMES * bytes.len() as u64);
         let mut outcome = outcome.lock().expect("no run panicked");
@@ -165,7 +168,8 @@ fn broken(run: &Measured, size: u64) -> Option<String> {
         code => return Some(format!("status {code:?}: {said}")),
     }
     let allowed = MEMORY + TIMES * size;
-    (run.peak > allowed).then(|| format!("{} of memory, where {} are allowed", mib(run.peak), mib(allowed)))
+    (run.peak > allowed)
+        .then(|| format!("{} of memory, where {} are allowed", mib(run.peak), mib(allowed)))
 }
 
 fn mib(bytes: u64) -> String {
@@ -174,7 +178,8 @@ fn mib(bytes: u64) -> String {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.ended.values().fold([0, 0], |sum, ended| [sum[0] + ended[0], sum[1] + ended[1]]);
+        let total =
+            self.ended.values().fold([0, 0], |sum, ended| [sum[0] + ended[0], sum[1] + ended[1]]);
         writeln!(f, "{:<10}{:>10}{:>10}", "damage", "answered", "refused")?;
         for (kind, [answered, refused]) in &self.ended {
             writeln!(f, "{:<10}{answered:>10}{refused:>10}", format!("{kind:?}"))?;
@@ -212,10 +217,15 @@ mod tests {
         ];
         for (script, how) in broken {
             let ruling = ruling(script, 1 << 20);
-            assert!(ruling.as_deref().is_some_and(|said| said.contains(how)), "{script}: {ruling:?}");
+            assert!(
+                ruling.as_deref().is_some_and(|said| said.contains(how)),
+                "{script}: {ruling:?}"
+            );
         }
         let with = |peak| Measured { peak, ..measure(Command::new("echo").arg("{}"), LIMIT) };
         assert_eq!(super::broken(&with(MEMORY + 30), 10), None);
-        assert!(super::broken(&with(MEMORY + 31), 10).is_some_and(|said| said.contains("are allowed")));
+        assert!(
+            super::broken(&with(MEMORY + 31), 10).is_some_and(|said| said.contains("are allowed"))
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Files that are cut short or rewritten while `rep` reads them, and which rules it broke.
 //!
-//! The rules, of each run: it ends by itself within a time limit, with status 0 or 1 and never by a signal; with 1 it
-//! says why, with 0 its answer is that of the whole file, or that of the file that was written in its place, or it has
-//! a warning.
+//! The rules, of each run: it ends by itself within a time limit, with status 0 or 1 and never by a
+//! signal; with 1 it says why, with 0 its answer is that of the whole file, or that of the file
+//! that was written in its place, or it has a warning.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,7 +48,8 @@ pub struct Cutting {
 /// Result of all runs.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Runs by view: the answer of the whole file, of what was left with a warning, of what was written anew; status 1.
+    /// Runs by view: the answer of the whole file, of what was left with a warning, of what was
+    /// written anew; status 1.
     pub ended: BTreeMap<String, [u64; 4]>,
     /// Descriptions of the runs that broke a rule.
     pub broken: Vec<String>,
@@ -118,18 +119,25 @@ impl Cutting {
     }
 
     fn rep(&self, view: &[&str], file: &Path, cut: Option<(Cut, Duration, &Path)>) -> Run {
-        let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
+        let [stdout, stderr] =
+            [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
         let copy = |file: &File| file.try_clone().expect("a descriptor can be copied");
         let begin = Instant::now();
         let mut command = Command::new(&self.rep);
-        command.args(view).arg(file).stdin(Stdio::null()).stdout(copy(&stdout)).stderr(copy(&stderr));
+        command
+            .args(view)
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(copy(&stdout))
+            .stderr(copy(&stderr));
         let mut child = command.spawn().expect("rep can be run");
         if let Some((cut, after, half)) = cut {
             std::thread::sleep(after);
             apply(cut, file, half);
         }
         let status = ended(&mut child, begin);
-        let (stdout, stderr) = (read_back(&stdout), String::from_utf8_lossy(&read_back(&stderr)).into_owned());
+        let (stdout, stderr) =
+            (read_back(&stdout), String::from_utf8_lossy(&read_back(&stderr)).into_owned());
         Run { status, stdout, stderr, wall: begin.elapsed() }
     }
 }
@@ -150,7 +158,11 @@ fn ended(child: &mut Child, begin: Instant) -> ExitStatus {
 /// A recording that ends in the middle, which is one of its own.
 fn write_half(file: &Path, half: &Path, len: u64) {
     fs::copy(file, half).expect("a file can be copied");
-    File::options().write(true).open(half).and_then(|file| file.set_len(len / 2)).expect("a file can be cut");
+    File::options()
+        .write(true)
+        .open(half)
+        .and_then(|file| file.set_len(len / 2))
+        .expect("a file can be cut");
 }
 
 fn apply(cut: Cut, file: &Path, half: &Path) {
@@ -202,7 +214,8 @@ fn warns(stdout: &[u8]) -> bool {
     fn any(value: &Value) -> bool {
         match value {
             Value::Object(map) => map.iter().any(|(key, value)| {
-                (key == "warnings" && value.as_array().is_some_and(|all| !all.is_empty())) || any(value)
+                (key == "warnings" && value.as_array().is_some_and(|all| !all.is_empty()))
+                    || any(value)
             }),
             Value::Array(all) => all.iter().any(any),
             _ => false,
@@ -216,7 +229,8 @@ struct Draws(u64);
 
 impl Draws {
     fn below(&mut self, count: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 20) % count.max(1)
     }
 }

@@ -1,8 +1,9 @@
 //! A perf.data file to be damaged.
 //!
-//! The offsets are read here by hand, from perf's documentation of the header, so that a test of the parser does not
-//! rest on the parser: magic (8 bytes), header size (8), attr size (8), then the sections of the attrs, of the data and
-//! of the event types, each an offset and a size (8 and 8).
+//! The offsets are read here by hand, from perf's documentation of the header, so that a test of
+//! the parser does not rest on the parser: magic (8 bytes), header size (8), attr size (8), then
+//! the sections of the attrs, of the data and of the event types, each an offset and a size (8 and
+//! 8).
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ impl Patient {
     /// Returns the places where records start, by the size that each has in its header.
     pub fn records(&self) -> Vec<usize> {
         let data = self.data();
-        let size = |at: usize| usize::from(u16::from_ne_bytes([self.bytes[at + 6], self.bytes[at + 7]]));
+        let size =
+            |at: usize| usize::from(u16::from_ne_bytes([self.bytes[at + 6], self.bytes[at + 7]]));
         let next = |&at: &usize| Some(at + size(at)).filter(|at| data.contains(at));
         std::iter::successors(Some(data.start), next).collect()
     }
@@ -63,7 +65,8 @@ impl Patient {
         self.write(&bytes)
     }
 
-    /// The file as it stands when its recorder was killed: no size of the data section, nothing behind it.
+    /// The file as it stands when its recorder was killed: no size of the data section, nothing
+    /// behind it.
     #[track_caller]
     pub fn killed(&self) -> &Path {
         let mut bytes = self.bytes[..self.data().end].to_vec();

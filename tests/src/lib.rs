@@ -1,7 +1,7 @@
 //! The harness of the tests that need more than one package.
 //!
-//! These tests run the real programs, `rec` and `rep`, on real recordings, and hold their answers against perf's, or
-//! against a workload whose profile is known. What they share is here:
+//! These tests run the real programs, `rec` and `rep`, on real recordings, and hold their answers
+//! against perf's, or against a workload whose profile is known. What they share is here:
 //!
 //! | module | what |
 //! |---|---|
@@ -24,8 +24,8 @@
 //! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
-//! Whoever keeps the CPUs busy for a recording takes [`lock::cpus`] first: tests within one binary run in parallel, and
-//! with some runners the binaries do too.
+//! Whoever keeps the CPUs busy for a recording takes [`lock::cpus`] first: tests within one binary
+//! run in parallel, and with some runners the binaries do too.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

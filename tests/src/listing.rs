@@ -1,10 +1,11 @@
 //! `rep script` and `perf script`, held against each other line by line.
 //!
-//! The same fields are asked of both: all of [`FIELDS`] but those that perf says the file's samples do not have. The
-//! instruction trace of a file is left alone (`--no-itrace`): what perf decodes from it are not samples of the file.
+//! The same fields are asked of both: all of [`FIELDS`] but those that perf says the file's samples
+//! do not have. The instruction trace of a file is left alone (`--no-itrace`): what perf decodes
+//! from it are not samples of the file.
 //!
-//! rep prints as perf 6.12 does. Where the version at hand prints the same value in another form, or something else,
-//! the line is counted under its [`Form`] and held equal in everything else.
+//! rep prints as perf 6.12 does. Where the version at hand prints the same value in another form,
+//! or something else, the line is counted under its [`Form`] and held equal in everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,29 +49,33 @@ pub enum Form {
     Offsets,
     /// perf before 6.12: a memory level that both the old and the new bits name is told twice.
     Levels,
-    /// perf before 6.12: where nothing is known of a sample's data, the bits that the kernel added since are not set.
+    /// perf before 6.12: where nothing is known of a sample's data, the bits that the kernel added
+    /// since are not set.
     Unknown,
     /// perf before 6.12: in big-endian files the bits of a branch's newer types are not swapped.
     NewTypes,
     /// perf before 6.3: an entry of a procedure linkage table has another one's name, or none.
     Linkage,
-    /// In a recording of the whole machine, a function in a program that no test knows: perf finds none or another one,
-    /// but the module's own tables (see [`Witness`]) show that rep is right. They have a symbol there that is called as
-    /// rep calls it undemangled; or a linkage table, where rep names an entry; or no function, where rep says
-    /// `[unknown]`.
+    /// In a recording of the whole machine, a function in a program that no test knows: perf finds
+    /// none or another one, but the module's own tables (see [`Witness`]) show that rep is right.
+    /// They have a symbol there that is called as rep calls it undemangled; or a linkage table,
+    /// where rep names an entry; or no function, where rep says `[unknown]`.
     ///
-    /// Of the compiler's library, where these were found, perf 6.1 and 6.12 give up reading `.dynsym` at a symbol whose
-    /// section is not in the file. Then the first sample of the module has no function, the linkage table no names, and
-    /// of several names for one address the best one is not chosen.
+    /// Of the compiler's library, where these were found, perf 6.1 and 6.12 give up reading
+    /// `.dynsym` at a symbol whose section is not in the file. Then the first sample of the module
+    /// has no function, the linkage table no names, and of several names for one address the best
+    /// one is not chosen.
     ///
-    /// A file without `.symtab` may have symbols elsewhere, by its build ID: what `.dynsym` does not confirm is right
-    /// only if perf says `[unknown]`. Of a file that is gone, no ELF file or changed since the recording began, nobody
-    /// knows: one of both says `[unknown]`.
+    /// A file without `.symtab` may have symbols elsewhere, by its build ID: what `.dynsym` does
+    /// not confirm is right only if perf says `[unknown]`. Of a file that is gone, no ELF file or
+    /// changed since the recording began, nobody knows: one of both says `[unknown]`.
     Strangers,
-    /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has the comm `:TID`.
+    /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has
+    /// the comm `:TID`.
     Exited,
-    /// A function in a recording of another machine: perf takes the symbols of the running kernel, of its vdso and of
-    /// the file at the recorded path; rep does not where nothing proves that they are the recorded ones.
+    /// A function in a recording of another machine: perf takes the symbols of the running kernel,
+    /// of its vdso and of the file at the recorded path; rep does not where nothing proves that
+    /// they are the recorded ones.
     Unproven,
 }
 
@@ -94,14 +99,18 @@ pub struct Listing {
     pub forms: BTreeMap<Form, usize>,
 }
 
-/// Compares these fields in the listings of a file, but those that perf says its samples do not have; `Err` is what perf
-/// said where it cannot read it. In a recording of the whole machine these comms' functions must be perf's, and the
-/// others' either perf's or confirmed.
+/// Compares these fields in the listings of a file, but those that perf says its samples do not
+/// have; `Err` is what perf said where it cannot read it. In a recording of the whole machine these
+/// comms' functions must be perf's, and the others' either perf's or confirmed.
 ///
 /// # Errors
 /// perf cannot read the file.
 #[track_caller]
-pub fn compare(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Result<Listing, String> {
+pub fn compare(
+    file: &Path,
+    extent: Extent<'_>,
+    fields: &[&'static str],
+) -> Result<Listing, String> {
     let (fields, perfs) = perfs_listing(file, fields)?;
     let ours = listed(run(rep().args(["script", "-F", &fields.join(",")]).arg(file)));
     Ok(held(file, (&ours, &perfs), fields, extent))
@@ -110,13 +119,23 @@ pub fn compare(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Resu
 /// Compares the listings that both give with the same options.
 #[track_caller]
 pub fn compare_with(file: &Path, options: &[&str], extent: Extent<'_>) -> Listing {
-    let perfs = run(perf().args(["script", "--no-inline", "--no-itrace"]).args(options).arg("-i").arg(file)).expect(0);
+    let perfs = run(perf()
+        .args(["script", "--no-inline", "--no-itrace"])
+        .args(options)
+        .arg("-i")
+        .arg(file))
+    .expect(0);
     let ours = listed(run(rep().arg("script").args(options).arg(file)));
     held(file, (&ours, &perfs), vec!["comm"], extent)
 }
 
 #[track_caller]
-fn held(file: &Path, (ours, perfs): (&Outcome, &Outcome), fields: Vec<&'static str>, extent: Extent<'_>) -> Listing {
+fn held(
+    file: &Path,
+    (ours, perfs): (&Outcome, &Outcome),
+    fields: Vec<&'static str>,
+    extent: Extent<'_>,
+) -> Listing {
     let (ours, perfs): (Vec<_>, Vec<_>) = (lines(ours), lines(perfs));
     let mut listing = Listing { fields, lines: perfs.len(), forms: BTreeMap::new() };
     let mut strangers = match extent {
@@ -125,14 +144,18 @@ fn held(file: &Path, (ours, perfs): (&Outcome, &Outcome), fields: Vec<&'static s
     };
     let mut wrong = Vec::new();
     for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
-        let right = |theirs: &str| strangers.as_mut().is_some_and(|strangers| strangers.right(number, our, theirs));
+        let right = |theirs: &str| {
+            strangers.as_mut().is_some_and(|strangers| strangers.right(number, our, theirs))
+        };
         let nameless = without_name(our, their).filter(|_| matches!(extent, Extent::Foreign));
         if nameless.is_some() {
             *listing.forms.entry(Form::Unproven).or_insert(0) += 1;
         }
         let their = nameless.as_ref().unwrap_or(their);
         match forms(our, their, &listing.fields, right) {
-            Some(forms) => forms.iter().for_each(|form| *listing.forms.entry(*form).or_insert(0) += 1),
+            Some(forms) => {
+                forms.iter().for_each(|form| *listing.forms.entry(*form).or_insert(0) += 1)
+            }
             None => wrong.push(format!("line {}\n  perf {their}\n  rep  {our}", number + 1)),
         }
     }
@@ -175,17 +198,24 @@ fn spelt_function(words: &[String]) -> Option<(String, &str, u64)> {
 }
 
 /// All of these fields that perf prints of the file, and how.
-fn perfs_listing(file: &Path, fields: &[&'static str]) -> Result<(Vec<&'static str>, Outcome), String> {
+fn perfs_listing(
+    file: &Path,
+    fields: &[&'static str],
+) -> Result<(Vec<&'static str>, Outcome), String> {
     let mut fields = fields.to_vec();
     loop {
         let mut perf = perf();
-        perf.args(["script", "--no-inline", "--no-itrace", "-F", &fields.join(","), "-i"]).arg(file);
+        perf.args(["script", "--no-inline", "--no-itrace", "-F", &fields.join(","), "-i"])
+            .arg(file);
         let outcome = run(&mut perf);
         if outcome.code() == 0 {
             return Ok((fields, outcome));
         }
-        let refused = outcome.stderr.split_once("Cannot print '").and_then(|(_, rest)| rest.split_once('\''));
-        let Some(place) = refused.and_then(|(name, _)| fields.iter().position(|field| *field == name)) else {
+        let refused =
+            outcome.stderr.split_once("Cannot print '").and_then(|(_, rest)| rest.split_once('\''));
+        let Some(place) =
+            refused.and_then(|(name, _)| fields.iter().position(|field| *field == name))
+        else {
             return Err(outcome.stderr);
         };
         fields.remove(place);
@@ -193,7 +223,10 @@ fn perfs_listing(file: &Path, fields: &[&'static str]) -> Result<(Vec<&'static s
 }
 
 fn lines(outcome: &Outcome) -> Vec<String> {
-    String::from_utf8_lossy(&outcome.stdout).lines().map(|line| line.trim_end().to_owned()).collect()
+    String::from_utf8_lossy(&outcome.stdout)
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
 }
 
 fn squeezed(line: &str) -> Vec<String> {
@@ -202,7 +235,12 @@ fn squeezed(line: &str) -> Vec<String> {
 
 /// The forms in which two lines differ; `None` where they differ in more.
 /// `right` tells whether rep is right where perf gives another function.
-fn forms(our: &str, their: &str, fields: &[&str], right: impl FnOnce(&str) -> bool) -> Option<Vec<Form>> {
+fn forms(
+    our: &str,
+    their: &str,
+    fields: &[&str],
+    right: impl FnOnce(&str) -> bool,
+) -> Option<Vec<Form>> {
     if our == their {
         return Some(Vec::new());
     }
@@ -238,7 +276,9 @@ fn forms(our: &str, their: &str, fields: &[&str], right: impl FnOnce(&str) -> bo
             forms.push(Form::Strangers);
         }
         if let (Some(comm), Some(theirs)) = (ours.first_mut(), theirs.first()) {
-            let tid = squeezed(their).get(1).and_then(|ids| ids.split_once('/').map(|(_, tid)| format!(":{tid}")));
+            let tid = squeezed(their)
+                .get(1)
+                .and_then(|ids| ids.split_once('/').map(|(_, tid)| format!(":{tid}")));
             if *comm != *theirs && tid.as_ref() == Some(theirs) {
                 comm.clone_from(theirs);
                 forms.push(Form::Exited);
@@ -246,7 +286,9 @@ fn forms(our: &str, their: &str, fields: &[&str], right: impl FnOnce(&str) -> bo
         }
     }
     for (our, their) in ours.iter().zip(&mut theirs) {
-        let bare = |name: &str| name.split_once("+0x").map_or_else(|| name.to_owned(), |(name, _)| name.to_owned());
+        let bare = |name: &str| {
+            name.split_once("+0x").map_or_else(|| name.to_owned(), |(name, _)| name.to_owned())
+        };
         let is_entry = |name: &str| is_plt(&bare(name));
         if is_entry(our) && our != their && (is_entry(their) || their == "[unknown]") {
             their.clone_from(our);
@@ -265,7 +307,11 @@ fn without_name(our: &str, their: &str) -> Option<String> {
     let [before @ .., unknown, module] = &ours[..] else { return None };
     // The function is behind the address; a frame has nothing else in front.
     let tab = if their.starts_with('\t') { "\t" } else { "" };
-    let place = if tab.is_empty() { theirs.iter().rposition(|word| Some(word) == before.last())? } else { 0 };
+    let place = if tab.is_empty() {
+        theirs.iter().rposition(|word| Some(word) == before.last())?
+    } else {
+        0
+    };
     let is_named = theirs.get(place + 1).is_some_and(|word| word != unknown && word != module);
     let nameless = unknown == "[unknown]" && theirs.last() == Some(module) && is_named;
     nameless.then(|| format!("{tab}{} {unknown} {module}", theirs[..=place].join(" ")))
@@ -279,8 +325,8 @@ fn strange_function(ours: &[String], theirs: &[String]) -> Option<Range<usize>> 
     (differs && start < theirs.len()).then(|| start..theirs.len() - 1)
 }
 
-/// Returns the place of the function in a line: behind the address, which is behind the event, which has a colon, as
-/// has the time. Names of functions may have spaces.
+/// Returns the place of the function in a line: behind the address, which is behind the event,
+/// which has a colon, as has the time. Names of functions may have spaces.
 fn function_place(words: &[String]) -> usize {
     words.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2)
 }
@@ -299,7 +345,8 @@ fn frame_forms(ours: &mut [String], theirs: &mut [String]) -> Vec<Form> {
     let mut forms = Vec::new();
     let ([our, names @ ..], [their, ..]) = (ours, theirs) else { return forms };
     let page = |address: &String| u64::from_str_radix(address, 16).map(|address| address & 0xfff);
-    let module = names.last().is_some_and(|module| module.starts_with("(/") || module == "([vdso])");
+    let module =
+        names.last().is_some_and(|module| module.starts_with("(/") || module == "([vdso])");
     if our != their && module && page(our).is_ok() && page(our) == page(their) {
         their.clone_from(our);
         forms.push(Form::Offsets);
@@ -311,7 +358,8 @@ fn frame_forms(ours: &mut [String], theirs: &mut [String]) -> Vec<Form> {
 fn with_older_branches(words: &[String]) -> Vec<String> {
     let mut older: Vec<String> = Vec::new();
     for word in words {
-        let is_address = |last: &String| last.rsplit('/').next().is_some_and(|end| end.starts_with("0x"));
+        let is_address =
+            |last: &String| last.rsplit('/').next().is_some_and(|end| end.starts_with("0x"));
         match older.last_mut() {
             Some(last) if word.starts_with('(') && is_address(last) => last.push_str(word),
             _ => older.push(word.clone()),
@@ -336,7 +384,9 @@ mod tests {
     #[test]
     fn only_the_forms_may_differ() {
         let fields = ["brstack", "data_src"];
-        let of = |our: &str, their: &str| forms(our, their, &fields, |theirs| our.starts_with('b') && theirs != "h");
+        let of = |our: &str, their: &str| {
+            forms(our, their, &fields, |theirs| our.starts_with('b') && theirs != "h")
+        };
         assert_eq!(of("a    7/7  f", "a    7/7  f"), Some(vec![]));
         assert_eq!(of("a    7/7  f", "a  7/7  f"), Some(vec![Form::Widths]));
         assert_eq!(of("a    7/7  f", "a  7/8  f"), None);
@@ -344,16 +394,29 @@ mod tests {
             of("a 7/7 0x1 (x)/0x2 ([y])/P/-/-/3//- ", "a 7/7 0x1(x)/0x2([y])/P/-/-/3/"),
             Some(vec![Form::Branches])
         );
-        assert_eq!(of("a 7/7 0x1 (x)/0x2 ([y])/P/-/-/3//- ", "a 7/7 0x1(x)/0x2([y])/M/-/-/3/"), None);
-        assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L1 or L1 hit|S"), Some(vec![Form::Levels]));
+        assert_eq!(
+            of("a 7/7 0x1 (x)/0x2 ([y])/P/-/-/3//- ", "a 7/7 0x1(x)/0x2([y])/M/-/-/3/"),
+            None
+        );
+        assert_eq!(
+            of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L1 or L1 hit|S"),
+            Some(vec![Form::Levels])
+        );
         assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L2 or L1 hit|S"), None);
         assert_eq!(of("a 7/7 1 x@plt (/l)", "a 7/7 1 y@plt (/l)"), Some(vec![Form::Linkage]));
-        assert_eq!(of("a 7/7 1 x@plt+0x1 (/l)", "a 7/7 1 [unknown] (/l)"), Some(vec![Form::Linkage]));
+        assert_eq!(
+            of("a 7/7 1 x@plt+0x1 (/l)", "a 7/7 1 [unknown] (/l)"),
+            Some(vec![Form::Linkage])
+        );
         assert_eq!(of("a 7/7 1 x (/l)", "a 7/7 1 y@plt (/l)"), None);
-        assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/l)"), Some(vec![Form::Strangers]));
+        assert_eq!(
+            of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/l)"),
+            Some(vec![Form::Strangers])
+        );
         assert_eq!(of("a 7/7 1 <x as y> (/l)", "a 7/7 1 [unknown] (/l)"), None);
         assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/k)"), None);
-        let named = |name: &str, ip: &str| format!("b 7/8 [000] 5.1: 100 cpu-clock:u: {ip} {name} (/l)");
+        let named =
+            |name: &str, ip: &str| format!("b 7/8 [000] 5.1: 100 cpu-clock:u: {ip} {name} (/l)");
         assert_eq!(of(&named("f<(a, b)>", "7f"), &named("g", "7f")), Some(vec![Form::Strangers]));
         assert_eq!(of(&named("f", "7f"), &named("h", "7f")), None);
         assert_eq!(of(&named("f", "7f"), &named("f", "7e")), None);
@@ -373,7 +436,8 @@ mod tests {
         assert_eq!(without_name(&named("g"), &named("f")), None);
         assert_eq!(without_name(&named("[unknown]"), &named("[unknown]")), None);
         assert_eq!(without_name("\t1 [unknown] (/lib/x)", "\t1 f (/lib/y)"), None);
-        let spaced = without_name("a 7/7 1 [unknown] (/lib/x)", "a  7/7 1 f(int, int) const (/lib/x)");
+        let spaced =
+            without_name("a 7/7 1 [unknown] (/lib/x)", "a  7/7 1 f(int, int) const (/lib/x)");
         assert_eq!(spaced.as_deref(), Some("a 7/7 1 [unknown] (/lib/x)"));
     }
 }

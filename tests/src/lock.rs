@@ -1,6 +1,6 @@
-//! The lock of the CPUs: recordings come one after the other, whichever test or process they are of. They would keep the
-//! CPUs from each other, and Linux would tell perf of rec's build IDs (`MmapIdentity` in recrep-format), which aborts
-//! perf 6.1.
+//! The lock of the CPUs: recordings come one after the other, whichever test or process they are
+//! of. They would keep the CPUs from each other, and Linux would tell perf of rec's build IDs
+//! (`MmapIdentity` in recrep-format), which aborts perf 6.1.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -10,10 +10,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::programs::programs;
 
-/// The lock of the CPUs, held by one thread of one process at a time, until the last of what this gave it is dropped.
+/// The lock of the CPUs, held by one thread of one process at a time, until the last of what this
+/// gave it is dropped.
 ///
-/// [`start`](crate::run::start) takes it for each program that records, for as long as that runs: reading what was
-/// recorded leaves the CPUs to the next recording.
+/// [`start`](crate::run::start) takes it for each program that records, for as long as that runs:
+/// reading what was recorded leaves the CPUs to the next recording.
 #[track_caller]
 pub fn cpus() -> Rc<Cpus> {
     thread_local! {
@@ -22,7 +23,8 @@ pub fn cpus() -> Rc<Cpus> {
     HELD.with_borrow_mut(|held| {
         held.upgrade().unwrap_or_else(|| {
             let path = programs().dir.join("recrep-tests.lock");
-            let file = File::create(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+            let file = File::create(&path)
+                .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
             flock(&file, FlockOperation::LockExclusive)
                 .unwrap_or_else(|error| panic!("cannot lock {}: {error}", path.display()));
             let lock = Rc::new(Cpus(file));

@@ -1,7 +1,8 @@
 //! Running a program with a short time limit, and what it took: time and memory.
 //!
-//! The peak of the resident memory is the kernel's own figure for that process (`ru_maxrss` of `wait4`). It begins at
-//! what the process that starts it has, so whoever measures must be small himself.
+//! The peak of the resident memory is the kernel's own figure for that process (`ru_maxrss` of
+//! `wait4`). It begins at what the process that starts it has, so whoever measures must be small
+//! himself.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -40,7 +41,8 @@ impl Measured {
 /// Runs `command` with empty standard input, for at most `limit`.
 #[track_caller]
 pub fn measure(command: &mut Command, limit: Duration) -> Measured {
-    let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
+    let [stdout, stderr] =
+        [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
     let copy = |file: &File| file.try_clone().expect("a descriptor can be copied");
     let begin = Instant::now();
     let mut child = command
@@ -55,8 +57,16 @@ pub fn measure(command: &mut Command, limit: Duration) -> Measured {
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     }
     let used = child.wait4().expect("a child can be waited for");
-    let (stdout, stderr) = (read_back(&stdout), String::from_utf8_lossy(&read_back(&stderr)).into_owned());
-    Measured { status: used.status, timed_out, wall: begin.elapsed(), peak: used.rusage.maxrss, stdout, stderr }
+    let (stdout, stderr) =
+        (read_back(&stdout), String::from_utf8_lossy(&read_back(&stderr)).into_owned());
+    Measured {
+        status: used.status,
+        timed_out,
+        wall: begin.elapsed(),
+        peak: used.rusage.maxrss,
+        stdout,
+        stderr,
+    }
 }
 
 #[cfg(test)]
@@ -74,7 +84,10 @@ mod tests {
         assert_eq!((small.stdout.as_slice(), small.stderr.as_str()), (&b"out\n"[..], "err\n"));
         // dd has a buffer of what it is told to copy at once.
         let dd = |size: &str| {
-            shell(&format!("exec dd if=/dev/zero of=/dev/null count=1 bs={size}"), Duration::from_secs(60))
+            shell(
+                &format!("exec dd if=/dev/zero of=/dev/null count=1 bs={size}"),
+                Duration::from_secs(60),
+            )
         };
         let (little, much) = (dd("1M").peak, dd("100M").peak);
         assert!((95 << 20..110 << 20).contains(&(much - little)), "{little} {much}");

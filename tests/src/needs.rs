@@ -1,8 +1,9 @@
 //! Needs of a test: what the machine must have.
 //!
-//! A need that is not met prints why and lets the test return early; where `CI=true` it fails instead, so that a
-//! machine that cannot run the tests never looks like one that passes them. That perf events may be used is found out
-//! by asking perf, not `rec`: a broken `rec` must not skip its own tests.
+//! A need that is not met prints why and lets the test return early; where `CI=true` it fails
+//! instead, so that a machine that cannot run the tests never looks like one that passes them. That
+//! perf events may be used is found out by asking perf, not `rec`: a broken `rec` must not skip its
+//! own tests.
 
 use std::fs;
 use std::io::Write;
@@ -25,7 +26,9 @@ pub fn perf_events() -> bool {
 /// These commands, separated by spaces.
 #[track_caller]
 pub fn commands(names: &str) -> bool {
-    let runs = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let runs = |name: &str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
     let missing = names.split(' ').find(|name| !runs(name));
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
 }
@@ -33,7 +36,8 @@ pub fn commands(names: &str) -> bool {
 /// The Go compiler, which knows no `--version`.
 #[track_caller]
 pub fn go() -> bool {
-    let runs = Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
+    let runs =
+        Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
     met(&runs.then_some(()).ok_or("needs go".to_owned()))
 }
 
@@ -64,28 +68,38 @@ pub fn tracefs() -> bool {
     met(&(found.code() == 0).then_some(()).ok_or(why))
 }
 
-/// The folder of real recordings, which are not part of the project: where `RECREP_CORPUS` names none, the test says
-/// that it did not run, in CI too; where it names one, that must have recordings.
+/// The folder of real recordings, which are not part of the project: where `RECREP_CORPUS` names
+/// none, the test says that it did not run, in CI too; where it names one, that must have
+/// recordings.
 #[track_caller]
 pub fn corpus() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("RECREP_CORPUS").map(PathBuf::from) else {
         skipped("RECREP_CORPUS names no folder of recordings");
         return None;
     };
-    let files = originals(&folder).unwrap_or_else(|error| panic!("RECREP_CORPUS={}: {error}", folder.display()));
-    assert!(!files.is_empty(), "RECREP_CORPUS={}: there is no perf.data file in it", folder.display());
+    let files = originals(&folder)
+        .unwrap_or_else(|error| panic!("RECREP_CORPUS={}: {error}", folder.display()));
+    assert!(
+        !files.is_empty(),
+        "RECREP_CORPUS={}: there is no perf.data file in it",
+        folder.display()
+    );
     Some(folder)
 }
 
 #[track_caller]
 fn met(found: &Result<(), String>) -> bool {
     let Err(why) = found else { return true };
-    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested on this machine: {why}");
+    assert!(
+        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+        "cannot be tested on this machine: {why}"
+    );
     skipped(why);
     false
 }
 
-/// Says that the test does not run, past the harness, which keeps what is printed by tests that pass.
+/// Says that the test does not run, past the harness, which keeps what is printed by tests that
+/// pass.
 fn skipped(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     // Where nobody listens there is nobody to tell.
@@ -94,18 +108,24 @@ fn skipped(why: &str) {
 
 fn probe_perf_events() -> Result<(), String> {
     if perf().arg("--version").output().is_err() {
-        return Err("needs perf (Debian: linux-perf); another one than perf in PATH is named by PERF".to_owned());
+        return Err(
+            "needs perf (Debian: linux-perf); another one than perf in PATH is named by PERF"
+                .to_owned(),
+        );
     }
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let output = run(recorder().args(["-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"));
+    let output = run(recorder()
+        .args(["-e", "cpu-clock", "-o"])
+        .arg(dir.path().join("probe.data"))
+        .arg("true"));
     if output.code() == 0 {
         return Ok(());
     }
-    let paranoid =
-        fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_else(|_| "not there".to_owned());
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+        .unwrap_or_else(|_| "not there".to_owned());
     Err(format!(
-        "perf_event_open is refused (kernel.perf_event_paranoid is {}; 2 lets users profile their own programs; \
-         containers may forbid it by seccomp): {}",
+        "perf_event_open is refused (kernel.perf_event_paranoid is {}; 2 lets users profile their \
+         own programs; containers may forbid it by seccomp): {}",
         paranoid.trim(),
         output.stderr.trim()
     ))

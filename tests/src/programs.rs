@@ -1,9 +1,10 @@
 //! The programs under test, built by cargo itself.
 //!
-//! A test of one package cannot name the binaries of another (`CARGO_BIN_EXE_…` is for one's own), so each test process
-//! asks cargo once to build the workspace's binaries and examples, into the target directory and in the profile that it
-//! runs from itself, and reads from cargo's messages where they are. After `cargo test --workspace` there is nothing
-//! left to build: the question costs a fraction of a second.
+//! A test of one package cannot name the binaries of another (`CARGO_BIN_EXE_…` is for one's own),
+//! so each test process asks cargo once to build the workspace's binaries and examples, into the
+//! target directory and in the profile that it runs from itself, and reads from cargo's messages
+//! where they are. After `cargo test --workspace` there is nothing left to build: the question
+//! costs a fraction of a second.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,10 +73,13 @@ struct Target {
     name: String,
 }
 
-/// Builds all at once: chosen one by one, the packages that they depend on have other features and are compiled again.
+/// Builds all at once: chosen one by one, the packages that they depend on have other features and
+/// are compiled again.
 fn build() -> Programs {
-    let examples = ["workload", "firefox", "synthesize", "cut"].iter().flat_map(|name| ["--example", name]);
-    let chosen: Vec<&str> = ["--workspace", "--bin", "rec", "--bin", "rep"].into_iter().chain(examples).collect();
+    let examples =
+        ["workload", "firefox", "synthesize", "cut"].iter().flat_map(|name| ["--example", name]);
+    let chosen: Vec<&str> =
+        ["--workspace", "--bin", "rec", "--bin", "rep"].into_iter().chain(examples).collect();
     let dir = profile_dir();
     let of_names = built(["rec", "rep", "workload", "firefox", "synthesize", "cut"], &chosen);
     let [rec, rep, workload, firefox, synthesize, cut] = of_names;
@@ -102,17 +106,28 @@ fn built<const N: usize>(names: [&str; N], args: &[&str]) -> [PathBuf; N] {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--message-format=json-render-diagnostics", "--profile", profile])
+        .args([
+            "build",
+            "--quiet",
+            "--message-format=json-render-diagnostics",
+            "--profile",
+            profile,
+        ])
         .args(args)
         .arg("--target-dir")
         .arg(dir.parent().expect("a profile's directory is in the target directory"))
         .current_dir(workspace())
         .output()
         .expect("cargo can be run");
-    assert!(output.status.success(), "cargo build failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cargo build failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let messages = String::from_utf8(output.stdout).expect("cargo's messages are UTF-8");
     names.map(|name| {
-        let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
+        let artifacts =
+            messages.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
         artifacts
             .filter(|artifact| artifact.target.name == name)
             .find_map(|artifact| artifact.executable)

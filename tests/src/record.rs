@@ -38,15 +38,27 @@ impl Outcome {
         let name = file.file_name().and_then(|name| name.to_str()).expect("the file has a name");
         assert!(line.contains(name), "the last line names the file: {line}");
         let number = |what: &str| {
-            let (before, _) = line.split_once(what).unwrap_or_else(|| panic!("no {what:?} in the last line: {line}"));
-            let word = before.trim_end().rsplit(|c: char| !c.is_ascii_digit() && c != ',').next().unwrap_or("");
+            let (before, _) = line
+                .split_once(what)
+                .unwrap_or_else(|| panic!("no {what:?} in the last line: {line}"));
+            let word = before
+                .trim_end()
+                .rsplit(|c: char| !c.is_ascii_digit() && c != ',')
+                .next()
+                .unwrap_or("");
             let digits: String = word.chars().filter(char::is_ascii_digit).collect();
-            digits.parse().unwrap_or_else(|_| panic!("no number before {what:?} in the last line: {line}"))
+            digits
+                .parse()
+                .unwrap_or_else(|_| panic!("no number before {what:?} in the last line: {line}"))
         };
         let samples = number(" sample");
         if line.contains("none lost") {
             return Summary { samples, lost_events: 0, lost_samples: 0 };
         }
-        Summary { samples, lost_events: number(" lost event"), lost_samples: number(" lost sample") }
+        Summary {
+            samples,
+            lost_events: number(" lost event"),
+            lost_samples: number(" lost sample"),
+        }
     }
 }

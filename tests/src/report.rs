@@ -1,6 +1,7 @@
 //! `rep --json` as data.
 //!
-//! Only what the tests read is declared; that the rest may be added to is part of the promise of `recrep-report/1`.
+//! Only what the tests read is declared; that the rest may be added to is part of the promise of
+//! `recrep-report/1`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -80,21 +81,26 @@ pub struct Warning {
     pub offset: Option<u64>,
 }
 
-/// Checks the exit status of a run of rep that prints JSON: 1 exactly where its warnings say that nothing passed.
+/// Checks the exit status of a run of rep that prints JSON: 1 exactly where its warnings say that
+/// nothing passed.
 #[track_caller]
 pub fn answered(outcome: Outcome) -> Outcome {
     #[derive(Deserialize)]
     struct Warned {
         warnings: Vec<Warning>,
     }
-    let Ok(Warned { warnings }) = serde_json::from_slice(&outcome.stdout) else { return outcome.expect(0) };
+    let Ok(Warned { warnings }) = serde_json::from_slice(&outcome.stdout) else {
+        return outcome.expect(0);
+    };
     outcome.expect(warnings.iter().any(|warning| warning.code == "no-match").into())
 }
 
-/// Checks the exit status of a run of rep that prints text: 1 exactly where there are no samples to show.
+/// Checks the exit status of a run of rep that prints text: 1 exactly where there are no samples to
+/// show.
 #[track_caller]
 pub fn listed(outcome: Outcome) -> Outcome {
-    let has_none = outcome.stdout.is_empty() && outcome.last_line() == "rep: there are no samples in the recording";
+    let has_none = outcome.stdout.is_empty()
+        && outcome.last_line() == "rep: there are no samples in the recording";
     outcome.expect(has_none.into())
 }
 
@@ -109,8 +115,9 @@ pub fn report(file: &Path, sort: &str) -> Report {
 pub fn report_of(file: &Path, flags: &[&str], sort: &str) -> Report {
     let outcome = run(rep().arg("--json").args(flags).args(["--sort", sort]).arg(file));
     let outcome = answered(outcome);
-    let report: Report = serde_json::from_slice(&outcome.stdout)
-        .unwrap_or_else(|error| panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout)));
+    let report: Report = serde_json::from_slice(&outcome.stdout).unwrap_or_else(|error| {
+        panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout))
+    });
     assert_eq!(report.schema, "recrep-report/1");
     for event in &report.events {
         assert_eq!(event.sort.join(","), sort);
@@ -163,7 +170,11 @@ impl Event {
     pub fn table(&self) -> Table {
         let mut table = Table::new(&self.name);
         for row in &self.rows {
-            table.add(self.sort.iter().map(|key| row.as_perf(key)).collect(), row.samples, row.period);
+            table.add(
+                self.sort.iter().map(|key| row.as_perf(key)).collect(),
+                row.samples,
+                row.period,
+            );
         }
         table
     }
@@ -172,16 +183,22 @@ impl Event {
 /// A name without the hash by which rep tells functions of Rust apart that would read alike.
 #[must_use]
 pub fn without_hash(name: &str) -> &str {
-    let is_hash = |hash: &&str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hash =
+        |hash: &&str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(short, _)| short)
 }
 
 impl Row {
-    /// The value of a key as perf spells it: the letter of the CPU mode before a name, and addresses alone.
+    /// The value of a key as perf spells it: the letter of the CPU mode before a name, and
+    /// addresses alone.
     #[track_caller]
     pub fn as_perf(&self, key: &str) -> String {
-        let get =
-            |key: &str| self.key.get(key).unwrap_or_else(|| panic!("a row without the key {key}: {self:?}")).trim();
+        let get = |key: &str| {
+            self.key
+                .get(key)
+                .unwrap_or_else(|| panic!("a row without the key {key}: {self:?}"))
+                .trim()
+        };
         let text = get(key);
         let (mode, is_function) = match key {
             "symbol" | "sym" => ("cpumode", true),
@@ -190,7 +207,10 @@ impl Row {
             "symoff" | "symbol_daddr" | "phys_daddr" | "dcacheline" => ("cpumode", false),
             _ => return text.to_owned(),
         };
-        let letter = match (get(mode), self.key.get("mapping").map(String::as_str).filter(|_| key == "dcacheline")) {
+        let letter = match (
+            get(mode),
+            self.key.get("mapping").map(String::as_str).filter(|_| key == "dcacheline"),
+        ) {
             (_, Some("none")) => 'X',
             ("kernel", _) => 'k',
             (_, Some("shared")) => 's',
@@ -200,7 +220,9 @@ impl Row {
             _ => 'H',
         };
         let offset = text.rsplit_once("+0x").map(|(_, offset)| offset).filter(|_| is_function);
-        let address = offset.or_else(|| text.strip_prefix("0x")).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let address = offset
+            .or_else(|| text.strip_prefix("0x"))
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok());
         match address {
             Some(0) => format!("[{letter}] {:016x}", 0),
             Some(address) => format!("[{letter}] {address:#018x}"),

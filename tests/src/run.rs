@@ -1,7 +1,8 @@
 //! Running a program with a time limit.
 //!
-//! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep
-//! a test waiting. Each program leads a process group of its own, so that the limit ends all of it.
+//! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the
+//! descriptor cannot keep a test waiting. Each program leads a process group of its own, so that
+//! the limit ends all of it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,7 +19,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 
 use crate::lock::{Cpus, cpus};
 
-/// Nothing here takes half as long on the slowest machine that is thought of; it is there to end what hangs.
+/// Nothing here takes half as long on the slowest machine that is thought of; it is there to end
+/// what hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Waits, half a minute at most.
@@ -35,13 +37,17 @@ pub fn until(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
 #[track_caller]
 pub fn until_it_has(bytes: u64, file: &Path, recorder: &Running) {
     let is_written = || fs::metadata(file).map_or(0, |found| found.len()) >= bytes;
-    until(is_written, || format!("{} does not grow to {bytes} bytes: {}", file.display(), recorder.said()));
+    until(is_written, || {
+        format!("{} does not grow to {bytes} bytes: {}", file.display(), recorder.said())
+    });
 }
 
 /// Returns whether a process has a thread of this name.
 pub fn has_thread(pid: &str, name: &str) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.into_iter().any(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
+    tasks.into_iter().any(|task| {
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
+    })
 }
 
 /// Result of a program, and what it said.
@@ -101,7 +107,8 @@ pub fn start(command: &mut Command) -> Running {
     let is_recorder = |word: &OsStr| Path::new(word).ends_with("rec") || word == "record";
     let records = std::iter::once(command.get_program()).chain(command.get_args()).any(is_recorder);
     let cpus = records.then(cpus);
-    let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
+    let [stdout, stderr] =
+        [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
     let child = command
         .stdin(Stdio::null())
         .stdout(stdout.try_clone().expect("a descriptor can be copied"))
@@ -124,15 +131,19 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// The CPU time so far of the children that any of its threads has, and of their threads; zero as long as there are
-    /// none.
+    /// The CPU time so far of the children that any of its threads has, and of their threads; zero
+    /// as long as there are none.
     pub fn childs_cpu_time(&self) -> Duration {
-        let tasks = |pid: &str| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let tasks =
+            |pid: &str| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         let threads = tasks(&self.pid().as_raw_nonzero().to_string());
-        let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-        let children: Vec<_> =
-            children.flat_map(|pids| pids.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
-        let tasks = children.iter().filter(|pid| !pid.trim().is_empty()).flat_map(|pid| tasks(pid.trim()));
+        let children =
+            threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+        let children: Vec<_> = children
+            .flat_map(|pids| pids.split(' ').map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        let tasks =
+            children.iter().filter(|pid| !pid.trim().is_empty()).flat_map(|pid| tasks(pid.trim()));
         let nanoseconds = tasks.filter_map(|task| {
             let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
             schedstat.split(' ').next()?.parse::<u64>().ok()
@@ -143,7 +154,8 @@ impl Running {
     /// Sends a signal to it alone.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid(), signal).unwrap_or_else(|error| panic!("cannot signal {}: {error}", self.command));
+        kill_process(self.pid(), signal)
+            .unwrap_or_else(|error| panic!("cannot signal {}: {error}", self.command));
     }
 
     /// Waits for its end.
@@ -170,9 +182,11 @@ impl Running {
     }
 }
 
-/// Waits for the end of a child; whether it came in time. There are very many short ones: each is noticed at once.
+/// Waits for the end of a child; whether it came in time. There are very many short ones: each is
+/// noticed at once.
 pub(crate) fn ends_within(child: &Child, limit: Duration) -> bool {
-    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child has a descriptor");
+    let end =
+        pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child has a descriptor");
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,9 +1,10 @@
 //! The workspace's own sources, read for what they may not do.
 //!
-//! A module's imports are found in its text: every path that starts with `crate::` or `super::`, in a `use` or anywhere
-//! else, and every `child::` of a module declared in the same file. Comments and the unit tests at the end of a file
-//! (from `#[cfg(test)]` on) are left out. A path leads to the deepest module that it names, and from there to where a
-//! re-export (`pub use`) points; the re-export itself is no import, unless the module uses the name too.
+//! A module's imports are found in its text: every path that starts with `crate::` or `super::`, in
+//! a `use` or anywhere else, and every `child::` of a module declared in the same file. Comments
+//! and the unit tests at the end of a file (from `#[cfg(test)]` on) are left out. A path leads to
+//! the deepest module that it names, and from there to where a re-export (`pub use`) points; the
+//! re-export itself is no import, unless the module uses the name too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,8 +38,9 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
     };
     for path in entries.map(|entry| entry.expect("a folder can be read").path()) {
         // Hidden folders, and those that cargo builds in.
-        let skipped = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-            || path.join("CACHEDIR.TAG").exists();
+        let skipped =
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+                || path.join("CACHEDIR.TAG").exists();
         if path.is_dir() && !skipped {
             walk(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -64,12 +66,13 @@ fn source(root: &Path, file: &Path) -> Source {
 impl Source {
     /// The code alone: no comments, no unit tests.
     pub fn code(&self) -> String {
-        let lines = self.text.lines().take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"));
+        let lines =
+            self.text.lines().take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"));
         lines.map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
     }
 
-    /// The paths of this crate that the code names, each as its segments from the root of the crate, but for those that
-    /// it only re-exports.
+    /// The paths of this crate that the code names, each as its segments from the root of the
+    /// crate, but for those that it only re-exports.
     fn paths(&self) -> BTreeSet<Vec<String>> {
         let (code, reexports) = self.code_and_reexports();
         let mut paths = BTreeSet::new();
@@ -83,7 +86,9 @@ impl Source {
         for child in self.children(&code) {
             let start = format!("{child}::");
             let named = code.match_indices(&start);
-            for (at, _) in named.filter(|&(at, _)| starts_a_word(&code, at) && !code[..at].ends_with(':')) {
+            for (at, _) in
+                named.filter(|&(at, _)| starts_a_word(&code, at) && !code[..at].ends_with(':'))
+            {
                 paths.extend(self.tree(&code[at..]));
             }
         }
@@ -109,13 +114,16 @@ impl Source {
             let start = statement.find(|c: char| !c.is_whitespace()).unwrap_or(0);
             // Attributes and items without a semicolon may stand before it.
             let start = statement[start..].rfind("\npub").map_or(start, |at| start + at + 1);
-            let tree = statement[start..]
-                .split_once(" use ")
-                .filter(|(before, _)| *before == "pub" || (before.starts_with("pub(") && before.ends_with(')')));
+            let tree = statement[start..].split_once(" use ").filter(|(before, _)| {
+                *before == "pub" || (before.starts_with("pub(") && before.ends_with(')'))
+            });
             match tree {
                 Some((_, tree)) => {
                     code.push_str(&statement[..start]);
-                    let named = self.tree(tree).into_iter().filter_map(|path| Some((path.last()?.clone(), path)));
+                    let named = self
+                        .tree(tree)
+                        .into_iter()
+                        .filter_map(|path| Some((path.last()?.clone(), path)));
                     reexports.extend(named);
                 }
                 None => code.push_str(statement),
@@ -181,11 +189,13 @@ fn use_tree<'a>(code: &'a str, prefix: &[String], paths: &mut BTreeSet<Vec<Strin
     rest
 }
 
-/// Returns the modules that each module imports, by their names joined with `::`; the root is `crate`.
+/// Returns the modules that each module imports, by their names joined with `::`; the root is
+/// `crate`.
 pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeMap<&[String], BTreeMap<String, Vec<String>>> =
         sources.iter().map(|source| (&source.module[..], source.code_and_reexports().1)).collect();
-    let name = |module: &[String]| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
+    let name =
+        |module: &[String]| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources {
         let targets = source.paths().into_iter().map(|path| name(&defining(&modules, path)));
@@ -196,10 +206,17 @@ pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// The module that a path leads to, re-exports followed.
-fn defining(modules: &BTreeMap<&[String], BTreeMap<String, Vec<String>>>, mut path: Vec<String>) -> Vec<String> {
-    // Re-exports of re-exports are few: a bound keeps two that name each other from being followed for ever.
+fn defining(
+    modules: &BTreeMap<&[String], BTreeMap<String, Vec<String>>>,
+    mut path: Vec<String>,
+) -> Vec<String> {
+    // Re-exports of re-exports are few: a bound keeps two that name each other from being followed
+    // for ever.
     for _ in 0..8 {
-        let deepest = (0..=path.len()).rev().find(|&length| modules.contains_key(&path[..length])).unwrap_or(0);
+        let deepest = (0..=path.len())
+            .rev()
+            .find(|&length| modules.contains_key(&path[..length]))
+            .unwrap_or(0);
         let next = path.get(deepest).and_then(|name| modules.get(&path[..deepest])?.get(name));
         match next {
             Some(next) if *next != path => path.clone_from(next),
@@ -240,7 +257,8 @@ mod tests {
     use super::*;
 
     fn at(module: &str, text: &str) -> Source {
-        let module = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let module =
+            module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
         Source { path: String::new(), text: text.to_owned(), module }
     }
 
@@ -282,7 +300,8 @@ mod tests {
 
     #[test]
     fn a_tree_has_no_cycle() {
-        let sources = [at("", "mod a;\nmod b;\nuse b::X;"), at("a", ""), at("b", "use crate::a::{Y, Z};")];
+        let sources =
+            [at("", "mod a;\nmod b;\nuse b::X;"), at("a", ""), at("b", "use crate::a::{Y, Z};")];
         assert_eq!(cycle(&imports(&sources)), None);
     }
 }

@@ -1,13 +1,14 @@
 //! A histogram as a map, whoever printed it.
 //!
-//! The key is the list of the sort keys' values as perf spells them, without padding: `["workload", "libc.so.6",
-//! "[.] malloc"]`. perf and rep both may print one key in several rows (two symbols of one name at different
-//! addresses): the rows are added up.
+//! The key is the list of the sort keys' values as perf spells them, without padding:
+//! `["workload", "libc.so.6", "[.] malloc"]`. perf and rep both may print one key in several rows
+//! (two symbols of one name at different addresses): the rows are added up.
 //!
-//! One thing is compared less exactly than it is told: the entries of procedure linkage tables, `[.] malloc@plt`. perf
-//! before 6.3 names them by their position among the relocations, which is wrong wherever these are in another order,
-//! and knows neither `.plt.got` nor the table's head, `[.] .plt`. So under a key where either has such an entry, these
-//! and the samples without a symbol are added up. Later versions of perf agree with rep on each.
+//! One thing is compared less exactly than it is told: the entries of procedure linkage tables,
+//! `[.] malloc@plt`. perf before 6.3 names them by their position among the relocations, which is
+//! wrong wherever these are in another order, and knows neither `.plt.got` nor the table's head,
+//! `[.] .plt`. So under a key where either has such an entry, these and the samples without a
+//! symbol are added up. Later versions of perf agree with rep on each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -48,7 +49,11 @@ impl Table {
     pub fn by(&self, places: &[usize]) -> Table {
         let mut table = Table::new(&self.event);
         for (key, counts) in &self.rows {
-            table.add(places.iter().map(|&place| key[place].clone()).collect(), counts.samples, counts.period);
+            table.add(
+                places.iter().map(|&place| key[place].clone()).collect(),
+                counts.samples,
+                counts.period,
+            );
         }
         table
     }
@@ -62,7 +67,12 @@ impl Table {
     #[must_use]
     pub fn rows_where(&self, select: impl Fn(&[String]) -> bool) -> Table {
         let mut table = Table::new(&self.event);
-        table.rows.extend(self.rows.iter().filter(|(key, _)| select(key)).map(|(key, counts)| (key.clone(), *counts)));
+        table.rows.extend(
+            self.rows
+                .iter()
+                .filter(|(key, _)| select(key))
+                .map(|(key, counts)| (key.clone(), *counts)),
+        );
         table
     }
 
@@ -75,7 +85,8 @@ impl Table {
 /// Fails with the rows that differ.
 #[track_caller]
 pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
-    let names = |tables: &[Table]| tables.iter().map(|table| table.event.clone()).collect::<Vec<_>>();
+    let names =
+        |tables: &[Table]| tables.iter().map(|table| table.event.clone()).collect::<Vec<_>>();
     assert_eq!(names(ours), names(perfs), "{what}: the events that have samples");
     for (ours, perfs) in ours.iter().zip(perfs) {
         assert!(!perfs.rows.is_empty(), "{what}: perf reports nothing, so nothing is compared");
@@ -94,29 +105,32 @@ pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
     }
 }
 
-/// Returns whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a
-/// table that lies behind `.fini` for a part of `_fini`, whose symbol has no size.
+/// Returns whether perf, in some version, may give this name to an entry of a linkage table. Before
+/// 6.3 it takes a table that lies behind `.fini` for a part of `_fini`, whose symbol has no size.
 #[must_use]
 pub fn is_plt(name: &str) -> bool {
     name.ends_with("@plt") || [".plt", "_fini"].contains(&name)
 }
 
-/// Returns the part before the symbol of a key that ends with an entry of a procedure linkage table.
+/// Returns the part before the symbol of a key that ends with an entry of a procedure linkage
+/// table.
 fn plt(key: &[String]) -> Option<&[String]> {
     let (symbol, before) = key.split_last()?;
     symbol.strip_prefix("[.] ").is_some_and(is_plt).then_some(before)
 }
 
 impl Table {
-    /// The same, where what stands before the symbol is in `linked` with entries of linkage tables and unknown symbols
-    /// added up.
+    /// The same, where what stands before the symbol is in `linked` with entries of linkage tables
+    /// and unknown symbols added up.
     fn with_plt_as_one(&self, linked: &BTreeSet<&[String]>) -> Table {
         let mut table = Table::new(&self.event);
         for (key, counts) in &self.rows {
             let mut key = key.clone();
             if let Some((symbol, before)) = key.split_last_mut()
                 && linked.contains(&*before)
-                && symbol.strip_prefix("[.] ").is_some_and(|name| is_plt(name) || name.starts_with("0x"))
+                && symbol
+                    .strip_prefix("[.] ")
+                    .is_some_and(|name| is_plt(name) || name.starts_with("0x"))
             {
                 "[.] @plt or unknown".clone_into(symbol);
             }
@@ -140,8 +154,13 @@ mod tests {
 
     #[test]
     fn linkage_tables_are_compared_as_one_with_what_is_unknown() {
-        let ours = table(&[("ls", "[.] free@plt", 2), ("ls", "[.] .plt", 1), ("sh", "[.] main", 1)]);
-        let perfs = table(&[("ls", "[.] @plt", 1), ("ls", "[.] 0x0000000000000002", 2), ("sh", "[.] main", 1)]);
+        let ours =
+            table(&[("ls", "[.] free@plt", 2), ("ls", "[.] .plt", 1), ("sh", "[.] main", 1)]);
+        let perfs = table(&[
+            ("ls", "[.] @plt", 1),
+            ("ls", "[.] 0x0000000000000002", 2),
+            ("sh", "[.] main", 1),
+        ]);
         assert_same("symbol", &ours, &perfs);
     }
 

@@ -1,8 +1,8 @@
-//! tracefs for a command's time, whatever the machine has mounted: in a mount namespace of its own (`unshare`,
-//! util-linux).
+//! tracefs for a command's time, whatever the machine has mounted: in a mount namespace of its own
+//! (`unshare`, util-linux).
 //!
-//! There, perf's plugins can be out of sight, too: where they are installed perf prints some events in words of its
-//! own, not as the kernel does.
+//! There, perf's plugins can be out of sight, too: where they are installed perf prints some events
+//! in words of its own, not as the kernel does.
 
 use std::process::Command;
 
@@ -18,8 +18,9 @@ pub fn without_tracefs(command: &Command) -> Command {
 
 /// The command where perf finds no plugins that print events.
 pub fn without_plugins(command: &Command) -> Command {
-    let hide = "for dir in /usr/lib*/traceevent/plugins /usr/lib/*/traceevent/plugins /usr/local/lib*/traceevent/plugins; do \
-                if [ -d \"$dir\" ]; then mount -t tmpfs none \"$dir\"; fi; done";
+    let hide = "for dir in /usr/lib*/traceevent/plugins /usr/lib/*/traceevent/plugins \
+                /usr/local/lib*/traceevent/plugins; do if [ -d \"$dir\" ]; then mount -t tmpfs \
+                none \"$dir\"; fi; done";
     in_namespace(hide, command)
 }
 

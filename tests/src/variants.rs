@@ -1,4 +1,5 @@
-//! Damaged variants of a perf.data file: the same ones for the same number, so that a failure can be had again.
+//! Damaged variants of a perf.data file: the same ones for the same number, so that a failure can
+//! be had again.
 //!
 //! | kind | what is done |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | [`Kind::Tail`] | the table of features and the features, or bytes behind the end |
 //! | [`Kind::Many`] | two to five of these |
 //!
-//! Where things are is read here by hand, from perf's description of the file, so that a test of the parser does not
-//! rest on the parser. What cannot be made out (the file itself is damaged) is damaged at any place.
+//! Where things are is read here by hand, from perf's description of the file, so that a test of
+//! the parser does not rest on the parser. What cannot be made out (the file itself is damaged) is
+//! damaged at any place.
 
 use std::ops::Range;
 
@@ -100,8 +102,9 @@ impl Original {
             records: Vec::new(),
             tail: whole,
         };
-        let word =
-            |found: &Original, at: usize| found.word(at).and_then(|word| usize::try_from(word).ok()).unwrap_or(0);
+        let word = |found: &Original, at: usize| {
+            found.word(at).and_then(|word| usize::try_from(word).ok()).unwrap_or(0)
+        };
         let section = |found: &Original, at: usize| {
             let start = word(found, at).min(end);
             start..start.saturating_add(word(found, at + 8)).min(end)
@@ -109,14 +112,20 @@ impl Original {
         if word(&found, 8) == 16 {
             found.header = 0..16;
             found.records = found.records_in(16..end);
-            found.attrs = found.records.iter().filter(|at| found.half(at.start) == Some(ATTR)).cloned().collect();
+            found.attrs = found
+                .records
+                .iter()
+                .filter(|at| found.half(at.start) == Some(ATTR))
+                .cloned()
+                .collect();
             found.tail = found.records.last().map_or(0, |last| last.start)..end;
             return found;
         }
         let (attrs, data) = (section(&found, 24), section(&found, 40));
         let entry = word(&found, 16);
         if (80..=4096).contains(&entry) {
-            let entries = (attrs.start..attrs.end).step_by(entry).map(|at| at..(at + entry).min(end));
+            let entries =
+                (attrs.start..attrs.end).step_by(entry).map(|at| at..(at + entry).min(end));
             found.attrs = entries.collect();
             let ids = found.attrs.iter().map(|at| section(&found, at.end.saturating_sub(16)));
             found.attrs = ids.filter(|ids| !ids.is_empty()).chain(found.attrs.clone()).collect();
@@ -148,14 +157,20 @@ impl Original {
         match kind {
             Kind::Cut => {
                 let beside = numbers.below(3);
-                let at =
-                    if beside > 0 { (record(numbers).end + beside).saturating_sub(2) } else { numbers.within(&any) };
+                let at = if beside > 0 {
+                    (record(numbers).end + beside).saturating_sub(2)
+                } else {
+                    numbers.within(&any)
+                };
                 bytes.truncate(at);
             }
             Kind::Header => self.word_within(bytes, &self.header, 8, numbers),
             Kind::Attrs => {
-                let of =
-                    if self.attrs.is_empty() { &self.header } else { &self.attrs[numbers.below(self.attrs.len())] };
+                let of = if self.attrs.is_empty() {
+                    &self.header
+                } else {
+                    &self.attrs[numbers.below(self.attrs.len())]
+                };
                 let size = numbers.one_of(&[1, 4, 4, 8, 8]);
                 self.word_within(bytes, of, size, numbers);
             }
@@ -163,8 +178,18 @@ impl Original {
                 let at = record(numbers).start;
                 let size = u64::from(bytes.get(at + 6).copied().unwrap_or(0));
                 match numbers.below(4) {
-                    0 => self.put(bytes, at, 4, numbers.one_of(&[0, 1, 2, 9, 10, 64, 66, 71, 80, 81, 83, 4242])),
-                    1 => self.put(bytes, at + 6, 2, numbers.one_of(&[0, 1, 7, 8, 9, 16, 0x8000, 0xffff])),
+                    0 => self.put(
+                        bytes,
+                        at,
+                        4,
+                        numbers.one_of(&[0, 1, 2, 9, 10, 64, 66, 71, 80, 81, 83, 4242]),
+                    ),
+                    1 => self.put(
+                        bytes,
+                        at + 6,
+                        2,
+                        numbers.one_of(&[0, 1, 7, 8, 9, 16, 0x8000, 0xffff]),
+                    ),
                     2 => self.put(bytes, at + 6, 2, size ^ (8 << numbers.below(5))),
                     _ => self.put(bytes, at + 6, 2, numbers.next()),
                 }
@@ -172,11 +197,17 @@ impl Original {
             Kind::Payload => {
                 let of = record(numbers);
                 match numbers.below(4) {
-                    0 => (0..=numbers.below(4)).for_each(|_| flip(bytes, numbers.within(&of), numbers.below(8))),
+                    0 => (0..=numbers.below(4))
+                        .for_each(|_| flip(bytes, numbers.within(&of), numbers.below(8))),
                     1 => {
                         let other = record(numbers);
                         let body = self.bytes[other].iter().skip(8).copied();
-                        bytes.iter_mut().take(of.end).skip(of.start + 8).zip(body).for_each(|(to, from)| *to = from);
+                        bytes
+                            .iter_mut()
+                            .take(of.end)
+                            .skip(of.start + 8)
+                            .zip(body)
+                            .for_each(|(to, from)| *to = from);
                     }
                     _ => {
                         let size = numbers.one_of(&[1, 2, 4, 8, 8, 8]);
@@ -185,8 +216,11 @@ impl Original {
                 }
             }
             Kind::Tail => match numbers.below(6) {
-                0 => (0..=numbers.below(200)).for_each(|_| bytes.push(numbers.next().to_le_bytes()[0])),
-                1 => bytes.truncate(numbers.within(&(self.tail.start..self.bytes.len().max(self.tail.start + 1)))),
+                0 => (0..=numbers.below(200))
+                    .for_each(|_| bytes.push(numbers.next().to_le_bytes()[0])),
+                1 => bytes.truncate(
+                    numbers.within(&(self.tail.start..self.bytes.len().max(self.tail.start + 1))),
+                ),
                 // The table of the features is the first part of it.
                 2 | 3 => {
                     let table = self.tail.start..self.tail.end.min(self.tail.start + 400);
@@ -199,9 +233,29 @@ impl Original {
     }
 
     /// Another value for a word of `size` bytes that is somewhere in `range`.
-    fn word_within(&self, bytes: &mut [u8], range: &Range<usize>, size: usize, numbers: &mut Numbers) {
-        const EXTREMES: [u64; 14] =
-            [0, 1, 7, 8, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 32, 1 << 40, 1 << 63, !7, !0];
+    fn word_within(
+        &self,
+        bytes: &mut [u8],
+        range: &Range<usize>,
+        size: usize,
+        numbers: &mut Numbers,
+    ) {
+        const EXTREMES: [u64; 14] = [
+            0,
+            1,
+            7,
+            8,
+            0x7f,
+            0xff,
+            0xffff,
+            0x7fff_ffff,
+            0xffff_ffff,
+            1 << 32,
+            1 << 40,
+            1 << 63,
+            !7,
+            !0,
+        ];
         // Words lie at multiples of their size from the beginning of a part.
         let at = range.start + numbers.below(range.len()) / size * size;
         let old = self.word(at & !7).unwrap_or(0);
@@ -234,7 +288,11 @@ impl Original {
         let (mut at, mut records) = (data.start, Vec::new());
         while let Some(bytes) = self.bytes.get(at + 6..at + 8) {
             let size = [bytes[0], bytes[1]];
-            let size = usize::from(if self.big_endian { u16::from_be_bytes(size) } else { u16::from_le_bytes(size) });
+            let size = usize::from(if self.big_endian {
+                u16::from_be_bytes(size)
+            } else {
+                u16::from_le_bytes(size)
+            });
             if size < 8 || at + size > data.end {
                 break;
             }
@@ -265,7 +323,11 @@ mod tests {
             let original = Original::new(cases()[0].bytes(form));
             assert!(!original.attrs.is_empty() && !original.records.is_empty(), "{form}");
             assert!(original.tail.len() > 8, "{form}");
-            assert_eq!(original.header.len(), if form.container.is_pipe() { 16 } else { 104 }, "{form}");
+            assert_eq!(
+                original.header.len(),
+                if form.container.is_pipe() { 16 } else { 104 },
+                "{form}"
+            );
         }
     }
 

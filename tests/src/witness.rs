@@ -1,5 +1,5 @@
-//! Contents of a module's symbol tables at an offset, read by `readelf`: the judge where rep and perf name a function
-//! differently.
+//! Contents of a module's symbol tables at an offset, read by `readelf`: the judge where rep and
+//! perf name a function differently.
 
 use std::collections::HashMap;
 use std::fs;
@@ -59,8 +59,8 @@ impl Witness {
         Self { recording: recording.to_owned(), modules: HashMap::new() }
     }
 
-    /// Returns whether rep may call a function `name`, as its file spells it, where perf says `theirs`: see
-    /// `Form::Strangers`.
+    /// Returns whether rep may call a function `name`, as its file spells it, where perf says
+    /// `theirs`: see `Form::Strangers`.
     pub fn confirms(&mut self, path: &str, offset: u64, name: &str, theirs: &str) -> bool {
         let recording = &self.recording;
         let module = self.modules.entry(path.to_owned()).or_insert_with(|| {
@@ -71,7 +71,10 @@ impl Witness {
                 .map(|read| Module::parse(&String::from_utf8_lossy(&read.stdout)))
         });
         match module {
-            Some(module) => module.has(offset, name) || (!module.complete && theirs == UNKNOWN && name != UNKNOWN),
+            Some(module) => {
+                module.has(offset, name)
+                    || (!module.complete && theirs == UNKNOWN && name != UNKNOWN)
+            }
             None => name == UNKNOWN || theirs == UNKNOWN,
         }
     }
@@ -93,19 +96,24 @@ impl Module {
         let mut module = Self::default();
         for line in text.lines() {
             // Sections: "[ 1] .plt PROGBITS 0000000000001020 001020 000060 10 AX …"
-            let section = line.split_once(']').filter(|(before, _)| before.trim_start().starts_with('['));
-            let words: Vec<&str> = section.map_or(line, |(_, rest)| rest).split_whitespace().collect();
+            let section =
+                line.split_once(']').filter(|(before, _)| before.trim_start().starts_with('['));
+            let words: Vec<&str> =
+                section.map_or(line, |(_, rest)| rest).split_whitespace().collect();
             match words[..] {
                 [name, _, start, _, size, ..] if section.is_some() && name.starts_with(".plt") => {
                     module.linkage.extend(Range::of(hex(start), hex(size)));
                 }
                 [".symtab", "SYMTAB", ..] if section.is_some() => module.complete = true,
                 ["LOAD", offset, address, _, size, ..] => {
-                    if let [Some(offset), Some(address), Some(size)] = [offset, address, size].map(hex) {
+                    if let [Some(offset), Some(address), Some(size)] =
+                        [offset, address, size].map(hex)
+                    {
                         module.segments.push(Segment { offset, address, size });
                     }
                 }
-                [number, start, size, kind, _, _, index, name] | [number, start, size, kind, _, _, index, name, _]
+                [number, start, size, kind, _, _, index, name]
+                | [number, start, size, kind, _, _, index, name, _]
                     if number.ends_with(':') && index != "UND" && index != "ABS" =>
                 {
                     let size = if size.starts_with("0x") { hex(size) } else { size.parse().ok() };
@@ -122,10 +130,9 @@ impl Module {
 
     /// Returns whether `name` is right for what is at `offset` of the file.
     fn has(&self, offset: u64, name: &str) -> bool {
-        let segment = self
-            .segments
-            .iter()
-            .find(|segment| offset.checked_sub(segment.offset).is_some_and(|within| within < segment.size));
+        let segment = self.segments.iter().find(|segment| {
+            offset.checked_sub(segment.offset).is_some_and(|within| within < segment.size)
+        });
         let Some(address) = segment.map(|segment| offset - segment.offset + segment.address) else {
             return name == UNKNOWN;
         };
@@ -143,7 +150,11 @@ impl Module {
     fn covers(&self, symbol: &Symbol, address: u64) -> bool {
         let start = symbol.range.start;
         let sizeless = start == symbol.range.end && start <= address;
-        let next = || self.symbols.iter().any(|other| start < other.range.start && other.range.start <= address);
+        let next = || {
+            self.symbols
+                .iter()
+                .any(|other| start < other.range.start && other.range.start <= address)
+        };
         symbol.range.has(address) || (sizeless && !next())
     }
 }
@@ -206,7 +217,11 @@ Symbol table '.symtab' contains 5 entries:
             (0, vec![UNKNOWN]),
         ] {
             for name in ["f@plt", ".plt", "f", "alias", "label", "data", "gone", UNKNOWN] {
-                assert_eq!(module.has(offset, name), names.contains(&name), "{name} at {offset:#x}");
+                assert_eq!(
+                    module.has(offset, name),
+                    names.contains(&name),
+                    "{name} at {offset:#x}"
+                );
             }
         }
     }
@@ -218,7 +233,9 @@ Symbol table '.symtab' contains 5 entries:
         fs::write(&recording, "").unwrap();
         let mut witness = Witness::new(&recording);
         for path in ["/not/there", recording.to_str().unwrap()] {
-            assert!(witness.confirms(path, 0, "f", UNKNOWN) && witness.confirms(path, 0, UNKNOWN, "f"));
+            assert!(
+                witness.confirms(path, 0, "f", UNKNOWN) && witness.confirms(path, 0, UNKNOWN, "f")
+            );
             assert!(!witness.confirms(path, 0, "f", "g"));
         }
     }
@@ -228,13 +245,24 @@ Symbol table '.symtab' contains 5 entries:
         let mut witness = Witness::new(Path::new("/not/there"));
         let path = std::env::current_exe().unwrap();
         let path = path.to_str().unwrap();
-        assert!(!witness.confirms(path, 0, "main", UNKNOWN) && witness.confirms(path, 0, UNKNOWN, "main"));
+        assert!(
+            !witness.confirms(path, 0, "main", UNKNOWN)
+                && witness.confirms(path, 0, UNKNOWN, "main")
+        );
         let module = witness.modules[path].as_ref().unwrap();
         let main = module.symbols.iter().find(|symbol| symbol.name == "main").unwrap().range.start;
-        let segment =
-            module.segments.iter().find(|segment| (segment.address..segment.address + segment.size).contains(&main));
+        let segment = module
+            .segments
+            .iter()
+            .find(|segment| (segment.address..segment.address + segment.size).contains(&main));
         let offset = segment.map(|segment| main - segment.address + segment.offset).unwrap();
-        assert!(witness.confirms(path, offset, "main", "f") && witness.confirms(path, offset, "main", UNKNOWN));
-        assert!(!witness.confirms(path, offset, "f", "main") && !witness.confirms(path, offset, UNKNOWN, "main"));
+        assert!(
+            witness.confirms(path, offset, "main", "f")
+                && witness.confirms(path, offset, "main", UNKNOWN)
+        );
+        assert!(
+            !witness.confirms(path, offset, "f", "main")
+                && !witness.confirms(path, offset, UNKNOWN, "main")
+        );
     }
 }

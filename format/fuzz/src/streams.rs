@@ -1,4 +1,5 @@
-// Reading front to back against reading of the whole file in memory, and order of time against a sorting twin.
+// Reading front to back against reading of the whole file in memory, and order of time against a
+// sorting twin.
 
 use std::io::Read;
 
@@ -20,7 +21,12 @@ impl Read for Steps<'_> {
 }
 
 fn listed(record: RecordRef<'_>) -> Listed {
-    Ok((record.stream, record.raw.offset, record.time(), [record.raw.bytes, record.raw.payload].concat()))
+    Ok((
+        record.stream,
+        record.raw.offset,
+        record.time(),
+        [record.raw.bytes, record.raw.payload].concat(),
+    ))
 }
 
 /// All records, in the order of the file.
@@ -63,16 +69,23 @@ pub(crate) fn recording(bytes: &[u8]) {
     framed(&file, &all);
     // Features are where writers put them: behind the data, apart.
     if file.warnings.is_empty() && recording.warnings().is_empty() && file.mode == Mode::File {
-        let own: Vec<_> =
-            file.features.iter().map(|(id, section)| (*id, section.of(bytes).expect("it is there"))).collect();
+        let own: Vec<_> = file
+            .features
+            .iter()
+            .map(|(id, section)| (*id, section.of(bytes).expect("it is there")))
+            .collect();
         assert!(recording.features().eq(own));
         assert!(recording.features().eq(in_memory.features()));
         assert_eq!(recording.attrs().entries(), file.attrs.entries());
         assert_eq!(in_memory.attrs().entries(), file.attrs.entries());
     }
     let mut frames = file.records();
-    if file.mode == Mode::Pipe && frames.by_ref().all(|raw| raw.is_ok()) && frames.left().is_empty() {
-        let own = file.features.iter().map(|(id, section)| (*id, section.of(bytes).expect("it is there")));
+    if file.mode == Mode::Pipe && frames.by_ref().all(|raw| raw.is_ok()) && frames.left().is_empty()
+    {
+        let own = file
+            .features
+            .iter()
+            .map(|(id, section)| (*id, section.of(bytes).expect("it is there")));
         assert!(own.zip(recording.features()).all(|(own, streamed)| own == streamed));
     }
 }
@@ -87,10 +100,16 @@ fn framed(file: &File<'_>, all: &[Listed]) {
     let listed = |raw: RawRecord<'_>| (raw.offset, [raw.bytes, raw.payload].concat());
     let own: Vec<_> = frames.map(|raw| raw.map(listed).map_err(|error| error.offset)).collect();
     let found = all.iter().map(|item| item.clone().map(|(_, offset, _, bytes)| (offset, bytes)));
-    assert!(found.eq(own.iter().cloned()), "`File` has {} records, `Recording` {}", own.len(), all.len());
+    assert!(
+        found.eq(own.iter().cloned()),
+        "`File` has {} records, `Recording` {}",
+        own.len(),
+        all.len()
+    );
 }
 
-/// Order of time against a twin that keeps all records, and sorts all of them again at each end of a round.
+/// Order of time against a twin that keeps all records, and sorts all of them again at each end of
+/// a round.
 pub(crate) fn ordering(bytes: &[u8]) {
     let Ok(mut recording) = Recording::new(bytes) else { return };
     let all = records(&mut recording);
@@ -98,13 +117,21 @@ pub(crate) fn ordering(bytes: &[u8]) {
     let ordered = |limit: usize| sorted(recording().ordered().with_limit(limit));
     // An attr that comes between a record and its turn may change its time.
     let untimed = |list: &[Listed]| -> Vec<_> {
-        list.iter().map(|item| item.clone().map(|(stream, offset, _, bytes)| (stream, offset, bytes))).collect()
+        list.iter()
+            .map(|item| item.clone().map(|(stream, offset, _, bytes)| (stream, offset, bytes)))
+            .collect()
     };
     let (list, late) = ordered(usize::MAX);
-    let in_memory = Recording::of_bytes(bytes).expect("as it streams").ordered().with_limit(usize::MAX);
+    let in_memory =
+        Recording::of_bytes(bytes).expect("as it streams").ordered().with_limit(usize::MAX);
     assert!((list.clone(), late) == sorted(in_memory), "in memory");
     let twin = twin(&all);
-    assert!(untimed(&list) == untimed(&twin), "{} records, the twin has {}", list.len(), twin.len());
+    assert!(
+        untimed(&list) == untimed(&twin),
+        "{} records, the twin has {}",
+        list.len(),
+        twin.len()
+    );
     let times = twin.iter().flatten().filter_map(|(_, _, time, _)| *time);
     assert!(late > 0 || times.is_sorted(), "out of order, and none is late");
     // Whatever the limit: nothing is lost, nothing comes twice.
@@ -133,7 +160,8 @@ fn twin(all: &[Listed]) -> Vec<Listed> {
             continue;
         }
         list.push(item.clone());
-        let kind = item.as_ref().ok().and_then(|(_, _, _, bytes)| bytes.first_chunk::<4>().copied());
+        let kind =
+            item.as_ref().ok().and_then(|(_, _, _, bytes)| bytes.first_chunk::<4>().copied());
         let number = RecordType::FINISHED_ROUND.0;
         if kind.is_some_and(|kind| kind == number.to_le_bytes() || kind == number.to_be_bytes()) {
             waiting.sort_by_key(|item| time_of(item));

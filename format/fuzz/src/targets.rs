@@ -1,6 +1,6 @@
-// What each fuzz target does with its bytes: also run by `tests/replay`, over the seeds and over damaged
-// variants of them, so that CI needs no fuzzer. Each function panics when something is wrong, and returns when nothing
-// is.
+// What each fuzz target does with its bytes: also run by `tests/replay`, over the seeds and over
+// damaged variants of them, so that CI needs no fuzzer. Each function panics when something is
+// wrong, and returns when nothing is.
 
 use std::io;
 
@@ -50,18 +50,22 @@ pub(crate) fn file(bytes: &[u8]) {
     }
 }
 
-/// A whole file, written again from its parts, reads as the same; a copy of it has the records that are kept.
+/// A whole file, written again from its parts, reads as the same; a copy of it has the records that
+/// are kept.
 pub(crate) fn rewrite(bytes: &[u8]) {
     let Ok(file) = File::parse(bytes) else { return };
     let mut features = FeatureWriter::new(file.endian);
     for (id, section) in &file.features {
-        features.add_bytes(*id, section.of(bytes).expect("features that are told are there").to_vec());
+        features
+            .add_bytes(*id, section.of(bytes).expect("features that are told are there").to_vec());
     }
     let out = io::Cursor::new(Vec::new());
-    let mut writer = FileWriter::new(out, file.endian, file.attrs.entries()).expect("memory takes all");
+    let mut writer =
+        FileWriter::new(out, file.endian, file.attrs.entries()).expect("memory takes all");
     writer.write(file.data_bytes()).expect("memory takes all");
     let again = writer.finish(&features).expect("memory takes all").into_inner();
-    // As many bytes, but for attrs that are filled up to the longest, and the head and table of what was a pipe.
+    // As many bytes, but for attrs that are filled up to the longest, and the head and table of
+    // what was a pipe.
     assert!(again.len() <= bytes.len() + 4096 + file.attrs.entries().len() * 4096);
     let again = File::parse(&again).expect("what was written is read");
     if !file.data_bytes().is_empty() {
@@ -78,7 +82,8 @@ pub(crate) fn rewrite(bytes: &[u8]) {
     copied(&file);
 }
 
-/// Every second record is kept, and its payload with it; then the copy has what `keep` was told, and that in order.
+/// Every second record is kept, and its payload with it; then the copy has what `keep` was told,
+/// and that in order.
 fn copied(file: &File<'_>) {
     let (mut kept, mut asked) = (Vec::new(), 0);
     let out = copy(file, io::Cursor::new(Vec::new()), |raw| {
@@ -96,16 +101,22 @@ fn copied(file: &File<'_>) {
     let mut records = copied.records().map_while(Result::ok);
     // Between them are those that nobody was asked for.
     for (bytes, payload) in kept {
-        assert!(records.any(|raw| raw.bytes == bytes && raw.payload == payload), "a record is gone or changed");
+        assert!(
+            records.any(|raw| raw.bytes == bytes && raw.payload == payload),
+            "a record is gone or changed"
+        );
     }
 }
 
-/// Records of events with any two attrs: 8 bytes of choice, two attrs of 144 bytes, then the stream.
+/// Records of events with any two attrs: 8 bytes of choice, two attrs of 144 bytes, then the
+/// stream.
 pub(crate) fn records(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first_chunk::<8>() else { return };
     let endian = endian_of(choice[0]);
     let mut c = Cursor::new(rest, 0, endian);
-    let (Ok(first), Ok(second)) = (Attr::decode(&mut c, 144), Attr::decode(&mut c, 144)) else { return };
+    let (Ok(first), Ok(second)) = (Attr::decode(&mut c, 144), Attr::decode(&mut c, 144)) else {
+        return;
+    };
     let entry = |attr, id: u8| AttrEntry { attr, ids: vec![u64::from(id)], name: None };
     let mut entries = vec![entry(first, choice[1]), entry(second, choice[2])];
     entries.truncate(usize::from(choice[3] % 3));
@@ -115,14 +126,16 @@ pub(crate) fn records(bytes: &[u8]) {
     }
 }
 
-/// A sample against a naive twin of its decoder: a byte of choice, the words of the attr that lay it out, then its
-/// body.
+/// A sample against a naive twin of its decoder: a byte of choice, the words of the attr that lay
+/// it out, then its body.
 pub(crate) fn sample(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
     let endian = endian_of(*choice);
     let mut c = Cursor::new(rest, 0, endian);
     let mut word = || c.u64("the attr's words");
-    let (Ok(bits), Ok(read), Ok(branches), Ok(user), Ok(intr)) = (word(), word(), word(), word(), word()) else {
+    let (Ok(bits), Ok(read), Ok(branches), Ok(user), Ok(intr)) =
+        (word(), word(), word(), word(), word())
+    else {
         return;
     };
     let attr = Attr {
@@ -191,9 +204,17 @@ fn endian_of(byte: u8) -> Endian {
 fn record(table: &AttrTable, raw: &RawRecord<'_>) {
     let _ = table.time_of(raw);
     if let Some((_, sample)) = table.sample(*raw) {
-        let lazy = [sample.event_id(), sample.ip(), sample.time(), sample.addr(), sample.stream_id(), sample.period()];
+        let lazy = [
+            sample.event_id(),
+            sample.ip(),
+            sample.time(),
+            sample.addr(),
+            sample.stream_id(),
+            sample.period(),
+        ];
         if let Ok(all) = sample.fields() {
-            let whole = [all.identifier.or(all.id), all.ip, all.time, all.addr, all.stream_id, all.period];
+            let whole =
+                [all.identifier.or(all.id), all.ip, all.time, all.addr, all.stream_id, all.period];
             assert_eq!(lazy, whole);
             assert_eq!(sample.callchain().ok().flatten(), all.callchain);
             all.read.iter().for_each(|read| assert!(read.counters().count() as u64 <= read.nr()));
@@ -202,19 +223,26 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
             }
             let items = all.callchain.map(|words| CallchainItems::new(words.iter()).count());
             assert!(items.unwrap_or(0) <= raw.bytes.len());
-            all.branch_stack.iter().for_each(|stack| assert!(stack.entries().count() <= raw.bytes.len()));
+            all.branch_stack
+                .iter()
+                .for_each(|stack| assert!(stack.entries().count() <= raw.bytes.len()));
             all.data_src.iter().for_each(|src| drop(DataSrc(*src).to_string()));
         }
     }
     let Ok(decoded) = table.decode(raw) else { return };
     match &decoded.body {
-        Body::CpuMap(map) => assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16))),
+        Body::CpuMap(map) => {
+            assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16)))
+        }
         Body::ThreadMap(map) => assert!(map.entries.len() <= raw.bytes.len()),
         Body::StatConfig(config) => assert!(config.iter().count() <= raw.bytes.len()),
         Body::BpfMetadata(metadata) => assert!(metadata.iter().count() <= raw.bytes.len()),
         Body::Sample(fields) => {
             let lazy = table.sample(*raw).map(|(_, sample)| sample.fields().ok());
-            assert!(lazy.is_none_or(|lazy| lazy.as_ref() == Some(&**fields)), "{raw:?}: {fields:?}");
+            assert!(
+                lazy.is_none_or(|lazy| lazy.as_ref() == Some(&**fields)),
+                "{raw:?}: {fields:?}"
+            );
         }
         Body::CallchainDeferred(chain) => assert!(chain.items().count() <= raw.bytes.len()),
         Body::IdIndex(index) => assert!(index.iter().count() <= raw.bytes.len()),
@@ -224,7 +252,8 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
     }
     let _ = format!("{decoded:?}");
     let mut e = Encoder::new(table.endian());
-    // A record may end in half a number where words are expected; those bytes are `rest`, so all of it comes back.
+    // A record may end in half a number where words are expected; those bytes are `rest`, so all of
+    // it comes back.
     decoded.encode(&mut e).expect("what fitted a record fits one again");
     let same_sample = raw.header.kind != RecordType::SAMPLE || e.as_bytes() == raw.bytes;
     assert!(same_sample, "a sample changed: {raw:?} {:?}", e.as_bytes());
@@ -236,7 +265,11 @@ fn every_feature(c: Cursor<'_>) {
     let comes_back = |left: Cursor<'_>, e: &Encoder, what: &dyn std::fmt::Debug| {
         let mut ahead = c;
         let used = ahead.left() - left.left();
-        assert_eq!(e.as_bytes(), ahead.take(used, "what was used").expect("what was used is there"), "{what:?}");
+        assert_eq!(
+            e.as_bytes(),
+            ahead.take(used, "what was used").expect("what was used is there"),
+            "{what:?}"
+        );
     };
     for id in FeatureId::NAMED {
         let (mut left, mut e) = (c, Encoder::new(endian));

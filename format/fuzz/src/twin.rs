@@ -1,4 +1,5 @@
-// A sample decoded the naive way, field by field as perf_event_open(2) lists them: the oracle of the real decoder.
+// A sample decoded the naive way, field by field as perf_event_open(2) lists them: the oracle of
+// the real decoder.
 
 use recrep_format::abi::{BranchSampleType, ReadFormat, SampleType, Weight};
 use recrep_format::attr::Attr;
@@ -24,13 +25,21 @@ impl Walk<'_> {
 
     fn u32(&mut self) -> Option<u64> {
         let bytes: [u8; 4] = self.bytes(4)?.try_into().ok()?;
-        let value = if self.endian == Endian::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        let value = if self.endian == Endian::Big {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        };
         Some(u64::from(value))
     }
 
     fn u64(&mut self) -> Option<u64> {
         let bytes: [u8; 8] = self.bytes(8)?.try_into().ok()?;
-        Some(if self.endian == Endian::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+        Some(if self.endian == Endian::Big {
+            u64::from_be_bytes(bytes)
+        } else {
+            u64::from_le_bytes(bytes)
+        })
     }
 
     fn words(&mut self, count: u64) -> Option<Vec<u64>> {
@@ -156,7 +165,9 @@ impl Walk<'_> {
         if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
             self.word("weight")?;
         }
-        for (bit, name) in [(SampleType::DATA_SRC, "data_src"), (SampleType::TRANSACTION, "transaction")] {
+        for (bit, name) in
+            [(SampleType::DATA_SRC, "data_src"), (SampleType::TRANSACTION, "transaction")]
+        {
             if has(bit) {
                 self.word(name)?;
             }
@@ -216,12 +227,21 @@ pub(super) fn real(f: &SampleFields<'_>) -> Found {
     put("hw_idx", f.branch_stack.and_then(|stack| one(stack.hw_idx)));
     put("branches", f.branch_stack.map(|stack| stack.words.iter().collect()));
     put("branch_counters", f.branch_stack.and_then(|stack| Some(stack.counters?.iter().collect())));
-    put("regs_user", f.regs_user.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()));
-    put("stack_user", f.stack_user.map(|stack| wide(stack.bytes).into_iter().chain(stack.dyn_size).collect()));
+    put(
+        "regs_user",
+        f.regs_user.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()),
+    );
+    put(
+        "stack_user",
+        f.stack_user.map(|stack| wide(stack.bytes).into_iter().chain(stack.dyn_size).collect()),
+    );
     put("weight", one(f.weight.map(Weight::to_word)));
     put("data_src", one(f.data_src));
     put("transaction", one(f.transaction));
-    put("regs_intr", f.regs_intr.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()));
+    put(
+        "regs_intr",
+        f.regs_intr.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()),
+    );
     put("phys_addr", one(f.phys_addr));
     put("cgroup", one(f.cgroup));
     put("data_page_size", one(f.data_page_size));

@@ -6,7 +6,8 @@ use super::constants::constants;
 use crate::endian::Endian;
 
 constants! {
-    /// `perf_event_attr.type` (`enum perf_type_id`); numbers from 6 up are PMUs that the kernel registered.
+    /// `perf_event_attr.type` (`enum perf_type_id`); numbers from 6 up are PMUs that the kernel
+    /// registered.
     pub struct EventType(u32) {
         /// Generalized hardware events ([`HwEvent`]).
         HARDWARE = 0;
@@ -139,8 +140,8 @@ impl CacheEvent {
         self.cache.0 as u64 | (self.op.0 as u64) << 8 | (self.result.0 as u64) << 16
     }
 
-    /// Returns whether the combination exists: nothing writes to the level 1 cache of instructions, and the TLB of
-    /// instructions and the branch prediction unit are only read.
+    /// Returns whether the combination exists: nothing writes to the level 1 cache of instructions,
+    /// and the TLB of instructions and the branch prediction unit are only read.
     #[must_use]
     pub fn is_valid(self) -> bool {
         match self.cache {
@@ -152,8 +153,8 @@ impl CacheEvent {
 }
 
 bitflags! {
-    /// The bit-fields of `perf_event_attr`, `disabled` as bit 0, whatever the byte order of the file.
-    /// Bits that have no name yet are kept.
+    /// The bit-fields of `perf_event_attr`, `disabled` as bit 0, whatever the byte order of the
+    /// file. Bits that have no name yet are kept.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AttrFlags: u64 {
         /// Off until enabled.
@@ -254,8 +255,8 @@ impl AttrFlags {
         Self::from_bits_retain(cleared | ((level as u64 & 3) << 15))
     }
 
-    /// Returns the flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out
-    /// from the other end, each with its own bits in order.
+    /// Returns the flags in the word of a file with this byte order: on big-endian machines
+    /// bit-fields are laid out from the other end, each with its own bits in order.
     #[must_use]
     pub const fn from_word(word: u64, endian: Endian) -> Self {
         match endian {
@@ -290,9 +291,16 @@ mod tests {
             (EventType::TRACEPOINT.to_string(), EventType(9).to_string()),
             ("TRACEPOINT".into(), "UNKNOWN_9".into())
         );
-        assert_eq!((HwEvent(9).name(), SwEvent(10).name()), (Some("REF_CPU_CYCLES"), Some("BPF_OUTPUT")));
+        assert_eq!(
+            (HwEvent(9).name(), SwEvent(10).name()),
+            (Some("REF_CPU_CYCLES"), Some("BPF_OUTPUT"))
+        );
         let event = CacheEvent::of(0x1_0203);
-        let parts = CacheEvent { cache: HwCache::DTLB, op: HwCacheOp::PREFETCH, result: HwCacheResult::MISS };
+        let parts = CacheEvent {
+            cache: HwCache::DTLB,
+            op: HwCacheOp::PREFETCH,
+            result: HwCacheResult::MISS,
+        };
         assert_eq!((event, event.config(), event.is_valid()), (parts, 0x1_0203, true));
         let invalid = [0x101, 0x104, 0x205].map(|config| CacheEvent::of(config).is_valid());
         assert_eq!(invalid, [false; 3]);

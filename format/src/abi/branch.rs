@@ -99,8 +99,8 @@ impl BranchPrivilege {
     }
 }
 
-/// The properties of a branch beside its ends: the third word of `perf_branch_entry`, with the first declared bit as
-/// bit 0, whatever the byte order of the file.
+/// The properties of a branch beside its ends: the third word of `perf_branch_entry`, with the
+/// first declared bit as bit 0, whatever the byte order of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BranchFlags(pub u64);
 
@@ -128,8 +128,8 @@ impl BranchFlags {
     /// The bits of [`BranchFlags::cycles`].
     pub const CYCLES: u64 = 0xffff << 4;
 
-    /// Returns the flags in the word of a file with this byte order: on big-endian machines the fields are laid out
-    /// from the other end, each with its own bits in order.
+    /// Returns the flags in the word of a file with this byte order: on big-endian machines the
+    /// fields are laid out from the other end, each with its own bits in order.
     #[inline]
     #[must_use]
     pub fn from_word(word: u64, endian: Endian) -> Self {
@@ -258,8 +258,14 @@ mod tests {
         let flags = BranchFlags(0b1 | 7 << 4 | 15 << 20 | 2 << 24 | 1 << 26 | 2 << 30);
         assert!(flags.mispred() && !flags.predicted());
         assert_eq!((flags.cycles(), flags.kind(), flags.spec().0), (7, BranchKind::EXTEND_ABI, 2));
-        assert_eq!((flags.new_kind(), flags.privilege()), (BranchNewKind::FAULT_DATA, BranchPrivilege::KERNEL));
-        assert_eq!((flags.privilege().to_string(), flags.privilege().cpu_mode()), ("KERNEL".into(), CpuMode::Kernel));
+        assert_eq!(
+            (flags.new_kind(), flags.privilege()),
+            (BranchNewKind::FAULT_DATA, BranchPrivilege::KERNEL)
+        );
+        assert_eq!(
+            (flags.privilege().to_string(), flags.privilege().cpu_mode()),
+            ("KERNEL".into(), CpuMode::Kernel)
+        );
         assert_eq!((flags.kind_name(), flags.spec_name()), ("FAULT_DATA", "NON_SPEC_CORRECT_PATH"));
     }
 

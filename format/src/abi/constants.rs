@@ -2,9 +2,9 @@
 
 /// Declares newtypes of numbers with named values.
 ///
-/// Each has its values as associated constants, `NAMED` (all of them in the order given), `name`, a `Display` that
-/// prints
-/// `UNKNOWN_<number>` for a number without a name, and its place in a layout ([`Wire`](crate::wire::Wire)).
+/// Each has its values as associated constants, `NAMED` (all of them in the order given), `name`, a
+/// `Display` that prints `UNKNOWN_<number>` for a number without a name, and its place in a layout
+/// ([`Wire`](crate::wire::Wire)).
 macro_rules! constants {
     ($(
         $(#[$meta:meta])*

@@ -1,4 +1,5 @@
-//! `union perf_mem_data_src`: where a load's data came from, each field by name, spelt as perf's columns spell it.
+//! `union perf_mem_data_src`: where a load's data came from, each field by name, spelt as perf's
+//! columns spell it.
 //!
 //! The kernel declares the word once for each byte order, so that its value is the same in both.
 
@@ -280,10 +281,16 @@ mod tests {
     fn columns_read_as_perfs() {
         // A load, L1 hit, no snoop, TLB L1 or L2 hit, not locked.
         let l1 = DataSrc(2 | (0x0a << 5) | (2 << 19) | (0x1a << 26));
-        assert_eq!((l1.mem().as_str(), l1.snoop_name().as_str(), l1.locked_name()), ("L1 hit", "None", "No"));
+        assert_eq!(
+            (l1.mem().as_str(), l1.snoop_name().as_str(), l1.locked_name()),
+            ("L1 hit", "None", "No")
+        );
         assert_eq!((l1.tlb_name().as_str(), l1.blocked_name().as_str()), ("L1 or L2 hit", " N/A"));
         assert_eq!(DataSrc(0).mem(), "N/A");
-        assert_eq!(DataSrc((13 << 33) | (1 << 37) | (3 << 43)).mem(), "Remote socket, same board RAM ");
+        assert_eq!(
+            DataSrc((13 << 33) | (1 << 37) | (3 << 43)).mem(),
+            "Remote socket, same board RAM "
+        );
         assert_eq!(DataSrc((7 << 33) | (4 << 5)).mem(), "Unknown level 7 miss");
         assert_eq!(DataSrc((4 << 19) | (2 << 38)).snoop_name(), "Hit or Peer");
         assert_eq!(DataSrc(6 << 40).blocked_name(), " Data Addr");

@@ -43,7 +43,8 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A process (thread group): -1 for the kernel, for any process, and for a task that has already ended.
+    /// A process (thread group): -1 for the kernel, for any process, and for a task that has
+    /// already ended.
     Pid;
     /// A thread: -1 for any thread, and for a task that has already ended.
     Tid;

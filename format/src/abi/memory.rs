@@ -92,7 +92,9 @@ mod tests {
     fn the_abort_code_is_the_upper_half() {
         let word = Transaction::from_bits_retain(0xab << 32 | 0b10_0110);
         assert_eq!(word.abort_code(), 0xab);
-        assert!(word.contains(Transaction::TRANSACTION | Transaction::SYNC | Transaction::CONFLICT));
+        assert!(
+            word.contains(Transaction::TRANSACTION | Transaction::SYNC | Transaction::CONFLICT)
+        );
         assert!(!word.intersects(Transaction::ASYNC | Transaction::CAPACITY_READ));
     }
 }

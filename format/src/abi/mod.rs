@@ -1,7 +1,8 @@
 //! Constants of the kernel and of perf, under their own names.
 //!
-//! Source: `include/uapi/linux/perf_event.h` (record types below 64, bits, contexts) and perf's user record types
-//! (64 and up). Constants are newtypes that print their own name; a number without a name keeps its value.
+//! Source: `include/uapi/linux/perf_event.h` (record types below 64, bits, contexts) and perf's
+//! user record types (64 and up). Constants are newtypes that print their own name; a number
+//! without a name keeps its value.
 
 mod attr_bits;
 mod branch;

@@ -1,7 +1,7 @@
 //! The numbers in the fields of records: kinds, tags and flags.
 //!
-//! Source: `include/uapi/linux/perf_event.h` for the kernel's records; perf's `tools/lib/perf/include/perf/event.h` and
-//! `tools/perf/util/auxtrace.h` for its own.
+//! Source: `include/uapi/linux/perf_event.h` for the kernel's records; perf's
+//! `tools/lib/perf/include/perf/event.h` and `tools/perf/util/auxtrace.h` for its own.
 
 use bitflags::bitflags;
 
@@ -35,7 +35,8 @@ impl AuxFlags {
     /// The bits of [`AuxFlags::pmu_format`].
     pub const PMU_FORMAT_TYPE_MASK: u64 = 0xff00;
 
-    /// Returns the format of the data, as a number that the PMU defines (`PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK`).
+    /// Returns the format of the data, as a number that the PMU defines
+    /// (`PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK`).
     #[must_use]
     pub const fn pmu_format(self) -> u8 {
         (self.bits() >> 8 & 0xff) as u8
@@ -52,8 +53,8 @@ pub mod prot {
     pub const EXEC: u32 = 1 << 2;
 }
 
-/// Bits of [`Mmap2::flags`](crate::record::Mmap2::flags) (`MAP_*`, mmap(2)), with the numbers that nearly all
-/// architectures use.
+/// Bits of [`Mmap2::flags`](crate::record::Mmap2::flags) (`MAP_*`, mmap(2)), with the numbers that
+/// nearly all architectures use.
 pub mod map_flags {
     /// Changes are shared with others that map the file.
     pub const SHARED: u32 = 1 << 0;
@@ -136,8 +137,8 @@ constants! {
 
     /// The tag of a setting of `perf stat record` (`PERF_STAT_CONFIG_TERM__*`).
     pub struct StatConfigTag(u64) {
-        /// The parts of the machine that counts are summed over (perf's `enum aggr_mode`, whose numbers have changed
-        /// between versions).
+        /// The parts of the machine that counts are summed over (perf's `enum aggr_mode`, whose
+        /// numbers have changed between versions).
         AGGR_MODE = 0;
         /// Length of an interval in milliseconds; 0 without intervals.
         INTERVAL = 1;
@@ -171,14 +172,20 @@ mod tests {
         assert_eq!((StatConfigTag(3).name(), StatConfigTag(4).name()), (Some("AGGR_LEVEL"), None));
         assert_eq!(StatRoundKind::NAMED, [StatRoundKind::INTERVAL, StatRoundKind::FINAL]);
         assert_eq!([CpuMapKind(2).to_string(), KSymbolType(2).to_string()], ["RANGE_CPUS", "OOL"]);
-        assert_eq!([BpfEventType(1).to_string(), AuxtraceErrorKind(1).to_string()], ["PROG_LOAD", "ITRACE"]);
+        assert_eq!(
+            [BpfEventType(1).to_string(), AuxtraceErrorKind(1).to_string()],
+            ["PROG_LOAD", "ITRACE"]
+        );
     }
 
     #[test]
     fn flags_keep_unknown_bits_in_both_byte_orders() {
         let bytes = [0, 0, 0, 0, 0, 0, 0x12, 0x05];
         let flags = AuxFlags::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "flags").unwrap();
-        assert!(flags.contains(AuxFlags::TRUNCATED | AuxFlags::PARTIAL) && !flags.contains(AuxFlags::COLLISION));
+        assert!(
+            flags.contains(AuxFlags::TRUNCATED | AuxFlags::PARTIAL)
+                && !flags.contains(AuxFlags::COLLISION)
+        );
         assert_eq!(flags.pmu_format(), 0x12);
         let mut e = Encoder::new(Endian::Little);
         flags.encode(&mut e).unwrap();

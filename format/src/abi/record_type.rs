@@ -1,4 +1,5 @@
-//! `enum perf_event_type` and perf's `enum perf_user_event_type`, and the bits of a record's `misc`.
+//! `enum perf_event_type` and perf's `enum perf_user_event_type`, and the bits of a record's
+//! `misc`.
 
 use super::constants::constants;
 
@@ -107,8 +108,9 @@ impl RecordType {
     /// simpleperf: the formats of tracepoints.
     pub const SIMPLEPERF_TRACING_DATA: Self = Self(32777);
 
-    /// Returns whether Android's simpleperf defines the type. Its records may be longer than 16 bits can say: the upper
-    /// half of the size lies in the place of `misc`. Such types have no name, as in perf.
+    /// Returns whether Android's simpleperf defines the type. Its records may be longer than 16
+    /// bits can say: the upper half of the size lies in the place of `misc`. Such types have no
+    /// name, as in perf.
     #[inline]
     #[must_use]
     pub const fn is_simpleperf(self) -> bool {
@@ -123,7 +125,8 @@ impl RecordType {
     }
 }
 
-/// The bits of a record's `misc` field (`PERF_RECORD_MISC_*`); some mean different things in different records.
+/// The bits of a record's `misc` field (`PERF_RECORD_MISC_*`); some mean different things in
+/// different records.
 pub mod misc {
     /// The bits that hold the [`CpuMode`](super::CpuMode).
     pub const CPUMODE_MASK: u16 = 7;

@@ -1,4 +1,5 @@
-//! The registers of samples by architecture, numbered as the bits of `sample_regs_user` and `sample_regs_intr`.
+//! The registers of samples by architecture, numbered as the bits of `sample_regs_user` and
+//! `sample_regs_intr`.
 //!
 //! Source: `arch/*/include/uapi/asm/perf_regs.h`. The names are perf's.
 
@@ -66,52 +67,58 @@ impl Register {
 type Names = (u32, u32, &'static [&'static str]);
 
 const X86: &[&str] = &[
-    "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS", "R8", "R9",
-    "R10", "R11", "R12", "R13", "R14", "R15",
+    "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS",
+    "GS", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
 ];
 const XMM: &[&str] = &[
-    "XMM0", "XMM1", "XMM2", "XMM3", "XMM4", "XMM5", "XMM6", "XMM7", "XMM8", "XMM9", "XMM10", "XMM11", "XMM12", "XMM13",
-    "XMM14", "XMM15",
+    "XMM0", "XMM1", "XMM2", "XMM3", "XMM4", "XMM5", "XMM6", "XMM7", "XMM8", "XMM9", "XMM10",
+    "XMM11", "XMM12", "XMM13", "XMM14", "XMM15",
 ];
-const ARM: &[&str] = &["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc"];
+const ARM: &[&str] = &[
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
+];
 const ARM64: &[&str] = &[
-    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
-    "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr", "sp", "pc",
+    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+    "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+    "x28", "x29", "lr", "sp", "pc",
 ];
 const POWERPC: &[&str] = &[
-    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "r16", "r17",
-    "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31", "nip", "msr",
-    "orig_r3", "ctr", "link", "xer", "ccr", "softe", "trap", "dar", "dsisr", "sier", "mmcra", "mmcr0", "mmcr1",
-    "mmcr2", "mmcr3", "sier2", "sier3", "pmc1", "pmc2", "pmc3", "pmc4", "pmc5", "pmc6", "sdar", "siar",
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15", "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27",
+    "r28", "r29", "r30", "r31", "nip", "msr", "orig_r3", "ctr", "link", "xer", "ccr", "softe",
+    "trap", "dar", "dsisr", "sier", "mmcra", "mmcr0", "mmcr1", "mmcr2", "mmcr3", "sier2", "sier3",
+    "pmc1", "pmc2", "pmc3", "pmc4", "pmc5", "pmc6", "sdar", "siar",
 ];
 const RISCV: &[&str] = &[
-    "pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2",
-    "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+    "pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5",
+    "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5",
+    "t6",
 ];
 const S390: &[&str] = &[
-    "R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "FP0", "FP1",
-    "FP2", "FP3", "FP4", "FP5", "FP6", "FP7", "FP8", "FP9", "FP10", "FP11", "FP12", "FP13", "FP14", "FP15", "MASK",
-    "PC",
+    "R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14",
+    "R15", "FP0", "FP1", "FP2", "FP3", "FP4", "FP5", "FP6", "FP7", "FP8", "FP9", "FP10", "FP11",
+    "FP12", "FP13", "FP14", "FP15", "MASK", "PC",
 ];
 const LOONGARCH: &[&str] = &[
-    "PC", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%r14",
-    "%r15", "%r16", "%r17", "%r18", "%r19", "%r20", "%r21", "%r22", "%r23", "%r24", "%r25", "%r26", "%r27", "%r28",
-    "%r29", "%r30", "%r31",
+    "PC", "%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%r7", "%r8", "%r9", "%r10", "%r11", "%r12",
+    "%r13", "%r14", "%r15", "%r16", "%r17", "%r18", "%r19", "%r20", "%r21", "%r22", "%r23", "%r24",
+    "%r25", "%r26", "%r27", "%r28", "%r29", "%r30", "%r31",
 ];
 const MIPS: &[&str] = &[
-    "PC", "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$16", "$17",
-    "$18", "$19", "$20", "$21", "$22", "$23", "$24", "$25", "$26", "$27", "$28", "$29", "$30", "$31",
+    "PC", "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13", "$14",
+    "$15", "$16", "$17", "$18", "$19", "$20", "$21", "$22", "$23", "$24", "$25", "$26", "$27",
+    "$28", "$29", "$30", "$31",
 ];
 const CSKY: &[&str] = &[
-    "tls", "lr", "pc", "sr", "sp", "orig_a0", "a0", "a1", "a2", "a3", "regs0", "regs1", "regs2", "regs3", "regs4",
-    "regs5", "regs6", "regs7", "regs8", "regs9", "exregs0", "exregs1", "exregs2", "exregs3", "exregs4", "exregs5",
-    "exregs6", "exregs7", "exregs8", "exregs9", "exregs10", "exregs11", "exregs12", "exregs13", "exregs14", "hi", "lo",
-    "dcsr",
+    "tls", "lr", "pc", "sr", "sp", "orig_a0", "a0", "a1", "a2", "a3", "regs0", "regs1", "regs2",
+    "regs3", "regs4", "regs5", "regs6", "regs7", "regs8", "regs9", "exregs0", "exregs1", "exregs2",
+    "exregs3", "exregs4", "exregs5", "exregs6", "exregs7", "exregs8", "exregs9", "exregs10",
+    "exregs11", "exregs12", "exregs13", "exregs14", "hi", "lo", "dcsr",
 ];
 
 impl RegsArch {
-    /// Returns the architecture of a machine (`uname -m`, as in a file's header); `None` if its registers have no names
-    /// here.
+    /// Returns the architecture of a machine (`uname -m`, as in a file's header); `None` if its
+    /// registers have no names here.
     #[must_use]
     pub fn of(machine: &str) -> Option<Self> {
         Some(match machine {
@@ -198,8 +205,8 @@ impl RegsArch {
     }
 }
 
-/// The name of a bit in a mask of registers. A register of two words prints `.low` or `.high` after its name, a number
-/// without a name `reg<number>`.
+/// The name of a bit in a mask of registers. A register of two words prints `.low` or `.high` after
+/// its name, a number without a name `reg<number>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterName {
     number: u32,
@@ -243,7 +250,8 @@ mod tests {
         RegsArch::Csky,
     ];
 
-    /// The counts are those of `PERF_REG_*_MAX`; the last register of each has the number before it.
+    /// The counts are those of `PERF_REG_*_MAX`; the last register of each has the number before
+    /// it.
     #[test]
     fn numbers_are_those_of_the_kernels_headers() {
         let of = |arch: RegsArch, number| arch.register(number).map(|register| register.name);
@@ -264,7 +272,10 @@ mod tests {
             (of(RegsArch::Arm64, 46), of(RegsArch::Arm64, 45), of(RegsArch::Arm64, 47)),
             (Some("vg"), None, None)
         );
-        assert_eq!((of(RegsArch::PowerPc, 44), of(RegsArch::PowerPc, 45)), (Some("mmcra"), Some("mmcr0")));
+        assert_eq!(
+            (of(RegsArch::PowerPc, 44), of(RegsArch::PowerPc, 45)),
+            (Some("mmcra"), Some("mmcr0"))
+        );
         assert_eq!(
             (of(RegsArch::X86, 31), of(RegsArch::X86, 32), of(RegsArch::X86, 63)),
             (None, Some("XMM0"), Some("XMM15"))
@@ -274,8 +285,10 @@ mod tests {
 
     #[test]
     fn pointers_have_their_names() {
-        let names =
-            ALL.map(|arch| [arch.instruction_pointer(), arch.stack_pointer()].map(|n| arch.register(n).unwrap().name));
+        let names = ALL.map(|arch| {
+            [arch.instruction_pointer(), arch.stack_pointer()]
+                .map(|n| arch.register(n).unwrap().name)
+        });
         let expected = [
             ["IP", "SP"],
             ["pc", "sp"],
@@ -293,14 +306,23 @@ mod tests {
     #[test]
     fn names_lead_to_masks() {
         let mask = |arch: RegsArch, name| arch.find(name).map(Register::mask);
-        assert_eq!((mask(RegsArch::X86, "ip"), mask(RegsArch::X86, "XMM15")), (Some(1 << 8), Some(3 << 62)));
-        assert_eq!((mask(RegsArch::Arm64, "vg"), mask(RegsArch::Arm64, "ax")), (Some(1 << 46), None));
+        assert_eq!(
+            (mask(RegsArch::X86, "ip"), mask(RegsArch::X86, "XMM15")),
+            (Some(1 << 8), Some(3 << 62))
+        );
+        assert_eq!(
+            (mask(RegsArch::Arm64, "vg"), mask(RegsArch::Arm64, "ax")),
+            (Some(1 << 46), None)
+        );
         for arch in ALL {
             let union = arch.registers().fold(0, |mask, register| {
                 assert_eq!(mask & register.mask(), 0, "{arch:?} {}", register.name);
                 mask | register.mask()
             });
-            assert_eq!((0..64).filter(|n| arch.register(*n).is_some()).fold(0, |mask, n| mask | 1 << n), union);
+            assert_eq!(
+                (0..64).filter(|n| arch.register(*n).is_some()).fold(0, |mask, n| mask | 1 << n),
+                union
+            );
         }
     }
 
@@ -308,10 +330,19 @@ mod tests {
     fn names_of_bits() {
         let name = |arch, number| RegisterName::of(arch, number).to_string();
         let x86 = RegsArch::of("x86_64");
-        assert_eq!([0, 8, 23, 30, 32, 35].map(|n| name(x86, n)), ["AX", "IP", "R15", "reg30", "XMM0.low", "XMM1.high"]);
+        assert_eq!(
+            [0, 8, 23, 30, 32, 35].map(|n| name(x86, n)),
+            ["AX", "IP", "R15", "reg30", "XMM0.low", "XMM1.high"]
+        );
         let arm = RegsArch::of("aarch64");
         assert_eq!([0, 29, 32, 40].map(|n| name(arm, n)), ["x0", "x29", "pc", "reg40"]);
-        assert_eq!((name(RegsArch::of("vax"), 7), name(RegsArch::of("armv7l"), 11)), ("reg7".into(), "fp".into()));
-        assert_eq!(format!("{:<9}|{:>5}", RegisterName::of(x86, 0), RegisterName::of(x86, 1)), "AX       |   BX");
+        assert_eq!(
+            (name(RegsArch::of("vax"), 7), name(RegsArch::of("armv7l"), 11)),
+            ("reg7".into(), "fp".into())
+        );
+        assert_eq!(
+            format!("{:<9}|{:>5}", RegisterName::of(x86, 0), RegisterName::of(x86, 1)),
+            "AX       |   BX"
+        );
     }
 }

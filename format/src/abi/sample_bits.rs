@@ -129,7 +129,8 @@ bitflags! {
     }
 }
 
-/// The words of a callchain that are not addresses but say what follows (`enum perf_callchain_context`).
+/// The words of a callchain that are not addresses but say what follows
+/// (`enum perf_callchain_context`).
 pub mod context {
     /// Hypervisor addresses follow.
     pub const HV: u64 = 32u64.wrapping_neg();
@@ -177,7 +178,8 @@ impl CallchainContext {
         if word >= context::MAX { Some(Self(word)) } else { None }
     }
 
-    /// Returns the CPU mode of the addresses after the marker; [`CpuMode::Unknown`] for a marker without a name.
+    /// Returns the CPU mode of the addresses after the marker; [`CpuMode::Unknown`] for a marker
+    /// without a name.
     #[must_use]
     pub const fn cpu_mode(self) -> CpuMode {
         match self {
@@ -197,8 +199,10 @@ mod tests {
 
     #[test]
     fn markers_have_names_and_modes() {
-        let of =
-            |word: i64| CallchainContext::of(word.cast_unsigned()).map(|marker| (marker.name(), marker.cpu_mode()));
+        let of = |word: i64| {
+            CallchainContext::of(word.cast_unsigned())
+                .map(|marker| (marker.name(), marker.cpu_mode()))
+        };
         assert_eq!(of(-32), Some((Some("HV"), CpuMode::Hypervisor)));
         assert_eq!(of(-128), Some((Some("KERNEL"), CpuMode::Kernel)));
         assert_eq!(of(-512), Some((Some("USER"), CpuMode::User)));

@@ -11,9 +11,8 @@ pub enum Weight {
     Parts(WeightParts),
 }
 
-/// The three numbers of a weight. The kernel declares them once for each byte order, so that the word has the same
-/// value in
-/// both.
+/// The three numbers of a weight. The kernel declares them once for each byte order, so that the
+/// word has the same value in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WeightParts {
     /// The cost (`var1_dw`): on x86 and PowerPC the latency of the access in cycles.
@@ -29,7 +28,11 @@ impl WeightParts {
     #[inline]
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
-        Self { var1: (word & 0xffff_ffff) as u32, var2: (word >> 32 & 0xffff) as u16, var3: (word >> 48) as u16 }
+        Self {
+            var1: (word & 0xffff_ffff) as u32,
+            var2: (word >> 32 & 0xffff) as u16,
+            var3: (word >> 48) as u16,
+        }
     }
 
     /// Returns the word that holds the parts.

@@ -1,8 +1,10 @@
-//! Attrs: `struct perf_event_attr`, without loss, at every size it has had; the attrs of a recording, and their names.
+//! Attrs: `struct perf_event_attr`, without loss, at every size it has had; the attrs of a
+//! recording, and their names.
 //!
-//! The struct has grown from 64 bytes ([`Attr::SIZES`]); its own `size` field says how long the writer's was.
-//! [`Attr::decode`] takes whatever length there is: fields that are not there are zero, and bytes beyond the
-//! fields known here are kept in [`Attr::extra`]. [`Attr::encode`] writes any length back.
+//! The struct has grown from 64 bytes ([`Attr::SIZES`]); its own `size` field says how long the
+//! writer's was. [`Attr::decode`] takes whatever length there is: fields that are not there are
+//! zero, and bytes beyond the fields known here are kept in [`Attr::extra`]. [`Attr::encode`]
+//! writes any length back.
 
 mod name;
 mod table;
@@ -82,8 +84,8 @@ pub struct Attr {
     pub reserved_2: u16,
     /// `aux_sample_size`: number of bytes of the AUX area in a sample.
     pub aux_sample_size: u32,
-    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13), in either byte
-    /// order.
+    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux
+    /// 6.13), in either byte order.
     pub aux_action: u32,
     /// `sig_data`: the value that a SIGTRAP carries.
     pub sig_data: u64,
@@ -111,7 +113,12 @@ impl Attr {
         let (start, endian) = (c.offset(), c.endian());
         let bytes = c.take(len, "perf_event_attr")?;
         if len < Self::MIN_SIZE {
-            return Err(Error::truncated(start, "perf_event_attr", Self::MIN_SIZE as u64, len as u64));
+            return Err(Error::truncated(
+                start,
+                "perf_event_attr",
+                Self::MIN_SIZE as u64,
+                len as u64,
+            ));
         }
         let (known, extra) = bytes.split_at_checked(Self::KNOWN_SIZE).unwrap_or((bytes, &[]));
         let mut whole = [0; Self::KNOWN_SIZE];
@@ -156,9 +163,9 @@ impl Attr {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
 
-    /// Returns how many bytes a file of this byte order must give the attr so that nothing is lost: its own size, as
-    /// far as that can be believed and all that is set fits in it. A size that ends inside a field fits in one order
-    /// only.
+    /// Returns how many bytes a file of this byte order must give the attr so that nothing is lost:
+    /// its own size, as far as that can be believed and all that is set fits in it. A size that
+    /// ends inside a field fits in one order only.
     #[must_use]
     pub fn stored_size(&self, endian: Endian) -> usize {
         let whole = self.to_bytes(endian);
@@ -177,7 +184,9 @@ impl Attr {
     /// Returns an error if the size takes more than 32 bits.
     pub fn stored(&self, endian: Endian) -> Result<Self> {
         let len = self.stored_size(endian);
-        let long = |_| Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"));
+        let long = |_| {
+            Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"))
+        };
         Ok(Self { size: u32::try_from(len).map_err(long)?, ..self.clone() })
     }
 
@@ -222,7 +231,8 @@ impl Attr {
     }
 }
 
-/// Reverses `aux_action` on big-endian machines, which lay out its one-bit fields from the other end.
+/// Reverses `aux_action` on big-endian machines, which lay out its one-bit fields from the other
+/// end.
 fn action_word(word: u32, endian: Endian) -> u32 {
     if endian == Endian::Big { word.reverse_bits() } else { word }
 }
@@ -316,14 +326,20 @@ mod tests {
         for level in 0..=3 {
             let flags = (AttrFlags::DISABLED | AttrFlags::SAMPLE_ID_ALL).with_precise_ip(level);
             let attr = Attr { flags, aux_action: 0b101, ..Attr::default() };
-            // `disabled` is the first of 64 bits, `precise_ip` the 16th and 17th, `sample_id_all` the 19th.
+            // `disabled` is the first of 64 bits, `precise_ip` the 16th and 17th, `sample_id_all`
+            // the 19th.
             let big = 1 << 63 | u64::from(level) << 47 | 1 << 45;
-            for (endian, flags, action) in [(Endian::Little, flags.bits(), 5), (Endian::Big, big, 0b101 << 29)] {
+            for (endian, flags, action) in
+                [(Endian::Little, flags.bits(), 5), (Endian::Big, big, 0b101 << 29)]
+            {
                 let mut e = Encoder::new(endian);
                 attr.encode(&mut e, 144).unwrap();
                 assert_eq!(endian.u64_at(e.as_bytes(), 40), Some(flags), "{endian:?} {level}");
                 assert_eq!(endian.u32_at(e.as_bytes(), 116), Some(action));
-                assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 144).unwrap(), attr);
+                assert_eq!(
+                    Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 144).unwrap(),
+                    attr
+                );
             }
         }
     }
@@ -346,11 +362,14 @@ mod tests {
         assert_eq!(stored(Attr { size: u32::MAX, ..Attr::default() }), Attr::KNOWN_SIZE);
         assert_eq!(stored(Attr { size: 3, ..Attr::default() }), 64);
         assert_eq!(stored(Attr { size: 90, sample_regs_user: 1, ..Attr::default() }), 90);
-        assert_eq!(stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }), 147);
+        assert_eq!(
+            stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }),
+            147
+        );
     }
 
-    /// Found by the fuzz target `file`: two bytes of a 32-bit field are its low half in one order, its high half in the
-    /// other.
+    /// Found by the fuzz target `file`: two bytes of a 32-bit field are its low half in one order,
+    /// its high half in the other.
     #[test]
     fn a_size_that_ends_inside_a_field_is_kept_in_either_order() {
         for endian in [Endian::Little, Endian::Big] {

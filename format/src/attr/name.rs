@@ -36,10 +36,14 @@ const CACHE_OPS: [[&str; 2]; 3] =
     [["loads", "load-misses"], ["stores", "store-misses"], ["prefetches", "prefetch-misses"]];
 
 impl Attr {
-    /// Returns the name that perf gives the event where the recording names none: `cycles:u`, `raw 0x1a8`.
+    /// Returns the name that perf gives the event where the recording names none: `cycles:u`,
+    /// `raw 0x1a8`.
     #[must_use]
     pub fn event_name(&self) -> String {
-        let by = |names: &[&str], kind: &str| match usize::try_from(self.config).ok().and_then(|i| names.get(i)) {
+        let by = |names: &[&str], kind: &str| match usize::try_from(self.config)
+            .ok()
+            .and_then(|i| names.get(i))
+        {
             Some(name) => (*name).to_owned(),
             None => format!("unknown-{kind}"),
         };
@@ -58,30 +62,42 @@ impl Attr {
 
 fn cache_name(config: u64) -> String {
     let event = CacheEvent::of(config);
-    let ops = CACHE_OPS.get(usize::from(event.op.0)).and_then(|ops| ops.get(usize::from(event.result.0)));
+    let ops =
+        CACHE_OPS.get(usize::from(event.op.0)).and_then(|ops| ops.get(usize::from(event.result.0)));
     match (CACHES.get(usize::from(event.cache.0)), ops) {
         (Some(cache), Some(op)) if event.is_valid() => format!("{cache}-{op}"),
         _ => "invalid-cache".into(),
     }
 }
 
-/// Returns the name with the address and the watched accesses (`bp_type`: `HW_BREAKPOINT_R` 1, `W` 2, `X` 4).
+/// Returns the name with the address and the watched accesses (`bp_type`: `HW_BREAKPOINT_R` 1, `W`
+/// 2, `X` 4).
 fn breakpoint_name(attr: &Attr) -> String {
-    let watched = [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| attr.bp_type & bit != 0);
+    let watched =
+        [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| attr.bp_type & bit != 0);
     format!("mem:0x{:x}:{}", attr.config1, watched.map(|(_, letter)| letter).collect::<String>())
 }
 
 fn modifiers(attr: &Attr) -> String {
     let excludes = |flag| attr.flags.contains(flag);
     let included = |modes: &[(AttrFlags, char)]| {
-        modes.iter().filter(|(flag, _)| !excludes(*flag)).map(|(_, letter)| *letter).collect::<String>()
+        modes
+            .iter()
+            .filter(|(flag, _)| !excludes(*flag))
+            .map(|(_, letter)| *letter)
+            .collect::<String>()
     };
-    let modes = [(AttrFlags::EXCLUDE_KERNEL, 'k'), (AttrFlags::EXCLUDE_USER, 'u'), (AttrFlags::EXCLUDE_HV, 'h')];
+    let modes = [
+        (AttrFlags::EXCLUDE_KERNEL, 'k'),
+        (AttrFlags::EXCLUDE_USER, 'u'),
+        (AttrFlags::EXCLUDE_HV, 'h'),
+    ];
     let excludes_some = modes.iter().any(|(flag, _)| excludes(*flag));
     let mut letters = if excludes_some { included(&modes) } else { String::new() };
     let precise = usize::from(attr.flags.precise_ip());
     letters.extend(std::iter::repeat_n('p', precise));
-    // perf excludes guests by default, but not if there is a modifier; it prints `H` and `G` if that is not so.
+    // perf excludes guests by default, but not if there is a modifier; it prints `H` and `G` if
+    // that is not so.
     let is_unusual = excludes(AttrFlags::EXCLUDE_GUEST) == (excludes_some || precise > 0);
     if excludes(AttrFlags::EXCLUDE_HOST) || is_unusual {
         letters += &included(&[(AttrFlags::EXCLUDE_HOST, 'H'), (AttrFlags::EXCLUDE_GUEST, 'G')]);
@@ -95,8 +111,10 @@ mod tests {
 
     #[test]
     fn names_have_their_modifiers() {
-        let name = |kind, config, flags| Attr { kind, config, flags, ..Attr::default() }.event_name();
-        let (guest, user) = (AttrFlags::EXCLUDE_GUEST, AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV);
+        let name =
+            |kind, config, flags| Attr { kind, config, flags, ..Attr::default() }.event_name();
+        let (guest, user) =
+            (AttrFlags::EXCLUDE_GUEST, AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV);
         assert_eq!(name(EventType::SOFTWARE, 2, guest), "page-faults");
         assert_eq!(name(EventType::SOFTWARE, 0, AttrFlags::empty()), "cpu-clock:HG");
         assert_eq!(name(EventType::HARDWARE, 0, user.with_precise_ip(2)), "cycles:upp");
@@ -110,7 +128,8 @@ mod tests {
 
     #[test]
     fn breakpoints_show_watched_accesses() {
-        let watched = Attr { kind: EventType::BREAKPOINT, config1: 0x1000, bp_type: 3, ..Attr::default() };
+        let watched =
+            Attr { kind: EventType::BREAKPOINT, config1: 0x1000, bp_type: 3, ..Attr::default() };
         let name = Attr { flags: AttrFlags::EXCLUDE_GUEST, ..watched }.event_name();
         assert_eq!(name, "mem:0x1000:rw");
     }

@@ -1,12 +1,13 @@
 //! The attrs of a stream, their ids and layouts, and which record belongs to which.
 //!
-//! Three things are easily confused, so each has its type or its word here: the *event id* that the kernel gives each
-//! counter (a `u64` in records; one attr has many, one for each CPU and thread), and the [`AttrIndex`], the attr's
-//! place in the file.
+//! Three things are easily confused, so each has its type or its word here: the *event id* that the
+//! kernel gives each counter (a `u64` in records; one attr has many, one for each CPU and thread),
+//! and the [`AttrIndex`], the attr's place in the file.
 //!
-//! How a record finds its attr (as perf does it): one attr: that one. Several: by the id, which lies at the fixed place
-//! of IDENTIFIER, or at the place of ID, which must then be the same in all attrs. An id of 0, as synthesized records
-//! have it, means the first attr; an id that no attr has means none.
+//! How a record finds its attr (as perf does it): one attr: that one. Several: by the id, which
+//! lies at the fixed place of IDENTIFIER, or at the place of ID, which must then be the same in all
+//! attrs. An id of 0, as synthesized records have it, means the first attr; an id that no attr has
+//! means none.
 
 use std::borrow::Cow;
 
@@ -70,7 +71,8 @@ pub struct AttrTable {
     entries: Vec<AttrEntry>,
     layouts: Vec<(SampleLayout, SampleIdLayout)>,
     by_id: FxHashMap<u64, AttrIndex>,
-    /// Ids by their low bits, as far as they differ there: the kernel numbers them one after the other.
+    /// Ids by their low bits, as far as they differ there: the kernel numbers them one after the
+    /// other.
     near: [Option<(u64, AttrIndex)>; NEAR],
     fallback: SampleLayout,
     /// Offset of a sample's id in bytes from its start; the same for all attrs.
@@ -104,8 +106,11 @@ impl AttrTable {
         entry.ids.iter().for_each(|id| self.find_by(*id, index));
         // The place of the ids counts only if it is the same for all attrs.
         let is_first = self.entries.is_empty();
-        let common = |before: Option<usize>, here: Option<usize>| if is_first || before == here { here } else { None };
-        self.sample_id_at = common(self.sample_id_at, sample.event_id().is_some().then(|| sample.event_id().at()));
+        let common = |before: Option<usize>, here: Option<usize>| {
+            if is_first || before == here { here } else { None }
+        };
+        self.sample_id_at =
+            common(self.sample_id_at, sample.event_id().is_some().then(|| sample.event_id().at()));
         self.trailer_id_at = common(self.trailer_id_at, trailer.event_id);
         self.layouts.push((sample, trailer));
         self.entries.push(entry);
@@ -124,7 +129,10 @@ impl AttrTable {
     fn find_by(&mut self, id: u64, index: AttrIndex) {
         if id != 0 {
             self.by_id.entry(id).or_insert(index);
-            self.near.get_mut(place(id)).into_iter().for_each(|near| _ = near.get_or_insert((id, index)));
+            self.near
+                .get_mut(place(id))
+                .into_iter()
+                .for_each(|near| _ = near.get_or_insert((id, index)));
         }
     }
 
@@ -176,16 +184,17 @@ impl AttrTable {
         self.layouts.get(index.0).map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer)
     }
 
-    /// Returns the attr of a record: of a sample by its id, of others by the trailer's. `None` where there are no
-    /// attrs, where the id is one that no attr has, or where perf's own records (64 and up) belong to no attr.
+    /// Returns the attr of a record: of a sample by its id, of others by the trailer's. `None`
+    /// where there are no attrs, where the id is one that no attr has, or where perf's own records
+    /// (64 and up) belong to no attr.
     #[inline]
     #[must_use]
     pub fn event_of(&self, raw: &RawRecord<'_>) -> Option<AttrIndex> {
         self.event(raw.header.kind, raw.bytes)
     }
 
-    /// Like [`AttrTable::event_of`]. Two arguments need not be in memory, where a copy of the record that was just made
-    /// would have to be waited for.
+    /// Like [`AttrTable::event_of`]. Two arguments need not be in memory, where a copy of the
+    /// record that was just made would have to be waited for.
     #[inline]
     fn event(&self, kind: RecordType, bytes: &[u8]) -> Option<AttrIndex> {
         if !kind.is_kernel() {
@@ -199,7 +208,8 @@ impl AttrTable {
         let id = if kind == RecordType::SAMPLE {
             self.sample_id_at.and_then(|at| self.endian.u64_at(bytes, at))
         } else {
-            self.trailer_id_at.and_then(|back| self.endian.u64_at(bytes, bytes.len().checked_sub(back)?))
+            self.trailer_id_at
+                .and_then(|back| self.endian.u64_at(bytes, bytes.len().checked_sub(back)?))
         };
         match id {
             None | Some(0) => Some(AttrIndex(0)),
@@ -218,8 +228,8 @@ impl AttrTable {
         Some((index, Sample::new(raw, self.sample_layout(index)?, self.endian)))
     }
 
-    /// Returns the record's time in nanoseconds of the perf clock: a sample's TIME, the time in the trailer of
-    /// any other. `None` where the stream has no times there.
+    /// Returns the record's time in nanoseconds of the perf clock: a sample's TIME, the time in the
+    /// trailer of any other. `None` where the stream has no times there.
     #[inline]
     #[must_use]
     pub fn time_of(&self, raw: &RawRecord<'_>) -> Option<u64> {
@@ -231,8 +241,8 @@ impl AttrTable {
         }
     }
 
-    /// Decodes a record by the layouts of its event. A SAMPLE of an unknown event has no fields then; its bytes are
-    /// [`Record::rest`].
+    /// Decodes a record by the layouts of its event. A SAMPLE of an unknown event has no fields
+    /// then; its bytes are [`Record::rest`].
     ///
     /// # Errors
     /// Returns an error if the record is too short for what it says.
@@ -268,12 +278,18 @@ mod tests {
     #[test]
     fn several_events_are_told_apart_by_the_identifier() {
         let with_id = SampleType::IDENTIFIER | SampleType::IP;
-        let table =
-            AttrTable::new(vec![entry(with_id, &[7]), entry(with_id | SampleType::TIME, &[8, 9])], Endian::Little);
+        let table = AttrTable::new(
+            vec![entry(with_id, &[7]), entry(with_id | SampleType::TIME, &[8, 9])],
+            Endian::Little,
+        );
         let mut e = Encoder::new(Endian::Little);
         for id in [9, 7, 0, 1234] {
-            let fields =
-                SampleFields { identifier: Some(id), ip: Some(0x1000), time: Some(5), ..SampleFields::default() };
+            let fields = SampleFields {
+                identifier: Some(id),
+                ip: Some(0x1000),
+                time: Some(5),
+                ..SampleFields::default()
+            };
             Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
         }
         let events: Vec<_> = Frames::new(e.as_bytes(), 0, Endian::Little)
@@ -285,8 +301,10 @@ mod tests {
     #[test]
     fn ids_with_equal_low_bits_are_told_apart() {
         let near = NEAR as u64;
-        let table =
-            AttrTable::new(vec![entry(SampleType::ID, &[7, 8]), entry(SampleType::ID, &[7 + near])], Endian::Big);
+        let table = AttrTable::new(
+            vec![entry(SampleType::ID, &[7, 8]), entry(SampleType::ID, &[7 + near])],
+            Endian::Big,
+        );
         let found = [7, 8, 7 + near, 8 + near, 0].map(|id| table.by_id(id).map(|index| index.0));
         assert_eq!(found, [Some(0), Some(0), Some(1), None, None]);
     }
@@ -295,8 +313,14 @@ mod tests {
     fn a_trailer_gives_event_and_time() {
         let bits = SampleType::IDENTIFIER | SampleType::TID | SampleType::TIME;
         let table = AttrTable::new(vec![entry(bits, &[7]), entry(bits, &[8])], Endian::Big);
-        let trailer = SampleId { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..SampleId::default() };
-        let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") })).with_trailer(trailer);
+        let trailer = SampleId {
+            tid: Some([1, 2]),
+            time: Some(77),
+            identifier: Some(8),
+            ..SampleId::default()
+        };
+        let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") }))
+            .with_trailer(trailer);
         let mut e = Encoder::new(Endian::Big);
         record.encode(&mut e).unwrap();
         let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();

@@ -1,11 +1,13 @@
-//! The one table of the features: their numbers, names and types, which reading, writing and tests share.
+//! The one table of the features: their numbers, names and types, which reading, writing and tests
+//! share.
 
 use super::{
-    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, Caches, ClockData, ClockId, Cmdline,
-    Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, FeatureId, GroupDesc,
-    Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime,
-    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFiles, SimpleperfFiles2,
-    SimpleperfInitMap, SimpleperfMetaInfo, StatMark, TotalMem, TracingData, Version,
+    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, Caches, ClockData,
+    ClockId, Cmdline, Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc,
+    Feature, FeatureId, GroupDesc, Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology,
+    OsRelease, PmuCaps, PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles,
+    SimpleperfEtmBranchList, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
+    SimpleperfMetaInfo, StatMark, TotalMem, TracingData, Version,
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
@@ -66,8 +68,8 @@ macro_rules! features {
                 }
             }
 
-            /// Decodes the section of the feature with this number, which is at `c`; what its layout does not use is
-            /// left.
+            /// Decodes the section of the feature with this number, which is at `c`; what its
+            /// layout does not use is left.
             ///
             /// # Errors
             /// Returns an error if the section is malformed.
@@ -81,7 +83,8 @@ macro_rules! features {
             /// Appends the section of the feature.
             ///
             /// # Errors
-            /// Returns an error if the format cannot represent the feature; what was written before it stays in `e`.
+            /// Returns an error if the format cannot represent the feature; what was written before
+            /// it stays in `e`.
             pub fn encode(&self, e: &mut Encoder) -> Result<()> {
                 match self {
                     $( Self::$type(feature) => feature.encode(e), )*
@@ -192,7 +195,8 @@ mod tests {
 
     #[test]
     fn an_unknown_feature_comes_back() {
-        let body = FeatureBody::decode(FeatureId(200), &mut Cursor::new(b"any", 0, Endian::Big)).unwrap();
+        let body =
+            FeatureBody::decode(FeatureId(200), &mut Cursor::new(b"any", 0, Endian::Big)).unwrap();
         let mut e = Encoder::new(Endian::Big);
         body.encode(&mut e).unwrap();
         assert_eq!((body, e.as_bytes()), (FeatureBody::Other(FeatureId(200), b"any"), &b"any"[..]));

@@ -10,7 +10,8 @@ use crate::wire::{List, Wire};
 pub struct BpfProgInfoEntry<'a> {
     /// The arrays in the data, a bit each.
     pub arrays: u64,
-    /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of addresses.
+    /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of
+    /// addresses.
     pub info: &'a [u8],
     /// The arrays.
     pub data: &'a [u8],
@@ -19,7 +20,11 @@ pub struct BpfProgInfoEntry<'a> {
 impl<'a> Wire<'a> for BpfProgInfoEntry<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let (info_len, data_len, arrays) = (c.u32(what)?, c.u32(what)?, c.u64(what)?);
-        Ok(Self { arrays, info: c.take(info_len as usize, what)?, data: c.take(data_len as usize, what)? })
+        Ok(Self {
+            arrays,
+            info: c.take(info_len as usize, what)?,
+            data: c.take(data_len as usize, what)?,
+        })
     }
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.length(self.info.len(), "the length of a BPF program's description")?;

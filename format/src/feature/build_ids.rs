@@ -12,8 +12,8 @@ use crate::wire::{Text, Wire};
 pub struct BuildIdEvent<'a> {
     /// Type in the record header, as found: perf writes 0 in files.
     pub kind: RecordType,
-    /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the length of the build
-    /// ID.
+    /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the
+    /// length of the build ID.
     pub misc: u16,
     /// Process, build ID and file name, as in pipe mode.
     pub body: HeaderBuildId<'a>,
@@ -61,7 +61,11 @@ impl<'a> Wire<'a> for BuildIdEvent<'a> {
         let len = usize::from(header.size).checked_sub(HEADER_SIZE).ok_or_else(short)?;
         let at = c.offset();
         let mut entry = Cursor::new(c.take(len, what)?, at, c.endian());
-        Ok(Self { kind: header.kind, misc: header.misc, body: HeaderBuildId::decode(&mut entry, what)? })
+        Ok(Self {
+            kind: header.kind,
+            misc: header.misc,
+            body: HeaderBuildId::decode(&mut entry, what)?,
+        })
     }
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {

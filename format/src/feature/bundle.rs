@@ -1,8 +1,9 @@
-//! What a bundle has besides the recording: the names, inlined frames and lines of its addresses, and what unwinding its
-//! copied stacks needs. A reader of a bundle needs neither the recorded machine nor its files.
+//! What a bundle has besides the recording: the names, inlined frames and lines of its addresses,
+//! and what unwinding its copied stacks needs. A reader of a bundle needs neither the recorded
+//! machine nor its files.
 //!
-//! The feature is recrep's own; perf passes over it. Its number is far from perf's, which grow from 1, and from those
-//! of simpleperf, which begin at 128.
+//! The feature is recrep's own; perf passes over it. Its number is far from perf's, which grow from
+//! 1, and from those of simpleperf, which begin at 128.
 //!
 //! ```text
 //!   section    version   compression   size         body
@@ -11,7 +12,8 @@
 //!                                                └ frames, innermost first
 //! ```
 //!
-//! The second list is left out where it is empty. The body is one zstd frame, or not compressed. All numbers are in the file's byte order.
+//! The second list is left out where it is empty. The body is one zstd frame, or not compressed.
+//! All numbers are in the file's byte order.
 
 use std::borrow::Cow;
 
@@ -70,7 +72,8 @@ wire! {
         pub kind: BundledKind,
         /// Process whose JIT code this is; 0 for other kinds.
         pub pid: i32,
-        /// First address of a kernel module, of a symbol of the kernel, or of one version of a JIT's code; else 0.
+        /// First address of a kernel module, of a symbol of the kernel, or of one version of a
+        /// JIT's code; else 0.
         pub start: u64,
         /// Address after the last of a symbol of the kernel; else 0.
         pub end: u64,
@@ -98,7 +101,8 @@ wire! {
 wire! {
     /// Function of a module.
     pub struct BundledFunction<'a> {
-        /// First address: the offset in a file or in the vDSO, or an address of the kernel or a JIT's code.
+        /// First address: the offset in a file or in the vDSO, or an address of the kernel or a
+        /// JIT's code.
         pub start: u64,
         /// Address after the last.
         pub end: u64,
@@ -110,7 +114,8 @@ wire! {
     pub struct BundledFrame {
         /// Number of the function's name plus one, in the module's texts; 0 if it is unknown.
         pub function: u32,
-        /// Number of the path of the source file plus one, in the module's texts; 0 if it is unknown.
+        /// Number of the path of the source file plus one, in the module's texts; 0 if it is
+        /// unknown.
         pub file: u32,
         /// Line in the source file; 0 if it is unknown.
         pub line: u32,
@@ -142,7 +147,8 @@ wire! {
 }
 
 wire! {
-    /// Code of a JIT that was at some addresses for a time: other code was there before or after it.
+    /// Code of a JIT that was at some addresses for a time: other code was there before or after
+    /// it.
     pub struct BundledVersion {
         /// Number of its module in the bundle.
         pub module: u32,
@@ -154,7 +160,8 @@ wire! {
         pub start: u64,
         /// Address after the last.
         pub end: u64,
-        /// Address of the module's functions that stands for the first address: no process has code there.
+        /// Address of the module's functions that stands for the first address: no process has code
+        /// there.
         pub first: u64,
         /// 1 if other code was at some of the addresses at another time, else 0.
         pub is_replaced: u32,
@@ -217,8 +224,8 @@ impl Bundle<'_> {
     /// Version that this library reads and writes.
     pub const VERSION: u32 = 1;
 
-    /// Most bytes that one byte of a packed body may unpack to: no reader takes memory that its input does not justify.
-    /// What would be packed closer is stored.
+    /// Most bytes that one byte of a packed body may unpack to: no reader takes memory that its
+    /// input does not justify. What would be packed closer is stored.
     pub const MOST_GROWTH: u64 = 64;
 }
 
@@ -226,15 +233,24 @@ impl<'a> Bundle<'a> {
     /// Returns the body, unpacked.
     ///
     /// # Errors
-    /// Returns an error for another version, an unknown compression, and a body that does not unpack to its size.
+    /// Returns an error for another version, an unknown compression, and a body that does not
+    /// unpack to its size.
     pub fn unpack(&self) -> Result<Cow<'a, [u8]>> {
         let invalid = |what: String| Err(Error::invalid(0, "BUNDLE", what));
         if self.version != Self::VERSION {
-            return invalid(format!("its version is {}, this reader knows {}", self.version, Self::VERSION));
+            return invalid(format!(
+                "its version is {}, this reader knows {}",
+                self.version,
+                Self::VERSION
+            ));
         }
         match self.compression {
-            BodyCompression::STORED if self.body.len() as u64 == self.size => Ok(Cow::Borrowed(self.body)),
-            BodyCompression::STORED => invalid(format!("{} bytes instead of {}", self.body.len(), self.size)),
+            BodyCompression::STORED if self.body.len() as u64 == self.size => {
+                Ok(Cow::Borrowed(self.body))
+            }
+            BodyCompression::STORED => {
+                invalid(format!("{} bytes instead of {}", self.body.len(), self.size))
+            }
             BodyCompression::ZSTD if self.size > Self::MOST_GROWTH * self.body.len() as u64 => {
                 invalid(format!("{} bytes cannot unpack to {}", self.body.len(), self.size))
             }
@@ -243,13 +259,18 @@ impl<'a> Bundle<'a> {
         }
     }
 
-    /// Returns the feature with a body of `size` bytes that is packed as `packed`; `stored` is the same, not packed.
+    /// Returns the feature with a body of `size` bytes that is packed as `packed`; `stored` is the
+    /// same, not packed.
     #[must_use]
     pub fn of(packed: &'a [u8], stored: &'a [u8]) -> Self {
         let size = stored.len() as u64;
-        let is_packed = packed.len() < stored.len() && size <= Self::MOST_GROWTH * packed.len() as u64;
-        let (compression, body) =
-            if is_packed { (BodyCompression::ZSTD, packed) } else { (BodyCompression::STORED, stored) };
+        let is_packed =
+            packed.len() < stored.len() && size <= Self::MOST_GROWTH * packed.len() as u64;
+        let (compression, body) = if is_packed {
+            (BodyCompression::ZSTD, packed)
+        } else {
+            (BodyCompression::STORED, stored)
+        };
         Self { version: Self::VERSION, compression, size, body }
     }
 }
@@ -258,8 +279,13 @@ impl<'a> Bundle<'a> {
 fn unpacked(body: &[u8], size: u64) -> Result<Vec<u8>> {
     let damaged = |why: String| Error::invalid(0, "BUNDLE", why);
     let capacity = usize::try_from(size).map_err(|error| damaged(error.to_string()))?;
-    let bytes = zstd::bulk::decompress(body, capacity).map_err(|error| damaged(format!("zstd: {error}")))?;
-    if bytes.len() == capacity { Ok(bytes) } else { Err(damaged(format!("{} bytes instead of {size}", bytes.len()))) }
+    let bytes = zstd::bulk::decompress(body, capacity)
+        .map_err(|error| damaged(format!("zstd: {error}")))?;
+    if bytes.len() == capacity {
+        Ok(bytes)
+    } else {
+        Err(damaged(format!("{} bytes instead of {size}", bytes.len())))
+    }
 }
 
 #[cfg(not(feature = "zstd"))]
@@ -270,7 +296,8 @@ fn unpacked(_: &[u8], _: u64) -> Result<Vec<u8>> {
 /// Decodes the modules of an unpacked body.
 ///
 /// # Errors
-/// Returns an error if the body is too short for what it announces; its offsets are those in the body.
+/// Returns an error if the body is too short for what it announces; its offsets are those in the
+/// body.
 pub fn bundled_modules(body: &[u8], endian: Endian) -> Result<Vec<BundledModule<'_>>> {
     List::decode(&mut Cursor::new(body, 0, endian), "modules of a bundle").map(|list| list.0)
 }
@@ -278,7 +305,8 @@ pub fn bundled_modules(body: &[u8], endian: Endian) -> Result<Vec<BundledModule<
 /// Decodes the versions of JITs' code in an unpacked body.
 ///
 /// # Errors
-/// Returns an error if the body is too short for what it announces; its offsets are those in the body.
+/// Returns an error if the body is too short for what it announces; its offsets are those in the
+/// body.
 pub fn bundled_versions(body: &[u8], endian: Endian) -> Result<Vec<BundledVersion>> {
     let mut c = Cursor::new(body, 0, endian);
     List::<BundledModule<'_>>::decode(&mut c, "modules of a bundle")?;
@@ -319,7 +347,8 @@ mod tests {
 
     #[test]
     fn a_body_is_packed_only_as_close_as_readers_allow() {
-        let names: Vec<u8> = (0..2000u32).flat_map(|n| format!("function_{n}").into_bytes()).collect();
+        let names: Vec<u8> =
+            (0..2000u32).flat_map(|n| format!("function_{n}").into_bytes()).collect();
         let packed = zstd::bulk::compress(&names, 3).unwrap();
         let bundle = Bundle::of(&packed, &names);
         assert_eq!(bundle.compression, BodyCompression::ZSTD);
@@ -334,7 +363,8 @@ mod tests {
     #[test]
     fn a_body_that_does_not_unpack_to_its_size_is_refused() {
         let packed = zstd::bulk::compress(b"some names", 3).unwrap();
-        let bundle = Bundle { version: 1, compression: BodyCompression::ZSTD, size: 10, body: &packed };
+        let bundle =
+            Bundle { version: 1, compression: BodyCompression::ZSTD, size: 10, body: &packed };
         assert_eq!(bundle.unpack().unwrap(), &b"some names"[..]);
         for bad in [
             Bundle { size: 11, ..bundle },

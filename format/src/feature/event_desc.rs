@@ -68,7 +68,9 @@ impl<'a> EventDesc<'a> {
     /// # Errors
     /// Returns an error for an attr longer than its `size` can say.
     pub fn of(entries: &'a [AttrEntry]) -> Result<Self> {
-        let sizes = |entry: &AttrEntry| [Endian::Little, Endian::Big].map(|endian| entry.attr.stored_size(endian));
+        let sizes = |entry: &AttrEntry| {
+            [Endian::Little, Endian::Big].map(|endian| entry.attr.stored_size(endian))
+        };
         let len = entries.iter().flat_map(sizes).max().unwrap_or(Attr::KNOWN_SIZE);
         let too_long = |_| Error::invalid(0, "EVENT_DESC", format!("an attr of {len} bytes"));
         let attr_size = u32::try_from(len).map_err(too_long)?;

@@ -10,7 +10,9 @@ impl FeatureId {
     /// Returns the features whose bits are set, in bit order.
     pub(crate) fn in_bitmap(words: [u64; 4]) -> impl Iterator<Item = Self> {
         (0..=u8::MAX)
-            .filter(move |bit| words.get(usize::from(bit / 64)).is_some_and(|word| word >> (bit % 64) & 1 == 1))
+            .filter(move |bit| {
+                words.get(usize::from(bit / 64)).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+            })
             .map(Self)
     }
 

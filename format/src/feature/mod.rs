@@ -1,8 +1,9 @@
 //! Header features: what the file says about the machine and the recording.
 //!
-//! In file mode each has a section after the data; in pipe mode each comes in a FEATURE record. Source: perf's
-//! `perf.data-file-format`. One file for each kind of layout; every feature decodes what it encodes. [`FeatureBody`]
-//! decodes a feature by its number; the table of them is in one place.
+//! In file mode each has a section after the data; in pipe mode each comes in a FEATURE record.
+//! Source: perf's `perf.data-file-format`. One file for each kind of layout; every feature decodes
+//! what it encodes. [`FeatureBody`] decodes a feature by its number; the table of them is in one
+//! place.
 
 mod body;
 mod bpf;
@@ -24,23 +25,26 @@ pub use body::FeatureBody;
 pub use bpf::{BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry};
 pub use build_ids::{BuildIdEvent, BuildIds};
 pub use bundle::{
-    BodyCompression, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind, BundledModule, BundledPlace,
-    BundledSection, BundledSegment, BundledVersion, Counted, bundle_body, bundle_body_with, bundled_modules,
-    bundled_versions,
+    BodyCompression, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind,
+    BundledModule, BundledPlace, BundledSection, BundledSegment, BundledVersion, Counted,
+    bundle_body, bundle_body_with, bundled_modules, bundled_versions,
 };
 pub use event_desc::{DescribedEvent, EventDesc, Ids};
 pub use id::FeatureId;
 pub use numbers::{NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};
 pub use pmu::{CpuPmuCaps, GroupDesc, GroupDescEntry, PmuCap, PmuCaps, PmuCapsEntry};
-pub use recording::{AuxtraceIndex, BranchStackMark, ClockData, ClockId, Compression, DirFormat, StatMark};
+pub use recording::{
+    AuxtraceIndex, BranchStackMark, ClockData, ClockId, Compression, DirFormat, StatMark,
+};
 pub use simpleperf::{
-    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile, SimpleperfFileKind,
-    SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
+    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile,
+    SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
+    SimpleperfSymbol,
 };
 pub use strings::{Arch, Cmdline, CpuDesc, CpuId, HeaderString, Hostname, OsRelease, Version};
 pub use topology::{
-    CacheLevel, Caches, CpuTopology, CpuTopologyTail, HybridCores, HybridTopology, MemNode, MemTopology, NumaNode,
-    NumaTopology,
+    CacheLevel, Caches, CpuTopology, CpuTopologyTail, HybridCores, HybridTopology, MemNode,
+    MemTopology, NumaNode, NumaTopology,
 };
 pub use tracing::TracingData;
 

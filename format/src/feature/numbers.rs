@@ -19,7 +19,8 @@ wire! {
         pub kib: u64,
     }
 
-    /// When the first and the last sample were taken (`SAMPLE_TIME`), in nanoseconds of the perf clock.
+    /// When the first and the last sample were taken (`SAMPLE_TIME`), in nanoseconds of the perf
+    /// clock.
     pub struct SampleTime {
         /// The first sample.
         pub first: u64,
@@ -57,7 +58,8 @@ mod tests {
         let all = PmuMappings { pmus: List(vec![pmu(1, "software"), pmu(5, "breakpoint")]) };
         let mut e = Encoder::new(Endian::Little);
         all.encode(&mut e).unwrap();
-        let back = PmuMappings::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
+        let back =
+            PmuMappings::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
         let names: Vec<_> = back.pmus.0.iter().map(|p| (p.kind, p.name.to_text())).collect();
         assert_eq!(names, [(1, "software".into()), (5, "breakpoint".into())]);
     }

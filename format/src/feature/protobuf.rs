@@ -1,4 +1,5 @@
-//! Protocol buffers, as far as simpleperf's features need them: messages of numbers, bytes and messages.
+//! Protocol buffers, as far as simpleperf's features need them: messages of numbers, bytes and
+//! messages.
 //!
 //! ```text
 //! field:  key (number << 3 | wire type) | 0: varint · 1: 8 bytes · 2: length, bytes · 5: 4 bytes
@@ -118,18 +119,25 @@ mod tests {
 
     #[test]
     fn fields_of_all_wire_types_are_read() {
-        let bytes = [0x08, 150, 1, 0x12, 2, b'h', b'i', 0x1d, 5, 0, 0, 0, 0x21, 6, 0, 0, 0, 0, 0, 0, 0];
+        let bytes =
+            [0x08, 150, 1, 0x12, 2, b'h', b'i', 0x1d, 5, 0, 0, 0, 0x21, 6, 0, 0, 0, 0, 0, 0, 0];
         let mut c = Cursor::new(&bytes, 0, Endian::Little);
-        let mut next =
-            || field(&mut c).unwrap().map(|(number, value)| (number, value.number(), value.bytes().to_vec()));
+        let mut next = || {
+            field(&mut c)
+                .unwrap()
+                .map(|(number, value)| (number, value.number(), value.bytes().to_vec()))
+        };
         assert_eq!(next(), Some((1, 150, Vec::new())));
         assert_eq!(next(), Some((2, 0, b"hi".to_vec())));
         assert_eq!(next(), Some((3, 5, Vec::new())));
         assert_eq!(next(), Some((4, 6, Vec::new())));
         assert_eq!(next(), None);
-        for bad in
-            [&[0x0b][..], &[0x12, 9, 1], &[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], &[0x80]]
-        {
+        for bad in [
+            &[0x0b][..],
+            &[0x12, 9, 1],
+            &[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+            &[0x80],
+        ] {
             assert!(field(&mut Cursor::new(bad, 0, Endian::Little)).is_err(), "{bad:?}");
         }
     }

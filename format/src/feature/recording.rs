@@ -1,4 +1,5 @@
-//! Circumstances of the recording: clocks, the directory format, compression, the places of AUX data, marks.
+//! Circumstances of the recording: clocks, the directory format, compression, the places of AUX
+//! data, marks.
 
 use crate::bytes::U64s;
 use crate::wire;
@@ -46,7 +47,8 @@ wire! {
     pub struct AuxtraceIndex<'a> {
         /// Number of entries, by the file's word.
         pub total: u64,
-        /// Two words for each entry: place in the file, and length of the record without its payload, in bytes.
+        /// Two words for each entry: place in the file, and length of the record without its
+        /// payload, in bytes.
         pub words: U64s<'a>,
     }
 
@@ -64,8 +66,8 @@ wire! {
 }
 
 impl AuxtraceIndex<'_> {
-    /// Returns the entries, as many as the file says and holds: place in the file, and length of the record without its
-    /// payload.
+    /// Returns the entries, as many as the file says and holds: place in the file, and length of
+    /// the record without its payload.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let words = self.words;
         let count = usize::try_from(self.total).unwrap_or(usize::MAX).min(words.len() / 2);

@@ -51,8 +51,8 @@ pub struct SimpleperfFile<'a> {
     pub symbols: Vec<SimpleperfSymbol<'a>>,
     /// Offsets of the dex files in a file with dex code.
     pub dex_file_offsets: Vec<u64>,
-    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel module; all ones if unknown.
-    /// `None` in older recordings.
+    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel
+    /// module; all ones if unknown. `None` in older recordings.
     pub offset_of_min_vaddr: Option<u64>,
     /// Bytes after the fields known here, as found.
     pub rest: &'a [u8],
@@ -157,7 +157,10 @@ impl<'a> SimpleperfFile<'a> {
         while let Some((number, value)) = field(c)? {
             match (number, value.message()) {
                 (1, _) => file.path = value.bytes(),
-                (2, _) => file.kind = SimpleperfFileKind(u32::try_from(value.number()).unwrap_or(u32::MAX)),
+                (2, _) => {
+                    file.kind =
+                        SimpleperfFileKind(u32::try_from(value.number()).unwrap_or(u32::MAX))
+                }
                 (3, _) => file.min_vaddr = value.number(),
                 (4, Some(mut c)) => file.symbols.push(SimpleperfSymbol::decode_message(&mut c)?),
                 (5, Some(mut c)) => dex_files(&mut c, &mut file.dex_file_offsets)?,
@@ -195,7 +198,11 @@ impl<'a> SimpleperfFile<'a> {
             }
             _ if self.has_offset() => {
                 put_number(&mut inner, 1, self.offset_of_min_vaddr.unwrap_or(UNKNOWN));
-                put_bytes(e, if self.kind == SimpleperfFileKind::ELF { 6 } else { 7 }, inner.as_bytes());
+                put_bytes(
+                    e,
+                    if self.kind == SimpleperfFileKind::ELF { 6 } else { 7 },
+                    inner.as_bytes(),
+                );
             }
             _ => {}
         }
@@ -307,7 +314,10 @@ impl<'a> Wire<'a> for SimpleperfFiles2<'a> {
 }
 
 /// Reads items, each after its length, until the end or an error.
-fn readable<'a, T>(c: &mut Cursor<'a>, decode: fn(&mut Cursor<'a>) -> Result<T>) -> (Vec<T>, Option<Error>) {
+fn readable<'a, T>(
+    c: &mut Cursor<'a>,
+    decode: fn(&mut Cursor<'a>) -> Result<T>,
+) -> (Vec<T>, Option<Error>) {
     let mut items = Vec::new();
     while !c.is_empty() {
         match sized(c, decode) {
@@ -353,8 +363,10 @@ impl<'a> SimpleperfMetaInfo<'a> {
         let own = format!(",{},{}", attr.kind.0, attr.config);
         let lines = std::str::from_utf8(self.get("event_type_info")?).ok()?;
         let name = lines.lines().find_map(|line| line.strip_suffix(&own))?;
-        let (user, kernel) =
-            (attr.flags.contains(AttrFlags::EXCLUDE_USER), attr.flags.contains(AttrFlags::EXCLUDE_KERNEL));
+        let (user, kernel) = (
+            attr.flags.contains(AttrFlags::EXCLUDE_USER),
+            attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
+        );
         let modifier = match (user, kernel) {
             (true, false) => ":k",
             (false, true) => ":u",
@@ -417,7 +429,11 @@ mod tests {
             kind,
             min_vaddr: 0x1000,
             symbols: vec![symbol(0x1010, &b"_Z1fv"[..]), symbol(0x1020, b"main")],
-            dex_file_offsets: if kind == SimpleperfFileKind::DEX { vec![0x28, 1 << 40] } else { Vec::new() },
+            dex_file_offsets: if kind == SimpleperfFileKind::DEX {
+                vec![0x28, 1 << 40]
+            } else {
+                Vec::new()
+            },
             offset_of_min_vaddr,
             rest: &[],
         };
@@ -438,15 +454,20 @@ mod tests {
             SimpleperfFiles { files: files() }.encode(&mut plain).unwrap();
             let messages = files().iter().map(|file| file.message().into()).collect();
             SimpleperfFiles2 { messages }.encode(&mut message).unwrap();
-            let back = SimpleperfFiles::decode(&mut Cursor::new(plain.as_bytes(), 0, endian), "").unwrap();
+            let back =
+                SimpleperfFiles::decode(&mut Cursor::new(plain.as_bytes(), 0, endian), "").unwrap();
             assert_eq!(back.files, files());
-            let (back, error) = SimpleperfFiles2::readable(&mut Cursor::new(message.as_bytes(), 0, endian));
+            let (back, error) =
+                SimpleperfFiles2::readable(&mut Cursor::new(message.as_bytes(), 0, endian));
             // A protocol buffer always has the offset of an ELF file.
-            let known =
-                |files: &[SimpleperfFile<'_>]| files.iter().map(SimpleperfFile::known_offset).collect::<Vec<_>>();
+            let known = |files: &[SimpleperfFile<'_>]| {
+                files.iter().map(SimpleperfFile::known_offset).collect::<Vec<_>>()
+            };
             assert_eq!((known(&back), error), (known(&files()), None));
             assert!(
-                back.iter().zip(files()).all(|(back, file)| back.symbols == file.symbols && back.path == file.path)
+                back.iter()
+                    .zip(files())
+                    .all(|(back, file)| back.symbols == file.symbols && back.path == file.path)
             );
         }
     }
@@ -456,34 +477,49 @@ mod tests {
         let mut e = Encoder::new(Endian::Little);
         SimpleperfFiles { files: files() }.encode(&mut e).unwrap();
         for cut in 0..e.len() {
-            let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(&e.as_bytes()[..cut], 500, Endian::Little));
+            let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(
+                &e.as_bytes()[..cut],
+                500,
+                Endian::Little,
+            ));
             assert_eq!(read, files()[..read.len()]);
-            assert!(error.is_none_or(|error| (500..=500 + cut as u64).contains(&error.offset)), "cut at {cut}");
+            assert!(
+                error.is_none_or(|error| (500..=500 + cut as u64).contains(&error.offset)),
+                "cut at {cut}"
+            );
         }
         let mut lying = Encoder::new(Endian::Little);
         lying.u32(17);
         lying.bytes(&[0; 13]);
         lying.u32(u32::MAX);
-        let (read, error) = SimpleperfFiles::readable(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little));
+        let (read, error) =
+            SimpleperfFiles::readable(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little));
         assert!(read.is_empty() && error.is_some());
     }
 
     #[test]
     fn events_are_named_by_type_and_config() {
         let section = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:sched_switch,2,47\n\
-            arm_spe_0/ts_enable=1,min_latency=2/,9,7\0";
-        let facts = SimpleperfMetaInfo::decode(&mut Cursor::new(section, 0, Endian::Little), "").unwrap();
+                        arm_spe_0/ts_enable=1,min_latency=2/,9,7\0";
+        let facts =
+            SimpleperfMetaInfo::decode(&mut Cursor::new(section, 0, Endian::Little), "").unwrap();
         let name = |kind: u32, config, flags| {
             facts.event_name(&Attr { kind: EventType(kind), config, flags, ..Attr::default() })
         };
         assert_eq!(name(2, 47, AttrFlags::empty()).as_deref(), Some("sched:sched_switch"));
         assert_eq!(name(0, 0, AttrFlags::EXCLUDE_KERNEL).as_deref(), Some("cpu-cycles:u"));
         assert_eq!(name(0, 0, AttrFlags::EXCLUDE_USER).as_deref(), Some("cpu-cycles:k"));
-        assert_eq!(name(9, 7, AttrFlags::empty()).as_deref(), Some("arm_spe_0/ts_enable=1,min_latency=2/"));
+        assert_eq!(
+            name(9, 7, AttrFlags::empty()).as_deref(),
+            Some("arm_spe_0/ts_enable=1,min_latency=2/")
+        );
         assert_eq!(name(2, 48, AttrFlags::empty()), None);
         let mut e = Encoder::new(Endian::Little);
         facts.encode(&mut e).unwrap();
         assert_eq!(e.as_bytes(), section);
-        assert!(SimpleperfMetaInfo::decode(&mut Cursor::new(b"key\0value", 0, Endian::Little), "").is_err());
+        assert!(
+            SimpleperfMetaInfo::decode(&mut Cursor::new(b"key\0value", 0, Endian::Little), "")
+                .is_err()
+        );
     }
 }

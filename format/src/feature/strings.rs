@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::wire;
 use crate::wire::{List, Wire};
 
-/// A string in a feature (`struct perf_header_string`): a length, and that many bytes with NUL and padding.
+/// A string in a feature (`struct perf_header_string`): a length, and that many bytes with NUL and
+/// padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HeaderString<'a> {
     bytes: &'a [u8],
@@ -137,6 +138,8 @@ mod tests {
         assert!(back.args.0.iter().map(HeaderString::to_text).eq(words));
         let mut lying = Encoder::new(Endian::Little);
         lying.u32(u32::MAX);
-        assert!(Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little), "").is_err());
+        assert!(
+            Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little), "").is_err()
+        );
     }
 }

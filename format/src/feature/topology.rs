@@ -42,7 +42,11 @@ impl<'a> CpuTopologyTail<'a> {
         let mut c = self.0;
         let ids = (available as usize).saturating_mul(8);
         c.take(ids, "CPU_TOPOLOGY")?;
-        if c.is_empty() { Ok(Vec::new()) } else { List::decode(&mut c, "CPU_TOPOLOGY").map(|list| list.0) }
+        if c.is_empty() {
+            Ok(Vec::new())
+        } else {
+            List::decode(&mut c, "CPU_TOPOLOGY").map(|list| list.0)
+        }
     }
 }
 

@@ -110,10 +110,15 @@ impl Layout {
         let ident = file.read(0, 16, "the identification of an ELF file")?;
         let invalid = |detail: &str| Error::invalid(0, "ELF file", detail);
         let (class, endian) = match ident.as_slice() {
-            [0x7f, b'E', b'L', b'F', class @ (1 | 2), order @ (1 | 2), ..] => {
-                (if *class == 1 { &ELF32 } else { &ELF64 }, if *order == 1 { Endian::Little } else { Endian::Big })
+            [0x7f, b'E', b'L', b'F', class @ (1 | 2), order @ (1 | 2), ..] => (
+                if *class == 1 { &ELF32 } else { &ELF64 },
+                if *order == 1 { Endian::Little } else { Endian::Big },
+            ),
+            _ => {
+                return Err(invalid(
+                    "it does not begin with the magic number and a known class and byte order",
+                ));
             }
-            _ => return Err(invalid("it does not begin with the magic number and a known class and byte order")),
         };
         let header = file.read(0, class.header as u64, "the ELF header")?;
         let fields = Fields { class, endian };
@@ -123,23 +128,42 @@ impl Layout {
         if sections == 0 && fields.word(&header, class.shoff) == 0 {
             return Err(invalid("it has no section headers"));
         }
-        if usize::from(section_size) != class.section || (segments > 0 && usize::from(segment_size) != class.segment) {
+        if usize::from(section_size) != class.section
+            || (segments > 0 && usize::from(segment_size) != class.segment)
+        {
             return Err(invalid("its headers have another size than those of its class"));
         }
         let section_offset = fields.word(&header, class.shoff);
         let first = file.read(section_offset, class.section as u64, "the first section header")?;
-        let sections = if sections == 0 { fields.word(&first, class.sh_size) } else { sections.into() };
+        let sections =
+            if sections == 0 { fields.word(&first, class.sh_size) } else { sections.into() };
         // After sh_link: sh_info.
-        let segments = if segments == ESCAPE { fields.number(&first, class.sh_link + 4) } else { segments.into() };
-        let names = if names == ESCAPE { fields.number(&first, class.sh_link) as usize } else { names.into() };
+        let segments = if segments == ESCAPE {
+            fields.number(&first, class.sh_link + 4)
+        } else {
+            segments.into()
+        };
+        let names = if names == ESCAPE {
+            fields.number(&first, class.sh_link) as usize
+        } else {
+            names.into()
+        };
         let table = |count: u64, size: usize| count.saturating_mul(size as u64);
         let segment_offset = fields.word(&header, class.phoff);
-        let segment_table = file.read(segment_offset, table(segments.into(), class.segment), "program headers")?;
-        let section_table = file.read(section_offset, table(sections, class.section), "section headers")?;
+        let segment_table =
+            file.read(segment_offset, table(segments.into(), class.segment), "program headers")?;
+        let section_table =
+            file.read(section_offset, table(sections, class.section), "section headers")?;
         let mut layout = Self {
             file_size,
-            segments: segment_table.chunks_exact(class.segment).map(|header| fields.segment(header)).collect(),
-            sections: section_table.chunks_exact(class.section).map(|header| fields.section(header)).collect(),
+            segments: segment_table
+                .chunks_exact(class.segment)
+                .map(|header| fields.segment(header))
+                .collect(),
+            sections: section_table
+                .chunks_exact(class.section)
+                .map(|header| fields.section(header))
+                .collect(),
             class,
             endian,
             header,
@@ -152,17 +176,27 @@ impl Layout {
 
     /// Gives each section its name.
     fn read_names(&mut self, file: &mut Input<impl Read + Seek>, names: usize) -> Result<()> {
-        let range =
-            self.sections.get(names).filter(|section| section.has_contents).map(|section| section.range.clone());
+        let range = self
+            .sections
+            .get(names)
+            .filter(|section| section.has_contents)
+            .map(|section| section.range.clone());
         let range = range.unwrap_or_default();
-        let texts = file.read(range.start, range.end.saturating_sub(range.start), "names of sections")?;
+        let texts =
+            file.read(range.start, range.end.saturating_sub(range.start), "names of sections")?;
         let fields = Fields { class: self.class, endian: self.endian };
-        for (section, header) in self.sections.iter_mut().zip(self.section_table.chunks_exact(self.class.section)) {
+        for (section, header) in
+            self.sections.iter_mut().zip(self.section_table.chunks_exact(self.class.section))
+        {
             let name = texts.get(fields.number(header, 0) as usize..).unwrap_or_default();
             section.name = name.split(|&byte| byte == 0).next().unwrap_or_default().into();
         }
-        let links: Vec<_> =
-            self.sections.iter().filter(|section| section.has_symbols()).map(|table| table.link).collect();
+        let links: Vec<_> = self
+            .sections
+            .iter()
+            .filter(|section| section.has_symbols())
+            .map(|table| table.link)
+            .collect();
         for index in links.into_iter().chain([names]) {
             if let Some(section) = self.sections.get_mut(index) {
                 section.is_strings = true;
@@ -173,7 +207,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Iterates over the segments whose contents are kept: notes, and the table of the call frame information.
+    /// Iterates over the segments whose contents are kept: notes, and the table of the call frame
+    /// information.
     pub(super) fn moved_segments(&self) -> impl Iterator<Item = &Segment> {
         self.segments.iter().filter(|segment| segment.is_moved())
     }
@@ -187,7 +222,9 @@ impl Layout {
     pub(super) fn move_segments(&mut self, placed: impl Fn(&Range<u64>) -> Option<u64>) {
         let fields = Fields { class: self.class, endian: self.endian };
         let first = self.class.header as u64;
-        for (segment, header) in self.segments.iter().zip(self.segment_table.chunks_exact_mut(self.class.segment)) {
+        for (segment, header) in
+            self.segments.iter().zip(self.segment_table.chunks_exact_mut(self.class.segment))
+        {
             let offset = match segment.kind {
                 PT_PHDR => Some(first),
                 _ if segment.is_moved() => placed(&segment.range),
@@ -199,10 +236,13 @@ impl Layout {
         }
     }
 
-    /// Changes the offsets of sections to those that `placed` returns; the others lose their contents.
+    /// Changes the offsets of sections to those that `placed` returns; the others lose their
+    /// contents.
     pub(super) fn move_sections(&mut self, placed: impl Fn(&Section) -> Option<u64>) {
         let fields = Fields { class: self.class, endian: self.endian };
-        for (section, header) in self.sections.iter().zip(self.section_table.chunks_exact_mut(self.class.section)) {
+        for (section, header) in
+            self.sections.iter().zip(self.section_table.chunks_exact_mut(self.class.section))
+        {
             match placed(section) {
                 Some(offset) => fields.set_word(header, self.class.sh_offset, offset),
                 None if section.kind != SHT_NULL => fields.set_number(header, 4, SHT_NOBITS),
@@ -253,14 +293,17 @@ impl<R: Read + Seek> Input<'_, R> {
             return Err(Error::invalid(offset, what, format!("{size} bytes are too many")));
         }
         let mut bytes = Vec::new();
-        let read =
-            self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.by_ref().take(size).read_to_end(&mut bytes));
+        let read = self
+            .file
+            .seek(SeekFrom::Start(offset))
+            .and_then(|_| self.file.by_ref().take(size).read_to_end(&mut bytes));
         let read = read.map_err(|error| Error::io(offset, &error))? as u64;
         if read < size { Err(Error::truncated(offset, what, size, read)) } else { Ok(bytes) }
     }
 }
 
-/// Reads and writes the fields of headers. A field that a header lacks, which has the size of its class, is 0.
+/// Reads and writes the fields of headers. A field that a header lacks, which has the size of its
+/// class, is 0.
 #[derive(Clone, Copy)]
 struct Fields {
     class: &'static Class,
@@ -269,7 +312,10 @@ struct Fields {
 
 impl Fields {
     fn half(self, header: &[u8], at: usize) -> u16 {
-        header.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| self.endian.u16(*bytes))
+        header
+            .get(at..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |bytes| self.endian.u16(*bytes))
     }
 
     fn number(self, header: &[u8], at: usize) -> u32 {
@@ -288,7 +334,8 @@ impl Fields {
         }
     }
 
-    /// Sets an offset in the reduced file, which is less than one in the whole file, so that it fits.
+    /// Sets an offset in the reduced file, which is less than one in the whole file, so that it
+    /// fits.
     fn set_word(self, header: &mut [u8], at: usize, word: u64) {
         if self.class.word == 4 {
             self.set_number(header, at, u32::try_from(word).unwrap_or(u32::MAX));

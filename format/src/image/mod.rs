@@ -1,17 +1,19 @@
-//! Reduced ELF files: what a report needs of a program or library to name its functions and unwind its stacks.
+//! Reduced ELF files: what a report needs of a program or library to name its functions and unwind
+//! its stacks.
 //!
 //! ```text
 //!   whole file   header │ program headers │ .note │ .dynsym │ .text ……………… │ .eh_frame │ .data …… │ .symtab │ sections
 //!   reduced      header │ program headers │ section headers │ .note │ .dynsym │ .eh_frame │ .symtab
 //! ```
 //!
-//! A reduced file is an ELF file with the headers of the whole one, so that its segments give the same addresses for the
-//! same offsets in the mapped file. Sections that are not kept become `SHT_NOBITS` at their old offset, as in the debug
-//! files that distributions ship; those that are kept, and the segments of notes and of the unwind table, move to where
-//! their contents are. The offset that such a section had in the whole file follows from its address and the segments.
+//! A reduced file is an ELF file with the headers of the whole one, so that its segments give the
+//! same addresses for the same offsets in the mapped file. Sections that are not kept become
+//! `SHT_NOBITS` at their old offset, as in the debug files that distributions ship; those that are
+//! kept, and the segments of notes and of the unwind table, move to where their contents are. The
+//! offset that such a section had in the whole file follows from its address and the segments.
 //!
-//! Of a program with debug information, [`Contents::Names`] is about a tenth, and [`Contents::Lines`] all but code and
-//! data.
+//! Of a program with debug information, [`Contents::Names`] is about a tenth, and
+//! [`Contents::Lines`] all but code and data.
 //!
 //! Source: the System V ABI, "Object Files"; `elf(5)`.
 
@@ -37,7 +39,8 @@ pub enum Contents {
 /// Reduces an ELF file; the result is not larger than the file.
 ///
 /// # Errors
-/// Returns an error if it is not an ELF file, if its headers are damaged, or if it does not become smaller.
+/// Returns an error if it is not an ELF file, if its headers are damaged, or if it does not become
+/// smaller.
 pub fn reduce(file: &[u8], contents: Contents) -> Result<Vec<u8>> {
     let mut file = Cursor::new(file);
     let mut reduced = Vec::new();
@@ -64,21 +67,28 @@ struct Part {
     placed: u64,
 }
 
-/// Alignment to which the offsets of parts keep their remainder: that of the entries of all tables that are kept.
+/// Alignment to which the offsets of parts keep their remainder: that of the entries of all tables
+/// that are kept.
 const ALIGNMENT: u64 = 16;
 
 impl Reduction {
     /// Reads the headers of a file.
     ///
     /// # Errors
-    /// Returns an error if it is not an ELF file, if its headers are damaged, or if it does not become smaller.
+    /// Returns an error if it is not an ELF file, if its headers are damaged, or if it does not
+    /// become smaller.
     pub fn new(file: &mut (impl Read + Seek), contents: Contents) -> Result<Self> {
         let mut layout = Layout::read(file)?;
         let is_kept = |section: &Section| keeps(section, contents);
-        let sections = layout.sections.iter().filter(|section| is_kept(section)).map(|section| section.range.clone());
+        let sections = layout
+            .sections
+            .iter()
+            .filter(|section| is_kept(section))
+            .map(|section| section.range.clone());
         let parts = sections.chain(layout.moved_segments().map(|segment| segment.range.clone()));
         let parts = parts.filter(|range| range.start < range.end && range.end <= layout.file_size);
-        let mut parts: Vec<_> = parts.map(|range| Part { start: range.start, end: range.end, placed: 0 }).collect();
+        let mut parts: Vec<_> =
+            parts.map(|range| Part { start: range.start, end: range.end, placed: 0 }).collect();
         merge(&mut parts);
         let size = place(&mut parts, layout.headers_size());
         if size >= layout.file_size {
@@ -86,11 +96,13 @@ impl Reduction {
         }
         let placed = |range: &Range<u64>| {
             let at = parts.partition_point(|part| part.start <= range.start).checked_sub(1)?;
-            let part = parts.get(at).filter(|part| range.start < part.end && range.end <= part.end)?;
+            let part =
+                parts.get(at).filter(|part| range.start < part.end && range.end <= part.end)?;
             Some(part.placed + (range.start - part.start))
         };
         layout.move_segments(placed);
-        layout.move_sections(|section| if is_kept(section) { placed(&section.range) } else { None });
+        layout
+            .move_sections(|section| if is_kept(section) { placed(&section.range) } else { None });
         Ok(Self { headers: layout.headers(), parts, size })
     }
 
@@ -154,8 +166,8 @@ const SYMTAB_SHNDX: u32 = 18;
 /// `.ARM.exidx` on Arm, `.eh_frame` of some compilers on x86-64.
 const ARM_EXIDX_OR_X86_64_UNWIND: u32 = 0x7000_0001;
 
-/// Sections kept for their names: call frames, links to other files, Go's tables, and what names the entries of the
-/// procedure linkage table.
+/// Sections kept for their names: call frames, links to other files, Go's tables, and what names
+/// the entries of the procedure linkage table.
 const KEPT: [&[u8]; 18] = [
     b".eh_frame",
     b".eh_frame_hdr",

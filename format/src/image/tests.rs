@@ -49,9 +49,11 @@ impl Kind {
         if self.is_64 { 8 } else { 4 }
     }
 
-    /// Returns a file with these sections, a loadable segment, and one of notes; each byte of a section is its number.
+    /// Returns a file with these sections, a loadable segment, and one of notes; each byte of a
+    /// section is its number.
     fn file(self, sections: &[(u32, &str, usize)]) -> Vec<u8> {
-        let (head, segment_size, section_size) = if self.is_64 { (64, 56, 64) } else { (52, 32, 40) };
+        let (head, segment_size, section_size) =
+            if self.is_64 { (64, 56, 64) } else { (52, 32, 40) };
         let mut contents = vec![0; head + 2 * segment_size];
         let (mut headers, mut names, mut notes) = (Vec::new(), Vec::new(), 0);
         for (index, &(kind, name, size)) in sections.iter().enumerate() {
@@ -80,7 +82,9 @@ impl Kind {
         [3, 62].iter().for_each(|number| self.put(&mut front, 2, *number));
         self.put(&mut front, 4, 1);
         let section_table = contents.len();
-        [0, head, section_table].iter().for_each(|number| self.put(&mut front, self.word(), *number));
+        [0, head, section_table]
+            .iter()
+            .for_each(|number| self.put(&mut front, self.word(), *number));
         self.put(&mut front, 4, 0);
         for number in [head, segment_size, 2, section_size, sections.len(), sections.len() - 1] {
             self.put(&mut front, 2, number);
@@ -111,10 +115,12 @@ fn layout(file: &[u8]) -> Layout {
 /// Returns the contents of each section, by name.
 fn contents(file: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     let part = |section: &Section| {
-        let range = usize::try_from(section.range.start).unwrap()..usize::try_from(section.range.end).unwrap();
+        let range = usize::try_from(section.range.start).unwrap()
+            ..usize::try_from(section.range.end).unwrap();
         section.has_contents.then(|| file[range].to_vec())
     };
-    let named = |section: &Section| (String::from_utf8(section.name.clone()).unwrap(), part(section));
+    let named =
+        |section: &Section| (String::from_utf8(section.name.clone()).unwrap(), part(section));
     layout(file).sections.iter().map(named).collect()
 }
 
@@ -125,7 +131,8 @@ fn names_and_call_frames_are_kept() {
         let reduced = reduce(&whole, Contents::Names).unwrap();
         assert!(reduced.len() < 4000, "{kind:?}: {}", reduced.len());
         let dropped = ["", ".rela.dyn", ".text", ".data", ".bss", ".debug_info"];
-        for ((name, before), (same, after)) in contents(&whole).into_iter().zip(contents(&reduced)) {
+        for ((name, before), (same, after)) in contents(&whole).into_iter().zip(contents(&reduced))
+        {
             assert_eq!(name, same);
             if dropped.contains(&&*name) {
                 assert_eq!(after, None, "{kind:?} {name}");
@@ -178,8 +185,14 @@ fn parts_keep_their_alignment_and_never_move_up() {
     for kind in KINDS {
         let mut file = Cursor::new(kind.file(&SECTIONS));
         let reduction = Reduction::new(&mut file, Contents::Names).unwrap();
-        assert!(reduction.parts.iter().all(|part| part.placed % ALIGNMENT == part.start % ALIGNMENT));
-        assert!(reduction.parts.is_sorted_by(|a, b| a.end < b.start && a.placed + (a.end - a.start) <= b.placed));
+        assert!(
+            reduction.parts.iter().all(|part| part.placed % ALIGNMENT == part.start % ALIGNMENT)
+        );
+        assert!(
+            reduction
+                .parts
+                .is_sorted_by(|a, b| a.end < b.start && a.placed + (a.end - a.start) <= b.placed)
+        );
         let reduced = reduce(file.get_ref(), Contents::Names).unwrap();
         assert_eq!(reduction.size(), reduced.len() as u64);
     }
@@ -188,12 +201,25 @@ fn parts_keep_their_alignment_and_never_move_up() {
 #[test]
 fn what_cannot_be_reduced_is_refused() {
     let said = |file: &[u8]| reduce(file, Contents::Names).unwrap_err().to_string();
-    assert!(said(b"#!/bin/sh\nexit 0\n").starts_with("ELF file: it does not begin with the magic number"));
-    assert!(said(b"\x7fELF").starts_with("the identification of an ELF file needs 16 bytes, and 4 are left"));
+    assert!(
+        said(b"#!/bin/sh\nexit 0\n")
+            .starts_with("ELF file: it does not begin with the magic number")
+    );
+    assert!(
+        said(b"\x7fELF")
+            .starts_with("the identification of an ELF file needs 16 bytes, and 4 are left")
+    );
     let whole = KINDS[0].file(&SECTIONS);
-    assert!(said(&whole[..whole.len() - 1]).starts_with("section headers needs 896 bytes, and 895 are left"));
+    assert!(
+        said(&whole[..whole.len() - 1])
+            .starts_with("section headers needs 896 bytes, and 895 are left")
+    );
     let reduced = reduce(&whole, Contents::Names).unwrap();
-    assert!(said(&reduced).starts_with("ELF file: it has nothing to leave out"), "{}", said(&reduced));
+    assert!(
+        said(&reduced).starts_with("ELF file: it has nothing to leave out"),
+        "{}",
+        said(&reduced)
+    );
 }
 
 #[test]
@@ -201,7 +227,13 @@ fn a_file_that_became_shorter_is_an_error() {
     let mut file = Cursor::new(KINDS[0].file(&SECTIONS));
     let reduction = Reduction::new(&mut file, Contents::Names).unwrap();
     file.get_mut().truncate(30_000);
-    assert!(reduction.write(&mut file, &mut Vec::new()).unwrap_err().to_string().contains("a section needs"));
+    assert!(
+        reduction
+            .write(&mut file, &mut Vec::new())
+            .unwrap_err()
+            .to_string()
+            .contains("a section needs")
+    );
 }
 
 proptest! {

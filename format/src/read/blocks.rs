@@ -1,4 +1,5 @@
-//! Blocks of memory for a stream of bytes: records are framed where they were read, and may stay there.
+//! Blocks of memory for a stream of bytes: records are framed where they were read, and may stay
+//! there.
 //!
 //! ```text
 //!   block 0 ┌─────────────────────────┐   block 1 ┌─────────────────────────┐
@@ -7,9 +8,10 @@
 //!                 held: B               copied ────▲            ^start      ^end
 //! ```
 //!
-//! Bytes are appended to the current block, and consumed from its beginning. A record that is needed longer is held,
-//! and its block with it. Where the current block is full, what was not consumed is copied to another, so that a record
-//! is always in one piece. A block is used again when nothing in it is held.
+//! Bytes are appended to the current block, and consumed from its beginning. A record that is
+//! needed longer is held, and its block with it. Where the current block is full, what was not
+//! consumed is copied to another, so that a record is always in one piece. A block is used again
+//! when nothing in it is held.
 
 /// Consecutive bytes that were read and not consumed, and records that are held.
 #[derive(Debug)]
@@ -53,7 +55,14 @@ impl Held {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { all: vec![Block::default()], free: Vec::new(), current: 0, pinned: 0, start: 0, end: 0 }
+        Self {
+            all: vec![Block::default()],
+            free: Vec::new(),
+            current: 0,
+            pinned: 0,
+            start: 0,
+            end: 0,
+        }
     }
 }
 
@@ -84,7 +93,10 @@ impl Blocks {
             self.make_room();
         }
         let end = self.end;
-        self.all.get_mut(self.current as usize).and_then(|block| block.bytes.get_mut(end..)).unwrap_or_default()
+        self.all
+            .get_mut(self.current as usize)
+            .and_then(|block| block.bytes.get_mut(end..))
+            .unwrap_or_default()
     }
 
     /// Adds the first `len` bytes of the room.
@@ -104,7 +116,10 @@ impl Blocks {
     /// Returns a held record, and what follows it in its block.
     #[inline]
     pub(super) fn get(&self, held: Held) -> &[u8] {
-        self.all.get(held.block as usize).and_then(|block| block.bytes.get(held.start..)).unwrap_or_default()
+        self.all
+            .get(held.block as usize)
+            .and_then(|block| block.bytes.get(held.start..))
+            .unwrap_or_default()
     }
 
     /// Releases a held record.

@@ -27,8 +27,8 @@ pub(super) struct Containers {
 }
 
 impl Containers {
-    /// Maximum number of bytes of a record and its payload. No recorder compresses records with a payload, and the
-    /// others have at most 64 KiB.
+    /// Maximum number of bytes of a record and its payload. No recorder compresses records with a
+    /// payload, and the others have at most 64 KiB.
     const MAX_RECORD: usize = 64 << 20;
 
     /// Returns whether records of this type are decompressed.
@@ -53,8 +53,8 @@ impl Containers {
         Ok(())
     }
 
-    /// Finds the next record in the output: its header, its offset and its length with its payload. `None` if the next
-    /// piece is needed.
+    /// Finds the next record in the output: its header, its offset and its length with its payload.
+    /// `None` if the next piece is needed.
     ///
     /// # Errors
     /// Returns an error if the piece or a record is damaged.
@@ -69,13 +69,16 @@ impl Containers {
                     self.taken = raw.bytes.len() + raw.payload.len();
                     return Ok(Some((raw.header, self.offset, self.taken)));
                 }
-                Err(error) if !matches!(error.kind, ErrorKind::Truncated { .. }) => return Err(error),
+                Err(error) if !matches!(error.kind, ErrorKind::Truncated { .. }) => {
+                    return Err(error);
+                }
                 Err(error) if bytes.len() > Self::MAX_RECORD => return Err(error),
                 Err(_) if self.is_drained => return Ok(None),
                 Err(_) => {}
             }
             let mut piece = self.piece.get(self.consumed..).unwrap_or_default();
-            let (written, is_done) = decompressor.step(&mut piece, self.offset, self.blocks.room())?;
+            let (written, is_done) =
+                decompressor.step(&mut piece, self.offset, self.blocks.room())?;
             self.blocks.append(written);
             (self.consumed, self.is_drained) = (self.piece.len() - piece.len(), is_done);
         }

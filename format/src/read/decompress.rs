@@ -6,8 +6,8 @@
 //! | record | record | rec ┆ ord | record | re  ┆ …    decompressed
 //! ```
 //!
-//! A piece may end inside a record, which the next piece continues; so the output is a stream of bytes, and is framed
-//! as one. Each data file has its own stream.
+//! A piece may end inside a record, which the next piece continues; so the output is a stream of
+//! bytes, and is framed as one. Each data file has its own stream.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use zstd::zstd_safe::WriteBuf;
@@ -19,8 +19,9 @@ const FRAME_MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 
 /// Decompresses the pieces of a zstd stream, one after another.
 ///
-/// A stream has one or more zstd frames. `perf` writes one, and a decompressor has to begin with its first piece; where
-/// there are several, several decompressors can share the work: each frame can be decompressed on its own.
+/// A stream has one or more zstd frames. `perf` writes one, and a decompressor has to begin with
+/// its first piece; where there are several, several decompressors can share the work: each frame
+/// can be decompressed on its own.
 /// ```
 /// use recrep_format::read::Decompressor;
 ///
@@ -59,8 +60,9 @@ impl Decompressor {
         Ok(Self { decoder: Decoder::new().map_err(failed)?, is_between_frames: true })
     }
 
-    /// Returns whether a piece probably begins a frame. In the middle of a frame any bytes can come, these too; so what
-    /// is decompressed from here on counts only if all before it ends [between frames](Self::is_between_frames).
+    /// Returns whether a piece probably begins a frame. In the middle of a frame any bytes can
+    /// come, these too; so what is decompressed from here on counts only if all before it ends
+    /// [between frames](Self::is_between_frames).
     #[must_use]
     pub fn may_begin_frame(piece: &[u8]) -> bool {
         piece.starts_with(&FRAME_MAGIC)
@@ -72,21 +74,28 @@ impl Decompressor {
         self.is_between_frames
     }
 
-    /// Decompresses one piece, found at byte `offset` of the file, and appends the output to `out`: at most `limit`
-    /// bytes, because a few bytes can stand for very many.
+    /// Decompresses one piece, found at byte `offset` of the file, and appends the output to `out`:
+    /// at most `limit` bytes, because a few bytes can stand for very many.
     ///
     /// # Errors
-    /// Returns an error if the piece is damaged or decompresses to more than `limit` bytes. The output before that is
-    /// in `out`.
-    pub fn decompress(&mut self, piece: &[u8], offset: u64, limit: usize, out: &mut Vec<u8>) -> Result<()> {
+    /// Returns an error if the piece is damaged or decompresses to more than `limit` bytes. The
+    /// output before that is in `out`.
+    pub fn decompress(
+        &mut self,
+        piece: &[u8],
+        offset: u64,
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let end = out.len().saturating_add(limit);
         let mut left = piece;
         loop {
             // zstd writes into the spare room, which is not cleared before.
             out.reserve(Self::STEP);
             let start = out.len();
-            let (_, is_done) =
-                self.run(&mut left, offset, OutBuffer::around_pos(out, start)).inspect_err(|_| out.truncate(start))?;
+            let (_, is_done) = self
+                .run(&mut left, offset, OutBuffer::around_pos(out, start))
+                .inspect_err(|_| out.truncate(start))?;
             if out.len() > end {
                 out.truncate(end);
                 let detail = format!("it decompresses to more than {limit} bytes");
@@ -98,12 +107,18 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses a part of `piece` to `out`, and removes from `piece` what was consumed. Returns the number of bytes
-    /// written, and whether the piece is done: it is empty, and all its output was written.
+    /// Decompresses a part of `piece` to `out`, and removes from `piece` what was consumed. Returns
+    /// the number of bytes written, and whether the piece is done: it is empty, and all its output
+    /// was written.
     ///
     /// # Errors
     /// Returns an error if the piece is damaged.
-    pub(super) fn step(&mut self, piece: &mut &[u8], offset: u64, out: &mut [u8]) -> Result<(usize, bool)> {
+    pub(super) fn step(
+        &mut self,
+        piece: &mut &[u8],
+        offset: u64,
+        out: &mut [u8],
+    ) -> Result<(usize, bool)> {
         self.run(piece, offset, OutBuffer::around(out))
     }
 
@@ -118,8 +133,10 @@ impl Decompressor {
         let mut input = InBuffer::around(piece);
         let outcome = self.decoder.run(&mut input, &mut output);
         let (consumed, written) = (input.pos, output.pos() - start);
-        let hint = outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
-        // After a frame's end zstd expects nothing; a call without input and output says what the next frame needs.
+        let hint =
+            outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
+        // After a frame's end zstd expects nothing; a call without input and output says what the
+        // next frame needs.
         if consumed > 0 || written > 0 {
             self.is_between_frames = hint == 0;
         }
@@ -169,7 +186,8 @@ mod tests {
         let bomb = compressed(&vec![0; 100 << 20]);
         assert!(bomb.len() < 20_000);
         let mut out = Vec::new();
-        let error = Decompressor::new().unwrap().decompress(&bomb, 99, 1 << 20, &mut out).unwrap_err();
+        let error =
+            Decompressor::new().unwrap().decompress(&bomb, 99, 1 << 20, &mut out).unwrap_err();
         assert_eq!((error.offset, out.len()), (99, 1 << 20));
     }
 
@@ -186,7 +204,10 @@ mod tests {
 
     #[test]
     fn damage_is_an_error_with_its_place() {
-        let error = Decompressor::new().unwrap().decompress(b"not zstd at all", 5, 1000, &mut Vec::new()).unwrap_err();
+        let error = Decompressor::new()
+            .unwrap()
+            .decompress(b"not zstd at all", 5, 1000, &mut Vec::new())
+            .unwrap_err();
         assert_eq!(error.offset, 5);
     }
 }

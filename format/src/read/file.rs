@@ -5,9 +5,9 @@
 //!                 ^-----------'         the table: one section for each set feature bit, in bit order
 //! ```
 //!
-//! Nothing is believed that the file's true size does not bear. What can be mended is, with a [`Warning`]: a data
-//! section that reaches past the end (a copy that was cut), a data size of 0 (a recorder that was killed before it
-//! could write it), features past the end.
+//! Nothing is believed that the file's true size does not bear. What can be mended is, with a
+//! [`Warning`]: a data section that reaches past the end (a copy that was cut), a data size of 0 (a
+//! recorder that was killed before it could write it), features past the end.
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
 use super::parts::{self, Part};
@@ -97,7 +97,8 @@ impl<'a> File<'a> {
             warnings.push(parts::cut_data(size, there, len));
         }
         let features = parts::features(part, &header, endian, &mut warnings);
-        let mut file = Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
+        let mut file =
+            Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
         if file.is_of_simpleperf() {
             file.learn_of_simpleperf();
         }
@@ -105,18 +106,24 @@ impl<'a> File<'a> {
         Ok(file)
     }
 
-    /// Returns a pipe-mode stream as a file whose data section is all that follows its short header.
+    /// Returns a pipe-mode stream as a file whose data section is all that follows its short
+    /// header.
     fn of_pipe(bytes: &'a [u8], endian: Endian) -> Self {
         let start = PIPE_HEADER_SIZE.min(bytes.len());
         let data = Section { offset: start as u64, size: (bytes.len() - start) as u64 };
         let header = FileHeader::of_pipe(endian, data.size);
-        let (attrs, features, warnings) = (AttrTable::new(Vec::new(), endian), Vec::new(), Vec::new());
-        let mut file = Self { bytes, endian, mode: Mode::Pipe, header, attrs, data, features, warnings };
+        let (attrs, features, warnings) =
+            (AttrTable::new(Vec::new(), endian), Vec::new(), Vec::new());
+        let mut file =
+            Self { bytes, endian, mode: Mode::Pipe, header, attrs, data, features, warnings };
         // What ends the walk early is found again, and told, by whoever reads the records.
         for raw in file.records().map_while(Result::ok) {
             match pipe::learn(&raw, &mut file.attrs) {
                 Ok(Some(held)) if file.features.iter().all(|(id, _)| *id != held.id) => {
-                    file.features.push((held.id, Section { offset: held.offset, size: held.bytes.len() as u64 }));
+                    file.features.push((
+                        held.id,
+                        Section { offset: held.offset, size: held.bytes.len() as u64 },
+                    ));
                 }
                 Ok(_) => {}
                 Err(error) => file.warnings.push(pipe::left_out(raw.header.kind, &error)),
@@ -138,14 +145,18 @@ impl<'a> File<'a> {
             if let Some(held) = pipe::learn_of_simpleperf(&raw, &mut self.attrs)
                 && self.features.iter().all(|(id, _)| *id != held.id)
             {
-                self.features.push((held.id, Section { offset: held.offset, size: held.bytes.len() as u64 }));
+                self.features.push((
+                    held.id,
+                    Section { offset: held.offset, size: held.bytes.len() as u64 },
+                ));
             }
         }
     }
 
     fn name_events(&mut self) {
         let (desc, tracing, meta) = (self.feature(), self.feature(), self.feature());
-        self.attrs.take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
+        self.attrs
+            .take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
         self.attrs.take_simpleperf_names(meta.and_then(Result::ok).as_ref());
     }
 
@@ -198,15 +209,19 @@ mod tests {
     fn simpleperf_tells_ids_and_formats_among_the_records() {
         for endian in [Endian::Little, Endian::Big] {
             let attr = Attr { sample_type: SampleType::ID, ..Attr::default() };
-            let entries = [7, 8].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id], name: None });
+            let entries =
+                [7, 8].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id], name: None });
             let mut e = Encoder::new(endian);
-            RecordHeader { kind: RecordType::SIMPLEPERF_EVENT_ID, misc: 0, size: 48 }.encode(&mut e);
+            RecordHeader { kind: RecordType::SIMPLEPERF_EVENT_ID, misc: 0, size: 48 }
+                .encode(&mut e);
             // Two ids: one of the second attr, one of an attr that is not there.
             [2, 1, 99, 5, 98].iter().for_each(|word| e.u64(*word));
-            RecordHeader { kind: RecordType::SIMPLEPERF_TRACING_DATA, misc: 0, size: 20 }.encode(&mut e);
+            RecordHeader { kind: RecordType::SIMPLEPERF_TRACING_DATA, misc: 0, size: 20 }
+                .encode(&mut e);
             e.u32(5);
             e.bytes(b"hello\0\0\0");
-            let mut writer = FileWriter::new(io::Cursor::new(Vec::new()), endian, &entries).unwrap();
+            let mut writer =
+                FileWriter::new(io::Cursor::new(Vec::new()), endian, &entries).unwrap();
             writer.write(e.as_bytes()).unwrap();
             let mut features = FeatureWriter::new(endian);
             features.add(&SimpleperfMetaInfo { facts: Vec::new() });

@@ -1,7 +1,7 @@
 //! Framing: where each record begins and ends, and nothing more.
 //!
-//! Only headers are read. A size that cannot be ends the walk with an error that says where; what came before it is
-//! good.
+//! Only headers are read. A size that cannot be ends the walk with an error that says where; what
+//! came before it is good.
 
 use crate::abi::RecordType;
 use crate::bytes::read_early;
@@ -36,8 +36,9 @@ pub struct Frames<'a> {
     unread: usize,
 }
 
-/// Number of bytes that are read early, at once. A header is found only after the one before it was read, and records
-/// have any size, so the processor would wait for each: of records of 150 bytes a walk takes a quarter of the time.
+/// Number of bytes that are read early, at once. A header is found only after the one before it was
+/// read, and records have any size, so the processor would wait for each: of records of 150 bytes a
+/// walk takes a quarter of the time.
 const EARLY: usize = 8 << 10;
 
 /// Size in bytes from which on a record is read when its turn comes.
@@ -69,11 +70,17 @@ impl<'a> Frames<'a> {
 /// Returns the record at the beginning of `bytes`, which lie at `offset`.
 ///
 /// # Errors
-/// Returns an error if its size is impossible, and [`ErrorKind::Truncated`] if the bytes end before it does.
+/// Returns an error if its size is impossible, and [`ErrorKind::Truncated`] if the bytes end before
+/// it does.
 #[inline]
 pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawRecord<'_>> {
     let Some((head, _)) = bytes.split_first_chunk::<HEADER_SIZE>() else {
-        return Err(Error::truncated(offset, "a record header", HEADER_SIZE as u64, bytes.len() as u64));
+        return Err(Error::truncated(
+            offset,
+            "a record header",
+            HEADER_SIZE as u64,
+            bytes.len() as u64,
+        ));
     };
     let header = RecordHeader::read(*head, endian);
     let size = header.len();
@@ -86,7 +93,12 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
     };
     let payload_len = if has_payload(header.kind) { payload_len(header, own, endian) } else { 0 };
     let Some(payload) = usize::try_from(payload_len).ok().and_then(|len| rest.get(..len)) else {
-        return Err(Error::truncated(offset, "the data after a record", payload_len, rest.len() as u64));
+        return Err(Error::truncated(
+            offset,
+            "the data after a record",
+            payload_len,
+            rest.len() as u64,
+        ));
     };
     Ok(RawRecord { header, offset, bytes: own, payload })
 }
@@ -97,14 +109,16 @@ fn has_payload(kind: RecordType) -> bool {
     matches!(kind, RecordType::AUXTRACE | RecordType::TRACING_DATA) || kind.is_simpleperf()
 }
 
-/// Returns the number of bytes of data behind a record; 0 for types without, and for a record too short to say.
+/// Returns the number of bytes of data behind a record; 0 for types without, and for a record too
+/// short to say.
 #[cold]
 fn payload_len(header: RecordHeader, bytes: &[u8], endian: Endian) -> u64 {
     match header.kind {
         RecordType::AUXTRACE => endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0),
         RecordType::TRACING_DATA => {
             let len = u64::from(endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0));
-            // simpleperf counts the data in the record's size; perf does not, and pads it to 8 bytes.
+            // simpleperf counts the data in the record's size; perf does not, and pads it to 8
+            // bytes.
             let is_inside = bytes.len() as u64 >= HEADER_SIZE as u64 + 4 + len;
             if is_inside { 0 } else { len.next_multiple_of(8) }
         }
@@ -139,10 +153,13 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the next bytes early, unless the next record is so long that its other bytes would be read in vain.
+    /// Reads the next bytes early, unless the next record is so long that its other bytes would be
+    /// read in vain.
     #[cold]
     fn read_early(&mut self) {
-        let is_long = |head: &[u8; HEADER_SIZE]| usize::from(RecordHeader::read(*head, self.endian).size) > LONG;
+        let is_long = |head: &[u8; HEADER_SIZE]| {
+            usize::from(RecordHeader::read(*head, self.endian).size) > LONG
+        };
         let len = if self.left.first_chunk().is_some_and(is_long) { 1 } else { EARLY };
         read_early(self.left.iter().take(len).step_by(LINE).map(|byte| u64::from(*byte)));
         self.unread = self.left.len().saturating_sub(len);
@@ -191,7 +208,15 @@ mod tests {
             record(&mut e, RecordType::SAMPLE, &[2; 8]);
             let all: Vec<_> = Frames::new(e.as_bytes(), 100, endian).map(Result::unwrap).collect();
             let kinds: Vec<_> = all.iter().map(|r| r.header.kind).collect();
-            assert_eq!(kinds, [RecordType::COMM, RecordType::FINISHED_ROUND, RecordType::AUXTRACE, RecordType::SAMPLE]);
+            assert_eq!(
+                kinds,
+                [
+                    RecordType::COMM,
+                    RecordType::FINISHED_ROUND,
+                    RecordType::AUXTRACE,
+                    RecordType::SAMPLE
+                ]
+            );
             assert_eq!(all[2].payload, b"abc");
             assert_eq!(all[1].offset, 124);
             assert_eq!(all[3].offset, 100 + 24 + 8 + 48 + 3);
@@ -207,7 +232,8 @@ mod tests {
             tracing.bytes(&[3; 20]);
             record(&mut e, RecordType::TRACING_DATA, tracing.as_bytes());
             // 0x1_0004 bytes: more than 16 bits can say, and the low half is less than a header.
-            RecordHeader { kind: RecordType::SIMPLEPERF_KERNEL_SYMBOL, misc: 1, size: 4 }.encode(&mut e);
+            RecordHeader { kind: RecordType::SIMPLEPERF_KERNEL_SYMBOL, misc: 1, size: 4 }
+                .encode(&mut e);
             e.bytes(&[4; 0x1_0004 - 8]);
             record(&mut e, RecordType::SIMPLEPERF_EVENT_ID, &[0; 8]);
             record(&mut e, RecordType::SAMPLE, &[2; 8]);

@@ -50,7 +50,8 @@ impl Wire<'_> for [u64; 4] {
 }
 
 impl FileHeader {
-    /// Returns the header that a pipe-mode stream stands for: its data, of `size` bytes, follows the short header.
+    /// Returns the header that a pipe-mode stream stands for: its data, of `size` bytes, follows
+    /// the short header.
     pub(super) fn of_pipe(endian: Endian, size: u64) -> Self {
         let empty = Section { offset: 0, size: 0 };
         let data = Section { offset: PIPE_HEADER_SIZE as u64, size };
@@ -100,8 +101,8 @@ impl Magic {
         }
     }
 
-    /// Returns the magic of a file written in `endian`: perf writes the number, so a big-endian machine's bytes are
-    /// reversed.
+    /// Returns the magic of a file written in `endian`: perf writes the number, so a big-endian
+    /// machine's bytes are reversed.
     #[must_use]
     pub const fn bytes(endian: Endian) -> [u8; 8] {
         match endian {
@@ -131,7 +132,8 @@ mod tests {
         let mut e = Encoder::new(Endian::Little);
         header.encode(&mut e).unwrap();
         assert_eq!(e.len(), FILE_HEADER_SIZE);
-        let back = FileHeader::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "header").unwrap();
+        let back = FileHeader::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "header")
+            .unwrap();
         assert_eq!(back, header);
     }
 

@@ -1,8 +1,9 @@
 //! Reading of recordings.
 //!
-//! - [`Recording`] reads any input front to back: records in the order of the file, or of time ([`Ordered`]).
-//! - [`File`] has a whole file in memory: its parts can be looked at in any order, and its records be framed ([`Frames`])
-//!   in pieces, side by side.
+//! - [`Recording`] reads any input front to back: records in the order of the file, or of time
+//!   ([`Ordered`]).
+//! - [`File`] has a whole file in memory: its parts can be looked at in any order, and its records
+//!   be framed ([`Frames`]) in pieces, side by side.
 
 mod blocks;
 mod containers;

@@ -8,9 +8,10 @@ use crate::error::Result;
 
 /// The records of a [`Recording`] in order of time, in bounded memory.
 ///
-/// A recorder drains one ring after another, so records of different CPUs lie in the file out of order. What it
-/// promises is the round: after it has drained every ring once, it writes FINISHED_ROUND, and whatever it reads from
-/// then on is newer than all that was read one round before.
+/// A recorder drains one ring after another, so records of different CPUs lie in the file out of
+/// order. What it promises is the round: after it has drained every ring once, it writes
+/// FINISHED_ROUND, and whatever it reads from then on is newer than all that was read one round
+/// before.
 ///
 /// ```text
 ///   file     a1 a4 b2 b3 | a5 a8 b6 b7 | a9 b10 …      a, b: rings; numbers: times; |: FINISHED_ROUND
@@ -18,17 +19,22 @@ use crate::error::Result;
 ///   returned              (nothing)     1 2 3 4    5 6 7 8
 /// ```
 ///
-/// So at the end of a round all records are returned that are not newer than the newest one at the end of the round
-/// before. Records of equal time are returned in the order of reading.
+/// So at the end of a round all records are returned that are not newer than the newest one at the
+/// end of the round before. Records of equal time are returned in the order of reading.
 ///
-/// - A record without a time (of an event without TIME, of perf's own types, or with the time 0 or all ones, as
-///   synthesized records have it) is returned where it stands in the file, before the records that wait.
-/// - A record that is older than one already returned comes with the next ones; [`late`](Self::late) counts it.
-/// - If more than [`with_limit`](Self::with_limit) bytes wait, as in a stream without rounds, the older half is returned; all,
-///   if the blocks of memory that they keep, with what lies between them, have four times as much.
-/// - The files of a directory have no rounds. Of them the one is read whose newest record is the oldest.
+/// - A record without a time (of an event without TIME, of perf's own types, or with the time 0 or
+///   all ones, as synthesized records have it) is returned where it stands in the file, before the
+///   records that wait.
+/// - A record that is older than one already returned comes with the next ones;
+///   [`late`](Self::late) counts it.
+/// - If more than [`with_limit`](Self::with_limit) bytes wait, as in a stream without rounds, the
+///   older half is returned; all, if the blocks of memory that they keep, with what lies between
+///   them, have four times as much.
+/// - The files of a directory have no rounds. Of them the one is read whose newest record is the
+///   oldest.
 ///
-/// A record that waits stays where it was read; the memory is used again when all records in it were returned.
+/// A record that waits stays where it was read; the memory is used again when all records in it
+/// were returned.
 ///
 /// ```
 /// use recrep_format::read::Recording;
@@ -82,8 +88,8 @@ impl<I: Input> Ordered<I> {
     /// Number of bytes of blocks that may be kept whatever the limit.
     const MIN_PINNED: usize = 64 << 20;
 
-    /// Sets the number of bytes of records that may wait, 256 MiB by default. perf's rounds need as much as all its
-    /// rings together; where less is allowed, records may be late.
+    /// Sets the number of bytes of records that may wait, 256 MiB by default. perf's rounds need as
+    /// much as all its rings together; where less is allowed, records may be late.
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -105,7 +111,8 @@ impl<I: Input> Ordered<I> {
     /// Returns the next record; `None` at the end. The record is there until the next call.
     ///
     /// An error is returned where it is met in the file; the records that wait follow it. As with
-    /// [`Recording::next_record`], the reading then goes on with the next file of a directory, or ends.
+    /// [`Recording::next_record`], the reading then goes on with the next file of a directory, or
+    /// ends.
     #[inline]
     pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
         loop {
@@ -143,13 +150,15 @@ impl<I: Input> Ordered<I> {
     /// Has a record wait for its turn; returns `false` if it is to be returned at once.
     #[inline]
     fn waits(&mut self, stream: usize, found: Found) -> bool {
-        let Some(time) = self.recording.found(stream, found).ok().and_then(|record| record.time()) else {
+        let Some(time) = self.recording.found(stream, found).ok().and_then(|record| record.time())
+        else {
             if found.header.kind == RecordType::FINISHED_ROUND {
                 self.next = Next::EndRound;
             }
             return false;
         };
-        let (Some(held), Ok(number)) = (self.recording.hold(stream, found), u16::try_from(stream)) else {
+        let (Some(held), Ok(number)) = (self.recording.hold(stream, found), u16::try_from(stream))
+        else {
             return false;
         };
         if let Some(newest) = self.newest.get_mut(stream) {
@@ -161,14 +170,15 @@ impl<I: Input> Ordered<I> {
         if self.waiting.bytes > self.limit {
             self.release(|records| records.get(records.len() / 2).map_or(0, |record| record.time));
         } else if self.recording.pinned() > self.limit.saturating_mul(4).max(Self::MIN_PINNED) {
-            // Few records among much else: one keeps a whole block, so only all of them give it back.
+            // Few records among much else: one keeps a whole block, so only all of them give it
+            // back.
             self.release(|_| u64::MAX);
         }
         true
     }
 
-    /// Makes the records ready that are not newer than a time, which may depend on the sorted records, and forgets
-    /// those that were returned.
+    /// Makes the records ready that are not newer than a time, which may depend on the sorted
+    /// records, and forgets those that were returned.
     fn release(&mut self, until: impl Fn(&[Record]) -> u64) {
         let Waiting { records, next, ready, .. } = &mut self.waiting;
         for record in records.drain(..*ready) {
@@ -184,7 +194,8 @@ impl<I: Input> Ordered<I> {
     /// Returns the stream that was read least far.
     #[inline]
     fn oldest(&self) -> Option<usize> {
-        let going = self.newest.iter().enumerate().filter(|(stream, _)| !self.recording.is_done(*stream));
+        let going =
+            self.newest.iter().enumerate().filter(|(stream, _)| !self.recording.is_done(*stream));
         going.min_by_key(|(_, newest)| **newest).map(|(stream, _)| stream)
     }
 }
@@ -192,7 +203,8 @@ impl<I: Input> Ordered<I> {
 /// Records that wait for their turn.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The records: those before `next` were returned, those before `ready` are to be returned, in order of time.
+    /// The records: those before `next` were returned, those before `ready` are to be returned, in
+    /// order of time.
     records: Vec<Record>,
     next: usize,
     ready: usize,
@@ -259,9 +271,15 @@ mod tests {
         let mut e = Encoder::new(Endian::Little);
         e.bytes(&Magic::bytes(Endian::Little));
         e.u64(16);
-        let attr = Attr { sample_type: SampleType::TIME, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        let attr = Attr {
+            sample_type: SampleType::TIME,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
         let ids = U64s::new(&[], Endian::Little);
-        crate::record::Record::new(0, Body::HeaderAttr(HeaderAttr { attr, ids })).encode(&mut e).unwrap();
+        crate::record::Record::new(0, Body::HeaderAttr(HeaderAttr { attr, ids }))
+            .encode(&mut e)
+            .unwrap();
         let mut piece = Encoder::new(Endian::Little);
         RecordHeader { kind: RecordType::SAMPLE, misc: 2, size: 16 }.encode(&mut piece);
         piece.u64(77);

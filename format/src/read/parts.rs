@@ -1,7 +1,8 @@
 //! Parts of a file, found by its header: attrs with their ids, data, features.
 //!
-//! Shared by [`File`](super::File), which has the whole file in memory, and [`Recording`](super::Recording), which sees
-//! the bytes once, from front to back: the functions take a [`Part`] of the file, and do not ask where it came from.
+//! Shared by [`File`](super::File), which has the whole file in memory, and
+//! [`Recording`](super::Recording), which sees the bytes once, from front to back: the functions
+//! take a [`Part`] of the file, and do not ask where it came from.
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use super::warning::Warning;
@@ -29,7 +30,8 @@ impl<'a> Part<'a> {
 
     /// Returns the bytes of a section; `None` if they are not all in this part.
     pub(super) fn section(&self, section: Section) -> Option<&'a [u8]> {
-        Section { offset: section.offset.checked_sub(self.offset)?, size: section.size }.of(self.bytes)
+        Section { offset: section.offset.checked_sub(self.offset)?, size: section.size }
+            .of(self.bytes)
     }
 
     /// Returns the number of bytes from file offset `offset` to the end of this part.
@@ -69,15 +71,16 @@ pub(super) fn is_pipe(head: &[u8], endian: Endian) -> bool {
 /// Returns an error if they do not, or cannot be decoded.
 pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Result<Vec<AttrEntry>> {
     let at = header.attrs.offset;
-    let all = part
-        .section(header.attrs)
-        .ok_or_else(|| Error::truncated(at, "the attrs section", header.attrs.size, part.left_from(at)))?;
+    let all = part.section(header.attrs).ok_or_else(|| {
+        Error::truncated(at, "the attrs section", header.attrs.size, part.left_from(at))
+    })?;
     if all.is_empty() {
         return Ok(Vec::new());
     }
     let entry_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
     if entry_size < Attr::MIN_SIZE + Section::SIZE || entry_size > all.len() {
-        let detail = format!("each entry has {} bytes, the section {}", header.attr_size, header.attrs.size);
+        let detail =
+            format!("each entry has {} bytes, the section {}", header.attr_size, header.attrs.size);
         return Err(Error::invalid(at, "the attrs section", detail));
     }
     let mut entries = Vec::with_capacity(all.len() / entry_size);
@@ -88,19 +91,29 @@ pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Resu
         let attr = Attr::decode(&mut c, entry_size - Section::SIZE)?;
         let section = Section::decode(&mut c, "the ids section of an attr")?;
         let bytes = part.section(section).ok_or_else(|| {
-            Error::truncated(section.offset, "the ids of an attr", section.size, part.left_from(section.offset))
+            Error::truncated(
+                section.offset,
+                "the ids of an attr",
+                section.size,
+                part.left_from(section.offset),
+            )
         })?;
         left = left.checked_sub(bytes.len()).ok_or_else(|| {
             let detail = "the attrs have more ids together than the file has bytes";
             Error::invalid(section.offset, "the ids of an attr", detail)
         })?;
-        entries.push(AttrEntry { attr, ids: U64s::new(bytes, endian).iter().collect(), name: None });
+        entries.push(AttrEntry {
+            attr,
+            ids: U64s::new(bytes, endian).iter().collect(),
+            name: None,
+        });
     }
     Ok(entries)
 }
 
-/// Returns whether the header gives no size of the data because the recorder did not finish, and not because there are
-/// no records: then the feature table, and not a record, is where the data would begin.
+/// Returns whether the header gives no size of the data because the recorder did not finish, and
+/// not because there are no records: then the feature table, and not a record, is where the data
+/// would begin.
 pub(super) fn is_unfinished(part: Part<'_>, header: &FileHeader, endian: Endian) -> bool {
     let Section { offset, size } = header.data;
     size == 0
@@ -113,7 +126,8 @@ fn is_finished_empty(part: Part<'_>, header: &FileHeader, endian: Endian) -> boo
     let ids = feature_ids(header, endian).count();
     let behind = header.data.offset.saturating_add((Section::SIZE * ids) as u64);
     let mut c = part.cursor(header.data.offset, endian);
-    // Read as a number of either byte order, the header of a record is larger: it has a type and a size.
+    // Read as a number of either byte order, the header of a record is larger: it has a type and a
+    // size.
     let fits = |section: Section| (behind..1 << 32).contains(&section.offset);
     ids > 0 && (0..ids).all(|_| Section::decode(&mut c, "the feature table").is_ok_and(fits))
 }
@@ -123,20 +137,23 @@ pub(super) fn feature_table_len(header: &FileHeader, endian: Endian) -> u64 {
     (Section::SIZE * feature_ids(header, endian).count()) as u64
 }
 
-/// Returns how many bytes from the beginning of `part`, which holds the feature table, the features end.
+/// Returns how many bytes from the beginning of `part`, which holds the feature table, the features
+/// end.
 pub(super) fn features_len(part: Part<'_>, header: &FileHeader, endian: Endian) -> u64 {
     let mut c = part.cursor(header.data.offset.saturating_add(header.data.size), endian);
-    let sections = feature_ids(header, endian).map_while(|_| Section::decode(&mut c, "the feature table").ok());
+    let sections = feature_ids(header, endian)
+        .map_while(|_| Section::decode(&mut c, "the feature table").ok());
     let ends = sections.map(|section| section.offset.saturating_add(section.size));
     ends.max().unwrap_or(0).saturating_sub(part.offset)
 }
 
 /// Returns the features that the header has.
 ///
-/// The bitmap is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves the halves of each word
-/// the other way round. HOSTNAME, which perf always writes, tells.
+/// The bitmap is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves the
+/// halves of each word the other way round. HOSTNAME, which perf always writes, tells.
 fn feature_ids(header: &FileHeader, endian: Endian) -> impl Iterator<Item = FeatureId> {
-    let has_host = |words: [u64; 4]| FeatureId::in_bitmap(words).any(|id| id == FeatureId::HOSTNAME);
+    let has_host =
+        |words: [u64; 4]| FeatureId::in_bitmap(words).any(|id| id == FeatureId::HOSTNAME);
     let halves = header.features.map(|word| word.rotate_left(32));
     let swapped = endian == Endian::Big && !has_host(header.features) && has_host(halves);
     FeatureId::in_bitmap(if swapped { halves } else { header.features })
@@ -146,22 +163,27 @@ fn feature_ids(header: &FileHeader, endian: Endian) -> impl Iterator<Item = Feat
 pub(super) fn unfinished() -> Warning {
     Warning {
         code: "no-data-size",
-        message: "the header gives no data size: the recorder did not finish; reading all that follows as records"
+        message: "the header gives no data size: the recorder did not finish; reading all that \
+                  follows as records"
             .into(),
         offset: 48,
     }
 }
 
-/// Returns the warning about a data section of which only `there` bytes are in a file of `len` bytes.
+/// Returns the warning about a data section of which only `there` bytes are in a file of `len`
+/// bytes.
 pub(super) fn cut_data(size: u64, there: u64, len: u64) -> Warning {
     Warning {
         code: "truncated",
-        message: format!("the data section has {size} bytes by the header, and {there} are in the file"),
+        message: format!(
+            "the data section has {size} bytes by the header, and {there} are in the file"
+        ),
         offset: len,
     }
 }
 
-/// Finds the sections of the features in `part`, which begins at their table or before: the table follows the data.
+/// Finds the sections of the features in `part`, which begins at their table or before: the table
+/// follows the data.
 pub(super) fn features(
     part: Part<'_>,
     header: &FileHeader,
@@ -191,7 +213,9 @@ pub(super) fn features(
         } else {
             warnings.push(Warning {
                 code: "truncated",
-                message: format!("the feature {id} lies outside the file or on others, and is left out"),
+                message: format!(
+                    "the feature {id} lies outside the file or on others, and is left out"
+                ),
                 offset: section.offset,
             });
         }

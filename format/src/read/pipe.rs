@@ -4,8 +4,8 @@
 //! | magic, size = 16 | ATTR … | FEATURE … | TRACING_DATA + data | BUILD_ID … | EVENT_UPDATE … | records … |
 //! ```
 //!
-//! perf writes them first, and reads them as they come: what a record says holds for the records after it. A FEATURE
-//! record holds what the section of a file would.
+//! perf writes them first, and reads them as they come: what a record says holds for the records
+//! after it. A FEATURE record holds what the section of a file would.
 
 use super::warning::Warning;
 use crate::abi::RecordType;
@@ -28,8 +28,8 @@ pub(super) struct Held<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Takes what a record says about the stream: adds its attr or the name of an event to `attrs`, and returns the feature
-/// that it holds.
+/// Takes what a record says about the stream: adds its attr or the name of an event to `attrs`, and
+/// returns the feature that it holds.
 ///
 /// # Errors
 /// Returns an error if the record cannot be decoded.
@@ -38,7 +38,11 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
         RecordType::ATTR | RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
         RecordType::TRACING_DATA => {
             let formats = raw.tracing_data(attrs.endian());
-            return Ok(formats.map(|(offset, bytes)| Held { id: FeatureId::TRACING_DATA, offset, bytes }));
+            return Ok(formats.map(|(offset, bytes)| Held {
+                id: FeatureId::TRACING_DATA,
+                offset,
+                bytes,
+            }));
         }
         _ => return Ok(None),
     }
@@ -46,7 +50,9 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
         Body::HeaderAttr(_) if attrs.entries().len() >= MAX_ATTRS => {
             return Err(Error::invalid(raw.offset, "ATTR", format!("more than {MAX_ATTRS} attrs")));
         }
-        Body::HeaderAttr(attr) => attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None }),
+        Body::HeaderAttr(attr) => {
+            attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None })
+        }
         Body::EventUpdate(update) => set_name(&update, attrs),
         Body::HeaderFeature(feature) => return Ok(feature_in(raw, feature.feat_id)),
         _ => {}
@@ -54,9 +60,12 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
     Ok(None)
 }
 
-/// Takes what a record in a file of simpleperf says about the recording: adds the ids of counters that were opened later,
-/// and returns the formats of tracepoints.
-pub(super) fn learn_of_simpleperf<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Option<Held<'a>> {
+/// Takes what a record in a file of simpleperf says about the recording: adds the ids of counters
+/// that were opened later, and returns the formats of tracepoints.
+pub(super) fn learn_of_simpleperf<'a>(
+    raw: &RawRecord<'a>,
+    attrs: &mut AttrTable,
+) -> Option<Held<'a>> {
     for (attr, id) in raw.later_ids(attrs.endian()) {
         attrs.add_id(AttrIndex(usize::try_from(attr).unwrap_or(usize::MAX)), id);
     }
@@ -110,10 +119,20 @@ mod tests {
             name.bytes(b"cycles:u\0");
             let mut host = Encoder::new(endian);
             Hostname::new("here").encode(&mut host).unwrap();
-            let attr = Attr { size: 136, sample_type: SampleType::IP | SampleType::IDENTIFIER, ..Attr::default() };
+            let attr = Attr {
+                size: 136,
+                sample_type: SampleType::IP | SampleType::IDENTIFIER,
+                ..Attr::default()
+            };
             let bodies = [
-                Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),
-                Body::EventUpdate(EventUpdate { id: 7, property: EventProperty::Name(Text::found(name.as_bytes())) }),
+                Body::HeaderAttr(HeaderAttr {
+                    attr: attr.clone(),
+                    ids: U64s::new(ids.as_bytes(), endian),
+                }),
+                Body::EventUpdate(EventUpdate {
+                    id: 7,
+                    property: EventProperty::Name(Text::found(name.as_bytes())),
+                }),
                 Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
             ];
             let mut e = Encoder::new(endian);

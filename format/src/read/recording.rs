@@ -19,15 +19,18 @@ use crate::feature::{Feature, FeatureId};
 use crate::record::{RawRecord, Record, Sample};
 use crate::wire::Wire;
 
-/// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
+/// A recording that is read front to back, from anything that can be read: a file, a pipe, a
+/// socket, bytes in memory.
 ///
-/// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are
-/// read, so a `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed
-/// on the way, with the crate's feature `zstd`; without it they are returned as they are.
+/// One record with its payload is held, and the features, so memory does not grow with the
+/// recording; large blocks are read, so a `BufReader` gains nothing. Bytes that are in memory are
+/// not copied. Compressed records are decompressed on the way, with the crate's feature `zstd`;
+/// without it they are returned as they are.
 ///
-/// The header of a file is known from the start. Its features follow the records: they, and the names of events, are
-/// known when all records were read; of [bytes in memory](Recording::of_bytes) they are known from the start. In pipe
-/// mode attrs, names and features come as records, and are known once these were read.
+/// The header of a file is known from the start. Its features follow the records: they, and the
+/// names of events, are known when all records were read; of [bytes in memory](Recording::of_bytes)
+/// they are known from the start. In pipe mode attrs, names and features come as records, and are
+/// known once these were read.
 /// ```
 /// use recrep_format::read::Recording;
 ///
@@ -71,7 +74,8 @@ pub struct RecordRef<'r> {
     pub raw: RawRecord<'r>,
     /// The attrs that are known when it is returned.
     pub attrs: &'r AttrTable,
-    /// Number of the stream it is from: 0 for the data, then the files of a directory in their order.
+    /// Number of the stream it is from: 0 for the data, then the files of a directory in their
+    /// order.
     pub stream: usize,
 }
 
@@ -91,16 +95,16 @@ impl<'r> RecordRef<'r> {
         Some((index, self.attrs.get(index)?))
     }
 
-    /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized records have 0 or all ones
-    /// in its place, which is no time.
+    /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized
+    /// records have 0 or all ones in its place, which is no time.
     #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.attrs.time_of(&self.raw).filter(|time| !matches!(*time, 0 | u64::MAX))
     }
 
-    /// Returns the record as a sample, read lazily; `None` for records of other types, and for samples whose event is
-    /// unknown ([`kind`](Self::kind) is SAMPLE then).
+    /// Returns the record as a sample, read lazily; `None` for records of other types, and for
+    /// samples whose event is unknown ([`kind`](Self::kind) is SAMPLE then).
     #[inline]
     #[must_use]
     pub fn sample(&self) -> Option<Sample<'r, 'r>> {
@@ -120,32 +124,35 @@ impl<R: Read> Recording<Reader<R>> {
     /// Begins to read a recording in file mode or in pipe mode.
     ///
     /// # Errors
-    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input
-    /// fails; also if the attrs follow the records, as `perf inject` writes them from a pipe:
-    /// [`of_bytes`](Recording::of_bytes) can read that.
+    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be
+    /// decoded, or if the input fails; also if the attrs follow the records, as `perf inject`
+    /// writes them from a pipe: [`of_bytes`](Recording::of_bytes) can read that.
     pub fn new(input: R) -> Result<Self> {
         Self::with_streams(input, [])
     }
 
-    /// Begins to read the recording of a directory: its file `data`, and `data.0`, `data.1`, … in their order, which
-    /// hold records only.
+    /// Begins to read the recording of a directory: its file `data`, and `data.0`, `data.1`, … in
+    /// their order, which hold records only.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
     pub fn with_streams(data: R, beside: impl IntoIterator<Item = R>) -> Result<Self> {
         let mut input = Reader::new(data);
         let mut head = Head::begin(&mut input)?;
-        let len = if head.mode == Mode::Pipe { u64::MAX } else { head.read_file_header(&mut input)? };
+        let len =
+            if head.mode == Mode::Pipe { u64::MAX } else { head.read_file_header(&mut input)? };
         Ok(Self::of_streams(head, input, len, beside.into_iter().map(Reader::new)))
     }
 }
 
 impl<'a> Recording<Memory<'a>> {
-    /// Begins to read a recording in memory, in file mode or in pipe mode. No record is copied but those that are
-    /// decompressed; a file's features, and with them the names of events, are known from the start.
+    /// Begins to read a recording in memory, in file mode or in pipe mode. No record is copied but
+    /// those that are decompressed; a file's features, and with them the names of events, are known
+    /// from the start.
     ///
     /// # Errors
-    /// Returns an error if it is not a perf.data file, or if its header or its attrs cannot be decoded.
+    /// Returns an error if it is not a perf.data file, or if its header or its attrs cannot be
+    /// decoded.
     pub fn of_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::of_bytes_with_streams(bytes, [])
     }
@@ -155,10 +162,17 @@ impl<'a> Recording<Memory<'a>> {
     ///
     /// # Errors
     /// Returns the errors of [`of_bytes`](Self::of_bytes).
-    pub fn of_bytes_with_streams(data: &'a [u8], beside: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
+    pub fn of_bytes_with_streams(
+        data: &'a [u8],
+        beside: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self> {
         let mut input = Memory::new(data);
         let mut head = Head::begin(&mut input)?;
-        let len = if head.mode == Mode::Pipe { u64::MAX } else { head.take_file(File::parse(data)?, &mut input) };
+        let len = if head.mode == Mode::Pipe {
+            u64::MAX
+        } else {
+            head.take_file(File::parse(data)?, &mut input)
+        };
         Ok(Self::of_streams(head, input, len, beside.into_iter().map(Memory::new)))
     }
 }
@@ -166,10 +180,15 @@ impl<'a> Recording<Memory<'a>> {
 impl<I: Input> Recording<I> {
     fn of_streams(head: Head, data: I, len: u64, beside: impl Iterator<Item = I>) -> Self {
         let beside = beside.map(|input| Stream::new(input, u64::MAX));
-        Self { streams: std::iter::once(Stream::new(data, len)).chain(beside).collect(), current: 0, head }
+        Self {
+            streams: std::iter::once(Stream::new(data, len)).chain(beside).collect(),
+            current: 0,
+            head,
+        }
     }
 
-    /// Returns the next record, in the order of the file; `None` at the end. The record is there until the next call.
+    /// Returns the next record, in the order of the file; `None` at the end. The record is there
+    /// until the next call.
     ///
     /// After an error the reading goes on with the next file of a directory, or ends.
     pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
@@ -207,8 +226,8 @@ impl<I: Input> Recording<I> {
         &self.head.attrs
     }
 
-    /// Returns what was wrong with the recording so far and could be mended; more may follow until all records were
-    /// read.
+    /// Returns what was wrong with the recording so far and could be mended; more may follow until
+    /// all records were read.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.head.warnings
@@ -306,27 +325,48 @@ impl Head {
             input.consume(PIPE_HEADER_SIZE);
         }
         let (attrs, header) = (AttrTable::new(Vec::new(), endian), FileHeader::of_pipe(endian, 0));
-        Ok(Self { endian, mode, header, attrs, features: Vec::new(), warnings: Vec::new(), has_tail: is_pipe })
+        Ok(Self {
+            endian,
+            mode,
+            header,
+            attrs,
+            features: Vec::new(),
+            warnings: Vec::new(),
+            has_tail: is_pipe,
+        })
     }
 
-    /// Takes what a file in memory says before and behind its records; returns the length of the data.
+    /// Takes what a file in memory says before and behind its records; returns the length of the
+    /// data.
     fn take_file(&mut self, file: File<'_>, input: &mut Memory<'_>) -> u64 {
-        let sections = file.features.iter().filter_map(|(id, section)| Some((*id, section.of(file.bytes())?.to_vec())));
+        let sections = file
+            .features
+            .iter()
+            .filter_map(|(id, section)| Some((*id, section.of(file.bytes())?.to_vec())));
         self.features = sections.collect();
-        (self.header, self.attrs, self.warnings, self.has_tail) = (file.header, file.attrs, file.warnings, true);
+        (self.header, self.attrs, self.warnings, self.has_tail) =
+            (file.header, file.attrs, file.warnings, true);
         input.consume(usize::try_from(file.data.offset).unwrap_or(usize::MAX));
         // A header without size: the recorder did not finish.
-        if self.header.data.size == 0 && file.data.size > 0 { u64::MAX } else { self.header.data.size }
+        if self.header.data.size == 0 && file.data.size > 0 {
+            u64::MAX
+        } else {
+            self.header.data.size
+        }
     }
 
-    /// Reads the header of a file, the attrs and all else before its records; returns the length of the data.
+    /// Reads the header of a file, the attrs and all else before its records; returns the length of
+    /// the data.
     fn read_file_header(&mut self, input: &mut impl Input) -> Result<u64> {
         input.fill(FILE_HEADER_SIZE as u64)?;
-        self.header = FileHeader::decode(&mut Cursor::new(input.bytes(), 0, self.endian), "perf.data header")?;
+        self.header = FileHeader::decode(
+            &mut Cursor::new(input.bytes(), 0, self.endian),
+            "perf.data header",
+        )?;
         let before = self.header.data.offset;
         if self.header.attrs.size > 0 && self.header.attrs.offset >= before {
-            let detail =
-                "it follows the records, as perf inject writes it from a pipe; only bytes in memory can be read so";
+            let detail = "it follows the records, as perf inject writes it from a pipe; only \
+                          bytes in memory can be read so";
             return Err(Error::invalid(self.header.attrs.offset, "the attrs section", detail));
         }
         // The feature table of a recording without records is looked at, too.
@@ -383,7 +423,8 @@ impl Head {
         }
     }
 
-    /// Takes what a record in a file says about the recording, if simpleperf wrote it: its features follow the records.
+    /// Takes what a record in a file says about the recording, if simpleperf wrote it: its features
+    /// follow the records.
     #[cold]
     fn learn_of_simpleperf(&mut self, raw: &RawRecord<'_>) {
         if raw.header.kind.is_simpleperf() {
@@ -405,7 +446,8 @@ impl Head {
     }
 }
 
-/// Returns the first `len` bytes, or all if there are fewer: how many are held depends on how the input came.
+/// Returns the first `len` bytes, or all if there are fewer: how many are held depends on how the
+/// input came.
 fn first(bytes: &[u8], len: u64) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
 }
@@ -423,7 +465,8 @@ mod tests {
 
     fn file(records: &[u8]) -> Vec<u8> {
         let entry = AttrEntry { attr: Attr::default(), ids: vec![7], name: None };
-        let mut writer = FileWriter::new(io::Cursor::new(Vec::new()), Endian::Little, &[entry]).unwrap();
+        let mut writer =
+            FileWriter::new(io::Cursor::new(Vec::new()), Endian::Little, &[entry]).unwrap();
         writer.write(records).unwrap();
         writer.finish(&FeatureWriter::new(Endian::Little)).unwrap().into_inner()
     }

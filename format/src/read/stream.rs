@@ -1,4 +1,5 @@
-//! One stream of records: framed from a window on its input, with compressed records decompressed on the way.
+//! One stream of records: framed from a window on its input, with compressed records decompressed
+//! on the way.
 //!
 //! ```text
 //!   Input  ─► frame ─┬─ any other record ───────────────────────────► record
@@ -38,7 +39,8 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Stream<I> {
     pub(super) input: I,
-    /// Offset in the input of the end of the stream; `u64::MAX` if it goes on to the end of the input.
+    /// Offset in the input of the end of the stream; `u64::MAX` if it goes on to the end of the
+    /// input.
     end: u64,
     /// Length of the record that was found last.
     taken: usize,
@@ -52,8 +54,19 @@ impl<I: Input> Stream<I> {
     /// Returns the stream of the next `len` bytes of an input; of all bytes for `u64::MAX`.
     pub(super) fn new(input: I, len: u64) -> Self {
         // All ones is the mark of a stream without an end.
-        let end = if len == u64::MAX { len } else { input.offset().saturating_add(len).min(u64::MAX - 1) };
-        Self { input, end, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
+        let end = if len == u64::MAX {
+            len
+        } else {
+            input.offset().saturating_add(len).min(u64::MAX - 1)
+        };
+        Self {
+            input,
+            end,
+            taken: 0,
+            is_cut: false,
+            is_done: false,
+            containers: Containers::default(),
+        }
     }
 
     /// Returns whether the stream has no more records.
@@ -107,7 +120,8 @@ impl<I: Input> Stream<I> {
     /// Returns the record that was found last.
     #[inline]
     pub(super) fn record(&self, found: Found) -> RawRecord<'_> {
-        let bytes = if found.is_decompressed { self.containers.blocks.bytes() } else { self.input.bytes() };
+        let bytes =
+            if found.is_decompressed { self.containers.blocks.bytes() } else { self.input.bytes() };
         let bytes = bytes.get(..found.len).unwrap_or_default();
         let (bytes, payload) = bytes.split_at_checked(found.header.len()).unwrap_or((bytes, &[]));
         RawRecord { header: found.header, offset: found.offset, bytes, payload }
@@ -116,7 +130,8 @@ impl<I: Input> Stream<I> {
     /// Holds the record that was found last.
     #[inline]
     pub(super) fn hold(&mut self, found: Found) -> Held {
-        let place = if found.is_decompressed { self.containers.blocks.hold() } else { self.input.hold() };
+        let place =
+            if found.is_decompressed { self.containers.blocks.hold() } else { self.input.hold() };
         Held { place, offset: found.offset, is_decompressed: found.is_decompressed }
     }
 
@@ -127,7 +142,8 @@ impl<I: Input> Stream<I> {
     #[inline]
     pub(super) fn held(&self, held: Held, endian: Endian) -> Result<RawRecord<'_>> {
         let blocks = &self.containers.blocks;
-        let bytes = if held.is_decompressed { blocks.get(held.place) } else { self.input.held(held.place) };
+        let bytes =
+            if held.is_decompressed { blocks.get(held.place) } else { self.input.held(held.place) };
         frame(bytes, held.offset, endian)
     }
 
@@ -157,24 +173,31 @@ impl<I: Input> Stream<I> {
                 return Ok(Some(found));
             }
             let bytes = self.input.bytes().get(..len).unwrap_or_default();
-            self.containers.feed(&RawRecord { header, offset: found.offset, bytes, payload: &[] }, endian)?;
+            self.containers
+                .feed(&RawRecord { header, offset: found.offset, bytes, payload: &[] }, endian)?;
         }
     }
 
-    /// Returns the header of the next record in the window and its length with its payload; `None` at the end.
+    /// Returns the header of the next record in the window and its length with its payload; `None`
+    /// at the end.
     #[inline]
     fn frame(&mut self, endian: Endian) -> Result<Option<(RecordHeader, usize)>> {
         loop {
             let (bytes, offset) = (self.input.bytes(), self.input.offset());
             // How many of the bytes belong to the stream.
-            let len = usize::try_from(self.end - offset).map_or(bytes.len(), |left| left.min(bytes.len()));
+            let len = usize::try_from(self.end - offset)
+                .map_or(bytes.len(), |left| left.min(bytes.len()));
             let is_whole = offset + len as u64 == self.end;
             let error = match bytes.get(..len).unwrap_or_default() {
                 [] if is_whole => return Ok(None),
                 [] => None,
                 bytes => match frame(bytes, offset, endian) {
                     Ok(raw) => return Ok(Some((raw.header, raw.bytes.len() + raw.payload.len()))),
-                    Err(error) if is_whole || !matches!(error.kind, ErrorKind::Truncated { .. }) => return Err(error),
+                    Err(error)
+                        if is_whole || !matches!(error.kind, ErrorKind::Truncated { .. }) =>
+                    {
+                        return Err(error);
+                    }
                     Err(error) => Some(error),
                 },
             };

@@ -6,16 +6,17 @@
 //!                               ^ offset
 //! ```
 //!
-//! The window grows only as far as one record with its payload needs, and only with bytes that were really read: a
-//! record that claims gigabytes takes no more memory than the input is long. Of bytes in memory the window is all that
-//! was not consumed.
+//! The window grows only as far as one record with its payload needs, and only with bytes that were
+//! really read: a record that claims gigabytes takes no more memory than the input is long. Of
+//! bytes in memory the window is all that was not consumed.
 
 use std::io::{ErrorKind, Read};
 
 use super::blocks::{self, Blocks};
 use crate::error::{Error, Result};
 
-/// Input of a [`Recording`](super::Recording): [`Reader`], or [`Memory`]. Its methods are the crate's own.
+/// Input of a [`Recording`](super::Recording): [`Reader`], or [`Memory`]. Its methods are the
+/// crate's own.
 pub trait Input: sealed::Bytes {}
 
 impl<I: sealed::Bytes> Input for I {}

@@ -22,8 +22,8 @@ wire! {
         pub tid: u32,
     }
 
-    /// The hardware id that stands for an event in AUX output (`PERF_RECORD_AUX_OUTPUT_HW_ID`); the event is in the
-    /// trailer.
+    /// The hardware id that stands for an event in AUX output (`PERF_RECORD_AUX_OUTPUT_HW_ID`); the
+    /// event is in the trailer.
     pub struct AuxOutputHwId {
         /// The id.
         pub hw_id: u64,

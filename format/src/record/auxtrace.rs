@@ -20,8 +20,8 @@ wire! {
 
     /// AUX data, which follows the record (`PERF_RECORD_AUXTRACE`).
     pub struct Auxtrace {
-        /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of the header leaves
-        /// them out.
+        /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of
+        /// the header leaves them out.
         pub size: u64,
         /// Their offset in the AUX area, in bytes.
         pub offset: u64,
@@ -75,12 +75,16 @@ const MESSAGE: usize = 64;
 impl<'a> Wire<'a> for AuxtraceError<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let (kind, code) = (Wire::decode(c, what)?, c.u32(what)?);
-        let (cpu, pid, tid) = (Wire::decode(c, what)?, Wire::decode(c, what)?, Wire::decode(c, what)?);
+        let (cpu, pid, tid) =
+            (Wire::decode(c, what)?, Wire::decode(c, what)?, Wire::decode(c, what)?);
         let (fmt, ip) = (c.u32(what)?, c.u64(what)?);
         let time = (fmt > 0).then(|| c.u64(what)).transpose()?;
         let (message, guest) = if fmt > 1 && c.left() >= MESSAGE + 8 {
             let message = Text::found(c.take(MESSAGE, what)?);
-            (message, Some(Guest { machine_pid: Wire::decode(c, what)?, vcpu: Wire::decode(c, what)? }))
+            (
+                message,
+                Some(Guest { machine_pid: Wire::decode(c, what)?, vcpu: Wire::decode(c, what)? }),
+            )
         } else {
             (Wire::decode(c, what)?, None)
         };
@@ -90,10 +94,16 @@ impl<'a> Wire<'a> for AuxtraceError<'a> {
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         let len = self.message.padded_len();
         // From layout 2 on a guest follows the message, which would be read out of a longer one.
-        let fits =
-            if self.guest.is_some() { self.fmt > 1 && len <= MESSAGE } else { self.fmt < 2 || len < MESSAGE + 8 };
+        let fits = if self.guest.is_some() {
+            self.fmt > 1 && len <= MESSAGE
+        } else {
+            self.fmt < 2 || len < MESSAGE + 8
+        };
         if self.time.is_some() != (self.fmt > 0) || !fits {
-            let detail = format!("the layout {} with {:?}, {:?}, {len} bytes", self.fmt, self.time, self.guest);
+            let detail = format!(
+                "the layout {} with {:?}, {:?}, {len} bytes",
+                self.fmt, self.time, self.guest
+            );
             return Err(Error::invalid(e.len() as u64, "AUXTRACE_ERROR", detail));
         }
         self.kind.encode(e)?;
@@ -121,13 +131,17 @@ mod tests {
 
     #[test]
     fn a_guest_follows_a_message_of_64_bytes() {
-        let head = [0, 0, 0, 1, 0, 0, 0, 5, 255, 255, 255, 255, 0, 0, 0, 70, 0, 0, 0, 71, 0, 0, 0, 2];
+        let head =
+            [0, 0, 0, 1, 0, 0, 0, 5, 255, 255, 255, 255, 0, 0, 0, 70, 0, 0, 0, 71, 0, 0, 0, 2];
         let ip_and_time = [0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 9];
         let guest = [0, 0, 0, 80, 255, 255, 255, 255];
         let bytes = [&head[..], &ip_and_time, b"bad", &[0; 61], &guest].concat();
         let mut c = Cursor::new(&bytes, 0, Endian::Big);
         let error = AuxtraceError::decode(&mut c, "error").unwrap();
-        assert_eq!((error.kind, error.code, error.cpu, error.ip), (AuxtraceErrorKind::ITRACE, 5, Cpu::ANY, 0x4000));
+        assert_eq!(
+            (error.kind, error.code, error.cpu, error.ip),
+            (AuxtraceErrorKind::ITRACE, 5, Cpu::ANY, 0x4000)
+        );
         assert_eq!(
             (error.pid, error.tid, error.time, error.message.as_bytes()),
             (Pid(70), Tid(71), Some(9), &b"bad"[..])

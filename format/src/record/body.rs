@@ -1,10 +1,11 @@
 //! Types of records and their fields: the one table that decoding, encoding and naming share.
 
 use super::{
-    Aux, AuxOutputHwId, Auxtrace, AuxtraceError, AuxtraceInfo, BpfEvent, BpfMetadata, CallchainDeferred, Cgroup, Comm,
-    Compressed, Compressed2, Context, CpuMap, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature,
-    HeaderTracingData, IdIndex, ItraceStart, KSymbol, Lost, LostSamples, Mmap, Mmap2, Namespaces, ReadRecord,
-    RecordHeader, SampleFields, Stat, StatConfig, StatRound, SwitchCpuWide, Task, TextPoke, ThreadMap, Throttle,
+    Aux, AuxOutputHwId, Auxtrace, AuxtraceError, AuxtraceInfo, BpfEvent, BpfMetadata,
+    CallchainDeferred, Cgroup, Comm, Compressed, Compressed2, Context, CpuMap, EventUpdate,
+    HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData, IdIndex,
+    ItraceStart, KSymbol, Lost, LostSamples, Mmap, Mmap2, Namespaces, ReadRecord, RecordHeader,
+    SampleFields, Stat, StatConfig, StatRound, SwitchCpuWide, Task, TextPoke, ThreadMap, Throttle,
     TimeConv,
 };
 use crate::abi::RecordType;

@@ -23,7 +23,8 @@ impl<'a> BranchStack<'a> {
         let hw_idx = hw_idx.then(|| c.u64("sample.branch_stack.hw_idx")).transpose()?;
         let words = c.take_u64s(nr.saturating_mul(3), "sample.branch_stack")?;
         let counters = kind.contains(BranchSampleType::COUNTERS);
-        let counters = counters.then(|| c.take_u64s(nr, "sample.branch_stack.counters")).transpose()?;
+        let counters =
+            counters.then(|| c.take_u64s(nr, "sample.branch_stack.counters")).transpose()?;
         Ok(Self { hw_idx, words, counters })
     }
 
@@ -40,8 +41,12 @@ impl<'a> BranchStack<'a> {
 
     pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
         let (branches, words) = (self.entries().len(), self.words.len());
-        if words != 3 * branches || self.counters.is_some_and(|counters| counters.len() != branches) {
-            let detail = format!("{words} words and {:?} counters", self.counters.map(|counters| counters.len()));
+        if words != 3 * branches || self.counters.is_some_and(|counters| counters.len() != branches)
+        {
+            let detail = format!(
+                "{words} words and {:?} counters",
+                self.counters.map(|counters| counters.len())
+            );
             return Err(Error::invalid(e.len() as u64, "sample.branch_stack", detail));
         }
         e.u64(branches as u64);
@@ -58,7 +63,8 @@ impl<'a> BranchStack<'a> {
 /// Compares the values: the byte order of the flags also changes the order of their bits.
 impl PartialEq for BranchStack<'_> {
     fn eq(&self, other: &Self) -> bool {
-        (self.hw_idx, self.counters) == (other.hw_idx, other.counters) && self.entries().eq(other.entries())
+        (self.hw_idx, self.counters) == (other.hw_idx, other.counters)
+            && self.entries().eq(other.entries())
     }
 }
 

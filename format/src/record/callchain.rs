@@ -37,15 +37,17 @@ pub enum CallchainItem {
     Frame {
         /// The address: of the sampled instruction, or a return address.
         ip: u64,
-        /// The marker that it follows; `None` before the first one. A marker without a name is kept.
+        /// The marker that it follows; `None` before the first one. A marker without a name is
+        /// kept.
         context: Option<CallchainContext>,
     },
-    /// The place of the user part, which a CALLCHAIN_DEFERRED record of the same thread with this cookie has.
+    /// The place of the user part, which a CALLCHAIN_DEFERRED record of the same thread with this
+    /// cookie has.
     Deferred(u64),
 }
 
-/// Iterates over the items of a callchain, innermost first; the words may come from anywhere, such as
-/// [`SampleFields::callchain`](super::SampleFields::callchain).
+/// Iterates over the items of a callchain, innermost first; the words may come from anywhere, such
+/// as [`SampleFields::callchain`](super::SampleFields::callchain).
 ///
 /// ```
 /// use recrep_format::abi::{CallchainContext, CpuMode, context};
@@ -107,7 +109,17 @@ mod tests {
     #[test]
     fn addresses_take_the_marker_before_them() {
         assert_eq!(
-            frames(&[1, context::KERNEL, 2, 3, context::USER, 4, context::GUEST_USER, context::GUEST_KERNEL, 5]),
+            frames(&[
+                1,
+                context::KERNEL,
+                2,
+                3,
+                context::USER,
+                4,
+                context::GUEST_USER,
+                context::GUEST_KERNEL,
+                5
+            ]),
             [
                 (1, None),
                 (2, Some(CpuMode::Kernel)),
@@ -142,7 +154,9 @@ mod tests {
             255, 255, 255, 255, 255, 255, 0xfe, 0, // PERF_CONTEXT_USER
             0, 0, 0, 0, 0, 0, 1, 0x23, // an address
         ];
-        let deferred = CallchainDeferred::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "deferred").unwrap();
+        let deferred =
+            CallchainDeferred::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "deferred")
+                .unwrap();
         let user = CallchainItem::Frame { ip: 0x123, context: Some(CallchainContext::USER) };
         assert_eq!((deferred.cookie, deferred.items().collect::<Vec<_>>()), (5, vec![user]));
     }

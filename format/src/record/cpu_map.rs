@@ -86,23 +86,26 @@ impl<'a> CpuMap<'a> {
         }
     }
 
-    /// Returns the CPUs in the order of the record, [`Cpu::ANY`] among them; `None` for an encoding that is not known
-    /// here.
+    /// Returns the CPUs in the order of the record, [`Cpu::ANY`] among them; `None` for an encoding
+    /// that is not known here.
     #[must_use]
     pub fn cpus(&self) -> Option<Box<dyn Iterator<Item = Cpu> + '_>> {
         Some(match &self.set {
-            CpuSet::Cpus(cpus) => {
-                Box::new(cpus.iter().map(|cpu| if *cpu == u16::MAX { Cpu::ANY } else { Cpu(u32::from(*cpu)) }))
-            }
-            CpuSet::Mask(CpuMask::Words32(words)) => {
-                Box::new((0..).zip(words).flat_map(|(place, word)| set_bits(place * 32, u64::from(*word))))
-            }
+            CpuSet::Cpus(cpus) => Box::new(
+                cpus.iter()
+                    .map(|cpu| if *cpu == u16::MAX { Cpu::ANY } else { Cpu(u32::from(*cpu)) }),
+            ),
+            CpuSet::Mask(CpuMask::Words32(words)) => Box::new(
+                (0..).zip(words).flat_map(|(place, word)| set_bits(place * 32, u64::from(*word))),
+            ),
             CpuSet::Mask(CpuMask::Words64(_, words)) => {
                 Box::new((0..).zip(words).flat_map(|(place, word)| set_bits(place * 64, *word)))
             }
             CpuSet::Range(range) => {
                 let any = (range.any_cpu != 0).then_some(Cpu::ANY);
-                Box::new(any.into_iter().chain((range.start..=range.end).map(|cpu| Cpu(u32::from(cpu)))))
+                Box::new(
+                    any.into_iter().chain((range.start..=range.end).map(|cpu| Cpu(u32::from(cpu)))),
+                )
             }
             CpuSet::Other(..) => return None,
         })
@@ -117,7 +120,9 @@ fn set_bits(first: u32, word: u64) -> impl Iterator<Item = Cpu> {
 /// Writes the length of a list of CPUs or words.
 fn put_count(count: usize, e: &mut Encoder) -> Result<()> {
     let short = u16::try_from(count);
-    e.u16(short.map_err(|_| Error::invalid(e.len() as u64, WHAT, format!("{count} items are more than 65535")))?);
+    e.u16(short.map_err(|_| {
+        Error::invalid(e.len() as u64, WHAT, format!("{count} items are more than 65535"))
+    })?);
     Ok(())
 }
 
@@ -133,8 +138,17 @@ impl<'a> Wire<'a> for CpuMap<'a> {
                 let (nr, size) = (c.u16(what)?, c.u16(what)?);
                 CpuSet::Mask(match size {
                     4 => CpuMask::Words32((0..nr).map(|_| c.u32(what)).collect::<Result<_>>()?),
-                    8 => CpuMask::Words64(c.array(what)?, (0..nr).map(|_| c.u64(what)).collect::<Result<_>>()?),
-                    size => return Err(Error::invalid(c.offset(), WHAT, format!("words of {size} bytes"))),
+                    8 => CpuMask::Words64(
+                        c.array(what)?,
+                        (0..nr).map(|_| c.u64(what)).collect::<Result<_>>()?,
+                    ),
+                    size => {
+                        return Err(Error::invalid(
+                            c.offset(),
+                            WHAT,
+                            format!("words of {size} bytes"),
+                        ));
+                    }
                 })
             }
             CpuMapKind::RANGE_CPUS => CpuSet::Range(CpuRange {
@@ -210,11 +224,26 @@ mod tests {
         check(little, &[0, 0, 3, 0, 1, 0, 5, 1, 255, 255], &list, &cpus);
         check(big, &[0, 0, 0, 3, 0, 1, 1, 5, 255, 255], &list, &cpus);
         let mask = CpuSet::Mask(CpuMask::Words32(vec![0b1010, 1]));
-        check(little, &[1, 0, 2, 0, 4, 0, 10, 0, 0, 0, 1, 0, 0, 0], &mask, &[Cpu(1), Cpu(3), Cpu(32)]);
+        check(
+            little,
+            &[1, 0, 2, 0, 4, 0, 10, 0, 0, 0, 1, 0, 0, 0],
+            &mask,
+            &[Cpu(1), Cpu(3), Cpu(32)],
+        );
         check(big, &[0, 1, 0, 2, 0, 4, 0, 0, 0, 10, 0, 0, 0, 1], &mask, &[Cpu(1), Cpu(3), Cpu(32)]);
         let wide = CpuSet::Mask(CpuMask::Words64([7; 4], vec![1 << 63 | 1]));
-        check(little, &[1, 0, 1, 0, 8, 0, 7, 7, 7, 7, 1, 0, 0, 0, 0, 0, 0, 128], &wide, &[Cpu(0), Cpu(63)]);
-        check(big, &[0, 1, 0, 1, 0, 8, 7, 7, 7, 7, 128, 0, 0, 0, 0, 0, 0, 1], &wide, &[Cpu(0), Cpu(63)]);
+        check(
+            little,
+            &[1, 0, 1, 0, 8, 0, 7, 7, 7, 7, 1, 0, 0, 0, 0, 0, 0, 128],
+            &wide,
+            &[Cpu(0), Cpu(63)],
+        );
+        check(
+            big,
+            &[0, 1, 0, 1, 0, 8, 7, 7, 7, 7, 128, 0, 0, 0, 0, 0, 0, 1],
+            &wide,
+            &[Cpu(0), Cpu(63)],
+        );
         let range = CpuSet::Range(CpuRange { any_cpu: 1, padding: 9, start: 2, end: 0x104 });
         let cpus: Vec<_> = [Cpu::ANY].into_iter().chain((2..=0x104).map(Cpu)).collect();
         check(little, &[2, 0, 1, 9, 2, 0, 4, 1], &range, &cpus);
@@ -223,11 +252,19 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_kept_or_refused() {
-        let decode = |bytes: &'static [u8]| CpuMap::decode(&mut Cursor::new(bytes, 0, Endian::Little), WHAT);
+        let decode =
+            |bytes: &'static [u8]| CpuMap::decode(&mut Cursor::new(bytes, 0, Endian::Little), WHAT);
         let other = decode(&[7, 0, 1, 2, 3]).unwrap();
-        assert_eq!((&other.set, other.padding), (&CpuSet::Other(CpuMapKind(7), &[1, 2, 3]), &[][..]));
+        assert_eq!(
+            (&other.set, other.padding),
+            (&CpuSet::Other(CpuMapKind(7), &[1, 2, 3]), &[][..])
+        );
         assert!(other.cpus().is_none());
         assert!(decode(&[1, 0, 1, 0, 2, 0, 1, 0]).is_err(), "words of 2 bytes");
-        assert!(CpuMap::new(CpuSet::Cpus(vec![0; 70_000])).encode(&mut Encoder::new(Endian::Little)).is_err());
+        assert!(
+            CpuMap::new(CpuSet::Cpus(vec![0; 70_000]))
+                .encode(&mut Encoder::new(Endian::Little))
+                .is_err()
+        );
     }
 }

@@ -125,20 +125,36 @@ mod tests {
         let scale = || EventProperty::Scale(Scale::new(0.5));
         check(little, &[&[1, 0, 0, 0, 0, 0, 0, 0], &ID, &[0, 0, 0, 0, 0, 0, 0xe0, 0x3f]], scale());
         check(big, &[&[0, 0, 0, 0, 0, 0, 0, 1], &BIG_ID, &[0x3f, 0xe0, 0, 0, 0, 0, 0, 0]], scale());
-        check(little, &[&[2, 0, 0, 0, 0, 0, 0, 0], &ID, b"ev\0\0\0\0\0\0"], EventProperty::Name(Text::new(b"ev")));
+        check(
+            little,
+            &[&[2, 0, 0, 0, 0, 0, 0, 0], &ID, b"ev\0\0\0\0\0\0"],
+            EventProperty::Name(Text::new(b"ev")),
+        );
         let cpus = || EventProperty::Cpus(CpuMap { set: CpuSet::Cpus(vec![3]), padding: &[] });
         check(little, &[&[3, 0, 0, 0, 0, 0, 0, 0], &ID, &[0, 0, 1, 0, 3, 0]], cpus());
         check(big, &[&[0, 0, 0, 0, 0, 0, 0, 3], &BIG_ID, &[0, 0, 0, 1, 0, 3]], cpus());
-        check(little, &[&[9, 0, 0, 0, 0, 0, 0, 0], &ID, b"?"], EventProperty::Other(EventUpdateKind(9), b"?"));
+        check(
+            little,
+            &[&[9, 0, 0, 0, 0, 0, 0, 0], &ID, b"?"],
+            EventProperty::Other(EventUpdateKind(9), b"?"),
+        );
     }
 
     #[test]
     fn values_are_typed() {
-        assert_eq!((Scale::new(2.5).value(), format!("{:?}", Scale::new(2.5))), (2.5, "2.5".to_owned()));
+        assert_eq!(
+            (Scale::new(2.5).value(), format!("{:?}", Scale::new(2.5))),
+            (2.5, "2.5".to_owned())
+        );
         let cpus = EventProperty::Cpus(CpuMap::new(CpuSet::Cpus(vec![3])));
         let EventProperty::Cpus(map) = &cpus else { panic!("{cpus:?}") };
-        assert_eq!((cpus.kind(), map.cpus().unwrap().next()), (EventUpdateKind::CPUS, Some(Cpu(3))));
+        assert_eq!(
+            (cpus.kind(), map.cpus().unwrap().next()),
+            (EventUpdateKind::CPUS, Some(Cpu(3)))
+        );
         let short = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &ID, &[0; 4]].concat();
-        assert!(EventUpdate::decode(&mut Cursor::new(&short, 0, Endian::Little), "update").is_err());
+        assert!(
+            EventUpdate::decode(&mut Cursor::new(&short, 0, Endian::Little), "update").is_err()
+        );
     }
 }

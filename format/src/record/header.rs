@@ -1,4 +1,5 @@
-//! The header, with which every record begins, and what decoding one needs to know beside its bytes.
+//! The header, with which every record begins, and what decoding one needs to know beside its
+//! bytes.
 
 use zerocopy::byteorder::{BigEndian, ByteOrder, LittleEndian, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -16,13 +17,15 @@ pub const HEADER_SIZE: usize = 8;
 pub struct RecordHeader {
     /// The record's type.
     pub kind: RecordType,
-    /// Bits whose meaning depends on the type ([`crate::abi::misc`]); the low three are the CPU mode.
+    /// Bits whose meaning depends on the type ([`crate::abi::misc`]); the low three are the CPU
+    /// mode.
     pub misc: u16,
     /// The record's length with this header, in bytes.
     pub size: u16,
 }
 
-/// The header as it lies in a stream of one byte order: the one declaration for reading and writing it.
+/// The header as it lies in a stream of one byte order: the one declaration for reading and writing
+/// it.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct HeaderBytes<O: ByteOrder> {
@@ -69,16 +72,16 @@ impl RecordHeader {
         }
     }
 
-    /// Returns the length of the record in bytes, without data that follows it: its size, but for a long record of
-    /// simpleperf, whose data is taken to follow the header.
+    /// Returns the length of the record in bytes, without data that follows it: its size, but for a
+    /// long record of simpleperf, whose data is taken to follow the header.
     #[inline]
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         if self.simpleperf_data_len() > 0 { HEADER_SIZE } else { usize::from(self.size) }
     }
 
-    /// Returns the length of the data behind the header of a record of simpleperf whose size takes more than 16 bits; 0
-    /// for all other records.
+    /// Returns the length of the data behind the header of a record of simpleperf whose size takes
+    /// more than 16 bits; 0 for all other records.
     #[inline]
     pub(crate) fn simpleperf_data_len(&self) -> u64 {
         let is_long = self.kind.is_simpleperf() && self.misc > 0;

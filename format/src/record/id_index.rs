@@ -10,9 +10,8 @@ wire! {
     pub struct IdIndex<'a> {
         /// Number of entries, as the record says.
         pub nr: u64,
-        /// Four words for each entry (id, index, CPU, thread); then, of guests, two more for each (process, virtual
-        /// CPU).
-        /// [`IdIndex::iter`] joins them.
+        /// Four words for each entry (id, index, CPU, thread); then, of guests, two more for each
+        /// (process, virtual CPU). [`IdIndex::iter`] joins them.
         pub words: U64s<'a>,
     }
 }
@@ -48,7 +47,9 @@ impl IdIndex<'_> {
         let wide = |id: u32| if id == u32::MAX { u64::MAX } else { id.into() };
         let mut e = Encoder::new(endian);
         for entry in entries {
-            [entry.id, entry.idx, wide(entry.cpu.0), wide(entry.tid.0)].iter().for_each(|word| e.u64(*word));
+            [entry.id, entry.idx, wide(entry.cpu.0), wide(entry.tid.0)]
+                .iter()
+                .for_each(|word| e.u64(*word));
         }
         let has_guests = entries.iter().any(|entry| entry.guest.is_some());
         for entry in entries.iter().filter(|_| has_guests) {
@@ -71,7 +72,10 @@ impl IdIndex<'_> {
                 idx: word(1)?,
                 cpu: Cpu::from_wide(word(2)?),
                 tid: Tid::from_wide(word(3)?),
-                guest: guest.map(|(pid, vcpu)| Guest { machine_pid: Pid::from_wide(pid), vcpu: Cpu::from_wide(vcpu) }),
+                guest: guest.map(|(pid, vcpu)| Guest {
+                    machine_pid: Pid::from_wide(pid),
+                    vcpu: Cpu::from_wide(vcpu),
+                }),
             })
         })
     }
@@ -102,7 +106,10 @@ mod tests {
         };
         let all: Vec<_> = index.iter().collect();
         assert_eq!(IdIndex::words_of(&all, Endian::Big), bytes[8..]);
-        assert_eq!(all, [entry(7, 0, Cpu(2), Tid::ANY, 70, Cpu(3)), entry(8, 1, Cpu::ANY, Tid(9), 0, Cpu::ANY)]);
+        assert_eq!(
+            all,
+            [entry(7, 0, Cpu(2), Tid::ANY, 70, Cpu(3)), entry(8, 1, Cpu::ANY, Tid(9), 0, Cpu::ANY)]
+        );
         let bytes = host.concat();
         let index = IdIndex::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "index").unwrap();
         assert!(index.iter().all(|entry| entry.guest.is_none()));

@@ -11,14 +11,15 @@ wire! {
         pub lost: u64,
     }
 
-    /// Samples that the hardware or the ring lost (`PERF_RECORD_LOST_SAMPLES`); the event is in the trailer.
-    /// Recorders also write it at the end, with what `PERF_FORMAT_LOST` read.
+    /// Samples that the hardware or the ring lost (`PERF_RECORD_LOST_SAMPLES`); the event is in the
+    /// trailer. Recorders also write it at the end, with what `PERF_FORMAT_LOST` read.
     pub struct LostSamples {
         /// Number of lost samples.
         pub lost: u64,
     }
 
-    /// The kernel holds an event back, or lets it run again (`PERF_RECORD_THROTTLE`, `PERF_RECORD_UNTHROTTLE`).
+    /// The kernel holds an event back, or lets it run again (`PERF_RECORD_THROTTLE`,
+    /// `PERF_RECORD_UNTHROTTLE`).
     pub struct Throttle {
         /// The time, in nanoseconds of the perf clock.
         pub time: u64,

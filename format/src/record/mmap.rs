@@ -21,7 +21,8 @@ wire! {
         pub addr: u64,
         /// Its length in bytes.
         pub len: u64,
-        /// The offset in the file, in bytes; for the kernel image the address of its reference symbol.
+        /// The offset in the file, in bytes; for the kernel image the address of its reference
+        /// symbol.
         pub pgoff: u64,
         /// The file, or a name such as `[vdso]`, `//anon`, `[kernel.kallsyms]_text`.
         pub filename: Text<'a>,
@@ -52,9 +53,10 @@ wire! {
     }
 }
 
-/// The file of an MMAP2. A build ID has the bit [`misc::MMAP_BUILD_ID`], but so may an inode: Linux leaves the bit set for
-/// each event that gets the record after one with [`AttrFlags::BUILD_ID`](crate::abi::AttrFlags::BUILD_ID), whichever
-/// program opened it. What cannot be a build ID followed by zeroes is an inode.
+/// The file of an MMAP2. A build ID has the bit [`misc::MMAP_BUILD_ID`], but so may an inode: Linux
+/// leaves the bit set for each event that gets the record after one with
+/// [`AttrFlags::BUILD_ID`](crate::abi::AttrFlags::BUILD_ID), whichever program opened it. What
+/// cannot be a build ID followed by zeroes is an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmapIdentity {
     /// By device and inode.
@@ -78,7 +80,8 @@ impl MmapIdentity {
         if bits & misc::MMAP_BUILD_ID != 0 {
             let id = MmapBuildId::decode(&mut ahead, WHAT)?;
             let rest = id.bytes.get(usize::from(id.size)..);
-            if id.reserved == [0; 3] && rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0)) {
+            if id.reserved == [0; 3] && rest.is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+            {
                 *c = ahead;
                 return Ok(Self::BuildId(id));
             }
@@ -92,9 +95,16 @@ impl MmapIdentity {
             Self::Inode(inode) => inode.encode(e)?,
             Self::BuildId(id) => id.encode(e)?,
         }
-        let read = Self::decode(&mut Cursor::new(e.as_bytes().get(start..).unwrap_or_default(), 0, e.endian()), bits)?;
+        let read = Self::decode(
+            &mut Cursor::new(e.as_bytes().get(start..).unwrap_or_default(), 0, e.endian()),
+            bits,
+        )?;
         if read != *self {
-            return Err(Error::invalid(start as u64, WHAT, format!("misc {bits:#x} with {self:?}")));
+            return Err(Error::invalid(
+                start as u64,
+                WHAT,
+                format!("misc {bits:#x} with {self:?}"),
+            ));
         }
         Ok(())
     }

@@ -5,11 +5,13 @@
 //! '-------- header, 8 bytes -----'                                     ^ size ends here
 //! ```
 //!
-//! [`RawRecord`] is what framing finds: a header and bytes, nothing believed beyond the size. [`RawRecord::decode`]
-//! makes it a typed [`Record`] that borrows from the bytes, and [`Record::encode`] writes the same bytes back:
-//! what a record has beyond the fields known here is kept in [`Record::rest`].
+//! [`RawRecord`] is what framing finds: a header and bytes, nothing believed beyond the size.
+//! [`RawRecord::decode`] makes it a typed [`Record`] that borrows from the bytes, and
+//! [`Record::encode`] writes the same bytes back: what a record has beyond the fields known here is
+//! kept in [`Record::rest`].
 //!
-//! Samples, which are many and hot, are read lazily by [`Sample`]. One file for each family of records:
+//! Samples, which are many and hot, are read lazily by [`Sample`]. One file for each family of
+//! records:
 //!
 //! | file | records |
 //! |---|---|
@@ -65,8 +67,8 @@ pub use stat::{Stat, StatConfig, StatConfigEntry, StatRound};
 pub use task::{Cgroup, Comm, Namespace, Namespaces, SwitchCpuWide, Task};
 pub use thread_map::{ThreadMap, ThreadMapEntry};
 pub use user::{
-    BpfMetadata, Compressed, Compressed2, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData,
-    TimeConv, TimeConvShort,
+    BpfMetadata, Compressed, Compressed2, HeaderAttr, HeaderBuildId, HeaderEventType,
+    HeaderFeature, HeaderTracingData, TimeConv, TimeConvShort,
 };
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ pub struct RawRecord<'a> {
     pub offset: u64,
     /// All its bytes, header included.
     pub bytes: &'a [u8],
-    /// The bytes that follow the record and belong to it (AUXTRACE, TRACING_DATA, long records of simpleperf); mostly empty.
+    /// The bytes that follow the record and belong to it (AUXTRACE, TRACING_DATA, long records of
+    /// simpleperf); mostly empty.
     pub payload: &'a [u8],
 }
 
@@ -32,7 +33,8 @@ impl<'a> RawRecord<'a> {
         self.bytes.get(HEADER_SIZE..).unwrap_or_default()
     }
 
-    /// Returns the piece of a zstd stream that a COMPRESSED or COMPRESSED2 record holds; `None` for other types.
+    /// Returns the piece of a zstd stream that a COMPRESSED or COMPRESSED2 record holds; `None` for
+    /// other types.
     ///
     /// # Errors
     /// Returns an error if the record is too short.
@@ -40,21 +42,27 @@ impl<'a> RawRecord<'a> {
     pub fn compressed_piece(&self, endian: Endian) -> Option<Result<&'a [u8]>> {
         let mut c = Cursor::new(self.body(), self.offset + HEADER_SIZE as u64, endian);
         match self.header.kind {
-            RecordType::COMPRESSED => Some(Compressed::decode(&mut c, "COMPRESSED").map(|piece| piece.data)),
-            RecordType::COMPRESSED2 => Some(Compressed2::decode(&mut c, "COMPRESSED2").map(|piece| piece.stream())),
+            RecordType::COMPRESSED => {
+                Some(Compressed::decode(&mut c, "COMPRESSED").map(|piece| piece.data))
+            }
+            RecordType::COMPRESSED2 => {
+                Some(Compressed2::decode(&mut c, "COMPRESSED2").map(|piece| piece.stream()))
+            }
             _ => None,
         }
     }
 
-    /// Returns the offset and the bytes of the formats of tracepoints in a TRACING_DATA record or in simpleperf's;
-    /// `None` for other types.
+    /// Returns the offset and the bytes of the formats of tracepoints in a TRACING_DATA record or
+    /// in simpleperf's; `None` for other types.
     #[must_use]
     pub fn tracing_data(&self, endian: Endian) -> Option<(u64, &'a [u8])> {
         match self.header.kind {
             RecordType::TRACING_DATA if !self.payload.is_empty() => {
                 Some((self.offset + self.bytes.len() as u64, self.payload))
             }
-            RecordType::TRACING_DATA | RecordType::SIMPLEPERF_TRACING_DATA => self.simpleperf_data(endian),
+            RecordType::TRACING_DATA | RecordType::SIMPLEPERF_TRACING_DATA => {
+                self.simpleperf_data(endian)
+            }
             _ => None,
         }
     }
@@ -66,25 +74,31 @@ impl<'a> RawRecord<'a> {
         is_list.then(|| self.simpleperf_data(endian))?.map(|(_, text)| text)
     }
 
-    /// Returns the numbers of attrs and the ids in a record of simpleperf about counters that were opened later; none
-    /// for other types.
+    /// Returns the numbers of attrs and the ids in a record of simpleperf about counters that were
+    /// opened later; none for other types.
     pub(crate) fn later_ids(&self, endian: Endian) -> impl Iterator<Item = (u64, u64)> + use<'a> {
         let is_list = self.header.kind == RecordType::SIMPLEPERF_EVENT_ID;
         let words = U64s::new(if is_list { self.after_header().1 } else { &[] }, endian);
         let count = words.get(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-        (0..count.min(words.len() / 2)).map_while(move |at| Some((words.get(1 + 2 * at)?, words.get(2 + 2 * at)?)))
+        (0..count.min(words.len() / 2))
+            .map_while(move |at| Some((words.get(1 + 2 * at)?, words.get(2 + 2 * at)?)))
     }
 
-    /// Returns the offset and the bytes of a block in a record of simpleperf: a length of 32 bits, and so many bytes.
+    /// Returns the offset and the bytes of a block in a record of simpleperf: a length of 32 bits,
+    /// and so many bytes.
     fn simpleperf_data(&self, endian: Endian) -> Option<(u64, &'a [u8])> {
         let (at, body) = self.after_header();
         let (len, data) = body.split_first_chunk()?;
         Some((at + 4, data.get(..endian.u32(*len) as usize)?))
     }
 
-    /// Returns the offset and the bytes after the header, those of a long record of simpleperf, too.
+    /// Returns the offset and the bytes after the header, those of a long record of simpleperf,
+    /// too.
     fn after_header(&self) -> (u64, &'a [u8]) {
-        (self.offset + HEADER_SIZE as u64, if self.payload.is_empty() { self.body() } else { self.payload })
+        (
+            self.offset + HEADER_SIZE as u64,
+            if self.payload.is_empty() { self.body() } else { self.payload },
+        )
     }
 
     /// Decodes the record.
@@ -99,13 +113,15 @@ impl<'a> RawRecord<'a> {
         } else {
             SampleIdLayout::NONE
         };
-        let short = || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
+        let short =
+            || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
         let split = body.len().checked_sub(trailer.size).ok_or_else(short)?;
         let (own, tail) = body.split_at_checked(split).ok_or_else(short)?;
         let mut c = Cursor::new(own, at, cx.endian);
         let decoded = Body::decode(&mut c, self.header, cx)?;
         let rest = c.rest();
-        let trailer = SampleId::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
+        let trailer =
+            SampleId::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
         Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
     }
 }
@@ -161,8 +177,8 @@ impl<'a> Record<'a> {
     /// Appends the record to `e`; the size in its header is what it takes.
     ///
     /// # Errors
-    /// Returns an error if the record takes more than the 65,535 bytes that a header can say, or has a field that its
-    /// layout cannot represent. Nothing is left written then.
+    /// Returns an error if the record takes more than the 65,535 bytes that a header can say, or
+    /// has a field that its layout cannot represent. Nothing is left written then.
     pub fn encode(&self, e: &mut Encoder) -> Result<()> {
         let start = e.len();
         let outcome = self.encode_at(e, start);
@@ -179,7 +195,11 @@ impl<'a> Record<'a> {
         self.trailer.encode(e)?;
         let len = e.len() - start;
         let size = u16::try_from(len).map_err(|_| {
-            Error::invalid(start as u64, "record", format!("{len} bytes, more than a header can say (65535)"))
+            Error::invalid(
+                start as u64,
+                "record",
+                format!("{len} bytes, more than a header can say (65535)"),
+            )
         })?;
         e.patch_u16(start + 6, size);
         Ok(())

@@ -30,14 +30,19 @@ impl<'a> ReadValues<'a> {
 
     pub(super) fn decode(c: &mut Cursor<'a>, format: ReadFormat) -> Result<Self> {
         let mut ahead = *c;
-        let counters = if format.contains(ReadFormat::GROUP) { ahead.u64("sample.read.nr")? } else { 1 };
+        let counters =
+            if format.contains(ReadFormat::GROUP) { ahead.u64("sample.read.nr")? } else { 1 };
         Ok(Self { format, words: c.take_u64s(Self::len(format, counters), "sample.read")? })
     }
 
     pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
         let counters = self.nr();
         if Self::len(self.format, counters) != self.words.len() as u64 {
-            let detail = format!("{} words for {counters} counters with {:?}", self.words.len(), self.format);
+            let detail = format!(
+                "{} words for {counters} counters with {:?}",
+                self.words.len(),
+                self.format
+            );
             return Err(Error::invalid(e.len() as u64, "sample.read", detail));
         }
         self.words.encode(e)
@@ -55,17 +60,22 @@ impl<'a> ReadValues<'a> {
         if self.is_group() { self.words.get(0).unwrap_or(0) } else { 1 }
     }
 
-    /// Returns the time that the event was enabled, in nanoseconds; `None` if the format has no such field.
+    /// Returns the time that the event was enabled, in nanoseconds; `None` if the format has no
+    /// such field.
     #[must_use]
     pub fn time_enabled(&self) -> Option<u64> {
         self.format.contains(ReadFormat::TOTAL_TIME_ENABLED).then(|| self.words.get(1)).flatten()
     }
 
-    /// Returns the time that the event was on the PMU, in nanoseconds; `None` if the format has no such field.
+    /// Returns the time that the event was on the PMU, in nanoseconds; `None` if the format has no
+    /// such field.
     #[must_use]
     pub fn time_running(&self) -> Option<u64> {
         let place = 1 + usize::from(self.format.contains(ReadFormat::TOTAL_TIME_ENABLED));
-        self.format.contains(ReadFormat::TOTAL_TIME_RUNNING).then(|| self.words.get(place)).flatten()
+        self.format
+            .contains(ReadFormat::TOTAL_TIME_RUNNING)
+            .then(|| self.words.get(place))
+            .flatten()
     }
 
     /// Returns the counters.
@@ -98,7 +108,8 @@ pub struct Counter {
     pub lost: Option<u64>,
 }
 
-/// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat` when a task ends.
+/// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat` when a
+/// task ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadRecord<'a> {
     /// The process.
@@ -111,7 +122,11 @@ pub struct ReadRecord<'a> {
 
 impl<'a> ReadRecord<'a> {
     pub(super) fn decode(c: &mut Cursor<'a>, format: ReadFormat) -> Result<Self> {
-        Ok(Self { pid: c.u32("Read.pid")?, tid: c.u32("Read.tid")?, values: ReadValues::decode(c, format)? })
+        Ok(Self {
+            pid: c.u32("Read.pid")?,
+            tid: c.u32("Read.tid")?,
+            values: ReadValues::decode(c, format)?,
+        })
     }
 
     pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
@@ -146,11 +161,20 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 3, // lost
         ];
         let all = read(TIMES | ReadFormat::ID | ReadFormat::LOST, &bytes, Endian::Big);
-        assert_eq!((all.is_group(), all.nr(), all.time_enabled(), all.time_running()), (false, 1, Some(50), Some(25)));
-        assert_eq!(all.counters().collect::<Vec<_>>(), [Counter { value: 1000, id: Some(7), lost: Some(3) }]);
+        assert_eq!(
+            (all.is_group(), all.nr(), all.time_enabled(), all.time_running()),
+            (false, 1, Some(50), Some(25))
+        );
+        assert_eq!(
+            all.counters().collect::<Vec<_>>(),
+            [Counter { value: 1000, id: Some(7), lost: Some(3) }]
+        );
         let running = read(ReadFormat::TOTAL_TIME_RUNNING, &bytes[8..24], Endian::Big);
         assert_eq!((running.time_enabled(), running.time_running()), (None, Some(25)));
-        assert_eq!(running.counters().collect::<Vec<_>>(), [Counter { value: 50, id: None, lost: None }]);
+        assert_eq!(
+            running.counters().collect::<Vec<_>>(),
+            [Counter { value: 50, id: None, lost: None }]
+        );
         let value = read(ReadFormat::empty(), &bytes[..8], Endian::Big);
         assert_eq!((value.time_enabled(), value.time_running()), (None, None));
     }
@@ -170,9 +194,12 @@ mod tests {
         let group = read(ReadFormat::GROUP | TIMES | ReadFormat::ID, &bytes, Endian::Little);
         assert_eq!((group.is_group(), group.nr()), (true, 2));
         assert_eq!((group.time_enabled(), group.time_running()), (Some(50), Some(25)));
-        let counters: Vec<_> = group.counters().map(|counter| (counter.value, counter.id, counter.lost)).collect();
+        let counters: Vec<_> =
+            group.counters().map(|counter| (counter.value, counter.id, counter.lost)).collect();
         assert_eq!(counters, [(10, Some(1), None), (20, Some(2), None)]);
         let mut short = Cursor::new(&bytes[..48], 0, Endian::Little);
-        assert!(ReadValues::decode(&mut short, ReadFormat::GROUP | TIMES | ReadFormat::ID).is_err());
+        assert!(
+            ReadValues::decode(&mut short, ReadFormat::GROUP | TIMES | ReadFormat::ID).is_err()
+        );
     }
 }

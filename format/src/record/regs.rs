@@ -8,7 +8,8 @@ use crate::wire::Wire;
 /// Registers of a sample. [`crate::abi::RegsArch`] has their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regs<'a> {
-    /// The width of the task's registers; [`RegsAbi::NONE`] if there are none, as for a kernel thread.
+    /// The width of the task's registers; [`RegsAbi::NONE`] if there are none, as for a kernel
+    /// thread.
     pub abi: RegsAbi,
     /// The registers that the event samples: its `sample_regs_user` or `sample_regs_intr`.
     pub mask: u64,
@@ -29,8 +30,12 @@ impl<'a> Regs<'a> {
 
     pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
         if self.values.len() != Self::len(self.abi, self.mask) as usize {
-            let detail =
-                format!("{} values with the ABI {} and the mask {:#x}", self.values.len(), self.abi, self.mask);
+            let detail = format!(
+                "{} values with the ABI {} and the mask {:#x}",
+                self.values.len(),
+                self.abi,
+                self.mask
+            );
             return Err(Error::invalid(e.len() as u64, "sample.regs", detail));
         }
         self.abi.encode(e)?;
@@ -64,7 +69,10 @@ mod tests {
         let big = [0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0x70, 0];
         for (bytes, endian) in [(little, Endian::Little), (big, Endian::Big)] {
             let regs = Regs::decode(&mut Cursor::new(&bytes, 0, endian), 1 << 1 | 1 << 7).unwrap();
-            assert_eq!((regs.abi, regs.get(1), regs.get(7)), (RegsAbi::ABI_64, Some(11), Some(0x7000)));
+            assert_eq!(
+                (regs.abi, regs.get(1), regs.get(7)),
+                (RegsAbi::ABI_64, Some(11), Some(0x7000))
+            );
             assert_eq!([0, 2, 8, 63, 64, u32::MAX].map(|number| regs.get(number)), [None; 6]);
             assert_eq!(regs.iter().collect::<Vec<_>>(), [(1, 11), (7, 0x7000)]);
             let mut e = Encoder::new(endian);

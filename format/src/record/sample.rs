@@ -1,4 +1,5 @@
-//! A sample, read lazily: fixed fields straight from their places, the rest by a walk when asked for.
+//! A sample, read lazily: fixed fields straight from their places, the rest by a walk when asked
+//! for.
 
 use super::{RawRecord, ReadValues, SampleFields, sample_fields};
 use crate::abi::{CpuMode, SampleType};
@@ -39,7 +40,8 @@ use crate::layout::{SampleLayout, Slot, UpTo};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a, 'l> {
-    // What is used of its record, and no more: copying a whole record that was just made takes long.
+    // What is used of its record, and no more: copying a whole record that was just made takes
+    // long.
     bytes: &'a [u8],
     offset: u64,
     cpu_mode: CpuMode,
@@ -47,8 +49,8 @@ pub struct Sample<'a, 'l> {
     endian: Endian,
 }
 
-/// The fields of fixed size of a sample, for readers that know their places and compare some of them as they were
-/// recorded.
+/// The fields of fixed size of a sample, for readers that know their places and compare some of
+/// them as they were recorded.
 /// ```
 /// use recrep_format::abi::SampleType;
 /// use recrep_format::attr::Attr;
@@ -98,7 +100,13 @@ impl<'a, 'l> Sample<'a, 'l> {
     #[inline]
     #[must_use]
     pub fn new(raw: RawRecord<'a>, layout: &'l SampleLayout, endian: Endian) -> Self {
-        Self { bytes: raw.bytes, offset: raw.offset, cpu_mode: raw.header.cpu_mode(), layout, endian }
+        Self {
+            bytes: raw.bytes,
+            offset: raw.offset,
+            cpu_mode: raw.header.cpu_mode(),
+            layout,
+            endian,
+        }
     }
 
     /// Returns the record's offset in the file, in bytes.
@@ -108,8 +116,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.offset
     }
 
-    /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in user space, in a
-    /// hypervisor or in a guest. Every sample has it.
+    /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in
+    /// user space, in a hypervisor or in a guest. Every sample has it.
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
@@ -123,15 +131,16 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.word(self.layout.ip)
     }
 
-    /// Returns the process: 0 for idle CPUs, `u32::MAX` for a task that has ended ([`Pid`](crate::abi::Pid)).
+    /// Returns the process: 0 for idle CPUs, `u32::MAX` for a task that has ended
+    /// ([`Pid`](crate::abi::Pid)).
     #[inline]
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.pair(self.layout.tid).map(|[pid, _]| pid)
     }
 
-    /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for a task that has
-    /// ended ([`Tid`](crate::abi::Tid)).
+    /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for
+    /// a task that has ended ([`Tid`](crate::abi::Tid)).
     #[inline]
     #[must_use]
     pub fn tid(&self) -> Option<u32> {
@@ -187,7 +196,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         if !self.layout.sample_type.contains(SampleType::CALLCHAIN) {
             return Ok(None);
         }
-        // Every sample of a call tree comes here: filling all fields but one in vain would take longer than this.
+        // Every sample of a call tree comes here: filling all fields but one in vain would take
+        // longer than this.
         let mut cursor = self.variable()?;
         if self.layout.sample_type.contains(SampleType::READ) {
             ReadValues::decode(&mut cursor, self.layout.read_format)?;
@@ -195,8 +205,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         sample_fields::callchain(&mut cursor).map(Some)
     }
 
-    /// Puts the fields of variable size and those behind them, up to a last one, into `fields`. Those before them have
-    /// fixed places, and stay what they are in `fields`.
+    /// Puts the fields of variable size and those behind them, up to a last one, into `fields`.
+    /// Those before them have fixed places, and stay what they are in `fields`.
     ///
     /// # Errors
     /// Returns an error if the record is too short for what it says.
@@ -215,7 +225,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         Ok(fields)
     }
 
-    /// Like [`Sample::fields`], but sets `fields`, which had better not be moved for each sample: they are large.
+    /// Like [`Sample::fields`], but sets `fields`, which had better not be moved for each sample:
+    /// they are large.
     ///
     /// # Errors
     /// Returns an error if the record is too short for what it says.

@@ -1,8 +1,8 @@
 //! All fields of a sample, in the kernel's order, for reading and for writing.
 //!
-//! The order is declared once, in [`ORDER`](crate::layout::ORDER), for decoding and encoding. A bit of `sample_type`
-//! that is not in it
-//! fails a test (`every_named_bit_has_its_place`), so no field can be forgotten.
+//! The order is declared once, in [`ORDER`](crate::layout::ORDER), for decoding and encoding. A bit
+//! of `sample_type` that is not in it fails a test (`every_named_bit_has_its_place`), so no field
+//! can be forgotten.
 
 use super::{BranchStack, ReadValues, Regs, SampleId};
 use crate::abi::{SampleType, Weight, WeightParts};
@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::layout::{ORDER, SampleLayout, UpTo};
 use crate::wire::Wire;
 
-/// The fields of a sample (`PERF_RECORD_SAMPLE`); `None` without the bit in the attr's `sample_type`.
+/// The fields of a sample (`PERF_RECORD_SAMPLE`); `None` without the bit in the attr's
+/// `sample_type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleFields<'a> {
     /// The event's id, at a fixed place.
@@ -34,7 +35,8 @@ pub struct SampleFields<'a> {
     pub period: Option<u64>,
     /// The values of the counter, or of its group.
     pub read: Option<ReadValues<'a>>,
-    /// The words of the callchain, context markers included ([`CallchainItems`](super::CallchainItems)).
+    /// The words of the callchain, context markers included
+    /// ([`CallchainItems`](super::CallchainItems)).
     pub callchain: Option<U64s<'a>>,
     /// Bytes that the event defines, such as the fields of a tracepoint, with the kernel's padding.
     pub raw: Option<&'a [u8]>,
@@ -81,13 +83,24 @@ impl<'a> SampleFields<'a> {
         Ok(fields)
     }
 
-    /// Reads the fields of variable size and those behind them, up to a last one; `c` stands at the first of them.
+    /// Reads the fields of variable size and those behind them, up to a last one; `c` stands at the
+    /// first of them.
     #[inline]
-    pub(super) fn walk(&mut self, c: &mut Cursor<'a>, layout: &SampleLayout, last: UpTo) -> Result<()> {
+    pub(super) fn walk(
+        &mut self,
+        c: &mut Cursor<'a>,
+        layout: &SampleLayout,
+        last: UpTo,
+    ) -> Result<()> {
         layout.walked(last).try_for_each(|bit| self.decode_one(bit, c, layout))
     }
 
-    fn decode_one(&mut self, bit: SampleType, c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<()> {
+    fn decode_one(
+        &mut self,
+        bit: SampleType,
+        c: &mut Cursor<'a>,
+        layout: &SampleLayout,
+    ) -> Result<()> {
         match bit {
             SampleType::IDENTIFIER => self.identifier = Some(c.u64("sample.identifier")?),
             SampleType::IP => self.ip = Some(c.u64("sample.ip")?),
@@ -104,7 +117,9 @@ impl<'a> SampleFields<'a> {
                 let size = c.u32("sample.raw.size")?;
                 self.raw = Some(c.take(size as usize, "sample.raw")?);
             }
-            SampleType::BRANCH_STACK => self.branch_stack = Some(BranchStack::decode(c, layout.branch_sample_type)?),
+            SampleType::BRANCH_STACK => {
+                self.branch_stack = Some(BranchStack::decode(c, layout.branch_sample_type)?)
+            }
             SampleType::REGS_USER => self.regs_user = Some(Regs::decode(c, layout.regs_user)?),
             SampleType::STACK_USER => self.stack_user = Some(StackUser::decode(c)?),
             // One word, whichever of the two asked for it.
@@ -120,14 +135,24 @@ impl<'a> SampleFields<'a> {
             SampleType::REGS_INTR => self.regs_intr = Some(Regs::decode(c, layout.regs_intr)?),
             SampleType::PHYS_ADDR => self.phys_addr = Some(c.u64("sample.phys_addr")?),
             SampleType::CGROUP => self.cgroup = Some(c.u64("sample.cgroup")?),
-            SampleType::DATA_PAGE_SIZE => self.data_page_size = Some(c.u64("sample.data_page_size")?),
-            SampleType::CODE_PAGE_SIZE => self.code_page_size = Some(c.u64("sample.code_page_size")?),
+            SampleType::DATA_PAGE_SIZE => {
+                self.data_page_size = Some(c.u64("sample.data_page_size")?)
+            }
+            SampleType::CODE_PAGE_SIZE => {
+                self.code_page_size = Some(c.u64("sample.code_page_size")?)
+            }
             SampleType::AUX => {
                 let size = c.u64("sample.aux.size")?;
                 let len = usize::try_from(size).unwrap_or(usize::MAX);
                 self.aux = Some(c.take(len, "sample.aux")?);
             }
-            bit => return Err(Error::invalid(c.offset(), "sample_type", format!("no decoder for the bit {bit:?}"))),
+            bit => {
+                return Err(Error::invalid(
+                    c.offset(),
+                    "sample_type",
+                    format!("no decoder for the bit {bit:?}"),
+                ));
+            }
         }
         Ok(())
     }
@@ -154,15 +179,23 @@ impl<'a> SampleFields<'a> {
                     e.length(raw.len(), "sample.raw.size")?;
                     raw.encode(e)
                 })?,
-                SampleType::BRANCH_STACK => self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?,
-                SampleType::REGS_USER => self.regs_user.iter().try_for_each(|regs| regs.encode(e))?,
-                SampleType::STACK_USER => self.stack_user.iter().try_for_each(|stack| stack.encode(e))?,
+                SampleType::BRANCH_STACK => {
+                    self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?
+                }
+                SampleType::REGS_USER => {
+                    self.regs_user.iter().try_for_each(|regs| regs.encode(e))?
+                }
+                SampleType::STACK_USER => {
+                    self.stack_user.iter().try_for_each(|stack| stack.encode(e))?
+                }
                 SampleType::WEIGHT => self.weight.map(Weight::to_word).encode(e)?,
                 // Shares its place with WEIGHT: the kernel lets only one of the two be set.
                 SampleType::WEIGHT_STRUCT => {}
                 SampleType::DATA_SRC => self.data_src.encode(e)?,
                 SampleType::TRANSACTION => self.transaction.encode(e)?,
-                SampleType::REGS_INTR => self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?,
+                SampleType::REGS_INTR => {
+                    self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?
+                }
                 SampleType::PHYS_ADDR => self.phys_addr.encode(e)?,
                 SampleType::CGROUP => self.cgroup.encode(e)?,
                 SampleType::DATA_PAGE_SIZE => self.data_page_size.encode(e)?,
@@ -210,7 +243,8 @@ impl<'a> StackUser<'a> {
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         if self.dyn_size.is_some() == self.bytes.is_empty() {
-            let detail = format!("{} bytes with the copied size {:?}", self.bytes.len(), self.dyn_size);
+            let detail =
+                format!("{} bytes with the copied size {:?}", self.bytes.len(), self.dyn_size);
             return Err(Error::invalid(e.len() as u64, "sample.stack_user", detail));
         }
         e.u64(self.bytes.len() as u64);

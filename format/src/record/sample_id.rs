@@ -1,5 +1,5 @@
-//! The trailer (`struct sample_id`): task, time, CPU and event, at the end of the kernel's records that are not
-//! samples.
+//! The trailer (`struct sample_id`): task, time, CPU and event, at the end of the kernel's records
+//! that are not samples.
 
 use crate::abi::{Cpu, Pid, SampleType, Tid};
 use crate::bytes::{Cursor, Encoder};
@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::layout::SampleIdLayout;
 use crate::wire::Wire;
 
-/// The fields of a trailer (`struct sample_id`); `None` without `sample_id_all` in the attr or the bit in its
-/// `sample_type`.
+/// The fields of a trailer (`struct sample_id`); `None` without `sample_id_all` in the attr or the
+/// bit in its `sample_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleId {
     /// Process and thread.
@@ -64,8 +64,8 @@ impl SampleId {
         self.identifier.encode(e)
     }
 
-    /// Returns the same values with exactly the fields of `layout`, as synthesized records need them; missing ones
-    /// are 0.
+    /// Returns the same values with exactly the fields of `layout`, as synthesized records need
+    /// them; missing ones are 0.
     #[must_use]
     pub fn shaped(&self, layout: &SampleIdLayout) -> Self {
         let has = |bit| layout.fields.contains(bit);
@@ -112,10 +112,18 @@ mod tests {
 
     #[test]
     fn the_parts_of_its_words() {
-        let layout = SampleIdLayout { fields: SampleType::TID | SampleType::CPU, size: 16, time: None, event_id: None };
+        let layout = SampleIdLayout {
+            fields: SampleType::TID | SampleType::CPU,
+            size: 16,
+            time: None,
+            event_id: None,
+        };
         let bytes = [255, 255, 255, 255, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 0];
         let id = SampleId::decode(&mut Cursor::new(&bytes, 0, Endian::Big), &layout).unwrap();
-        assert_eq!((id.pid(), id.tid(), id.cpu(), id.event_id()), (Some(Pid::ANY), Some(Tid(9)), Some(Cpu(3)), None));
+        assert_eq!(
+            (id.pid(), id.tid(), id.cpu(), id.event_id()),
+            (Some(Pid::ANY), Some(Tid(9)), Some(Cpu(3)), None)
+        );
         assert_eq!(SampleId::default().tid(), None);
     }
 }

@@ -53,7 +53,10 @@ impl StatConfig<'_> {
         let words = self.words;
         let count = usize::try_from(self.nr).unwrap_or(usize::MAX).min(words.len() / 2);
         (0..count).filter_map(move |i| {
-            Some(StatConfigEntry { tag: StatConfigTag(words.get(2 * i)?), value: words.get(2 * i + 1)? })
+            Some(StatConfigEntry {
+                tag: StatConfigTag(words.get(2 * i)?),
+                value: words.get(2 * i + 1)?,
+            })
         })
     }
 
@@ -83,10 +86,14 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 3, // beyond `nr`
             0, 0, 0, 0, 0, 0, 0, 9,
         ];
-        let config = StatConfig::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "config").unwrap();
+        let config =
+            StatConfig::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "config").unwrap();
         let entries: Vec<_> = config.iter().map(|entry| (entry.tag.name(), entry.value)).collect();
         assert_eq!(entries, [(Some("INTERVAL"), 1000), (Some("SCALE"), 1)]);
-        assert_eq!((config.get(StatConfigTag::SCALE), config.get(StatConfigTag::AGGR_LEVEL)), (Some(1), None));
+        assert_eq!(
+            (config.get(StatConfigTag::SCALE), config.get(StatConfigTag::AGGR_LEVEL)),
+            (Some(1), None)
+        );
         assert_eq!(StatConfig { nr: u64::MAX, ..config }.iter().count(), 3);
     }
 }

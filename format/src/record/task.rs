@@ -5,8 +5,9 @@ use crate::wire;
 use crate::wire::Text;
 
 wire! {
-    /// The name of a thread (`PERF_RECORD_COMM`); `misc` has [`COMM_EXEC`](crate::abi::misc::COMM_EXEC) if an exec
-    /// changed it. A thread without one has the name of the thread that forked it.
+    /// The name of a thread (`PERF_RECORD_COMM`); `misc` has
+    /// [`COMM_EXEC`](crate::abi::misc::COMM_EXEC) if an exec changed it. A thread without one has
+    /// the name of the thread that forked it.
     pub struct Comm<'a> {
         /// The process.
         pub pid: u32,
@@ -30,7 +31,8 @@ wire! {
         pub time: u64,
     }
 
-    /// A context switch seen from the CPU (`PERF_RECORD_SWITCH_CPU_WIDE`); `misc` has its direction.
+    /// A context switch seen from the CPU (`PERF_RECORD_SWITCH_CPU_WIDE`); `misc` has its
+    /// direction.
     pub struct SwitchCpuWide {
         /// The process that comes next, or that ran before.
         pub next_prev_pid: u32,
@@ -69,7 +71,8 @@ wire! {
 
 impl Namespaces<'_> {
     /// Names of the namespaces, in the kernel's order (`NET_NS_INDEX` and so on).
-    pub const NAMES: &'static [&'static str] = &["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
+    pub const NAMES: &'static [&'static str] =
+        &["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
     /// Place of the mount namespace among them (`MNT_NS_INDEX`).
     pub const MNT_NS_INDEX: usize = 5;
@@ -78,8 +81,8 @@ impl Namespaces<'_> {
     pub fn iter(&self) -> impl Iterator<Item = Namespace> {
         let count = usize::try_from(self.nr_namespaces).unwrap_or(usize::MAX);
         let links = self.links;
-        (0..links.len() / 2)
-            .take(count)
-            .filter_map(move |i| Some(Namespace { dev: links.get(2 * i)?, inode: links.get(2 * i + 1)? }))
+        (0..links.len() / 2).take(count).filter_map(move |i| {
+            Some(Namespace { dev: links.get(2 * i)?, inode: links.get(2 * i + 1)? })
+        })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::abi::{
-    AuxFlags, AuxtraceErrorKind, BpfEventType, BranchFlags, BranchSampleType, Cpu, KSymbolFlags, KSymbolType, Pid,
-    ReadFormat, RecordType, RegsAbi, SampleType, Tid, Weight, misc,
+    AuxFlags, AuxtraceErrorKind, BpfEventType, BranchFlags, BranchSampleType, Cpu, KSymbolFlags,
+    KSymbolType, Pid, ReadFormat, RecordType, RegsAbi, SampleType, Tid, Weight, misc,
 };
 use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder, U64s};
@@ -36,7 +36,13 @@ fn trailing_attr() -> Attr {
 }
 
 fn trailer() -> SampleId {
-    SampleId { tid: Some([3, 4]), time: Some(5), cpu: Some([6, 0]), identifier: Some(7), ..SampleId::default() }
+    SampleId {
+        tid: Some([3, 4]),
+        time: Some(5),
+        cpu: Some([6, 0]),
+        identifier: Some(7),
+        ..SampleId::default()
+    }
 }
 
 #[test]
@@ -60,7 +66,17 @@ fn kernel_records_keep_every_field() {
     let (ksym_type, flags) = (KSymbolType::BPF, KSymbolFlags::UNREGISTER);
     let symbol = KSymbol { addr: 1, len: 2, ksym_type, flags, name: Text::new(b"bpf_prog_1") };
     let bodies = [
-        (0, Body::Mmap(Mmap { pid: 1, tid: 2, addr: 3, len: 4, pgoff: 5, filename: Text::new(b"//anon") })),
+        (
+            0,
+            Body::Mmap(Mmap {
+                pid: 1,
+                tid: 2,
+                addr: 3,
+                len: 4,
+                pgoff: 5,
+                filename: Text::new(b"//anon"),
+            }),
+        ),
         (0, Body::Mmap2(mmap2(MmapIdentity::Inode(inode)))),
         (misc::MMAP_BUILD_ID, Body::Mmap2(mmap2(MmapIdentity::BuildId(build_id)))),
         (misc::COMM_EXEC, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"sleep") })),
@@ -75,12 +91,27 @@ fn kernel_records_keep_every_field() {
         (misc::SWITCH_OUT, Body::Switch),
         (0, Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 1, next_prev_tid: 2 })),
         (0, Body::KSymbol(symbol)),
-        (0, Body::BpfEvent(BpfEvent { event_type: BpfEventType::PROG_LOAD, flags: 0, id: 3, tag: *b"tagtagta" })),
+        (
+            0,
+            Body::BpfEvent(BpfEvent {
+                event_type: BpfEventType::PROG_LOAD,
+                flags: 0,
+                id: 3,
+                tag: *b"tagtagta",
+            }),
+        ),
         (0, Body::Cgroup(Cgroup { id: 1, path: Text::new(b"/a/b") })),
         (0, Body::TextPoke(TextPoke { addr: 1, old_len: 1, new_len: 1, bytes: &[1, 2, 0, 0] })),
         (0, Body::AuxOutputHwId(AuxOutputHwId { hw_id: 7 })),
         (0, Body::Other(RecordType(4000), b"12345678")),
-        (0, Body::CallchainDeferred(CallchainDeferred { cookie: 1, nr: 1, ips: U64s::new(&ips, Endian::Little) })),
+        (
+            0,
+            Body::CallchainDeferred(CallchainDeferred {
+                cookie: 1,
+                nr: 1,
+                ips: U64s::new(&ips, Endian::Little),
+            }),
+        ),
     ];
     for (bits, body) in bodies {
         let kernel = body.kind().is_kernel();
@@ -103,13 +134,17 @@ fn bytes_beyond_the_known_fields_are_kept() {
 fn a_sample_with_every_field_comes_back_and_is_read_lazily() {
     let attr = Attr {
         sample_type: SampleType::from_bits_retain((1 << 24) - 1),
-        read_format: ReadFormat::GROUP | ReadFormat::ID | ReadFormat::LOST | ReadFormat::TOTAL_TIME_ENABLED,
+        read_format: ReadFormat::GROUP
+            | ReadFormat::ID
+            | ReadFormat::LOST
+            | ReadFormat::TOTAL_TIME_ENABLED,
         branch_sample_type: BranchSampleType::HW_INDEX | BranchSampleType::COUNTERS,
         sample_regs_user: 0b101,
         sample_regs_intr: 0b1,
         ..Attr::default()
     };
-    let words: Vec<u8> = [2u64, 50, 10, 1, 0, 20, 2, 3].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let words: Vec<u8> =
+        [2u64, 50, 10, 1, 0, 20, 2, 3].iter().flat_map(|w| w.to_le_bytes()).collect();
     let words = U64s::new(&words, Endian::Little);
     let bytes = [0x11u8; 48];
     let some = |count: usize| U64s::new(&bytes[..8 * count], Endian::Little);
@@ -126,7 +161,11 @@ fn a_sample_with_every_field_comes_back_and_is_read_lazily() {
         read: Some(ReadValues { format: attr.read_format, words }),
         callchain: Some(some(3)),
         raw: Some(&bytes[..12]),
-        branch_stack: Some(BranchStack { hw_idx: Some(1), words: some(6), counters: Some(some(2)) }),
+        branch_stack: Some(BranchStack {
+            hw_idx: Some(1),
+            words: some(6),
+            counters: Some(some(2)),
+        }),
         regs_user: Some(Regs { abi: RegsAbi::ABI_64, mask: 0b101, values: some(2) }),
         stack_user: Some(StackUser { bytes: &bytes[..16], dyn_size: Some(8) }),
         weight: Some(Weight::Whole(11)),
@@ -147,7 +186,14 @@ fn a_sample_with_every_field_comes_back_and_is_read_lazily() {
         let raw = Frames::new(e.as_bytes(), 0, endian).next().unwrap().unwrap();
         let layout = layout(&attr);
         let sample = Sample::new(raw, &layout, endian);
-        let fixed = [sample.event_id(), sample.ip(), sample.time(), sample.addr(), sample.stream_id(), sample.period()];
+        let fixed = [
+            sample.event_id(),
+            sample.ip(),
+            sample.time(),
+            sample.addr(),
+            sample.stream_id(),
+            sample.period(),
+        ];
         assert_eq!(fixed, [1, 2, 5, 6, 8, 10].map(Some));
         assert_eq!((sample.pid(), sample.tid(), sample.cpu()), (Some(3), Some(4), Some(9)));
         assert_eq!(sample.callchain().unwrap(), fields.callchain);
@@ -168,11 +214,23 @@ fn what_a_layout_cannot_represent_is_refused() {
     let inode = Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 };
     let (pid, tid, addr, len, pgoff, prot, flags) = (1, 1, 0, 0, 0, 0, 0);
     let identity = MmapIdentity::Inode(inode);
-    let mmap2 = Mmap2 { pid, tid, addr, len, pgoff, identity, prot, flags, filename: Text::new(b"a") };
+    let mmap2 =
+        Mmap2 { pid, tid, addr, len, pgoff, identity, prot, flags, filename: Text::new(b"a") };
     let (kind, code, cpu, ip, message) = (AuxtraceErrorKind::ITRACE, 0, Cpu(0), 0, Text::new(b""));
     let (of_pid, of_tid) = (Pid(1), Tid(1));
     let (time, guest) = (Some(1), None);
-    let error = AuxtraceError { kind, code, cpu, pid: of_pid, tid: of_tid, fmt: 0, ip, time, message, guest };
+    let error = AuxtraceError {
+        kind,
+        code,
+        cpu,
+        pid: of_pid,
+        tid: of_tid,
+        fmt: 0,
+        ip,
+        time,
+        message,
+        guest,
+    };
     let sample = |fields| Body::Sample(Box::new(fields));
     let branches = |words, counters| Some(BranchStack { hw_idx: None, words, counters });
     let read = ReadValues { format: ReadFormat::ID, words: some(3) };
@@ -200,11 +258,13 @@ fn what_a_layout_cannot_represent_is_refused() {
 fn a_read_record_of_a_group_has_all_its_counters() {
     let format = ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED;
     let attr = Attr { read_format: format, ..trailing_attr() };
-    let words: Vec<u8> = [2u64, 50, 10, 1, 20, 2].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let words: Vec<u8> =
+        [2u64, 50, 10, 1, 20, 2].iter().flat_map(|word| word.to_le_bytes()).collect();
     let values = ReadValues { format, words: U64s::new(&words, Endian::Little) };
     let counters: Vec<_> = values.counters().map(|counter| (counter.value, counter.id)).collect();
     assert_eq!(counters, [(10, Some(1)), (20, Some(2))]);
-    let record = Record::new(0, Body::Read(ReadRecord { pid: 1, tid: 2, values })).with_trailer(trailer());
+    let record =
+        Record::new(0, Body::Read(ReadRecord { pid: 1, tid: 2, values })).with_trailer(trailer());
     for endian in [Endian::Little, Endian::Big] {
         assert_eq!(round_trip(&record, &attr, endian), 8 + 8 + 48 + 32);
     }
@@ -214,24 +274,30 @@ fn a_read_record_of_a_group_has_all_its_counters() {
 fn branches_keep_their_flags_across_byte_orders() {
     let flags = BranchFlags(1 | 7 << 4 | 2 << 24);
     let words: Vec<u8> = [1u64, 2, flags.0].iter().flat_map(|word| word.to_le_bytes()).collect();
-    let stack = BranchStack { hw_idx: None, words: U64s::new(&words, Endian::Little), counters: None };
+    let stack =
+        BranchStack { hw_idx: None, words: U64s::new(&words, Endian::Little), counters: None };
     let fields = SampleFields { branch_stack: Some(stack), ..SampleFields::default() };
     let attr = Attr { sample_type: SampleType::BRANCH_STACK, ..Attr::default() };
     let mut e = Encoder::new(Endian::Big);
     Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
     let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();
-    let back = Sample::new(raw, &layout(&attr), Endian::Big).fields().unwrap().branch_stack.unwrap();
+    let back =
+        Sample::new(raw, &layout(&attr), Endian::Big).fields().unwrap().branch_stack.unwrap();
     assert_eq!(back.entries().next().unwrap().flags, flags);
 }
 
 #[test]
 fn every_named_bit_has_its_place() {
     let ordered: SampleType = crate::layout::ORDER.iter().copied().collect();
-    assert_eq!(ordered.bits(), SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b));
+    assert_eq!(
+        ordered.bits(),
+        SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b)
+    );
     for (name, bit) in SampleType::all().iter_names() {
         let attr = Attr { sample_type: bit, ..Attr::default() };
         let zeroes = [0u8; 64];
-        let decoded = SampleFields::decode(&mut Cursor::new(&zeroes, 0, Endian::NATIVE), &layout(&attr));
+        let decoded =
+            SampleFields::decode(&mut Cursor::new(&zeroes, 0, Endian::NATIVE), &layout(&attr));
         let mut e = Encoder::new(Endian::NATIVE);
         decoded.unwrap().encode(&mut e).unwrap();
         assert!(!e.is_empty(), "{name} is decoded and not encoded");

@@ -93,9 +93,13 @@ mod tests {
         ];
         for (bytes, endian) in [(little.concat(), Endian::Little), (big.concat(), Endian::Big)] {
             let map = ThreadMap::decode(&mut Cursor::new(&bytes, 0, endian), "map").unwrap();
-            let threads: Vec<_> = map.entries.iter().map(|entry| (entry.tid(), entry.name())).collect();
+            let threads: Vec<_> =
+                map.entries.iter().map(|entry| (entry.tid(), entry.name())).collect();
             assert_eq!(threads, [(Tid(0x109), &b"sleep"[..]), (Tid::ANY, b"")]);
-            let new = ThreadMap::new(vec![ThreadMapEntry::new(0x109, b"sleep"), ThreadMapEntry::new(u64::MAX, b"")]);
+            let new = ThreadMap::new(vec![
+                ThreadMapEntry::new(0x109, b"sleep"),
+                ThreadMapEntry::new(u64::MAX, b""),
+            ]);
             assert_eq!(new, map);
             let mut e = Encoder::new(endian);
             new.encode(&mut e).unwrap();

@@ -1,4 +1,5 @@
-//! perf's own records (types 64 and up) about the stream: attrs, names, build IDs, features, time, compression.
+//! perf's own records (types 64 and up) about the stream: attrs, names, build IDs, features, time,
+//! compression.
 
 use crate::abi::Pid;
 use crate::attr::Attr;
@@ -63,7 +64,8 @@ wire! {
         pub filename: Text<'a>,
     }
 
-    /// The conversion between time-stamp counter and perf clock (`PERF_RECORD_TIME_CONV`; `perf_event_mmap_page`).
+    /// The conversion between time-stamp counter and perf clock (`PERF_RECORD_TIME_CONV`;
+    /// `perf_event_mmap_page`).
     pub struct TimeConv {
         /// See `time_shift` in perf_event_open(2).
         pub time_shift: u64,
@@ -127,13 +129,18 @@ impl HeaderBuildId<'_> {
     #[must_use]
     pub fn build_id(&self, misc: u16) -> Option<BuildId> {
         let told = misc & crate::abi::misc::BUILD_ID_SIZE != 0;
-        let len = if told { self.raw.get(BuildId::MAX).map_or(0, |l| usize::from(*l)) } else { BuildId::MAX };
+        let len = if told {
+            self.raw.get(BuildId::MAX).map_or(0, |l| usize::from(*l))
+        } else {
+            BuildId::MAX
+        };
         BuildId::new(self.raw.get(..len.min(BuildId::MAX))?)
     }
 }
 
 impl<'a> HeaderFeature<'a> {
-    /// Returns a cursor over the section, to decode the feature with; the record begins at byte `offset` of the stream.
+    /// Returns a cursor over the section, to decode the feature with; the record begins at byte
+    /// `offset` of the stream.
     #[must_use]
     pub fn cursor(&self, offset: u64, endian: Endian) -> Cursor<'a> {
         const BEFORE: u64 = super::HEADER_SIZE as u64 + 8;
@@ -142,10 +149,14 @@ impl<'a> HeaderFeature<'a> {
 }
 
 impl<'a> Compressed2<'a> {
-    /// Returns the bytes that count. perf has written sizes larger than the record here: they are cut to it.
+    /// Returns the bytes that count. perf has written sizes larger than the record here: they are
+    /// cut to it.
     #[must_use]
     pub fn stream(&self) -> &'a [u8] {
-        usize::try_from(self.data_size).ok().and_then(|len| self.data.get(..len)).unwrap_or(self.data)
+        usize::try_from(self.data_size)
+            .ok()
+            .and_then(|len| self.data.get(..len))
+            .unwrap_or(self.data)
     }
 }
 
@@ -153,8 +164,8 @@ impl<'a> BpfMetadata<'a> {
     const KEY: usize = 64;
     const VALUE: usize = 256;
 
-    /// Returns key and value of each entry, without their padding: as many as the record says, or fewer if it is too
-    /// short.
+    /// Returns key and value of each entry, without their padding: as many as the record says, or
+    /// fewer if it is too short.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let count = usize::try_from(self.nr_entries).unwrap_or(usize::MAX);
         let text = |bytes: &'a [u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default();

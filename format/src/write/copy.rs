@@ -1,8 +1,9 @@
 //! Copies a recording, with all of its records or some.
 //!
-//! Records go through as they are, byte by byte, whether their types are known here or not. What stands around them may
-//! lie elsewhere in the copy: attrs are as long as the longest, header and features are where [`FileWriter`] puts them.
-//! One feature holds places in the file, the index of AUXTRACE records; it follows its records.
+//! Records go through as they are, byte by byte, whether their types are known here or not. What
+//! stands around them may lie elsewhere in the copy: attrs are as long as the longest, header and
+//! features are where [`FileWriter`] puts them. One feature holds places in the file, the index of
+//! AUXTRACE records; it follows its records.
 
 use std::io::{self, Seek, Write};
 use std::ops::Range;
@@ -16,19 +17,19 @@ use crate::read::{File, Mode};
 use crate::record::RawRecord;
 use crate::wire::Wire;
 
-/// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the records for which `keep`
-/// returns true. Returns the output, flushed and at its end.
+/// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the
+/// records for which `keep` returns true. Returns the output, flushed and at its end.
 ///
-/// `keep` is asked once for each record of the data section, in file order; [`RawRecord::payload`] goes with its
-/// record. It is not asked for records that stand for attrs, ids or features (ATTR, EVENT_TYPE, EVENT_UPDATE, FEATURE,
-/// TRACING_DATA, BUILD_ID): those are kept. Records inside of COMPRESSED ones are not seen: to choose among them,
-/// unpack them first. In a directory (`perf record --threads`) each data file has its own records, which this does not
-/// touch.
+/// `keep` is asked once for each record of the data section, in file order; [`RawRecord::payload`]
+/// goes with its record. It is not asked for records that stand for attrs, ids or features (ATTR,
+/// EVENT_TYPE, EVENT_UPDATE, FEATURE, TRACING_DATA, BUILD_ID): those are kept. Records inside of
+/// COMPRESSED ones are not seen: to choose among them, unpack them first. In a directory
+/// (`perf record --threads`) each data file has its own records, which this does not touch.
 ///
-/// Attrs, ids and features are kept; entries of the AUXTRACE index follow the records that they point to and go with
-/// them. SAMPLE_TIME stays as it was, even if the first or last sample goes. A data section that was cut short, or
-/// whose recorder was killed, gets its true size, and ends in what follows its last whole record; features outside the
-/// file are left out.
+/// Attrs, ids and features are kept; entries of the AUXTRACE index follow the records that they
+/// point to and go with them. SAMPLE_TIME stays as it was, even if the first or last sample goes. A
+/// data section that was cut short, or whose recorder was killed, gets its true size, and ends in
+/// what follows its last whole record; features outside the file are left out.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -55,7 +56,11 @@ use crate::wire::Wire;
 ///
 /// # Errors
 /// Returns I/O errors from the output.
-pub fn copy<W: Write + Seek>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecord<'_>) -> bool) -> io::Result<W> {
+pub fn copy<W: Write + Seek>(
+    file: &File<'_>,
+    out: W,
+    keep: impl FnMut(&RawRecord<'_>) -> bool,
+) -> io::Result<W> {
     let (out, header) = copy_unseekable(file, out, keep)?;
     match header {
         Some(header) => with_header(out, &header),
@@ -63,8 +68,9 @@ pub fn copy<W: Write + Seek>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecor
     }
 }
 
-/// Copies as [`copy`] does, into an output that cannot seek, such as a pipe or a buffer in front of a network. Returns
-/// the output, flushed, and in file mode the final header, which the caller puts at byte 0.
+/// Copies as [`copy`] does, into an output that cannot seek, such as a pipe or a buffer in front of
+/// a network. Returns the output, flushed, and in file mode the final header, which the caller puts
+/// at byte 0.
 ///
 /// # Errors
 /// Returns I/O errors from the output.
@@ -76,14 +82,16 @@ pub fn copy_unseekable<W: Write>(
     match file.mode {
         Mode::File => {
             let keep = asking_for_records(keep);
-            copy_file(file, out, &FeatureWriter::new(file.endian), keep).map(|(out, header)| (out, Some(header)))
+            copy_file(file, out, &FeatureWriter::new(file.endian), keep)
+                .map(|(out, header)| (out, Some(header)))
         }
         Mode::Pipe => copy_pipe(file, out, keep).map(|out| (out, None)),
     }
 }
 
-/// Copies a recording, whole, as a file with these features besides its own, in its byte order. A recording in pipe mode
-/// becomes one in file mode: its records of attrs and features become sections. Returns the output, flushed and at its end.
+/// Copies a recording, whole, as a file with these features besides its own, in its byte order. A
+/// recording in pipe mode becomes one in file mode: its records of attrs and features become
+/// sections. Returns the output, flushed and at its end.
 ///
 /// # Errors
 /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
@@ -133,7 +141,11 @@ fn copy_file<W: Write>(
     writer.finish_unseekable(&features)
 }
 
-fn copy_pipe<W: Write>(file: &File<'_>, mut out: W, keep: impl FnMut(&RawRecord<'_>) -> bool) -> io::Result<W> {
+fn copy_pipe<W: Write>(
+    file: &File<'_>,
+    mut out: W,
+    keep: impl FnMut(&RawRecord<'_>) -> bool,
+) -> io::Result<W> {
     let mut e = Encoder::new(file.endian);
     put_header(&mut e);
     out.write_all(e.as_bytes())?;
@@ -142,19 +154,23 @@ fn copy_pipe<W: Write>(file: &File<'_>, mut out: W, keep: impl FnMut(&RawRecord<
     Ok(out)
 }
 
-/// Returns `keep` that is not asked about records that stand for what a file has in sections: they are kept.
-fn asking_for_records(mut keep: impl FnMut(&RawRecord<'_>) -> bool) -> impl FnMut(&RawRecord<'_>) -> bool {
+/// Returns `keep` that is not asked about records that stand for what a file has in sections: they
+/// are kept.
+fn asking_for_records(
+    mut keep: impl FnMut(&RawRecord<'_>) -> bool,
+) -> impl FnMut(&RawRecord<'_>) -> bool {
     move |raw| is_section(raw.header.kind) || keep(raw)
 }
 
 /// Returns whether a record stands for what a file has in sections.
 fn is_section(kind: RecordType) -> bool {
     use RecordType as T;
-    [T::ATTR, T::EVENT_TYPE, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::BUILD_ID].contains(&kind)
+    [T::ATTR, T::EVENT_TYPE, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::BUILD_ID]
+        .contains(&kind)
 }
 
-/// Gives `write` each run of records that are kept, with its place in the file; the last has what follows the last
-/// whole record.
+/// Gives `write` each run of records that are kept, with its place in the file; the last has what
+/// follows the last whole record.
 fn kept_runs(
     file: &File<'_>,
     mut keep: impl FnMut(&RawRecord<'_>) -> bool,
@@ -184,8 +200,8 @@ struct Move {
     to: u64,
 }
 
-/// Returns the index of AUXTRACE records after these moves, without the entries of records that are gone; `None` if it
-/// cannot be read.
+/// Returns the index of AUXTRACE records after these moves, without the entries of records that are
+/// gone; `None` if it cannot be read.
 fn moved_index(file: &File<'_>, moves: &[Move]) -> Option<Vec<u8>> {
     let mut c = file.feature_cursor(FeatureId::AUXTRACE)?;
     let index = AuxtraceIndex::decode(&mut c, "AUXTRACE").ok()?;
@@ -193,7 +209,9 @@ fn moved_index(file: &File<'_>, moves: &[Move]) -> Option<Vec<u8>> {
     let (mut words, mut total, mut entries) = (Encoder::new(file.endian), index.total, 0);
     for (at, size) in index.iter() {
         entries += 1;
-        let run = moves.get(moves.partition_point(|run| run.from.end <= at)).filter(|run| run.from.contains(&at));
+        let run = moves
+            .get(moves.partition_point(|run| run.from.end <= at))
+            .filter(|run| run.from.contains(&at));
         match run {
             Some(run) => words.u64(at - run.from.start + run.to),
             None if data.contains(&at) => {
@@ -239,17 +257,26 @@ mod tests {
     /// Returns an AUXTRACE record of 48 bytes with 8 bytes of payload.
     fn auxtrace(endian: Endian, tid: u32) -> Vec<u8> {
         let mut e = Encoder::new(endian);
-        let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid: Tid(tid), cpu: Cpu(0), reserved: 0 };
+        let aux = Auxtrace {
+            size: 8,
+            offset: 0,
+            reference: 1,
+            idx: 0,
+            tid: Tid(tid),
+            cpu: Cpu(0),
+            reserved: 0,
+        };
         Record::new(0, Body::Auxtrace(aux)).encode(&mut e).unwrap();
         e.bytes(b"payload!");
         e.into_bytes()
     }
 
-    /// Three AUXTRACE records and an index with an entry for each, one that points elsewhere, and a word that is no
-    /// entry.
+    /// Three AUXTRACE records and an index with an entry for each, one that points elsewhere, and a
+    /// word that is no entry.
     fn with_index(endian: Endian) -> Vec<u8> {
         // An attr of its own length, so that the data begins elsewhere in a copy with a longer one.
-        let entry = AttrEntry { attr: Attr { size: 96, ..Attr::default() }, ids: vec![7], name: None };
+        let entry =
+            AttrEntry { attr: Attr { size: 96, ..Attr::default() }, ids: vec![7], name: None };
         let mut writer = begun(endian, &[entry]);
         let mut words = Encoder::new(endian);
         for tid in 1..=3 {
@@ -271,11 +298,16 @@ mod tests {
             let mut file = File::parse(&bytes).unwrap();
             assert_eq!(copied(&file, |_| true), bytes);
             // As a recorder with longer attrs would have left it.
-            let longer = AttrEntry { attr: Attr { size: 136, ..Attr::default() }, ids: vec![7, 8], name: None };
+            let longer = AttrEntry {
+                attr: Attr { size: 136, ..Attr::default() },
+                ids: vec![7, 8],
+                name: None,
+            };
             file.attrs = crate::attr::AttrTable::new(vec![longer], endian);
             let first = file.data.offset;
             let tid = |raw: &RawRecord<'_>| endian.u32_at(raw.bytes, 36).unwrap();
-            for (kept, dropped) in [(vec![1, 2, 3], 0), (vec![1, 3], 2), (vec![3], 1), (vec![], 9)] {
+            for (kept, dropped) in [(vec![1, 2, 3], 0), (vec![1, 3], 2), (vec![3], 1), (vec![], 9)]
+            {
                 let again = copied(&file, |raw| kept.contains(&tid(raw)));
                 let again = File::parse(&again).unwrap();
                 assert_ne!(again.data.offset, first);
@@ -283,10 +315,15 @@ mod tests {
                 assert_eq!(records.iter().map(tid).collect::<Vec<_>>(), kept, "without {dropped}");
                 assert!(records.iter().all(|raw| raw.payload == b"payload!"));
                 let index = again.feature::<AuxtraceIndex<'_>>().unwrap().unwrap();
-                let expected: Vec<_> = records.iter().map(|raw| (raw.offset, 48)).chain([(8, 48)]).collect();
+                let expected: Vec<_> =
+                    records.iter().map(|raw| (raw.offset, 48)).chain([(8, 48)]).collect();
                 assert_eq!(index.total, expected.len() as u64);
                 assert_eq!(index.iter().collect::<Vec<_>>(), expected);
-                assert_eq!(index.words.iter().last(), Some(first), "a word that is no entry stays as it is");
+                assert_eq!(
+                    index.words.iter().last(),
+                    Some(first),
+                    "a word that is no entry stays as it is"
+                );
             }
         }
     }
@@ -327,7 +364,10 @@ mod tests {
             ids.u64(7);
             let attr = Attr { size: 136, ..Attr::default() };
             for body in [
-                Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),
+                Body::HeaderAttr(HeaderAttr {
+                    attr: attr.clone(),
+                    ids: U64s::new(ids.as_bytes(), endian),
+                }),
                 Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
                 Body::FinishedRound,
             ] {
@@ -335,11 +375,19 @@ mod tests {
             }
             let stream = File::parse(e.as_bytes()).unwrap();
             let mut more = FeatureWriter::new(endian);
-            more.add(&Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body: &[0; 4] });
+            more.add(&Bundle {
+                version: 1,
+                compression: BodyCompression::STORED,
+                size: 4,
+                body: &[0; 4],
+            });
             let bytes = copy_with(&stream, Cursor::new(Vec::new()), &more).unwrap().into_inner();
             let file = File::parse(&bytes).unwrap();
             assert_eq!((file.mode, file.warnings.len()), (Mode::File, 0));
-            assert_eq!((&file.attrs.entries()[0].attr, &file.attrs.entries()[0].ids), (&attr, &vec![7]));
+            assert_eq!(
+                (&file.attrs.entries()[0].attr, &file.attrs.entries()[0].ids),
+                (&attr, &vec![7])
+            );
             assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
             assert_eq!(file.feature::<Bundle<'_>>().unwrap().unwrap().body, [0; 4]);
             let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();

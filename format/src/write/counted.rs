@@ -1,4 +1,5 @@
-//! The output of a writer and the number of bytes in it: what file mode and pipe mode have in common.
+//! The output of a writer and the number of bytes in it: what file mode and pipe mode have in
+//! common.
 
 use std::io::{self, Write};
 

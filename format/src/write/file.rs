@@ -1,8 +1,8 @@
 //! Writes file mode: header, ids, attrs, then records as they come, then features.
 //!
-//! The output is written front to back: [`FileWriter::new`] writes a header whose data size is 0, which tells readers
-//! of an unfinished file to read records up to its end. [`FileWriter::finish`] replaces that header, and is all that
-//! seeks.
+//! The output is written front to back: [`FileWriter::new`] writes a header whose data size is 0,
+//! which tells readers of an unfinished file to read records up to its end. [`FileWriter::finish`]
+//! replaces that header, and is all that seeks.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -55,16 +55,20 @@ pub struct FileWriter<W> {
 }
 
 impl<W: Write> FileWriter<W> {
-    /// Begins a file with these attrs and their ids; the output must be at its byte 0. The names of events are for a
-    /// feature, [`EventDesc::of`](crate::feature::EventDesc::of).
+    /// Begins a file with these attrs and their ids; the output must be at its byte 0. The names of
+    /// events are for a feature, [`EventDesc::of`](crate::feature::EventDesc::of).
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for an attr longer than its `size` can say.
     pub fn new(out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
-        let attr_len = entries.iter().map(|e| e.attr.stored_size(endian)).max().unwrap_or(Attr::KNOWN_SIZE);
+        let attr_len =
+            entries.iter().map(|e| e.attr.stored_size(endian)).max().unwrap_or(Attr::KNOWN_SIZE);
         let entry_len = attr_len + Section::SIZE;
         let ids_len: usize = entries.iter().map(|e| e.ids.len() * 8).sum();
-        let attrs = Section { offset: (FILE_HEADER_SIZE + ids_len) as u64, size: (entry_len * entries.len()) as u64 };
+        let attrs = Section {
+            offset: (FILE_HEADER_SIZE + ids_len) as u64,
+            size: (entry_len * entries.len()) as u64,
+        };
         let header = FileHeader {
             magic: Magic::bytes(endian),
             size: FILE_HEADER_SIZE as u64,
@@ -83,7 +87,9 @@ impl<W: Write> FileWriter<W> {
         for entry in entries {
             // Readers look for the ids right behind as many bytes as the attr says that it has.
             let size = u32::try_from(attr_len).map_err(io::Error::other)?;
-            Attr { size, ..entry.attr.clone() }.encode(&mut e, attr_len).map_err(io::Error::other)?;
+            Attr { size, ..entry.attr.clone() }
+                .encode(&mut e, attr_len)
+                .map_err(io::Error::other)?;
             let ids = Section { offset: ids_at, size: (entry.ids.len() * 8) as u64 };
             ids.encode(&mut e).map_err(io::Error::other)?;
             ids_at += ids.size;
@@ -101,7 +107,8 @@ impl<W: Write> FileWriter<W> {
         self.out.write(records)
     }
 
-    /// Counts `len` bytes of records that were appended to the output by other means, such as a vectored write.
+    /// Counts `len` bytes of records that were appended to the output by other means, such as a
+    /// vectored write.
     pub fn wrote(&mut self, len: u64) {
         self.out.wrote(len);
     }
@@ -122,13 +129,14 @@ impl<W: Write> FileWriter<W> {
         self.header.magic = magic;
     }
 
-    /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to copy a file that has
-    /// it.
+    /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to
+    /// copy a file that has it.
     pub(super) fn event_types(&mut self, section: &[u8]) {
         self.event_types = section.to_vec();
     }
 
-    /// Returns the header of the file if it ends here, without features: for an output that takes nothing more.
+    /// Returns the header of the file if it ends here, without features: for an output that takes
+    /// nothing more.
     #[must_use]
     pub fn bare_header(&self) -> Vec<u8> {
         let data = Section { size: self.position() - self.header.data.offset, ..self.header.data };
@@ -138,7 +146,8 @@ impl<W: Write> FileWriter<W> {
         e.into_bytes()
     }
 
-    /// Appends the features, puts the final header at byte 0, and returns the output, flushed and at its end.
+    /// Appends the features, puts the final header at byte 0, and returns the output, flushed and
+    /// at its end.
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
@@ -150,8 +159,9 @@ impl<W: Write> FileWriter<W> {
         with_header(out, &header)
     }
 
-    /// Appends the features and returns the output, flushed, and the final header, which the caller puts at byte 0: for
-    /// outputs that cannot seek. Without it the file is one of a recorder that was killed.
+    /// Appends the features and returns the output, flushed, and the final header, which the caller
+    /// puts at byte 0: for outputs that cannot seek. Without it the file is one of a recorder that
+    /// was killed.
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
@@ -163,14 +173,18 @@ impl<W: Write> FileWriter<W> {
         let mut at = self.position() + (Section::SIZE * parts.len()) as u64;
         for (id, bytes) in &parts {
             id.set_in(&mut self.header.features);
-            Section { offset: at, size: bytes.len() as u64 }.encode(&mut e).map_err(io::Error::other)?;
+            Section { offset: at, size: bytes.len() as u64 }
+                .encode(&mut e)
+                .map_err(io::Error::other)?;
             at += bytes.len() as u64;
         }
         for (_, bytes) in &parts {
             e.bytes(bytes);
         }
         // Without records and features they would be taken for records.
-        if !self.event_types.is_empty() && (self.position() > self.header.data.offset || !parts.is_empty()) {
+        if !self.event_types.is_empty()
+            && (self.position() > self.header.data.offset || !parts.is_empty())
+        {
             self.header.event_types = Section { offset: at, size: self.event_types.len() as u64 };
             e.bytes(&self.event_types);
         }
@@ -205,8 +219,8 @@ impl FeatureWriter {
         Self { endian, parts: Vec::new(), failed: None }
     }
 
-    /// Adds a feature, in the place of one with the same number. If the format cannot represent it, the error is
-    /// returned when the features are written.
+    /// Adds a feature, in the place of one with the same number. If the format cannot represent it,
+    /// the error is returned when the features are written.
     pub fn add<'a, F: Feature<'a>>(&mut self, feature: &F) -> &mut Self {
         let mut e = Encoder::new(self.endian);
         if let Err(error) = feature.encode(&mut e) {
@@ -221,11 +235,14 @@ impl FeatureWriter {
         self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
-    /// Returns the error of a feature that could not be encoded, and one if they are in another byte order than the
-    /// recording.
+    /// Returns the error of a feature that could not be encoded, and one if they are in another
+    /// byte order than the recording.
     pub(super) fn check(&self, endian: Endian) -> io::Result<()> {
         if self.endian != endian {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the features have another byte order"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the features have another byte order",
+            ));
         }
         self.failed.clone().map_or(Ok(()), |error| Err(io::Error::other(error)))
     }
@@ -245,7 +262,9 @@ mod tests {
     use super::*;
     use crate::abi::{AttrFlags, CpuMode, RecordType, SampleType};
     use crate::build_id::BuildId;
-    use crate::feature::{BuildIdEvent, BuildIds, DescribedEvent, EventDesc, HeaderString, Hostname, Ids};
+    use crate::feature::{
+        BuildIdEvent, BuildIds, DescribedEvent, EventDesc, HeaderString, Hostname, Ids,
+    };
     use crate::read::File;
     use crate::record::{Body, Comm, Record};
     use crate::wire::Text;
@@ -258,15 +277,22 @@ mod tests {
             flags: AttrFlags::COMM,
             ..Attr::default()
         };
-        let entries = [1u64, 3].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id, id + 1], name: None });
+        let entries =
+            [1u64, 3].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id, id + 1], name: None });
         let mut w = FileWriter::new(Cursor::new(Vec::new()), endian, &entries).unwrap();
         let mut e = Encoder::new(endian);
         let comm = Comm { pid: 1, tid: 1, comm: Text::new(b"init") };
         Record::new(0, Body::Comm(comm)).encode(&mut e).unwrap();
         w.write(e.as_bytes()).unwrap();
-        let event =
-            |name, ids| DescribedEvent { attr: attr.clone(), name: HeaderString::new(name), ids: Ids::List(ids) };
-        let desc = EventDesc { attr_size: 136, events: vec![event("cycles", &[1, 2]), event("faults", &[3, 4])] };
+        let event = |name, ids| DescribedEvent {
+            attr: attr.clone(),
+            name: HeaderString::new(name),
+            ids: Ids::List(ids),
+        };
+        let desc = EventDesc {
+            attr_size: 136,
+            events: vec![event("cycles", &[1, 2]), event("faults", &[3, 4])],
+        };
         let mut features = FeatureWriter::new(endian);
         features.add(&desc).add(&Hostname::new("here"));
         w.finish(&features).unwrap().into_inner()
@@ -279,7 +305,8 @@ mod tests {
             let file = File::parse(&bytes).unwrap();
             assert_eq!(file.warnings, []);
             assert_eq!(file.endian, endian);
-            let names: Vec<_> = file.attrs.entries().iter().map(|e| e.name.as_deref().unwrap()).collect();
+            let names: Vec<_> =
+                file.attrs.entries().iter().map(|e| e.name.as_deref().unwrap()).collect();
             assert_eq!(names, ["cycles", "faults"]);
             assert_eq!(file.attrs.entries()[1].ids, [3, 4]);
             let kinds: Vec<_> = file.records().map(|r| r.unwrap().header.kind).collect();
@@ -316,7 +343,12 @@ mod tests {
         let name = [b'a'; 70_000];
         let mut features = FeatureWriter::new(Endian::Little);
         features.add(&BuildIds { entries: vec![BuildIdEvent::new(CpuMode::User, &id, &name)] });
-        assert!(FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &[]).unwrap().finish(&features).is_err());
+        assert!(
+            FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &[])
+                .unwrap()
+                .finish(&features)
+                .is_err()
+        );
         assert!(PipeWriter::new(Vec::new(), Endian::Little, &[], &features).is_err());
     }
 
@@ -324,7 +356,8 @@ mod tests {
     fn a_killed_recorder_leaves_what_it_wrote() {
         let mut bytes = whole_file(Endian::Little);
         bytes[48..56].fill(0);
-        let end = File::parse(&whole_file(Endian::Little)).map(|f| f.data.offset + f.data.size).unwrap();
+        let end =
+            File::parse(&whole_file(Endian::Little)).map(|f| f.data.offset + f.data.size).unwrap();
         bytes.truncate(usize::try_from(end).unwrap());
         let file = File::parse(&bytes).unwrap();
         assert_eq!(file.records().filter(Result::is_ok).count(), 1);
@@ -333,7 +366,11 @@ mod tests {
 
     #[test]
     fn attrs_that_all_claim_the_whole_file_as_ids_are_refused() {
-        let entries = vec![AttrEntry { attr: Attr { size: 128, ..Attr::default() }, ids: vec![1], name: None }; 1000];
+        let entries =
+            vec![
+                AttrEntry { attr: Attr { size: 128, ..Attr::default() }, ids: vec![1], name: None };
+                1000
+            ];
         let writer = FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &entries).unwrap();
         let mut bytes = writer.finish(&FeatureWriter::new(Endian::Little)).unwrap().into_inner();
         let (first, entry) = (104 + 8 * entries.len(), 128 + 16);
@@ -349,7 +386,8 @@ mod tests {
     fn features_that_all_claim_the_whole_file_are_left_out() {
         let mut bytes = whole_file(Endian::Little);
         let file = File::parse(&bytes).unwrap();
-        let (table, count) = (usize::try_from(file.data.offset + file.data.size).unwrap(), file.features.len());
+        let (table, count) =
+            (usize::try_from(file.data.offset + file.data.size).unwrap(), file.features.len());
         let whole = [0u64.to_le_bytes(), (bytes.len() as u64).to_le_bytes()].concat();
         bytes[table..table + 16 * count].copy_from_slice(&whole.repeat(count));
         let file = File::parse(&bytes).unwrap();
@@ -375,7 +413,10 @@ mod tests {
         let bytes = whole_file(Endian::Big);
         for cut in 0..bytes.len() {
             match File::parse(&bytes[..cut]) {
-                Ok(file) => assert!(!file.warnings.is_empty() || file.records().any(|r| r.is_err()), "cut at {cut}"),
+                Ok(file) => assert!(
+                    !file.warnings.is_empty() || file.records().any(|r| r.is_err()),
+                    "cut at {cut}"
+                ),
                 Err(error) => assert!(error.offset <= bytes.len() as u64),
             }
         }

@@ -1,8 +1,9 @@
-//! Writing recordings: anew, by [`FileWriter`] or [`PipeWriter`], or from another one, by [`copy`] and
-//! [`copy_with`].
+//! Writing recordings: anew, by [`FileWriter`] or [`PipeWriter`], or from another one, by [`copy`]
+//! and [`copy_with`].
 //!
-//! Records are encoded by [`Record::encode`](crate::record::Record::encode) into an [`Encoder`](crate::bytes::Encoder).
-//! A writer takes bytes, so records that are encoded already, such as those of a kernel ring, go through as they are.
+//! Records are encoded by [`Record::encode`](crate::record::Record::encode) into an
+//! [`Encoder`](crate::bytes::Encoder). A writer takes bytes, so records that are encoded already,
+//! such as those of a kernel ring, go through as they are.
 
 mod copy;
 mod counted;

@@ -4,7 +4,8 @@
 //! | header 16 | HEADER_ATTR … | EVENT_UPDATE (names) … | HEADER_FEATURE … | TRACING_DATA + its data | records … | HEADER_FEATURE … |
 //! ```
 //!
-//! The features at the end are those that are not known before it. Readers take them wherever they are.
+//! The features at the end are those that are not known before it. Readers take them wherever they
+//! are.
 //!
 //! Source: perf.data-file-format.txt, "Pipe-mode data"; the order is that of perf record.
 
@@ -18,7 +19,9 @@ use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
 use crate::feature::{EventDesc, FeatureId};
 use crate::read::{Magic, PIPE_HEADER_SIZE};
-use crate::record::{Body, EventProperty, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
+use crate::record::{
+    Body, EventProperty, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record,
+};
 use crate::wire::Text;
 
 /// Writes a recording in pipe mode, front to back.
@@ -44,12 +47,19 @@ pub struct PipeWriter<W> {
 }
 
 impl<W: Write> PipeWriter<W> {
-    /// Begins a stream with these attrs, their ids and names, and the features that are known by now.
+    /// Begins a stream with these attrs, their ids and names, and the features that are known by
+    /// now.
     ///
     /// # Errors
-    /// Returns I/O errors from the output, and an error for an attr with more ids than a record holds (about 8,000), a
-    /// feature that is longer than a record or one that could not be encoded.
-    pub fn new(out: W, endian: Endian, entries: &[AttrEntry], features: &FeatureWriter) -> io::Result<Self> {
+    /// Returns I/O errors from the output, and an error for an attr with more ids than a record
+    /// holds (about 8,000), a feature that is longer than a record or one that could not be
+    /// encoded.
+    pub fn new(
+        out: W,
+        endian: Endian,
+        entries: &[AttrEntry],
+        features: &FeatureWriter,
+    ) -> io::Result<Self> {
         let mut e = Encoder::new(endian);
         put_header(&mut e);
         for entry in entries {
@@ -79,19 +89,22 @@ impl<W: Write> PipeWriter<W> {
         Ok(writer)
     }
 
-    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which have records of their
-    /// own, and the index of AUXTRACE records, which tells places in a file.
+    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which
+    /// have records of their own, and the index of AUXTRACE records, which tells places in a file.
     ///
     /// # Errors
-    /// Returns I/O errors from the output, and an error for a feature that is longer than a record or could not be
-    /// encoded.
+    /// Returns I/O errors from the output, and an error for a feature that is longer than a record
+    /// or could not be encoded.
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
         features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);
-        let is_new =
-            |id: &FeatureId| ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.features.contains(id);
-        let (tracing, others): (Vec<_>, Vec<_>) =
-            features.parts().filter(|(id, _)| is_new(id)).partition(|(id, _)| *id == FeatureId::TRACING_DATA);
+        let is_new = |id: &FeatureId| {
+            ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.features.contains(id)
+        };
+        let (tracing, others): (Vec<_>, Vec<_>) = features
+            .parts()
+            .filter(|(id, _)| is_new(id))
+            .partition(|(id, _)| *id == FeatureId::TRACING_DATA);
         for (id, data) in &others {
             put(&mut e, Body::HeaderFeature(HeaderFeature { feat_id: u64::from(id.0), data }))?;
         }
@@ -110,7 +123,8 @@ impl<W: Write> PipeWriter<W> {
         self.out.write(records)
     }
 
-    /// Counts `len` bytes of records that were appended to the output by other means, such as a vectored write.
+    /// Counts `len` bytes of records that were appended to the output by other means, such as a
+    /// vectored write.
     pub fn wrote(&mut self, len: u64) {
         self.out.wrote(len);
     }
@@ -149,7 +163,10 @@ fn put(e: &mut Encoder, body: Body<'_>) -> io::Result<()> {
 fn tracing_data(e: &mut Encoder, data: &[u8]) -> io::Result<()> {
     let padded = data.len().next_multiple_of(8);
     let size = u32::try_from(padded).map_err(io::Error::other)?;
-    let record = Record { rest: &[0; 4], ..Record::new(0, Body::HeaderTracingData(HeaderTracingData { size })) };
+    let record = Record {
+        rest: &[0; 4],
+        ..Record::new(0, Body::HeaderTracingData(HeaderTracingData { size }))
+    };
     record.encode(e).map_err(io::Error::other)?;
     e.bytes(data);
     e.bytes(&vec![0; padded - data.len()]);
@@ -167,7 +184,8 @@ mod tests {
 
     fn entries_of(entries: &[AttrEntry]) -> Vec<AttrEntry> {
         let features = FeatureWriter::new(Endian::Big);
-        let stream = PipeWriter::new(Vec::new(), Endian::Big, entries, &features).unwrap().finish().unwrap();
+        let stream =
+            PipeWriter::new(Vec::new(), Endian::Big, entries, &features).unwrap().finish().unwrap();
         assert!(stream.len() < 4096);
         File::parse(&stream).unwrap().attrs.entries().to_vec()
     }
@@ -177,7 +195,10 @@ mod tests {
         for (size, stored) in [(0, 96), (64, 96), (104, 104), (u32::MAX, 144)] {
             let attr = Attr { size, sample_regs_user: 1, ..Attr::default() };
             let found = entries_of(&[AttrEntry { attr: attr.clone(), ids: vec![7], name: None }]);
-            assert_eq!(found, [AttrEntry { attr: Attr { size: stored, ..attr }, ids: vec![7], name: None }]);
+            assert_eq!(
+                found,
+                [AttrEntry { attr: Attr { size: stored, ..attr }, ids: vec![7], name: None }]
+            );
         }
     }
 
@@ -224,16 +245,21 @@ mod tests {
         let entries = [entry(372, 1, None), entry(373, 2, None), entry(372, 3, Some("mine"))];
         let mut features = FeatureWriter::new(Endian::Little);
         features.add(&tracing);
-        let stream = PipeWriter::new(Vec::new(), Endian::Little, &entries, &features).unwrap().finish().unwrap();
+        let stream = PipeWriter::new(Vec::new(), Endian::Little, &entries, &features)
+            .unwrap()
+            .finish()
+            .unwrap();
         let file = File::parse(&stream).unwrap();
-        let names: Vec<_> = file.attrs.entries().iter().map(|entry| entry.name.as_deref()).collect();
+        let names: Vec<_> =
+            file.attrs.entries().iter().map(|entry| entry.name.as_deref()).collect();
         assert_eq!(names, [Some("sched:sched_switch"), None, Some("mine")]);
     }
 
     #[test]
     fn a_stream_reads_as_what_was_written() {
         for endian in [Endian::Little, Endian::Big] {
-            let entry = AttrEntry { attr: Attr::default(), ids: vec![7, 8], name: Some("cycles:u".into()) };
+            let entry =
+                AttrEntry { attr: Attr::default(), ids: vec![7, 8], name: Some("cycles:u".into()) };
             let mut features = FeatureWriter::new(endian);
             features.add(&Hostname::new("here")).add_bytes(FeatureId::TRACING_DATA, vec![1, 2, 3]);
             let mut writer = PipeWriter::new(Vec::new(), endian, &[entry], &features).unwrap();
@@ -241,7 +267,9 @@ mod tests {
             Record::new(0, Body::FinishedRound).encode(&mut e).unwrap();
             writer.write(e.as_bytes()).unwrap();
             features.add(&Hostname::new("elsewhere")).add(&OsRelease::new("6.1"));
-            features.add_bytes(FeatureId::BUILD_ID, vec![1]).add_bytes(FeatureId::AUXTRACE, vec![1]);
+            features
+                .add_bytes(FeatureId::BUILD_ID, vec![1])
+                .add_bytes(FeatureId::AUXTRACE, vec![1]);
             writer.features(&features).unwrap();
             let end = writer.position();
             let bytes = writer.finish().unwrap();
@@ -253,7 +281,17 @@ mod tests {
             assert_eq!(file.feature::<OsRelease<'_>>().unwrap().unwrap().0.to_text(), "6.1");
             let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();
             use RecordType as T;
-            assert_eq!(kinds, [T::ATTR, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::FINISHED_ROUND, T::FEATURE]);
+            assert_eq!(
+                kinds,
+                [
+                    T::ATTR,
+                    T::EVENT_UPDATE,
+                    T::FEATURE,
+                    T::TRACING_DATA,
+                    T::FINISHED_ROUND,
+                    T::FEATURE
+                ]
+            );
         }
     }
 }

@@ -6,8 +6,11 @@ use recrep_format::bytes::{Cursor, Encoder};
 use recrep_format::endian::Endian;
 
 fn attr() -> Attr {
-    let flags =
-        AttrFlags::DISABLED | AttrFlags::FREQ | AttrFlags::SAMPLE_ID_ALL | AttrFlags::SIGTRAP | AttrFlags::DEFER_OUTPUT;
+    let flags = AttrFlags::DISABLED
+        | AttrFlags::FREQ
+        | AttrFlags::SAMPLE_ID_ALL
+        | AttrFlags::SIGTRAP
+        | AttrFlags::DEFER_OUTPUT;
     Attr {
         kind: EventType::RAW,
         size: 144,
@@ -39,7 +42,11 @@ fn attr() -> Attr {
 
 fn check(endian: Endian, fields: &[&[u8]], attr: &Attr) {
     let bytes = fields.concat();
-    assert_eq!(&Attr::decode(&mut Cursor::new(&bytes, 0, endian), bytes.len()).unwrap(), attr, "{endian:?}");
+    assert_eq!(
+        &Attr::decode(&mut Cursor::new(&bytes, 0, endian), bytes.len()).unwrap(),
+        attr,
+        "{endian:?}"
+    );
     let mut e = Encoder::new(endian);
     attr.encode(&mut e, bytes.len()).unwrap();
     assert_eq!(e.as_bytes(), bytes, "{endian:?}");
@@ -55,7 +62,8 @@ fn all_fields_little_endian() {
             &[0xa0, 0x0f, 0, 0, 0, 0, 0, 0], // sample_freq
             &[5, 0, 1, 0, 0, 0, 0, 0],       // sample_type
             &[12, 0, 0, 0, 0, 0, 0, 0],      // read_format
-            // disabled (bit 0); freq (10); precise_ip (15, 16), sample_id_all (18); sigtrap (37), defer_output (39)
+            // disabled (bit 0); freq (10); precise_ip (15, 16), sample_id_all (18); sigtrap (37),
+            // defer_output (39)
             &[0x01, 0x04, 0x05, 0, 0xa0, 0, 0, 0],
             &[1, 0, 0, 0, 2, 0, 0, 0],         // wakeup_events, bp_type
             &[3, 0, 0, 0, 0, 0, 0, 0],         // config1
@@ -84,7 +92,8 @@ fn all_fields_big_endian() {
             &[0, 0, 0, 0, 0, 0, 0x0f, 0xa0], // sample_freq
             &[0, 0, 0, 0, 0, 1, 0, 5],       // sample_type
             &[0, 0, 0, 0, 0, 0, 0, 12],      // read_format
-            // The same fields counted from the highest bit; the higher bit of precise_ip comes first.
+            // The same fields counted from the highest bit; the higher bit of precise_ip comes
+            // first.
             &[0x80, 0x21, 0x20, 0, 0x05, 0, 0, 0],
             &[0, 0, 0, 1, 0, 0, 0, 2],         // wakeup_events, bp_type
             &[0, 0, 0, 0, 0, 0, 0, 3],         // config1

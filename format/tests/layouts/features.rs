@@ -9,21 +9,27 @@ use recrep_format::bytes::{Cursor, Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{Part, System, Tracing};
 use recrep_format::feature::{
-    Arch, AuxtraceIndex, BodyCompression, BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry, BranchStackMark,
-    BuildIdEvent, BuildIds, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind, BundledModule,
-    BundledPlace, BundledSection, BundledSegment, BundledVersion, CacheLevel, Caches, ClockData, ClockId, Cmdline,
-    Compression, Counted, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent, DirFormat,
-    EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores, HybridTopology, Ids,
-    MemNode, MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping,
-    PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList,
-    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
-    SimpleperfSymbol, StatMark, TotalMem, TracingData, Version, bundle_body, bundle_body_with, bundled_modules,
-    bundled_versions,
+    Arch, AuxtraceIndex, BodyCompression, BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry,
+    BranchStackMark, BuildIdEvent, BuildIds, Bundle, BundledFrame, BundledFunction, BundledImage,
+    BundledKind, BundledModule, BundledPlace, BundledSection, BundledSegment, BundledVersion,
+    CacheLevel, Caches, ClockData, ClockId, Cmdline, Compression, Counted, CpuDesc, CpuId,
+    CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent, DirFormat, EventDesc, Feature,
+    FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores, HybridTopology, Ids,
+    MemNode, MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry,
+    PmuMapping, PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles,
+    SimpleperfEtmBranchList, SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2,
+    SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol, StatMark, TotalMem, TracingData,
+    Version, bundle_body, bundle_body_with, bundled_modules, bundled_versions,
 };
 use recrep_format::wire::{List, Wire};
 
-/// Checks that the bytes are read as the feature and the feature is written as the bytes; its number.
-fn check<'a, F: Feature<'a> + PartialEq + Debug>(endian: Endian, bytes: &'a [u8], feature: &F) -> FeatureId {
+/// Checks that the bytes are read as the feature and the feature is written as the bytes; its
+/// number.
+fn check<'a, F: Feature<'a> + PartialEq + Debug>(
+    endian: Endian,
+    bytes: &'a [u8],
+    feature: &F,
+) -> FeatureId {
     let mut c = Cursor::new(bytes, 0, endian);
     assert_eq!(&F::decode(&mut c, "feature").unwrap(), feature, "{endian:?}");
     assert!(c.is_empty(), "{}", F::ID);
@@ -79,7 +85,8 @@ fn numbers() -> Vec<FeatureId> {
         [0, 0, 8, 0], // mmap_len
     ]
     .concat();
-    let index = [[1, 0, 0, 0, 0, 0, 0, 0], [104, 0, 0, 0, 0, 0, 0, 0], [48, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let index =
+        [[1, 0, 0, 0, 0, 0, 0, 0], [104, 0, 0, 0, 0, 0, 0, 0], [48, 0, 0, 0, 0, 0, 0, 0]].concat();
     let words = U64s::new(&index[8..], Endian::Little);
     vec![
         little(&[4, 0, 0, 0, 2, 0, 0, 0], &NrCpus { available: 4, online: 2 }),
@@ -88,7 +95,10 @@ fn numbers() -> Vec<FeatureId> {
         little(&[1, 0, 0, 0, 0, 0, 0, 0], &ClockId { resolution: 1 }),
         little(&clock, &ClockData { version: 1, clockid: 4, wall_clock: 2, clock: 3 }),
         little(&[1, 0, 0, 0, 0, 0, 0, 0], &DirFormat { version: 1 }),
-        little(&packed, &Compression { version: 1, kind: 1, level: 3, ratio: 5, mmap_len: 0x8_0000 }),
+        little(
+            &packed,
+            &Compression { version: 1, kind: 1, level: 3, ratio: 5, mmap_len: 0x8_0000 },
+        ),
         little(&[], &BranchStackMark { data: &[] }),
         little(&[], &StatMark { data: &[] }),
         little(&index, &AuxtraceIndex { total: 1, words }),
@@ -137,7 +147,10 @@ fn events() -> Vec<FeatureId> {
     vec![
         little(&desc, &EventDesc { attr_size: 64, events: vec![event] }),
         little(&group, &GroupDesc { groups: List(vec![group_entry]) }),
-        little(&pmus, &PmuMappings { pmus: List(vec![PmuMapping { kind: 8, name: string("intel_pt") }]) }),
+        little(
+            &pmus,
+            &PmuMappings { pmus: List(vec![PmuMapping { kind: 8, name: string("intel_pt") }]) },
+        ),
         little(&caps, &CpuPmuCaps { caps: List(vec![cap]) }),
         little(&all_caps, &PmuCaps { pmus: List(vec![pmu]) }),
     ]
@@ -210,7 +223,10 @@ fn machine() -> Vec<FeatureId> {
         little(&topology, &CpuTopology { sockets: list(), cores: list(), tail }),
         little(&numa, &NumaTopology { nodes: List(vec![node]) }),
         little(&hybrid, &HybridTopology { kinds: List(vec![cores]) }),
-        little(&memory, &MemTopology { version: 1, block_size: 0x800_0000, nodes: vec![memory_node] }),
+        little(
+            &memory,
+            &MemTopology { version: 1, block_size: 0x800_0000, nodes: vec![memory_node] },
+        ),
         little(&caches, &Caches { version: 1, levels: List(vec![cache]) }),
     ]
 }
@@ -262,7 +278,10 @@ fn own() -> Vec<FeatureId> {
     ]
     .concat();
     let body: &[u8] = &[0, 0, 0, 0];
-    vec![little(&bundle, &Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body })]
+    vec![little(
+        &bundle,
+        &Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body },
+    )]
 }
 
 #[test]
@@ -299,11 +318,21 @@ fn modules_of_a_bundle() {
         &[3, 0, 0, 0, 7, 8, 9],                                  // contents
     ];
     let bytes = bytes.concat();
-    let segment = BundledSegment { address: 0x2000, memory_size: 128, file_size: 64, offset: 0x1000 };
-    let section =
-        BundledSection { name: Counted(b".eh_frame"), address: 0x2010, size: 3, contents: Counted(&[7, 8, 9]) };
-    let image =
-        BundledImage { class: 2, data: 1, machine: 62, segments: List(vec![segment]), sections: List(vec![section]) };
+    let segment =
+        BundledSegment { address: 0x2000, memory_size: 128, file_size: 64, offset: 0x1000 };
+    let section = BundledSection {
+        name: Counted(b".eh_frame"),
+        address: 0x2010,
+        size: 3,
+        contents: Counted(&[7, 8, 9]),
+    };
+    let image = BundledImage {
+        class: 2,
+        data: 1,
+        machine: 62,
+        segments: List(vec![segment]),
+        sections: List(vec![section]),
+    };
     let frame = BundledFrame { function: 0, file: 1, line: 9 };
     let module = BundledModule {
         path: Counted(b"/a"),
@@ -338,8 +367,15 @@ fn modules_of_a_bundle() {
         &[1, 0, 0, 0],                   // is_replaced
     ];
     let with = [bytes.clone(), versions.concat()].concat();
-    let version =
-        BundledVersion { module: 0, pid: 7, time: 9, start: 0x1000, end: 0x1040, first: 1 << 63, is_replaced: 1 };
+    let version = BundledVersion {
+        module: 0,
+        pid: 7,
+        time: 9,
+        start: 0x1000,
+        end: 0x1040,
+        first: 1 << 63,
+        is_replaced: 1,
+    };
     assert_eq!(bundled_versions(&with, Endian::Little).unwrap(), [version]);
     assert_eq!(bundled_modules(&with, Endian::Little).unwrap(), std::slice::from_ref(&module));
     assert_eq!(bundle_body_with(vec![module], vec![version], Endian::Little).unwrap(), with);
@@ -449,7 +485,8 @@ fn formats_of_tracepoints() {
         b"1 init\n",
     ];
     let bytes = parts.concat();
-    let tracing = Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "TRACING_DATA").unwrap();
+    let tracing =
+        Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "TRACING_DATA").unwrap();
     let part = |bytes, offset: usize| Part { offset: offset as u64, bytes };
     let at = |text: &[u8]| bytes.windows(text.len()).position(|window| window == text).unwrap();
     let expected = Tracing {
@@ -461,7 +498,10 @@ fn formats_of_tracepoints() {
         header_page: part(b"page", at(b"page\x68")),
         header_event: part(b"event", at(b"event\0\0\0\0\x01")),
         ftrace: Vec::new(),
-        systems: vec![System { name: b"sched", formats: vec![part(b"name: x\nID: 7", at(b"name: x"))] }],
+        systems: vec![System {
+            name: b"sched",
+            formats: vec![part(b"name: x\nID: 7", at(b"name: x"))],
+        }],
         kallsyms: part(b"", bytes.len() - 7 - 8 - 4),
         printk_formats: part(b"", bytes.len() - 7 - 8),
         saved_cmdlines: Some(part(b"1 init\n", bytes.len() - 7)),

@@ -13,10 +13,16 @@ use recrep_format::write::{FeatureWriter, FileWriter, PipeWriter};
 fn checked(endian: Endian, fields: &[&[u8]], magic: [u8; 8]) {
     let bytes = fields.concat();
     let sample_type = SampleType::IP;
-    let entry =
-        AttrEntry { attr: Attr { size: 64, config: 1, sample_type, ..Attr::default() }, ids: vec![7], name: None };
-    let mut writer = FileWriter::new(std::io::Cursor::new(Vec::new()), endian, std::slice::from_ref(&entry)).unwrap();
-    let round: [u8; 8] = if endian == Endian::Big { [0, 0, 0, 68, 0, 0, 0, 8] } else { [68, 0, 0, 0, 0, 0, 8, 0] };
+    let entry = AttrEntry {
+        attr: Attr { size: 64, config: 1, sample_type, ..Attr::default() },
+        ids: vec![7],
+        name: None,
+    };
+    let mut writer =
+        FileWriter::new(std::io::Cursor::new(Vec::new()), endian, std::slice::from_ref(&entry))
+            .unwrap();
+    let round: [u8; 8] =
+        if endian == Endian::Big { [0, 0, 0, 68, 0, 0, 0, 8] } else { [68, 0, 0, 0, 0, 0, 8, 0] };
     writer.write(&round).unwrap();
     let mut features = FeatureWriter::new(endian);
     features.add(&NrCpus { available: 4, online: 2 });
@@ -99,11 +105,15 @@ fn a_file_big_endian() {
 
 #[test]
 fn the_header_of_a_stream() {
-    for (endian, bytes) in
-        [(Endian::Little, *b"PERFILE2\x10\0\0\0\0\0\0\0"), (Endian::Big, *b"2ELIFREP\0\0\0\0\0\0\0\x10")]
-    {
+    for (endian, bytes) in [
+        (Endian::Little, *b"PERFILE2\x10\0\0\0\0\0\0\0"),
+        (Endian::Big, *b"2ELIFREP\0\0\0\0\0\0\0\x10"),
+    ] {
         let features = FeatureWriter::new(endian);
-        assert_eq!(PipeWriter::new(Vec::new(), endian, &[], &features).unwrap().finish().unwrap(), bytes);
+        assert_eq!(
+            PipeWriter::new(Vec::new(), endian, &[], &features).unwrap().finish().unwrap(),
+            bytes
+        );
         let file = File::parse(&bytes).unwrap();
         assert_eq!((file.endian, file.mode), (endian, Mode::Pipe));
     }

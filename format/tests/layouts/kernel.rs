@@ -1,34 +1,48 @@
 //! Records of the kernel.
 
 use recrep_format::abi::{
-    AttrFlags, AuxFlags, BpfEventType, KSymbolFlags, KSymbolType, ReadFormat, RecordType, SampleType, misc,
+    AttrFlags, AuxFlags, BpfEventType, KSymbolFlags, KSymbolType, ReadFormat, RecordType,
+    SampleType, misc,
 };
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::{
-    Aux, AuxOutputHwId, Body, BpfEvent, CallchainDeferred, Cgroup, Comm, Inode, ItraceStart, KSymbol, Lost,
-    LostSamples, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, ReadRecord, ReadValues, Record, SampleId,
-    SwitchCpuWide, Task, TextPoke, Throttle,
+    Aux, AuxOutputHwId, Body, BpfEvent, CallchainDeferred, Cgroup, Comm, Inode, ItraceStart,
+    KSymbol, Lost, LostSamples, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, ReadRecord,
+    ReadValues, Record, SampleId, SwitchCpuWide, Task, TextPoke, Throttle,
 };
 use recrep_format::wire::Text;
 
 use super::{Case, check};
 
 /// Process 3, thread 4, time 5, CPU 6 with a reserved word, identifier 7.
-const TRAILER: &[u8] =
-    &[3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
-const BIG_TRAILER: &[u8] =
-    &[0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
+const TRAILER: &[u8] = &[
+    3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,
+];
+const BIG_TRAILER: &[u8] = &[
+    0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7,
+];
 
 fn attr(read_format: ReadFormat) -> Attr {
     let sample_type = SampleType::TID | SampleType::TIME | SampleType::CPU | SampleType::IDENTIFIER;
     Attr { sample_type, read_format, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() }
 }
 
-fn checked(endian: Endian, read_format: ReadFormat, fields: &[&[u8]], bits: u16, body: Body<'_>) -> RecordType {
-    let trailer =
-        SampleId { tid: Some([3, 4]), time: Some(5), cpu: Some([6, 0]), identifier: Some(7), ..SampleId::default() };
+fn checked(
+    endian: Endian,
+    read_format: ReadFormat,
+    fields: &[&[u8]],
+    bits: u16,
+    body: Body<'_>,
+) -> RecordType {
+    let trailer = SampleId {
+        tid: Some([3, 4]),
+        time: Some(5),
+        cpu: Some([6, 0]),
+        identifier: Some(7),
+        ..SampleId::default()
+    };
     let record = Record::new(bits, body).with_trailer(trailer);
     let end = if endian == Endian::Big { BIG_TRAILER } else { TRAILER };
     let fields = [fields, &[end]].concat();
@@ -45,7 +59,8 @@ fn mmap2(identity: MmapIdentity) -> Body<'static> {
     Body::Mmap2(Mmap2 { pid, tid, addr, len, pgoff, identity, prot: 5, flags: 2, filename })
 }
 
-const INODE: MmapIdentity = MmapIdentity::Inode(Inode { maj: 8, min: 1, ino: 0x1234, ino_generation: 9 });
+const INODE: MmapIdentity =
+    MmapIdentity::Inode(Inode { maj: 8, min: 1, ino: 0x1234, ino_generation: 9 });
 const BUILD_ID: MmapIdentity = MmapIdentity::BuildId(MmapBuildId {
     size: 16,
     reserved: [0; 3],
@@ -83,7 +98,14 @@ fn mappings() -> Vec<RecordType> {
                 b"/bin/ls\0",                    // filename
             ],
             2,
-            Body::Mmap(Mmap { pid: 1, tid: 2, addr: 0x40_1000, len: 0x2000, pgoff: 0x1000, filename }),
+            Body::Mmap(Mmap {
+                pid: 1,
+                tid: 2,
+                addr: 0x40_1000,
+                len: 0x2000,
+                pgoff: 0x1000,
+                filename,
+            }),
         ),
         by_inode(0, 2),
         little(
@@ -166,10 +188,14 @@ fn losses_and_reads() -> Vec<RecordType> {
     let alone = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING | ReadFormat::ID;
     let group = ReadFormat::GROUP | ReadFormat::ID;
     let words = |bytes| U64s::new(bytes, Endian::Little);
-    let value =
-        words(&[9, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
+    let value = words(&[
+        9, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0,
+        0, 0,
+    ]);
     let values = words(&[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
-    let read = |format, words| Body::Read(ReadRecord { pid: 1, tid: 2, values: ReadValues { format, words } });
+    let read = |format, words| {
+        Body::Read(ReadRecord { pid: 1, tid: 2, values: ReadValues { format, words } })
+    };
     vec![
         little(
             &[
@@ -220,7 +246,10 @@ fn losses_and_reads() -> Vec<RecordType> {
 
 fn traces_and_switches() -> Vec<RecordType> {
     let links = U64s::new(&[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0], Endian::Little);
-    let ips = U64s::new(&[0, 0xfe, 255, 255, 255, 255, 255, 255, 0x23, 1, 0, 0, 0, 0, 0, 0], Endian::Little);
+    let ips = U64s::new(
+        &[0, 0xfe, 255, 255, 255, 255, 255, 255, 0x23, 1, 0, 0, 0, 0, 0, 0],
+        Endian::Little,
+    );
     vec![
         little(
             &[
@@ -274,11 +303,11 @@ fn traces_and_switches() -> Vec<RecordType> {
         ),
         little(
             &[
-                &[22, 0, 0, 0, 2, 0, 72, 0],              // CALLCHAIN_DEFERRED, user, 72 bytes
-                &[5, 0, 0, 0, 0, 0, 0, 0],                // cookie
-                &[2, 0, 0, 0, 0, 0, 0, 0],                // nr
+                &[22, 0, 0, 0, 2, 0, 72, 0], // CALLCHAIN_DEFERRED, user, 72 bytes
+                &[5, 0, 0, 0, 0, 0, 0, 0],   // cookie
+                &[2, 0, 0, 0, 0, 0, 0, 0],   // nr
                 &[0, 0xfe, 255, 255, 255, 255, 255, 255], // PERF_CONTEXT_USER
-                &[0x23, 1, 0, 0, 0, 0, 0, 0],             // an address
+                &[0x23, 1, 0, 0, 0, 0, 0, 0], // an address
             ],
             2,
             Body::CallchainDeferred(CallchainDeferred { cookie: 5, nr: 2, ips }),
@@ -313,7 +342,12 @@ fn kernel_text() -> Vec<RecordType> {
                 b"tagtagta",                 // tag
             ],
             0,
-            Body::BpfEvent(BpfEvent { event_type: BpfEventType::PROG_LOAD, flags: 2, id: 9, tag: *b"tagtagta" }),
+            Body::BpfEvent(BpfEvent {
+                event_type: BpfEventType::PROG_LOAD,
+                flags: 2,
+                id: 9,
+                tag: *b"tagtagta",
+            }),
         ),
         little(
             &[
@@ -349,7 +383,9 @@ pub(super) fn all() -> Vec<RecordType> {
 
 #[test]
 fn mappings_of_big_endian_machines() {
-    let big = |fields: &[&[u8]], bits, body| checked(Endian::Big, ReadFormat::default(), fields, bits, body);
+    let big = |fields: &[&[u8]], bits, body| {
+        checked(Endian::Big, ReadFormat::default(), fields, bits, body)
+    };
     big(
         &[
             &[0, 0, 0, 10, 0, 2, 0, 112],    // MMAP2, user, 112 bytes

@@ -1,8 +1,13 @@
 //! Layouts whose bytes are written by hand, from `include/uapi/linux/perf_event.h` and perf's
-//! `tools/lib/perf/include/perf/event.h`, `util/header.c` and `perf.data-file-format.txt`: what reading and writing
-//! both get wrong shows here and in no round trip.
+//! `tools/lib/perf/include/perf/event.h`, `util/header.c` and `perf.data-file-format.txt`: what
+//! reading and writing both get wrong shows here and in no round trip.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails loudly"
+)]
 
 mod attrs;
 mod features;
@@ -18,7 +23,8 @@ use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::record::Record;
 
-/// A record by hand: its byte order, its bytes field by field, the bytes behind it, and what it says.
+/// A record by hand: its byte order, its bytes field by field, the bytes behind it, and what it
+/// says.
 struct Case<'a> {
     endian: Endian,
     fields: &'a [&'a [u8]],
@@ -26,7 +32,8 @@ struct Case<'a> {
     record: Record<'a>,
 }
 
-/// Checks that the bytes are read as the record and the record is written as the bytes; which type it has.
+/// Checks that the bytes are read as the record and the record is written as the bytes; which type
+/// it has.
 fn check(attr: &Attr, case: &Case<'_>) -> RecordType {
     let Case { endian, record, .. } = case;
     let bytes = case.fields.concat();

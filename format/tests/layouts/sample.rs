@@ -1,8 +1,8 @@
 //! Samples with every field, in both byte orders.
 
 use recrep_format::abi::{
-    BranchEntry, BranchFlags, BranchKind, BranchNewKind, BranchPrivilege, BranchSampleType, BranchSpec, DataSrc,
-    ReadFormat, RegsAbi, SampleType, Weight, WeightParts,
+    BranchEntry, BranchFlags, BranchKind, BranchNewKind, BranchPrivilege, BranchSampleType,
+    BranchSpec, DataSrc, ReadFormat, RegsAbi, SampleType, Weight, WeightParts,
 };
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
@@ -15,14 +15,17 @@ fn attr(sample_type: SampleType) -> Attr {
     Attr {
         sample_type,
         read_format: ReadFormat::from_bits_retain(0x1f),
-        branch_sample_type: BranchSampleType::ANY | BranchSampleType::HW_INDEX | BranchSampleType::COUNTERS,
+        branch_sample_type: BranchSampleType::ANY
+            | BranchSampleType::HW_INDEX
+            | BranchSampleType::COUNTERS,
         sample_regs_user: 0b11,
         sample_regs_intr: 0b1,
         ..Attr::default()
     }
 }
 
-/// The branch's third word in each byte order: mispred, 0x102 cycles, type 2, spec 2, new_type 5, priv 5.
+/// The branch's third word in each byte order: mispred, 0x102 cycles, type 2, spec 2, new_type 5,
+/// priv 5.
 const FLAGS: [u8; 8] = [0x21, 0x10, 0x20, 0x56, 1, 0, 0, 0];
 const BIG_FLAGS: [u8; 8] = [0x80, 0x10, 0x22, 0x96, 0x80, 0, 0, 0];
 
@@ -44,7 +47,11 @@ fn fields(endian: Endian, words: [&[u8]; 6]) -> SampleFields<'_> {
         read: Some(ReadValues { format: ReadFormat::from_bits_retain(0x1f), words: read }),
         callchain: Some(chain),
         raw: Some(b"tracepoint!!"),
-        branch_stack: Some(BranchStack { hw_idx: Some(19), words: branches, counters: Some(counters) }),
+        branch_stack: Some(BranchStack {
+            hw_idx: Some(19),
+            words: branches,
+            counters: Some(counters),
+        }),
         regs_user: Some(Regs { abi: RegsAbi::ABI_64, mask: 0b11, values: user }),
         stack_user: Some(StackUser { bytes: b"my stack", dyn_size: Some(6) }),
         weight: Some(Weight::Whole(25)),
@@ -64,11 +71,23 @@ fn checked(endian: Endian, parts: &[&[u8]], words: [&[u8]; 6]) {
     let branch = fields.branch_stack.unwrap().entries().next().unwrap();
     assert_eq!(branch, BranchEntry { from: 20, to: 21, flags: BranchFlags(0x1_5620_1021) });
     let flags = branch.flags;
-    assert_eq!((flags.mispred(), flags.predicted(), flags.in_tx(), flags.abort()), (true, false, false, false));
-    assert_eq!((flags.cycles(), flags.kind(), flags.new_kind()), (0x102, BranchKind::UNCOND, BranchNewKind::ARCH_3));
-    assert_eq!((flags.spec(), flags.privilege()), (BranchSpec::NON_SPEC_CORRECT_PATH, BranchPrivilege(5)));
+    assert_eq!(
+        (flags.mispred(), flags.predicted(), flags.in_tx(), flags.abort()),
+        (true, false, false, false)
+    );
+    assert_eq!(
+        (flags.cycles(), flags.kind(), flags.new_kind()),
+        (0x102, BranchKind::UNCOND, BranchNewKind::ARCH_3)
+    );
+    assert_eq!(
+        (flags.spec(), flags.privilege()),
+        (BranchSpec::NON_SPEC_CORRECT_PATH, BranchPrivilege(5))
+    );
     let src = DataSrc(fields.data_src.unwrap());
-    assert_eq!((src.op(), src.lvl(), src.snoop(), src.lock(), src.dtlb(), src.lvl_num()), (2, 0xa, 2, 1, 0x1a, 1));
+    assert_eq!(
+        (src.op(), src.lvl(), src.snoop(), src.lock(), src.dtlb(), src.lvl_num()),
+        (2, 0xa, 2, 1, 0x1a, 1)
+    );
     let record = Record::new(2, Body::Sample(Box::new(fields)));
     let attr = attr(SampleType::from_bits_retain((1 << 24) - 1));
     check(&attr, &Case { endian, fields: parts, payload: &[], record });
@@ -148,7 +167,8 @@ fn all_fields_big_endian() {
     ]
     .concat();
     let chain = [&[255, 255, 255, 255, 255, 255, 0xfe, 0][..], &[0, 0, 0, 0, 0, 0, 0, 2]].concat();
-    let branches = [&[0, 0, 0, 0, 0, 0, 0, 20][..], &[0, 0, 0, 0, 0, 0, 0, 21], &BIG_FLAGS].concat();
+    let branches =
+        [&[0, 0, 0, 0, 0, 0, 0, 20][..], &[0, 0, 0, 0, 0, 0, 0, 21], &BIG_FLAGS].concat();
     let counters = [0, 0, 0, 0, 0, 0, 0, 22];
     let user = [[0, 0, 0, 0, 0, 0, 0, 23], [0, 0, 0, 0, 0, 0, 0, 24]].concat();
     let intr = [0, 0, 0, 0, 0, 0, 0, 27];
@@ -192,7 +212,8 @@ fn all_fields_big_endian() {
     checked(Endian::Big, parts, [&read, &chain, &branches, &counters, &user, &intr]);
 }
 
-/// The three parts of the weight (7, 5 and 3) are declared once for each byte order, so that the word is the same.
+/// The three parts of the weight (7, 5 and 3) are declared once for each byte order, so that the
+/// word is the same.
 #[test]
 fn a_weight_of_three_parts() {
     let attr = attr(SampleType::WEIGHT_STRUCT);
@@ -203,7 +224,10 @@ fn a_weight_of_three_parts() {
         &[9, 0, 0, 0, 2, 0, 16, 0], // SAMPLE, user, 16 bytes
         &[7, 0, 0, 0, 5, 0, 3, 0],  // var1_dw, var2_w, var3_w
     ];
-    check(&attr, &Case { endian: Endian::Little, fields: little, payload: &[], record: record.clone() });
+    check(
+        &attr,
+        &Case { endian: Endian::Little, fields: little, payload: &[], record: record.clone() },
+    );
     let big: &[&[u8]] = &[
         &[0, 0, 0, 9, 0, 2, 0, 16], // SAMPLE, user, 16 bytes
         &[0, 3, 0, 5, 0, 0, 0, 7],  // var3_w, var2_w, var1_dw

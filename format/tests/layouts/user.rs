@@ -1,13 +1,16 @@
 //! perf's own records.
 
-use recrep_format::abi::{AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, RecordType, StatRoundKind, Tid, misc};
+use recrep_format::abi::{
+    AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, RecordType, StatRoundKind, Tid, misc,
+};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::{
-    Auxtrace, AuxtraceError, AuxtraceInfo, Body, BpfMetadata, Compressed, Compressed2, CpuMap, CpuSet, EventProperty,
-    EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData, IdIndex, Record, Stat,
-    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, TimeConvShort,
+    Auxtrace, AuxtraceError, AuxtraceInfo, Body, BpfMetadata, Compressed, Compressed2, CpuMap,
+    CpuSet, EventProperty, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature,
+    HeaderTracingData, IdIndex, Record, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry,
+    TimeConv, TimeConvShort,
 };
 use recrep_format::wire::Text;
 
@@ -21,16 +24,24 @@ fn little(fields: &[&[u8]], body: Body<'_>) -> RecordType {
     checked(Endian::Little, fields, 0, body)
 }
 
-const RAW_ID: [u8; 24] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 20, 0, 0, 0];
+const RAW_ID: [u8; 24] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 20, 0, 0, 0];
 
 fn build_id() -> Body<'static> {
-    Body::HeaderBuildId(HeaderBuildId { pid: Pid::ANY, raw: RAW_ID, filename: Text::new(b"/bin/ls") })
+    Body::HeaderBuildId(HeaderBuildId {
+        pid: Pid::ANY,
+        raw: RAW_ID,
+        filename: Text::new(b"/bin/ls"),
+    })
 }
 
 fn headers() -> Vec<RecordType> {
     let attr = Attr { size: 64, config: 1, sample_period: 2, ..Attr::default() };
     let ids = U64s::new(&[7, 0, 0, 0, 0, 0, 0, 0], Endian::Little);
-    let tracing = Record { rest: &[0; 4], ..Record::new(0, Body::HeaderTracingData(HeaderTracingData { size: 8 })) };
+    let tracing = Record {
+        rest: &[0; 4],
+        ..Record::new(0, Body::HeaderTracingData(HeaderTracingData { size: 8 }))
+    };
     vec![
         little(
             &[
@@ -50,7 +61,10 @@ fn headers() -> Vec<RecordType> {
                 b"sched:sched_switch",       // name
                 &[0; 6],
             ],
-            Body::HeaderEventType(HeaderEventType { event_id: 9, name: Text::new(b"sched:sched_switch") }),
+            Body::HeaderEventType(HeaderEventType {
+                event_id: 9,
+                name: Text::new(b"sched:sched_switch"),
+            }),
         ),
         check(
             &Attr::default(),
@@ -94,15 +108,26 @@ fn headers() -> Vec<RecordType> {
                 &[7, 0, 0, 0, 0, 0, 0, 0],   // id
                 b"cycles\0\0",               // name
             ],
-            Body::EventUpdate(EventUpdate { id: 7, property: EventProperty::Name(Text::new(b"cycles")) }),
+            Body::EventUpdate(EventUpdate {
+                id: 7,
+                property: EventProperty::Name(Text::new(b"cycles")),
+            }),
         ),
     ]
 }
 
 fn tables() -> Vec<RecordType> {
-    let words = [7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
-    let time =
-        TimeConvShort { time_cycles: 4, time_mask: 5, cap_user_time_zero: 1, cap_user_time_short: 0, reserved: [0; 6] };
+    let words = [
+        7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0,
+        0, 0,
+    ];
+    let time = TimeConvShort {
+        time_cycles: 4,
+        time_mask: 5,
+        cap_user_time_zero: 1,
+        cap_user_time_short: 0,
+        reserved: [0; 6],
+    };
     let cpus = CpuMap::new(CpuSet::Cpus(vec![1, 5]));
     vec![
         little(
@@ -143,16 +168,30 @@ fn tables() -> Vec<RecordType> {
                 &[5, 0, 0, 0, 0, 0, 0, 0],   // time_mask
                 &[1, 0, 0, 0, 0, 0, 0, 0],   // cap_user_time_zero, cap_user_time_short, reserved
             ],
-            Body::TimeConv(TimeConv { time_shift: 1, time_mult: 2, time_zero: 3, short: Some(time) }),
+            Body::TimeConv(TimeConv {
+                time_shift: 1,
+                time_mult: 2,
+                time_zero: 3,
+                short: Some(time),
+            }),
         ),
     ]
 }
 
 fn auxtrace() -> Vec<RecordType> {
-    let trace = Auxtrace { size: 8, offset: 0x1000, reference: 2, idx: 3, tid: Tid::ANY, cpu: Cpu(4), reserved: 0 };
+    let trace = Auxtrace {
+        size: 8,
+        offset: 0x1000,
+        reference: 2,
+        idx: 3,
+        tid: Tid::ANY,
+        cpu: Cpu(4),
+        reserved: 0,
+    };
     let (kind, code, cpu, pid, tid) = (AuxtraceErrorKind::ITRACE, 2, Cpu(3), Pid(4), Tid(5));
     let (message, guest) = (Text::new(b"bad"), None);
-    let error = AuxtraceError { kind, code, cpu, pid, tid, fmt: 1, ip: 6, time: Some(7), message, guest };
+    let error =
+        AuxtraceError { kind, code, cpu, pid, tid, fmt: 1, ip: 6, time: Some(7), message, guest };
     vec![
         little(
             &[

@@ -1,7 +1,7 @@
 //! Real files: every record decodes, and encodes to the same bytes.
 //!
-//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
-//! them.
+//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names
+//! the folder that holds them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,14 @@ fn every_record_of_every_file_comes_back_byte_by_byte() {
             };
             let mut e = Encoder::new(file.endian);
             record.encode(&mut e).unwrap();
-            assert_eq!(e.as_bytes(), raw.bytes, "{}: {} at byte {}", path.display(), raw.header.kind, raw.offset);
+            assert_eq!(
+                e.as_bytes(),
+                raw.bytes,
+                "{}: {} at byte {}",
+                path.display(),
+                raw.header.kind,
+                raw.offset
+            );
             compared += 1;
         }
     }
@@ -58,7 +65,8 @@ fn every_feature_of_every_file_comes_back_byte_by_byte() {
         for (id, _) in &file.features {
             let mut c = file.feature_cursor(*id).unwrap();
             let whole = c.clone().rest();
-            let feature = FeatureBody::decode(*id, &mut c).unwrap_or_else(|e| panic!("{}: {id}: {e}", path.display()));
+            let feature = FeatureBody::decode(*id, &mut c)
+                .unwrap_or_else(|e| panic!("{}: {id}: {e}", path.display()));
             let mut e = Encoder::new(file.endian);
             feature.encode(&mut e).unwrap();
             assert_eq!(e.as_bytes(), whole, "{}: {id}", path.display());

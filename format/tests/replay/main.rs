@@ -1,8 +1,8 @@
-//! The fuzz targets over their seeds and over damaged variants of them: what CI runs in the place of a fuzzer. And whole
-//! files, real ones too.
+//! The fuzz targets over their seeds and over damaged variants of them: what CI runs in the place
+//! of a fuzzer. And whole files, real ones too.
 //!
-//! The variants are the same in every run. `RECREP_REPLAY` multiplies their number; a folder in `RECREP_REPLAY_CORPUS`
-//! (with a folder of inputs for each target) is replayed too, as it is.
+//! The variants are the same in every run. `RECREP_REPLAY` multiplies their number; a folder in
+//! `RECREP_REPLAY_CORPUS` (with a folder of inputs for each target) is replayed too, as it is.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -42,14 +42,17 @@ impl Numbers {
 
 fn seeds(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut paths: Vec<_> = fs::read_dir(folder)
-        .unwrap_or_else(|e| panic!("{}: {e}; the seeds are made by the example fuzz_seeds", folder.display()))
+        .unwrap_or_else(|e| {
+            panic!("{}: {e}; the seeds are made by the example fuzz_seeds", folder.display())
+        })
         .map(|entry| entry.unwrap().path())
         .collect();
     paths.sort();
     paths.iter().map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect()
 }
 
-/// One kind of damage: cut, flipped bytes, a word that is an extreme, a size, a piece that comes twice or not at all.
+/// One kind of damage: cut, flipped bytes, a word that is an extreme, a size, a piece that comes
+/// twice or not at all.
 fn damaged(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     const EXTREMES: [u64; 8] = [0, 1, 7, 8, 0xff, 0xffff, u32::MAX as u64, u64::MAX];
     let mut bytes = seed.to_vec();
@@ -64,7 +67,8 @@ fn damaged(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
         }),
         2 => {
             let value = EXTREMES[numbers.below(EXTREMES.len())];
-            let value = if numbers.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
+            let value =
+                if numbers.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
             let len = [1, 2, 4, 8][numbers.below(4)];
             let at = at & !(len - 1);
             bytes.iter_mut().skip(at).zip(&value[..len]).for_each(|(to, from)| *to = *from);
@@ -93,7 +97,8 @@ fn run(name: &str, what: &str, target: targets::Target, bytes: &[u8]) {
 
 #[test]
 fn every_target_stands_its_seeds_and_their_damaged_variants() {
-    let times: usize = std::env::var("RECREP_REPLAY").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let times: usize =
+        std::env::var("RECREP_REPLAY").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     for (name, folder, target) in targets::TARGETS {
         let seeds = seeds(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder));
         let mut numbers = Numbers(42);

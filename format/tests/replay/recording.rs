@@ -1,7 +1,9 @@
-//! Real files read front to back: the same records and features as in memory, and the order of a sorting twin.
+//! Real files read front to back: the same records and features as in memory, and the order of a
+//! sorting twin.
 //!
-//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
-//! them. Made files are read so by the fuzz targets `recording` and `ordering`, in `main.rs`.
+//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names
+//! the folder that holds them. Made files are read so by the fuzz targets `recording` and
+//! `ordering`, in `main.rs`.
 
 use std::path::Path;
 
@@ -56,7 +58,8 @@ fn a_directory_is_read_as_the_file_that_it_was() {
             assert!((time, &bytes) == (*own_time, own_bytes));
         }
         assert!(directory.features().eq(whole.features()));
-        let mut ordered = Recording::with_streams(Steps(&bytes, 9), [Steps(data, 9)]).unwrap().ordered();
+        let mut ordered =
+            Recording::with_streams(Steps(&bytes, 9), [Steps(data, 9)]).unwrap().ordered();
         let mut count = 0;
         while let Some(record) = ordered.next_record() {
             record.unwrap();

@@ -67,8 +67,8 @@ fn attr() -> Attr {
     Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() }
 }
 
-/// So many samples of so many bytes, which compress about as well as real ones: places repeat, times and threads hardly
-/// differ.
+/// So many samples of so many bytes, which compress about as well as real ones: places repeat,
+/// times and threads hardly differ.
 fn samples(bytes: usize, count: u64) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);
     let mut random = 88_172_645_463_325_252u64;
@@ -94,7 +94,10 @@ fn samples(bytes: usize, count: u64) -> Vec<u8> {
 }
 
 /// The shortest of several runs, in seconds: what disturbs only adds.
-fn shortest(runs: usize, mut run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
+fn shortest(
+    runs: usize,
+    mut run: impl FnMut() -> Result<Duration, Failure>,
+) -> Result<f64, Failure> {
     let times: Result<Vec<_>, _> = (0..runs).map(|_| run()).collect();
     Ok(times?.into_iter().min().unwrap_or_default().as_secs_f64())
 }
@@ -124,8 +127,14 @@ struct Round {
     ratio: f64,
 }
 
-/// A round over so many rings, idle or full of records of so many bytes; the one before it has touched their memory.
-fn round(rings: usize, record: Option<usize>, compressed: bool, dir: &Path) -> Result<Round, Failure> {
+/// A round over so many rings, idle or full of records of so many bytes; the one before it has
+/// touched their memory.
+fn round(
+    rings: usize,
+    record: Option<usize>,
+    compressed: bool,
+    dir: &Path,
+) -> Result<Round, Failure> {
     let (mut records, mut ratio) = (0, 1.0);
     let seconds = shortest(5, || {
         let mut fakes: Vec<_> = (0..rings).map(|_| Fake::new()).collect::<Result<_, _>>()?;
@@ -138,15 +147,21 @@ fn round(rings: usize, record: Option<usize>, compressed: bool, dir: &Path) -> R
                 records += record.map_or(Ok(0), |record| fake.fill(record))?;
             }
             let before = output.length();
-            let (sides, mut mapped): (Vec<_>, Vec<_>) =
-                fakes.into_iter().map(|Fake { memory, side, ring, head }| ((memory, side, head), ring)).unzip();
-            let (done, last) =
-                timed(|| drain.round(&mut mapped, &output).and_then(|bytes| output.settle().map(|_| bytes)));
+            let (sides, mut mapped): (Vec<_>, Vec<_>) = fakes
+                .into_iter()
+                .map(|Fake { memory, side, ring, head }| ((memory, side, head), ring))
+                .unzip();
+            let (done, last) = timed(|| {
+                drain.round(&mut mapped, &output).and_then(|bytes| output.settle().map(|_| bytes))
+            });
             let again = sides.into_iter().zip(mapped);
-            fakes = again.map(|((memory, side, head), ring)| Fake { memory, side, ring, head }).collect();
+            fakes = again
+                .map(|((memory, side, head), ring)| Fake { memory, side, ring, head })
+                .collect();
             let bytes = done?;
             took = last;
-            ratio = (output.length() - before) as f64 / (records * record.unwrap_or(1) as u64).max(bytes).max(1) as f64;
+            ratio = (output.length() - before) as f64
+                / (records * record.unwrap_or(1) as u64).max(bytes).max(1) as f64;
         }
         output.undo();
         Ok(took)
@@ -160,7 +175,10 @@ fn walk(record: usize) -> Result<f64, Failure> {
     let bytes = samples(record, count);
     let seconds = shortest(5, || {
         let mut tally = Tally::new(&attr());
-        Ok(timed(|| Frames::new(&bytes, 0, Endian::NATIVE).flatten().for_each(|record| tally.count(&record))).1)
+        Ok(timed(|| {
+            Frames::new(&bytes, 0, Endian::NATIVE).flatten().for_each(|record| tally.count(&record))
+        })
+        .1)
     })?;
     Ok(seconds / count as f64)
 }
@@ -173,7 +191,8 @@ fn write(dir: &Path) -> Result<(f64, f64), Failure> {
             let mut file = File::create(dir.join("written"))?;
             let (done, took) = timed(|| {
                 (0..calls).try_for_each(|_| {
-                    file.write_vectored(&[IoSlice::new(bytes.get(..size).unwrap_or(&bytes))]).map(drop)
+                    file.write_vectored(&[IoSlice::new(bytes.get(..size).unwrap_or(&bytes))])
+                        .map(drop)
                 })
             });
             done?;
@@ -223,7 +242,8 @@ pub(crate) struct Measured {
     pub compress: f64,
     /// Bytes that are left of a byte then.
     pub ratio: f64,
-    /// Whole rounds over full rings: rings, bytes of a record, seconds measured, seconds by adding up.
+    /// Whole rounds over full rings: rings, bytes of a record, seconds measured, seconds by adding
+    /// up.
     pub rounds: Vec<(usize, usize, f64, f64)>,
 }
 
@@ -235,8 +255,10 @@ pub(crate) fn measure(sizes: &[usize]) -> Result<Measured, Failure> {
     let dir = tempfile::tempdir()?;
     let (write, byte) = write(dir.path())?;
     let idle = round(512, None, false, dir.path())?.seconds;
-    let records: Vec<_> = sizes.iter().map(|size| Ok((*size, walk(*size)?))).collect::<Result<_, Failure>>()?;
-    let costs = Costs { look: idle / 512.0, record: 0.0, write, byte, compress: 0.0, wakeup: wakeup()? };
+    let records: Vec<_> =
+        sizes.iter().map(|size| Ok((*size, walk(*size)?))).collect::<Result<_, Failure>>()?;
+    let costs =
+        Costs { look: idle / 512.0, record: 0.0, write, byte, compress: 0.0, wakeup: wakeup()? };
     let mut rounds = Vec::new();
     let (mut compress, mut ratio) = (0.0, 0.0);
     for (size, cost) in &records {

@@ -1,4 +1,5 @@
-//! The model: rings that fill at a rate, drained by one thread or several at the costs that were measured.
+//! The model: rings that fill at a rate, drained by one thread or several at the costs that were
+//! measured.
 //!
 //! ```text
 //!  ring   ──▶ look ──▶ walk over records ──▶ batch full? ──▶ write ──▶ release ──┐
@@ -6,9 +7,9 @@
 //!   └──────────── wait for a ring at half, and for the wakeup ◀──┴────────────────┘
 //! ```
 //!
-//! Time is in seconds. A ring's content is computed only when somebody looks at it: the number of records written by a
-//! time is known in closed form, so a simulated second of 512 CPUs costs no more than its rounds. `naive` in the tests
-//! goes record by record.
+//! Time is in seconds. A ring's content is computed only when somebody looks at it: the number of
+//! records written by a time is known in closed form, so a simulated second of 512 CPUs costs no
+//! more than its rounds. `naive` in the tests goes record by record.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -177,17 +178,26 @@ struct Simulation {
 pub(crate) fn simulate(setup: Setup) -> Outcome {
     let cpus = setup.load.cpus;
     let each = if setup.drains == Drains::One { cpus } else { 1 };
-    let thread =
-        |first: usize| Thread { rings: first..first + each, next: first, batch: Vec::new(), bytes: 0.0, busy: 0.0 };
+    let thread = |first: usize| Thread {
+        rings: first..first + each,
+        next: first,
+        batch: Vec::new(),
+        bytes: 0.0,
+        busy: 0.0,
+    };
     let threads: Vec<_> = (0..cpus).step_by(each).map(thread).collect();
     let room = (setup.ring / setup.load.bytes).floor();
-    let rings = (0..cpus).map(|index| Ring { produced: setup.load.produced(index, 0.0), ..Ring::default() }).collect();
+    let rings = (0..cpus)
+        .map(|index| Ring { produced: setup.load.produced(index, 0.0), ..Ring::default() })
+        .collect();
     let mut simulation = Simulation { setup, room, rings, threads, free: 0.0, dirty: (0.0, 0.0) };
     simulation.run();
-    let produced =
-        (0..cpus).map(|index| setup.load.produced(index, setup.seconds) - setup.load.produced(index, 0.0)).sum();
+    let produced = (0..cpus)
+        .map(|index| setup.load.produced(index, setup.seconds) - setup.load.produced(index, 0.0))
+        .sum();
     let lost = simulation.rings.iter().map(|ring| ring.lost).sum();
-    let busy = simulation.threads.iter().map(|thread| thread.busy).fold(0.0, f64::max) / setup.seconds;
+    let busy =
+        simulation.threads.iter().map(|thread| thread.busy).fold(0.0, f64::max) / setup.seconds;
     Outcome { produced, lost, busy: busy.min(1.0) }
 }
 
@@ -195,7 +205,8 @@ impl Simulation {
     fn run(&mut self) {
         // Times are not negative, so that their bits are in order as they are.
         let key = |time: f64, thread: usize, step: Step| Reverse((time.to_bits(), thread, step));
-        let mut steps: BinaryHeap<_> = (0..self.threads.len()).map(|thread| key(0.0, thread, Step::Look)).collect();
+        let mut steps: BinaryHeap<_> =
+            (0..self.threads.len()).map(|thread| key(0.0, thread, Step::Look)).collect();
         while let Some(Reverse((bits, thread, step))) = steps.pop() {
             let time = f64::from_bits(bits);
             if time >= self.setup.seconds {
@@ -274,7 +285,8 @@ impl Simulation {
         (self.wait(thread, time), Step::Look)
     }
 
-    /// After a round: at once again where a ring is a quarter full, else when the kernel wakes the thread, at one half.
+    /// After a round: at once again where a ring is a quarter full, else when the kernel wakes the
+    /// thread, at one half.
     fn wait(&mut self, thread: usize, time: f64) -> f64 {
         let Setup { load, costs, .. } = self.setup;
         let rings = self.threads[thread].rings.clone();
@@ -287,7 +299,8 @@ impl Simulation {
                 return time;
             }
             let missing = (self.room / 2.0).ceil() - held;
-            // Without bursts, the first ring to be half full is found without searching for each one's time.
+            // Without bursts, the first ring to be half full is found without searching for each
+            // one's time.
             let at = match load.burst {
                 None => time + missing / load.rate,
                 Some(_) => load.when(ring, produced + missing, time),
@@ -313,7 +326,14 @@ impl Simulation {
 mod tests {
     use super::*;
 
-    const COSTS: Costs = Costs { look: 50e-9, record: 10e-9, write: 2e-6, byte: 0.3e-9, compress: 0.0, wakeup: 50e-6 };
+    const COSTS: Costs = Costs {
+        look: 50e-9,
+        record: 10e-9,
+        write: 2e-6,
+        byte: 0.3e-9,
+        compress: 0.0,
+        wakeup: 50e-6,
+    };
 
     fn setup(cpus: usize, rate: f64, ring: f64) -> Setup {
         let load = Load { cpus, rate, bytes: 56.0, burst: None };
@@ -325,8 +345,9 @@ mod tests {
         let Setup { load, costs, ring, .. } = setup;
         let room = (ring / load.bytes).floor();
         let total = load.produced(0, setup.seconds) - load.produced(0, 0.0);
-        let times: Vec<f64> =
-            (1..=total as usize).map(|n| load.when(0, load.produced(0, 0.0) + n as f64, 0.0)).collect();
+        let times: Vec<f64> = (1..=total as usize)
+            .map(|n| load.when(0, load.produced(0, 0.0) + n as f64, 0.0))
+            .collect();
         let (mut held, mut lost, mut next, mut time) = (0.0, 0.0, 0, 0.0);
         let mut until = |time: f64, held: &mut f64| {
             while next < times.len() && times[next] <= time {
@@ -354,7 +375,8 @@ mod tests {
             if held < room / 4.0 {
                 let missing = (room / 2.0).ceil() - held;
                 let (next, _) = until(time, &mut held);
-                time = times.get(next + missing as usize - 1).copied().unwrap_or(f64::INFINITY) + costs.wakeup;
+                time = times.get(next + missing as usize - 1).copied().unwrap_or(f64::INFINITY)
+                    + costs.wakeup;
             }
         }
         until(setup.seconds, &mut held).1
@@ -366,10 +388,15 @@ mod tests {
             for rate in [1e4, 1e6, 5e6, 2e7, 5e7] {
                 scope.spawn(move || {
                     for ring in [4096.0, 65536.0, 524_288.0] {
-                        let setup = Setup { seconds: f64::min(0.01, 2e5 / rate), ..setup(1, rate, ring) };
+                        let setup =
+                            Setup { seconds: f64::min(0.01, 2e5 / rate), ..setup(1, rate, ring) };
                         let (model, twin) = (simulate(setup), naive(setup));
                         let allowed = 2.0 + model.produced * 0.002;
-                        assert!((model.lost - twin).abs() <= allowed, "{rate} {ring}: {} {twin}", model.lost);
+                        assert!(
+                            (model.lost - twin).abs() <= allowed,
+                            "{rate} {ring}: {} {twin}",
+                            model.lost
+                        );
                     }
                 });
             }
@@ -378,10 +405,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_carried_is_lost_and_no_more() {
-        let carried = |setup: Setup| 1.0 / (setup.costs.record + setup.load.bytes * setup.costs.byte);
+        let carried =
+            |setup: Setup| 1.0 / (setup.costs.record + setup.load.bytes * setup.costs.byte);
         let twice = setup(1, 2.0 * carried(setup(1, 1.0, 1.0)), 524_288.0);
         let outcome = simulate(twice);
-        // At least the half; more, as a ring of one batch gets its room back at the end of the batch only.
+        // At least the half; more, as a ring of one batch gets its room back at the end of the
+        // batch only.
         assert!((0.5..0.7).contains(&outcome.lost_share()), "{outcome:?}");
         let half = setup(1, 0.5 * carried(setup(1, 1.0, 1.0)), 524_288.0);
         assert_eq!(simulate(half).lost, 0.0);
@@ -390,7 +419,10 @@ mod tests {
     #[test]
     fn bursts_come_at_their_mean_rate_and_need_larger_rings() {
         let steady = setup(4, 1e5, 8192.0);
-        let bursts = Setup { load: Load { burst: Some(Burst { period: 0.1, duty: 0.001 }), ..steady.load }, ..steady };
+        let bursts = Setup {
+            load: Load { burst: Some(Burst { period: 0.1, duty: 0.001 }), ..steady.load },
+            ..steady
+        };
         let (steady, bursts) = (simulate(steady), simulate(bursts));
         assert!((steady.produced - bursts.produced).abs() <= steady.produced * 0.001 + 4.0);
         assert_eq!(steady.lost, 0.0);
@@ -402,8 +434,12 @@ mod tests {
         let heavy = setup(64, 1e6, 524_288.0);
         let of = |drains| simulate(Setup { drains, ..heavy });
         let (one, locked, directory) = (of(Drains::One), of(Drains::PerCpu), of(Drains::Directory));
-        assert!(one.lost > locked.lost && locked.lost > directory.lost, "{one:?} {locked:?} {directory:?}");
-        let slow = Setup { disk: Some(Disk { bandwidth: 1e8, cache: 1e8 }), ..setup(8, 1e6, 524_288.0) };
+        assert!(
+            one.lost > locked.lost && locked.lost > directory.lost,
+            "{one:?} {locked:?} {directory:?}"
+        );
+        let slow =
+            Setup { disk: Some(Disk { bandwidth: 1e8, cache: 1e8 }), ..setup(8, 1e6, 524_288.0) };
         // 448 MB come, 100 wait, 100 are on the disk, and 4 in the rings.
         let share = simulate(slow).lost_share();
         assert!((0.50..0.56).contains(&share), "{share}");

@@ -7,7 +7,9 @@ use recrep_format::abi::{AttrFlags, Cpu, Tid};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::AuxtraceIndex;
-use recrep_format::record::{Auxtrace, AuxtraceInfo, Body, IdIndex, IdIndexEntry, Record, TimeConv, TimeConvShort};
+use recrep_format::record::{
+    Auxtrace, AuxtraceInfo, Body, IdIndex, IdIndexEntry, Record, TimeConv, TimeConvShort,
+};
 use recrep_format::write::FeatureWriter;
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
@@ -46,8 +48,12 @@ impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Full => f.write_str("written whole"),
-            Self::Snapshot { size, at_end: false } => write!(f, "snapshots of {size} bytes on SIGUSR2"),
-            Self::Snapshot { size, at_end: true } => write!(f, "snapshots of {size} bytes on SIGUSR2 and at the end"),
+            Self::Snapshot { size, at_end: false } => {
+                write!(f, "snapshots of {size} bytes on SIGUSR2")
+            }
+            Self::Snapshot { size, at_end: true } => {
+                write!(f, "snapshots of {size} bytes on SIGUSR2 and at the end")
+            }
             Self::Sample => f.write_str("parts of it in samples"),
         }
     }
@@ -75,7 +81,8 @@ pub struct Areas {
     clock: Option<Clock>,
     /// `true` if counters are stopped finally, and not enabled again.
     stopped: bool,
-    /// `true` if counters are stopped by `-D` or `--control`, so that draining must not enable them.
+    /// `true` if counters are stopped by `-D` or `--control`, so that draining must not enable
+    /// them.
     held: bool,
     /// Counters are stopped for the moment in which a file ends.
     paused: bool,
@@ -99,7 +106,8 @@ const HEADER: u64 = 48;
 const IDS: usize = 2000;
 
 impl Areas {
-    /// Maps an area for each ring whose owner has one; smaller ones if the user's limit on locked memory requires it.
+    /// Maps an area for each ring whose owner has one; smaller ones if the user's limit on locked
+    /// memory requires it.
     ///
     /// # Errors
     /// Returns an error that explains the kernel's refusal.
@@ -111,8 +119,10 @@ impl Areas {
         rings: &[Ring],
         messages: &Messages,
     ) -> Result<Self> {
-        let named = |event: &PlannedEvent| event.has_aux.then(|| event.pmu.clone().unwrap_or_default());
-        let Some(pmu) = counters.events.iter().find_map(named).filter(|_| plan.aux_pages > 0) else {
+        let named =
+            |event: &PlannedEvent| event.has_aux.then(|| event.pmu.clone().unwrap_or_default());
+        let Some(pmu) = counters.events.iter().find_map(named).filter(|_| plan.aux_pages > 0)
+        else {
             return Ok(Self::default());
         };
         let (mode, kind) = (Mode::of(config, plan), TraceKind::of(&pmu));
@@ -127,8 +137,8 @@ impl Areas {
         };
         if pages != plan.aux_pages {
             messages.note(format_args!(
-                "AUX areas have {pages} pages instead of {}, because of the limit on locked memory; raise ulimit -l, \
-                 or have CAP_IPC_LOCK",
+                "AUX areas have {pages} pages instead of {}, because of the limit on locked \
+                 memory; raise ulimit -l, or have CAP_IPC_LOCK",
                 plan.aux_pages
             ));
         }
@@ -152,7 +162,10 @@ impl Areas {
     /// Warns about information that the file will lack.
     pub fn tell(&self, messages: &Messages) {
         if !self.is_empty() && self.kind.is_none_or(TraceKind::is_bare) {
-            messages.note("the trace is recorded without the description of the hardware that perf's decoders need");
+            messages.note(
+                "the trace is recorded without the description of the hardware that \
+                           perf's decoders need",
+            );
         }
     }
 
@@ -169,7 +182,12 @@ impl Areas {
     ///
     /// # Errors
     /// Returns I/O errors from the output.
-    pub fn write_head(&self, counters: &Counters, machine: &Machine, output: &Output) -> Result<()> {
+    pub fn write_head(
+        &self,
+        counters: &Counters,
+        machine: &Machine,
+        output: &Output,
+    ) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
@@ -183,14 +201,23 @@ impl Areas {
             let mut bytes = Encoder::new(Endian::NATIVE);
             words.iter().for_each(|word| bytes.u64(*word));
             let private = U64s::new(bytes.as_bytes(), Endian::NATIVE);
-            put(&mut e, Body::AuxtraceInfo(AuxtraceInfo { kind: kind.number(), reserved: 0, private }));
+            put(
+                &mut e,
+                Body::AuxtraceInfo(AuxtraceInfo { kind: kind.number(), reserved: 0, private }),
+            );
         }
         output.write(e.as_bytes())
     }
 
     fn private(&self, kind: TraceKind, counters: &Counters, machine: &Machine) -> Vec<u64> {
-        let Some(event) = counters.events.iter().find(|event| event.has_aux) else { return Vec::new() };
-        let facts = PmuValues::read(&machine.sysfs, event.pmu.as_deref().unwrap_or_default(), event.attr.kind.0);
+        let Some(event) = counters.events.iter().find(|event| event.has_aux) else {
+            return Vec::new();
+        };
+        let facts = PmuValues::read(
+            &machine.sysfs,
+            event.pmu.as_deref().unwrap_or_default(),
+            event.attr.kind.0,
+        );
         let recorded = TraceSetup {
             clock: self.clock,
             snapshot: self.snapshots().is_some(),
@@ -205,17 +232,23 @@ impl Areas {
     ///
     /// # Errors
     /// What writing gives; an area whose head makes no sense; the kernel's refusal to go on.
-    pub fn drain<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &Output) -> Result<()> {
+    pub fn drain<K: Kernel>(
+        &mut self,
+        kernel: &K,
+        counters: &Counters,
+        output: &Output,
+    ) -> Result<()> {
         if self.mode != Some(Mode::Full) {
             return Ok(());
         }
         let unit = self.kind.map_or(1, TraceKind::unit);
         let goes_on = !self.stopped && !self.paused;
         for area in &mut self.all {
-            // Payloads are multiples of 8 bytes. A remainder waits for the next round, except in the last one, which
-            // pads it.
+            // Payloads are multiples of 8 bytes. A remainder waits for the next round, except in
+            // the last one, which pads it.
             let pending = area.ring.pending(if goes_on { 8 } else { 1 });
-            let pending = pending.map_err(|e| Error::Failed(format!("cannot read an AUX area any further: {e}")))?;
+            let pending = pending
+                .map_err(|e| Error::Failed(format!("cannot read an AUX area any further: {e}")))?;
             if pending.is_empty() {
                 continue;
             }
@@ -230,8 +263,9 @@ impl Areas {
         Ok(())
     }
 
-    /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then tells of all trace that
-    /// it has written, so that a drain of areas and rings gives a file whole trace.
+    /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then
+    /// tells of all trace that it has written, so that a drain of areas and rings gives a file
+    /// whole trace.
     ///
     /// # Errors
     /// Returns the kernel's refusal to stop them.
@@ -259,23 +293,32 @@ impl Areas {
     }
 
     fn stop_writers<K: Kernel>(&self, kernel: &K, counters: &Counters) -> Result<()> {
-        let mut writers = self.all.iter().filter(|_| self.is_running()).flat_map(|area| area.writers(counters));
+        let mut writers =
+            self.all.iter().filter(|_| self.is_running()).flat_map(|area| area.writers(counters));
         writers.try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)
     }
 
-    /// Returns whether an area is half full again, so that the next round should not wait for the kernel's wakeup.
+    /// Returns whether an area is half full again, so that the next round should not wait for the
+    /// kernel's wakeup.
     #[must_use]
     pub fn is_pressing(&self) -> bool {
-        let half_full = |area: &Area| area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2);
+        let half_full = |area: &Area| {
+            area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2)
+        };
         self.mode == Some(Mode::Full) && self.all.iter().any(half_full)
     }
 
-    /// Stops the counters that write to areas, writes what is new of each area up to the size of a snapshot, and lets
-    /// them go on, unless they are stopped for good.
+    /// Stops the counters that write to areas, writes what is new of each area up to the size of a
+    /// snapshot, and lets them go on, unless they are stopped for good.
     ///
     /// # Errors
     /// What writing gives; the kernel's refusal to stop or to go on.
-    pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &Output) -> Result<()> {
+    pub fn snapshot<K: Kernel>(
+        &mut self,
+        kernel: &K,
+        counters: &Counters,
+        output: &Output,
+    ) -> Result<()> {
         let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(()) };
         let unit = self.kind.map_or(1, TraceKind::unit);
         self.stop_writers(kernel, counters)?;
@@ -295,13 +338,14 @@ impl Areas {
         Ok(())
     }
 
-    /// Notes that counters are stopped finally: the next drain writes the whole rest, and enables no counter again.
+    /// Notes that counters are stopped finally: the next drain writes the whole rest, and enables
+    /// no counter again.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Notes that the user stopped or started the counters that write to areas. While stopped, draining does not enable
-    /// them.
+    /// Notes that the user stopped or started the counters that write to areas. While stopped,
+    /// draining does not enable them.
     pub fn follow(&mut self, counting: bool) {
         self.held = !counting;
     }
@@ -314,12 +358,21 @@ pub fn add_index(features: &mut FeatureWriter, places: &[u64]) {
         words.u64(*at);
         words.u64(HEADER);
     }
-    features.add(&AuxtraceIndex { total: places.len() as u64, words: U64s::new(words.as_bytes(), Endian::NATIVE) });
+    features.add(&AuxtraceIndex {
+        total: places.len() as u64,
+        words: U64s::new(words.as_bytes(), Endian::NATIVE),
+    });
 }
 
 impl Area {
     /// Writes an AUXTRACE record and its trace, padded to a multiple of 8 bytes.
-    fn write(&self, (first, second): (&[u8], &[u8]), offset: u64, unit: usize, output: &Output) -> Result<()> {
+    fn write(
+        &self,
+        (first, second): (&[u8], &[u8]),
+        offset: u64,
+        unit: usize,
+        output: &Output,
+    ) -> Result<()> {
         let first = first.get(..first.len() - first.len() % unit).unwrap_or_default();
         let length = first.len() + second.len();
         let padded = length.next_multiple_of(8);
@@ -348,7 +401,9 @@ impl Area {
         let enable = |counter: &Counter| match kernel.enable(counter.as_fd()) {
             // ESRCH: all threads of the counter have ended.
             Ok(()) | Err(Errno::SRCH) => Ok(()),
-            Err(errno) => Err(Error::io("cannot enable a counter again after its AUX area was read", errno)),
+            Err(errno) => {
+                Err(Error::io("cannot enable a counter again after its AUX area was read", errno))
+            }
         };
         self.writers(counters).try_for_each(enable)
     }
@@ -369,11 +424,15 @@ fn map_all<K: Kernel>(
     let first = counters.all.iter().find_map(|counter| counter.place.thread).map_or(Tid::ANY, Tid);
     let mut all = Vec::new();
     let mut writers: FxHashMap<RingKey, Vec<usize>> = FxHashMap::default();
-    for (index, counter) in counters.all.iter().enumerate().filter(|(_, counter)| has_aux(counters, counter)) {
+    for (index, counter) in
+        counters.all.iter().enumerate().filter(|(_, counter)| has_aux(counters, counter))
+    {
         writers.entry(counters.ring_of(counter)).or_default().push(index);
     }
     for ((idx, owner), ring) in (0u32..).zip(&counters.owners).zip(rings) {
-        let Some(owner) = counters.all.get(*owner).filter(|owner| has_aux(counters, owner)) else { continue };
+        let Some(owner) = counters.all.get(*owner).filter(|owner| has_aux(counters, owner)) else {
+            continue;
+        };
         let area = kernel.map_aux(owner.as_fd(), ring, pages, overwrite)?;
         let writers = writers.remove(&counters.ring_of(owner)).unwrap_or_default();
         let cpu = owner.place.cpu;
@@ -386,7 +445,9 @@ fn map_all<K: Kernel>(
 
 fn unmappable(errno: Errno, pages: usize) -> String {
     let why = match errno {
-        Errno::PERM => "that exceeds the limit on locked memory; raise ulimit -l, or have CAP_IPC_LOCK".into(),
+        Errno::PERM => {
+            "that exceeds the limit on locked memory; raise ulimit -l, or have CAP_IPC_LOCK".into()
+        }
         Errno::OPNOTSUPP => "this PMU has none; record other events".into(),
         Errno::NOMEM => "there is not enough memory; request smaller areas with -m ,SIZE".into(),
         Errno::BUSY => "another recording uses this PMU's AUX area; end it first".into(),
@@ -402,11 +463,16 @@ fn unstoppable(errno: Errno) -> Error {
 /// Returns the source of context switches, by which decoders assign per-CPU trace to threads.
 fn switches(counters: &Counters) -> Switches {
     let tells = |event: &PlannedEvent| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH);
-    let mut tellers = counters.all.iter().filter(|c| counters.events.get(c.event).is_some_and(tells));
+    let mut tellers =
+        counters.all.iter().filter(|c| counters.events.get(c.event).is_some_and(tells));
     match tellers.next() {
-        Some(first) if tellers.chain([first]).any(|counter| counter.place.thread.is_none()) => Switches::Cpu,
+        Some(first) if tellers.chain([first]).any(|counter| counter.place.thread.is_none()) => {
+            Switches::Cpu
+        }
         Some(_) => Switches::Thread,
-        None if counters.events.iter().any(|event| event.name == "sched:sched_switch") => Switches::Tracepoint,
+        None if counters.events.iter().any(|event| event.name == "sched:sched_switch") => {
+            Switches::Tracepoint
+        }
         None => Switches::None,
     }
 }
@@ -418,11 +484,20 @@ fn id_index(counters: &Counters, e: &mut Encoder) {
     for some in counters.all.chunks(IDS) {
         let entry = |counter: &Counter| {
             let idx = rings.get(&counters.ring_of(counter)).copied().unwrap_or(u64::MAX);
-            let (cpu, tid) = (counter.place.cpu.map_or(Cpu::ANY, Cpu), counter.place.thread.map_or(Tid::ANY, Tid));
+            let (cpu, tid) = (
+                counter.place.cpu.map_or(Cpu::ANY, Cpu),
+                counter.place.thread.map_or(Tid::ANY, Tid),
+            );
             IdIndexEntry { id: counter.id, idx, cpu, tid, guest: None }
         };
         let words = IdIndex::words_of(&some.iter().map(entry).collect::<Vec<_>>(), Endian::NATIVE);
-        put(e, Body::IdIndex(IdIndex { nr: some.len() as u64, words: U64s::new(&words, Endian::NATIVE) }));
+        put(
+            e,
+            Body::IdIndex(IdIndex {
+                nr: some.len() as u64,
+                words: U64s::new(&words, Endian::NATIVE),
+            }),
+        );
     }
 }
 
@@ -443,6 +518,7 @@ fn time_conv(clock: Clock) -> TimeConv {
 }
 
 fn put(e: &mut Encoder, body: Body<'_>) {
-    // No record exceeds the size limit: a filter is shorter than a command line, and the number of ids is limited.
+    // No record exceeds the size limit: a filter is shorter than a command line, and the number of
+    // ids is limited.
     let _ = Record::new(0, body).encode(e);
 }

@@ -1,4 +1,5 @@
-//! Contents of AUXTRACE_INFO for each kind of trace: private words, which perf's decoders read by position.
+//! Contents of AUXTRACE_INFO for each kind of trace: private words, which perf's decoders read by
+//! position.
 
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
@@ -78,7 +79,8 @@ pub(super) fn private(kind: TraceKind, facts: &PmuValues, recorded: &TraceSetup<
     }
 }
 
-/// Returns text as words in memory order, with at least one terminating zero byte; empty for empty text.
+/// Returns text as words in memory order, with at least one terminating zero byte; empty for empty
+/// text.
 fn text_words(text: &[u8]) -> Vec<u64> {
     let mut bytes = text.to_vec();
     if !bytes.is_empty() {
@@ -103,7 +105,25 @@ mod tests {
             filter: Some("filter 0x10/0x8"),
         };
         let words = private(TraceKind::IntelPt, &intel_pt(), &recorded);
-        let fixed = [8, 31, 0x4000_0000, 77, 1, 1 << 10, 1 << 11, 3, 1, 1, 1 << 9, 0xf << 14, 168, 2, 2, 24, 15];
+        let fixed = [
+            8,
+            31,
+            0x4000_0000,
+            77,
+            1,
+            1 << 10,
+            1 << 11,
+            3,
+            1,
+            1,
+            1 << 9,
+            0xf << 14,
+            168,
+            2,
+            2,
+            24,
+            15,
+        ];
         assert_eq!(words[..17], fixed);
         let text: Vec<u8> = words[17..19].iter().flat_map(|word| word.to_ne_bytes()).collect();
         assert_eq!(text, b"filter 0x10/0x8\0");
@@ -112,11 +132,17 @@ mod tests {
 
     #[test]
     fn without_a_clock_and_a_filter() {
-        let words =
-            private(TraceKind::IntelPt, &PmuValues { number: 8, ..PmuValues::default() }, &TraceSetup::default());
+        let words = private(
+            TraceKind::IntelPt,
+            &PmuValues { number: 8, ..PmuValues::default() },
+            &TraceSetup::default(),
+        );
         assert_eq!(words, [&[8][..], &[0; 17]].concat());
-        let bts =
-            private(TraceKind::IntelBts, &PmuValues { number: 9, ..PmuValues::default() }, &TraceSetup::default());
+        let bts = private(
+            TraceKind::IntelBts,
+            &PmuValues { number: 9, ..PmuValues::default() },
+            &TraceSetup::default(),
+        );
         assert_eq!(bts, [9, 0, 0, 0, 0, 0]);
         assert!(private(TraceKind::S390, &PmuValues::default(), &TraceSetup::default()).is_empty());
     }

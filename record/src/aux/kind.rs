@@ -47,8 +47,8 @@ impl TraceKind {
         }
     }
 
-    /// Returns the size of an indivisible unit of trace. Pieces of trace are shortened to a multiple of it. A branch of
-    /// BTS is three words.
+    /// Returns the size of an indivisible unit of trace. Pieces of trace are shortened to a
+    /// multiple of it. A branch of BTS is three words.
     #[must_use]
     pub fn unit(self) -> usize {
         if self == Self::IntelBts { 24 } else { 1 }

@@ -31,7 +31,8 @@ impl PmuValues {
     #[must_use]
     pub fn read(sysfs: &Path, pmu: &str, number: u32) -> Self {
         let dir = Dir(sysfs.join("bus/event_source/devices").join(pmu));
-        let bits = |term: &str| dir.text(&format!("format/{term}")).map_or(0, |text| config_bits(&text));
+        let bits =
+            |term: &str| dir.text(&format!("format/{term}")).map_or(0, |text| config_bits(&text));
         let flag = |term: &str| 1u64.checked_shl(bits(term).trailing_zeros()).unwrap_or(0);
         Self {
             number,
@@ -102,7 +103,10 @@ pub(super) mod tests {
         assert_eq!(config_bits("config:10"), 1 << 10);
         assert_eq!(config_bits("config:14-17"), 0xf << 14);
         assert_eq!(config_bits("config:0-7,32,63"), 0xff | 1 << 32 | 1 << 63);
-        assert_eq!((config_bits("config1:0-3"), config_bits("config:9-3"), config_bits("config:64")), (0, 0, 0));
+        assert_eq!(
+            (config_bits("config1:0-3"), config_bits("config:9-3"), config_bits("config:64")),
+            (0, 0, 0)
+        );
         assert_eq!(config_bits("config:0-63"), u64::MAX);
     }
 
@@ -124,6 +128,9 @@ pub(super) mod tests {
             fs::write(pmu.join(name), text).unwrap();
         }
         assert_eq!(PmuValues::read(dir.path(), "intel_pt", 8), intel_pt());
-        assert_eq!(PmuValues::read(dir.path(), "other", 9), PmuValues { number: 9, ..PmuValues::default() });
+        assert_eq!(
+            PmuValues::read(dir.path(), "other", 9),
+            PmuValues { number: 9, ..PmuValues::default() }
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Detection of the bytes of an overwritten area that are new since the last snapshot.
 //!
-//! With some PMUs `aux_head` only grows, so the distance from the last head is the number of new bytes. With others it
-//! is an offset in the area, which does not show whether the trace has wrapped. So the bytes before the last head are
-//! kept: they are the last to be overwritten, and if they have changed, the trace has wrapped. A newly mapped area is
-//! zeroed, and the bytes before its first byte are those at its end.
+//! With some PMUs `aux_head` only grows, so the distance from the last head is the number of new
+//! bytes. With others it is an offset in the area, which does not show whether the trace has
+//! wrapped. So the bytes before the last head are kept: they are the last to be overwritten, and if
+//! they have changed, the trace has wrapped. A newly mapped area is zeroed, and the bytes before
+//! its first byte are those at its end.
 
 use crate::kernel::ring::AuxRing;
 
@@ -43,7 +44,8 @@ impl Seen {
         let now = bytes(ring, self.head, self.kept.len());
         // The kept bytes at or after the head are overwritten only if the trace has wrapped.
         let ahead = usize::try_from(size - distance).unwrap_or(usize::MAX).min(now.len());
-        let went_around = now.iter().rev().zip(self.kept.iter().rev()).take(ahead).any(|(now, kept)| now != kept);
+        let went_around =
+            now.iter().rev().zip(self.kept.iter().rev()).take(ahead).any(|(now, kept)| now != kept);
         if went_around { size } else { distance }
     }
 }

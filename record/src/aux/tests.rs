@@ -1,4 +1,5 @@
-//! Tests of AUX areas with a fake kernel: every recorded byte is compared with the trace that the kernel wrote.
+//! Tests of AUX areas with a fake kernel: every recorded byte is compared with the trace that the
+//! kernel wrote.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,9 @@ struct Recorded {
 
 fn config(line: &str, pmu: &str) -> Config {
     let line = if line.contains("-t") { line.to_owned() } else { format!("-a {line}") };
-    let mut config = crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+    let mut config =
+        crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into))
+            .unwrap();
     let mut event = EventSpec::numbered(&format!("{pmu}//"), EventType(8), 0);
     event.pmu = Some(PmuUse { name: pmu.to_owned(), has_aux: true, ..PmuUse::default() });
     config.events = vec![event];
@@ -58,8 +61,15 @@ impl<'k> Session<'k> {
         let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
         let plan = crate::plan::plan(&config, &machine).unwrap();
         let threads = [config.per_thread.then_some(7)];
-        let mut counters =
-            counters::open(kernel, &plan, &mut || threads.to_vec(), &config.target, &machine, &messages).unwrap();
+        let mut counters = counters::open(
+            kernel,
+            &plan,
+            &mut || threads.to_vec(),
+            &config.target,
+            &machine,
+            &messages,
+        )
+        .unwrap();
         let rings = std::mem::take(&mut counters.rings);
         let areas = Areas::open(kernel, &config, &plan, &counters, &rings, &messages).unwrap();
         let attrs: Vec<_> = (0..counters.events.len())
@@ -70,7 +80,9 @@ impl<'k> Session<'k> {
             })
             .collect();
         let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
-        let output = Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
+        let output =
+            Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE), &layout)
+                .unwrap();
         let drain = Drain::new(Tally::new(&attrs[0].attr));
         areas.write_head(&counters, &machine, &output).unwrap();
         counters.enable(kernel).unwrap();
@@ -104,7 +116,12 @@ impl<'k> Session<'k> {
 }
 
 /// Records until the fake kernel's scripts have ended; calls `between` after each round.
-fn record(line: &str, pmu: &str, kernel: &FakeKernel, mut between: impl FnMut(&mut Session<'_>)) -> Recorded {
+fn record(
+    line: &str,
+    pmu: &str,
+    kernel: &FakeKernel,
+    mut between: impl FnMut(&mut Session<'_>),
+) -> Recorded {
     let mut session = Session::open(config(line, pmu), kernel);
     while !kernel.is_done() {
         session.round();
@@ -125,17 +142,23 @@ impl Recorded {
     /// Returns the AUXTRACE records with their offsets and their trace.
     fn auxtraces(&self) -> Vec<(u64, Auxtrace, Vec<u8>)> {
         let file = self.file();
-        let records = file.records().map(Result::unwrap).filter(|raw| raw.header.kind == RecordType::AUXTRACE);
+        let records = file
+            .records()
+            .map(Result::unwrap)
+            .filter(|raw| raw.header.kind == RecordType::AUXTRACE);
         records
             .map(|raw| {
-                let Body::Auxtrace(aux) = file.attrs.decode(&raw).unwrap().body else { panic!("an AUXTRACE record") };
+                let Body::Auxtrace(aux) = file.attrs.decode(&raw).unwrap().body else {
+                    panic!("an AUXTRACE record")
+                };
                 assert_eq!(aux.size, raw.payload.len() as u64);
                 (raw.offset, aux, raw.payload.to_vec())
             })
             .collect()
     }
 
-    /// Returns the joined trace of each CPU, and checks that each piece begins at the end of the previous one.
+    /// Returns the joined trace of each CPU, and checks that each piece begins at the end of the
+    /// previous one.
     fn by_cpu(&self) -> BTreeMap<u32, Vec<u8>> {
         let mut all: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (_, aux, trace) in self.auxtraces() {
@@ -151,7 +174,8 @@ impl Recorded {
     }
 }
 
-/// Returns trace without repetitions, whose length is a multiple of 8, so that no piece needs padding.
+/// Returns trace without repetitions, whose length is a multiple of 8, so that no piece needs
+/// padding.
 fn trace(seed: u64, words: u64) -> Vec<u8> {
     (0..words).flat_map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).to_ne_bytes()).collect()
 }
@@ -163,7 +187,8 @@ fn seed(place: Place) -> u64 {
 #[test]
 fn every_byte_arrives_through_areas_that_wrap_many_times() {
     let kernel = FakeKernel::new(|_, place| {
-        let pieces = (0..200u64).map(|n| Step::Trace(trace(seed(place) << 32 | n << 16, 8 * (1 + n % 90))));
+        let pieces =
+            (0..200u64).map(|n| Step::Trace(trace(seed(place) << 32 | n << 16, 8 * (1 + n % 90))));
         pieces.chain([Step::AwaitRead(8)]).collect()
     });
     let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
@@ -189,7 +214,9 @@ fn trace_stays_where_readers_find_it_when_the_rest_is_compressed() {
     let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 9000))]);
     let recorded = record("-z -m 8,4", "intel_pt", &kernel, |_| ());
     let by_cpu = recorded.by_cpu();
-    assert!(recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace));
+    assert!(
+        recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace)
+    );
     assert!(recorded.kinds().contains(&RecordType::COMPRESSED));
 }
 
@@ -197,14 +224,18 @@ fn trace_stays_where_readers_find_it_when_the_rest_is_compressed() {
 fn an_area_that_was_full_goes_on_after_it_was_read_and_what_is_lost_is_told() {
     // Every tenth piece is larger than the area.
     let words = |n| if n % 10 == 9 { 1200 } else { 700 };
-    let kernel =
-        FakeKernel::new(move |_, place| (0..50).map(|n| Step::TraceOrStop(trace(seed(place) + n, words(n)))).collect());
+    let kernel = FakeKernel::new(move |_, place| {
+        (0..50).map(|n| Step::TraceOrStop(trace(seed(place) + n, words(n)))).collect()
+    });
     let recorded = record("-m 8,2", "arm_spe_0", &kernel, |_| ());
     let by_cpu = recorded.by_cpu();
     for (place, traced) in &recorded.traced {
         let found = &by_cpu[&place.cpu.unwrap()];
         assert!(traced.lost > 0);
-        assert!(found.starts_with(&traced.trace) && found.len() == traced.trace.len().next_multiple_of(8));
+        assert!(
+            found.starts_with(&traced.trace)
+                && found.len() == traced.trace.len().next_multiple_of(8)
+        );
     }
     assert!(recorded.counts.aux.truncated >= 10, "{:?}", recorded.counts.aux);
     assert!(recorded.counts.aux.warnings()[0].contains("cut short"));
@@ -212,7 +243,9 @@ fn an_area_that_was_full_goes_on_after_it_was_read_and_what_is_lost_is_told() {
 
 #[test]
 fn gaps_and_collisions_are_told() {
-    let kernel = FakeKernel::new(|_, _| vec![Step::Flagged(4, vec![1; 64]), Step::Flagged(0xc, vec![2; 64])]);
+    let kernel = FakeKernel::new(|_, _| {
+        vec![Step::Flagged(4, vec![1; 64]), Step::Flagged(0xc, vec![2; 64])]
+    });
     let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
     let aux = recorded.counts.aux;
     assert_eq!((aux.partial, aux.collisions, aux.truncated), (4, 2, 0));
@@ -238,7 +271,8 @@ fn what_decoders_must_know() {
     let file = recorded.file();
     let bodies: Vec<_> = file.records().map(Result::unwrap).take(3).collect();
     let bodies: Vec<_> = bodies.iter().map(|raw| file.attrs.decode(raw).unwrap().body).collect();
-    let [Body::TimeConv(time), Body::IdIndex(ids), Body::AuxtraceInfo(info)] = bodies.as_slice() else {
+    let [Body::TimeConv(time), Body::IdIndex(ids), Body::AuxtraceInfo(info)] = bodies.as_slice()
+    else {
         panic!("{bodies:?}")
     };
     assert_eq!((time.time_shift, time.time_mult, time.time_zero), (31, 9, 5));
@@ -264,13 +298,17 @@ fn a_snapshot_has_the_last_bytes_whatever_the_head_means() {
     // A part of the area, almost all of it, all of it, and several times its size.
     for words in [10, 2000, 2048, 2049, 5000, 20_000] {
         for growing in [false, true] {
-            let kernel = FakeKernel::new(move |_, place| vec![Step::Trace(trace(seed(place), words))]);
+            let kernel =
+                FakeKernel::new(move |_, place| vec![Step::Trace(trace(seed(place), words))]);
             let kernel = if growing { kernel.with_growing_heads() } else { kernel };
             let recorded = record("-Se -m 8,4", "intel_pt", &kernel, |_| ());
             let found = recorded.auxtraces();
             assert_eq!(found.len(), 2);
             for ((place, traced), (_, _, bytes)) in recorded.traced.iter().zip(&found) {
-                assert!(bytes == end(&traced.trace, 4 * 4096), "{place:?} {words} words, growing {growing}");
+                assert!(
+                    bytes == end(&traced.trace, 4 * 4096),
+                    "{place:?} {words} words, growing {growing}"
+                );
             }
             assert_eq!(recorded.counts.aux.overwritten, 2);
         }
@@ -282,8 +320,14 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
     for (size, growing) in [("", false), ("", true), ("4096", false), ("4096", true)] {
         let kernel = FakeKernel::new(|_, place| {
             let lengths = [100u64, 0, 1500, 2047, 2048, 3000, 1, 700];
-            let trace = |n: usize, words| Step::Trace(trace(seed(place) + ((n as u64) << 40), words));
-            lengths.into_iter().enumerate().filter(|(_, words)| *words > 0).map(|(n, words)| trace(n, words)).collect()
+            let trace =
+                |n: usize, words| Step::Trace(trace(seed(place) + ((n as u64) << 40), words));
+            lengths
+                .into_iter()
+                .enumerate()
+                .filter(|(_, words)| *words > 0)
+                .map(|(n, words)| trace(n, words))
+                .collect()
         });
         let kernel = if growing { kernel.with_growing_heads() } else { kernel };
         let recorded = record(&format!("-Se{size} -m 8,4"), "intel_pt", &kernel, |session| {
@@ -305,7 +349,8 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
 
 #[test]
 fn what_somebody_stopped_is_not_enabled_by_a_drain() {
-    // More than fits into the area: the fake kernel continues when space was released and its counter is enabled.
+    // More than fits into the area: the fake kernel continues when space was released and its
+    // counter is enabled.
     let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 4000))]);
     let mut session = Session::open(config("-m 8,2", "intel_pt"), &kernel);
     // The kernel never fills the last byte.
@@ -325,7 +370,9 @@ fn what_somebody_stopped_is_not_enabled_by_a_drain() {
     }
     let recorded = session.end();
     let by_cpu = recorded.by_cpu();
-    assert!(recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace));
+    assert!(
+        recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace)
+    );
 }
 
 #[test]

@@ -16,7 +16,8 @@ use super::help;
     version,
     args_override_self = true,
     infer_long_args = true,
-    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] -a | -C LIST | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]\n       rec list",
+    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] -a | -C LIST | \
+                      -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]\n       rec list",
     help_template = help::TEMPLATE,
     after_help = help::AFTER
 )]
@@ -25,17 +26,23 @@ pub(super) struct Flags {
     /// Events to sample, comma-separated; may be repeated [default: cycles:P, or cpu-clock]
     #[arg(short, long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(super) event: Vec<String>,
-    /// Read names of this CPU's events from perf's tables in DIR (tools/perf/pmu-events/arch of the Linux source)
+    /// Read names of this CPU's events from perf's tables in DIR (tools/perf/pmu-events/arch of the
+    /// Linux source)
     #[arg(long, value_name = "DIR", help_heading = "Events")]
     pub(super) event_tables: Option<PathBuf>,
-    /// Record only what matches FILTER, of the preceding -e's tracepoints or tracing PMUs (address filters)
+    /// Record only what matches FILTER, of the preceding -e's tracepoints or tracing PMUs (address
+    /// filters)
     #[arg(long, value_name = "FILTER", action = ArgAction::Append, help_heading = "Events")]
     pub(super) filter: Vec<String>,
     /// Do not record rec itself, of the preceding -e's tracepoints
     #[arg(long, action = ArgAction::Count, help_heading = "Events")]
     pub(super) exclude_perf: u8,
-    /// Count the preceding events in these cgroups only (with -a or -C): one name per event, or one for all
-    #[arg(short = 'G', long, value_name = "NAMES", action = ArgAction::Append, help_heading = "Events")]
+    /// Count the preceding events in these cgroups only (with -a or -C): one name per event, or one
+    /// for all
+    #[arg(
+        short = 'G', long, value_name = "NAMES", action = ArgAction::Append,
+        help_heading = "Events"
+    )]
     pub(super) cgroup: Vec<String>,
     /// Sample HZ times per second, or 'max' for the kernel's limit [default: 4000]
     #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "count", help_heading = "Events")]
@@ -46,7 +53,8 @@ pub(super) struct Flags {
     /// Fail if the requested frequency is above the kernel's limit, instead of lowering it
     #[arg(long, help_heading = "Events")]
     pub(super) strict_freq: bool,
-    /// Show where threads wait: also sample each context switch, with its callchain; implies -g and --switch-events
+    /// Show where threads wait: also sample each context switch, with its callchain; implies -g and
+    /// --switch-events
     #[arg(long, conflicts_with = "no_samples", help_heading = "Events")]
     pub(super) off_cpu: bool,
     /// Count in the kernel only, overriding event modifiers
@@ -74,7 +82,8 @@ pub(super) struct Flags {
     /// Record branch stacks with branches of any type
     #[arg(short = 'b', long, conflicts_with = "branch_filter", help_heading = "Samples")]
     pub(super) branch_any: bool,
-    /// Record branch stacks with these branches: any, any_call, any_ret, ind_call, cond, u, k, save_type, ...
+    /// Record branch stacks with these branches: any, any_call, any_ret, ind_call, cond, u, k,
+    /// save_type, ...
     #[arg(short = 'j', long, value_name = "FILTERS", help_heading = "Samples")]
     pub(super) branch_filter: Option<String>,
     /// Record the data address of each sample
@@ -96,10 +105,16 @@ pub(super) struct Flags {
     #[arg(long, help_heading = "Samples")]
     pub(super) transaction: bool,
     /// Record registers at the sampling interrupt; '-I?' lists their names
-    #[arg(short = 'I', long, value_name = "REGS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Samples")]
+    #[arg(
+        short = 'I', long, value_name = "REGS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", help_heading = "Samples"
+    )]
     pub(super) intr_regs: Option<String>,
     /// Record user-space registers; '--user-regs=?' lists their names
-    #[arg(long, value_name = "REGS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Samples")]
+    #[arg(
+        long, value_name = "REGS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", help_heading = "Samples"
+    )]
     pub(super) user_regs: Option<String>,
     /// Record raw data (PERF_SAMPLE_RAW) for all events
     #[arg(short = 'R', long, help_heading = "Samples")]
@@ -129,7 +144,8 @@ pub(super) struct Flags {
     #[arg(short = 'k', long, value_name = "CLOCK", help_heading = "Samples")]
     pub(super) clockid: Option<String>,
 
-    /// Record when threads leave a CPU and when they run again, without callchains (for those: --off-cpu)
+    /// Record when threads leave a CPU and when they run again, without callchains (for those:
+    /// --off-cpu)
     #[arg(long, help_heading = "Side-band records")]
     pub(super) switch_events: bool,
     /// Record the namespaces of processes
@@ -141,7 +157,8 @@ pub(super) struct Flags {
     /// Do not record loading and unloading of BPF programs
     #[arg(long, help_heading = "Side-band records")]
     pub(super) no_bpf_event: bool,
-    /// Synthesize records of these kinds for what already exists, comma-separated: no, all, task, mmap, cgroup
+    /// Synthesize records of these kinds for what already exists, comma-separated: no, all, task,
+    /// mmap, cgroup
     #[arg(long, value_name = "WHAT", help_heading = "Side-band records")]
     pub(super) synth: Option<String>,
     /// Spend at most MS milliseconds on the mappings of each existing process [default: 500]
@@ -158,7 +175,10 @@ pub(super) struct Flags {
     #[arg(short = 'C', long, value_name = "LIST", help_heading = "Targets")]
     pub(super) cpu: Option<String>,
     /// Record existing processes, given by process IDs
-    #[arg(short, long, value_name = "PIDS", conflicts_with_all = ["tid", "uid"], help_heading = "Targets")]
+    #[arg(
+        short, long, value_name = "PIDS", conflicts_with_all = ["tid", "uid"],
+        help_heading = "Targets"
+    )]
     pub(super) pid: Option<String>,
     /// Record existing threads, given by thread IDs
     #[arg(short, long, value_name = "TIDS", conflicts_with = "uid", help_heading = "Targets")]
@@ -172,10 +192,18 @@ pub(super) struct Flags {
     /// Do not record new child processes and threads
     #[arg(short = 'i', long, help_heading = "Targets")]
     pub(super) no_inherit: bool,
-    /// Start after MS milliseconds, or stopped if -1 (see --control); or record from FROM to TO milliseconds only, ...
-    #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true, help_heading = "Targets")]
+    /// Start after MS milliseconds, or stopped if -1 (see --control); or record from FROM to TO
+    /// milliseconds only, ...
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "MS",
+        allow_hyphen_values = true,
+        help_heading = "Targets"
+    )]
     pub(super) delay: Option<String>,
-    /// Read commands (enable, disable, snapshot, stop, ...) from fd:CTL[,ACK] or fifo:CTL[,ACK]; ACK gets the answers
+    /// Read commands (enable, disable, snapshot, stop, ...) from fd:CTL[,ACK] or fifo:CTL[,ACK];
+    /// ACK gets the answers
     #[arg(long, value_name = "WHERE", help_heading = "Targets")]
     pub(super) control: Option<String>,
 
@@ -183,13 +211,21 @@ pub(super) struct Flags {
     #[arg(short, long, value_name = "FILE", default_value = "out.data", help_heading = "Output")]
     pub(super) output: PathBuf,
     /// Compress records with zstd, at level 1 to 22 [default: 1]
-    #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
+    #[arg(
+        short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", help_heading = "Output"
+    )]
     pub(super) compression_level: Option<String>,
-    /// End the recording and the command when the file has SIZE (B, K, M or G); a little more is written
+    /// End the recording and the command when the file has SIZE (B, K, M or G); a little more is
+    /// written
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub(super) max_size: Option<String>,
-    /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h, d) [default: signal]
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal", help_heading = "Output")]
+    /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h,
+    /// d) [default: signal]
+    #[arg(
+        long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+        default_missing_value = "signal", help_heading = "Output"
+    )]
     pub(super) switch_output: Option<String>,
     /// Keep only the newest N files of --switch-output
     #[arg(long, value_name = "N", help_heading = "Output")]
@@ -206,7 +242,8 @@ pub(super) struct Flags {
     /// Keep no copies of recorded programs and libraries in ~/.cache/recrep/kept
     #[arg(long, help_heading = "Output")]
     pub(super) no_keep: bool,
-    /// Let kept copies take at most SIZE (B, K, M or G); those used longest ago are removed [default: 1G]
+    /// Let kept copies take at most SIZE (B, K, M or G); those used longest ago are removed
+    /// [default: 1G]
     #[arg(long, value_name = "SIZE", conflicts_with = "no_keep", help_heading = "Output")]
     pub(super) keep_size: Option<String>,
     /// Do not update perf's build-ID cache (always on); for rec's own copies: --no-keep
@@ -215,23 +252,27 @@ pub(super) struct Flags {
     /// Write build IDs of all mapped files, even those without samples (always on)
     #[arg(long, help_heading = "Output")]
     pub(super) buildid_all: bool,
-    /// Put build IDs into the records of mappings [default]; --no-buildid-mmap keeps device and inode there
+    /// Put build IDs into the records of mappings [default]; --no-buildid-mmap keeps device and
+    /// inode there
     #[arg(long, help_heading = "Output")]
     pub(super) buildid_mmap: bool,
 
-    /// Size of each ring, and of each AUX area, in pages, or with B, K, M or G [default: up to 512K; AUX: up to 4M]
+    /// Size of each ring, and of each AUX area, in pages, or with B, K, M or G [default: up to
+    /// 512K; AUX: up to 4M]
     #[arg(short, long, value_name = "DATA[,AUX]", help_heading = "Buffers and threads")]
     pub(super) mmap_pages: Option<String>,
     /// Drain a ring only when it holds at least this many bytes [default: 1]
     #[arg(long, value_name = "BYTES", help_heading = "Buffers and threads")]
     pub(super) mmap_flush: Option<String>,
-    /// Keep only the newest records in the rings; write them on SIGUSR2 and at the end; implies --tail-synthesize
+    /// Keep only the newest records in the rings; write them on SIGUSR2 and at the end; implies
+    /// --tail-synthesize
     #[arg(long, help_heading = "Buffers and threads")]
     pub(super) overwrite: bool,
     /// Wake rec for every record
     #[arg(long, help_heading = "Buffers and threads")]
     pub(super) no_buffering: bool,
-    /// Drain with this niceness: -20 to 19 [default: -20 where rings would be full in 50 ms, if that is allowed]
+    /// Drain with this niceness: -20 to 19 [default: -20 where rings would be full in 50 ms, if
+    /// that is allowed]
     #[arg(
         long,
         value_name = "N",
@@ -243,20 +284,39 @@ pub(super) struct Flags {
     /// Drain with this priority of SCHED_FIFO
     #[arg(short = 'r', long, value_name = "PRIORITY", help_heading = "Buffers and threads")]
     pub(super) realtime: Option<String>,
-    /// Drain in threads, into a directory: one for each cpu, core, package or numa node, or CPUS/RUN-ON:... [default: cpu]
-    #[arg(long, value_name = "SPEC", num_args = 0..=1, require_equals = true, default_missing_value = "cpu", help_heading = "Buffers and threads")]
+    /// Drain in threads, into a directory: one for each cpu, core, package or numa node, or
+    /// CPUS/RUN-ON:... [default: cpu]
+    #[arg(
+        long, value_name = "SPEC", num_args = 0..=1, require_equals = true,
+        default_missing_value = "cpu", help_heading = "Buffers and threads"
+    )]
     pub(super) threads: Option<String>,
-    /// Let at most SIZE of records wait to be written (B, K, M or G) [default: 64M, or the size of all rings if larger]
+    /// Let at most SIZE of records wait to be written (B, K, M or G) [default: 64M, or the size of
+    /// all rings if larger]
     #[arg(long, value_name = "SIZE", help_heading = "Buffers and threads")]
     pub(super) queue_size: Option<String>,
     /// Drain each ring on its own NUMA node or CPU
-    #[arg(long, value_name = "node|cpu", conflicts_with = "threads", help_heading = "Buffers and threads")]
+    #[arg(
+        long,
+        value_name = "node|cpu",
+        conflicts_with = "threads",
+        help_heading = "Buffers and threads"
+    )]
     pub(super) affinity: Option<String>,
-    /// Keep only the newest AUX trace, [e][SIZE] of it; write it on SIGUSR2, and with e also at the end
-    #[arg(short = 'S', long, value_name = "OPTS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Buffers and threads")]
+    /// Keep only the newest AUX trace, [e][SIZE] of it; write it on SIGUSR2, and with e also at the
+    /// end
+    #[arg(
+        short = 'S', long, value_name = "OPTS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", help_heading = "Buffers and threads"
+    )]
     pub(super) snapshot: Option<String>,
-    /// Add the last BYTES of AUX trace to each sample of the events grouped with the AUX event [default: 4096]
-    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "snapshot", help_heading = "Buffers and threads")]
+    /// Add the last BYTES of AUX trace to each sample of the events grouped with the AUX event
+    /// [default: 4096]
+    #[arg(
+        long, value_name = "BYTES", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", conflicts_with = "snapshot",
+        help_heading = "Buffers and threads"
+    )]
     pub(super) aux_sample: Option<String>,
 
     /// Print the recording plan without opening events

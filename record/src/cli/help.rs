@@ -59,5 +59,6 @@ Examples:
   rec -e uprobe/path=./app,func=main/ ./app   Each call of a function
   rec -z -o - ./app | rep -                   Compressed, through a pipe
 
-Read the file with rep or perf report. Exit status: that of the command; 125 if rec failed, 126 if the command cannot be \
+Read the file with rep or perf report. Exit status: that of the command; 125 if rec failed, 126 \
+if the command cannot be \
 executed, 127 if it was not found; 2 for a usage error.";

@@ -1,4 +1,5 @@
-//! `rec mem` and `rec c2c`: the options of `perf mem record` and `perf c2c record`, and the events that they choose.
+//! `rec mem` and `rec c2c`: the options of `perf mem record` and `perf c2c record`, and the events
+//! that they choose.
 //!
 //! ```text
 //!  rec mem [record] [OPTIONS] -- COMMAND            (report is refused: rep reports)
@@ -59,8 +60,8 @@ impl Tool {
     pub(super) fn has_no_reports(self) -> String {
         let name = self.name();
         format!(
-            "report: rec only records; rep shows the report: rep {name} [FILE]. To record a program that is called \
-             report: rec {name} -- report"
+            "report: rec only records; rep shows the report: rep {name} [FILE]. To record a \
+             program that is called report: rec {name} -- report"
         )
     }
 
@@ -72,7 +73,9 @@ impl Tool {
             .long("ldlat")
             .value_name("CYCLES")
             .value_parser(value_parser!(u32))
-            .help(format!("Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"));
+            .help(format!(
+                "Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"
+            ));
         let kind = Arg::new("type")
             .short('t')
             .long("type")
@@ -89,27 +92,35 @@ impl Tool {
             .about(self.about())
             .override_usage(format!(
                 "{name} [record] [OPTIONS] [--] COMMAND [ARGS]...\n       \
-                 {name} [record] [OPTIONS] -a | -C LIST | --pid PIDS | ... [[--] COMMAND [ARGS]...]\n       \
+                 {name} [record] [OPTIONS] -a | -C LIST | --pid PIDS | ... [[--] COMMAND \
+                 [ARGS]...]\n       \
                  {name} -e list"
             ))
             .after_help(format!(
-                "The file is read by rep {0}, and by perf {0} report. A program that is called {0} is recorded by: rec -- {0}",
+                "The file is read by rep {0}, and by perf {0} report. A program that is called \
+                 {0} is recorded by: rec -- {0}",
                 self.name()
             ))
             .mut_arg("event", |event| {
                 event
                     .value_name("NAMES")
-                    .help("Use the memory events with these names; 'list' shows those of this machine")
+                    .help(
+                        "Use the memory events with these names; 'list' shows those of this \
+                           machine",
+                    )
                     .help_heading(HEADING)
             });
-        let letter = |arg: &Arg| self.letters().iter().find(|(id, _)| arg.get_id() == id).map(|(_, letter)| *letter);
+        let letter = |arg: &Arg| {
+            self.letters().iter().find(|(id, _)| arg.get_id() == id).map(|(_, letter)| *letter)
+        };
         command.mut_args(|arg| match letter(&arg) {
             Some(letter) => arg.short(letter),
             None => arg,
         })
     }
 
-    /// Flags of rec, by id, that have another letter here; `None`: no letter, as theirs is another flag's.
+    /// Flags of rec, by id, that have another letter here; `None`: no letter, as theirs is another
+    /// flag's.
     const fn letters(self) -> &'static [(&'static str, Option<char>)] {
         match self {
             Self::Mem => &[
@@ -119,20 +130,29 @@ impl Tool {
                 ("all_kernel", Some('K')),
                 ("all_user", Some('U')),
             ],
-            Self::C2c => &[("uid", None), ("clockid", None), ("all_kernel", Some('k')), ("all_user", Some('u'))],
+            Self::C2c => &[
+                ("uid", None),
+                ("clockid", None),
+                ("all_kernel", Some('k')),
+                ("all_user", Some('u')),
+            ],
         }
     }
 
     const fn about(self) -> &'static str {
         match self {
             Self::Mem => {
-                "Record memory accesses: their addresses, latencies, and where in the memory hierarchy they hit"
+                "Record memory accesses: their addresses, latencies, and where in the memory \
+                 hierarchy they hit"
             }
-            Self::C2c => "Record memory accesses with physical addresses, to find cache lines that CPUs contend for",
+            Self::C2c => {
+                "Record memory accesses with physical addresses, to find cache lines that CPUs contend for"
+            }
         }
     }
 
-    /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is asked for.
+    /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is
+    /// asked for.
     ///
     /// # Errors
     /// A machine that has none.
@@ -148,12 +168,19 @@ impl Tool {
     ///
     /// # Errors
     /// Accesses that this machine cannot sample.
-    pub(super) fn choose(self, flags: &mut Flags, matches: &ArgMatches, machine: &Machine) -> Result<Chosen> {
+    pub(super) fn choose(
+        self,
+        flags: &mut Flags,
+        matches: &ArgMatches,
+        machine: &Machine,
+    ) -> Result<Chosen> {
         let latency = matches.get_one::<u32>("ldlat").copied();
         let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
         if let Some(list) = &flags.cpu {
             let asked = target::parse_cpus(list).map_err(|e| Error::Usage(format!("-C: {e}")))?;
-            events.retain(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu))));
+            events.retain(|event| {
+                event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu)))
+            });
         }
         let kinds = match self {
             Self::Mem => matches.get_one::<String>("type").map(String::as_str),
@@ -166,7 +193,8 @@ impl Tool {
         let events = events.map_err(Error::Usage)?;
         if latency.is_some() && !events.iter().any(|event| event.has_latency) {
             return Err(Error::Usage(format!(
-                "--ldlat: {} samples accesses of any latency on this machine; leave it out, and see rep mem for latencies",
+                "--ldlat: {} samples accesses of any latency on this machine; leave it out, and \
+                 see rep mem for latencies",
                 names_of(&events)
             )));
         }
@@ -187,16 +215,22 @@ impl Tool {
         let (what, why) = match machine.arch {
             Arch::X86_64 => (
                 "mem-loads and mem-stores of the PMU cpu (Intel) or the PMU ibs_op (AMD)",
-                "the CPU has no precise sampling of addresses, or the hypervisor does not pass it to this virtual machine",
+                "the CPU has no precise sampling of addresses, or the hypervisor does not pass it \
+                 to this virtual machine",
             ),
             Arch::Aarch64 => (
                 "a PMU arm_spe_0 (statistical profiling)",
-                "the CPU or the firmware has none, the module arm_spe_pmu is not loaded, or the kernel runs with kpti=on",
+                "the CPU or the firmware has none, the module arm_spe_pmu is not loaded, or the \
+                 kernel runs with kpti=on",
             ),
-            Arch::Other => ("mem-loads and mem-stores of the CPU's PMU", "the CPU or the kernel does not offer them"),
+            Arch::Other => (
+                "mem-loads and mem-stores of the CPU's PMU",
+                "the CPU or the kernel does not offer them",
+            ),
         };
         Err(Error::Failed(format!(
-            "rec {}: this machine cannot sample memory accesses: it takes {what}, which {} lacks; {why}",
+            "rec {}: this machine cannot sample memory accesses: it takes {what}, which {} lacks; \
+             {why}",
             self.name(),
             machine.sysfs.join("bus/event_source/devices").display()
         )))
@@ -227,8 +261,12 @@ fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEve
         let found = if wanted { of(accesses) } else { Vec::new() };
         if wanted && found.is_empty() {
             let advice = match both.is_empty() {
-                true => format!("it has {} only; record those with rec mem -t {other}", names_of(all)),
-                false => format!("{} samples loads and stores together; leave -t out", names_of(&both)),
+                true => {
+                    format!("it has {} only; record those with rec mem -t {other}", names_of(all))
+                }
+                false => {
+                    format!("{} samples loads and stores together; leave -t out", names_of(&both))
+                }
             };
             return Err(format!("this machine has no event that samples {kind}s alone: {advice}"));
         }
@@ -242,10 +280,19 @@ fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEve
 /// The events with names that contain these, as perf selects them.
 fn by_name(all: &[MemoryEvent], lists: &[String]) -> Result<Vec<MemoryEvent>, String> {
     let names: Vec<&str> = lists.iter().flat_map(|list| list.split(',')).collect();
-    if let Some(unknown) = names.iter().find(|name| name.is_empty() || !all.iter().any(|e| e.name.contains(*name))) {
-        return Err(format!("-e: there is no memory event '{unknown}' on this machine; there is {}", names_of(all)));
+    if let Some(unknown) =
+        names.iter().find(|name| name.is_empty() || !all.iter().any(|e| e.name.contains(*name)))
+    {
+        return Err(format!(
+            "-e: there is no memory event '{unknown}' on this machine; there is {}",
+            names_of(all)
+        ));
     }
-    Ok(all.iter().filter(|event| names.iter().any(|name| event.name.contains(name))).cloned().collect())
+    Ok(all
+        .iter()
+        .filter(|event| names.iter().any(|name| event.name.contains(name)))
+        .cloned()
+        .collect())
 }
 
 fn names_of(events: &[MemoryEvent]) -> String {
@@ -256,7 +303,9 @@ fn names_of(events: &[MemoryEvent]) -> String {
 
 /// A note where accesses are not sampled on all CPUs.
 fn partial(events: &[MemoryEvent], machine: &Machine) -> Option<String> {
-    let samples = |cpu: &u32| events.iter().any(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)));
+    let samples = |cpu: &u32| {
+        events.iter().any(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)))
+    };
     let (with, without): (Vec<u32>, Vec<u32>) = machine.online.iter().partition(|cpu| samples(cpu));
     (!without.is_empty()).then(|| {
         format!(
@@ -293,7 +342,11 @@ mod tests {
         assert!(by_accesses(&hybrid[..1], None).unwrap_err().contains("rec mem -t load"));
         let both = [event("mem-ldst", Accesses::Both, "d")];
         assert_eq!(specs(by_accesses(&both, Some("store,load"))).unwrap(), ["d"]);
-        assert!(by_accesses(&both, Some("load")).unwrap_err().contains("mem-ldst samples loads and stores together"));
+        assert!(
+            by_accesses(&both, Some("load"))
+                .unwrap_err()
+                .contains("mem-ldst samples loads and stores together")
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The command line: the options of perf record, under the same names, read by clap into a [`Config`].
+//! The command line: the options of perf record, under the same names, read by clap into a
+//! [`Config`].
 //!
 //! ```text
 //!  words as typed ── words ──▶ words for clap ── flags ──▶ Flags ── here, values, selection ──▶ Config
@@ -6,8 +7,8 @@
 //!
 //! `rec mem` and `rec c2c` (`memory`) are the same with a few flags more, and choose the events.
 //!
-//! A flag of perf record that rec lacks is refused by name, with an alternative; nothing is accepted and ignored.
-//! `record/docs/options.md` lists all flags.
+//! A flag of perf record that rec lacks is refused by name, with an alternative; nothing is
+//! accepted and ignored. `record/docs/options.md` lists all flags.
 
 mod flags;
 mod help;
@@ -31,7 +32,8 @@ use crate::machine::registers::Of;
 use crate::messages::error::Error;
 use crate::messages::{Messages, Verbosity};
 use crate::plan::config::{
-    Affinity, Aux, BuildIds, Config, Delay, Only, OutputOptions, RingSize, Rings, Sample, SideBand, Synth, Threads,
+    Affinity, Aux, BuildIds, Config, Delay, Only, OutputOptions, RingSize, Rings, Sample, SideBand,
+    Synth, Threads,
 };
 use crate::target::{self, Target};
 use flags::Flags;
@@ -50,7 +52,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Prints the error to standard error, or the help to standard output, and returns the exit status.
+    /// Prints the error to standard error, or the help to standard output, and returns the exit
+    /// status.
     #[must_use]
     pub fn print(&self) -> u8 {
         // If the output cannot be written, there is no place left to report that.
@@ -100,14 +103,19 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     if tool.is_some() {
         args.remove(1);
     }
-    // After a `--`, and after `mem` and `c2c`, which have rules of their own, any word is the command.
+    // After a `--`, and after `mem` and `c2c`, which have rules of their own, any word is the
+    // command.
     let may_be_of_others = tool.is_none() && !args.iter().any(|word| word == "--");
     let mut command = words::with_negations(tool.map_or_else(Flags::command, Tool::command));
-    let (args, subcommand) = words::separated(args, &command, tool.map_or(&[], |_| &["record", "report"]));
+    let (args, subcommand) =
+        words::separated(args, &command, tool.map_or(&[], |_| &["record", "report"]));
     if let (Some(tool), Some("report")) = (tool, subcommand) {
-        return Err(Refusal::Usage(command.error(ErrorKind::InvalidSubcommand, tool.has_no_reports())));
+        return Err(Refusal::Usage(
+            command.error(ErrorKind::InvalidSubcommand, tool.has_no_reports()),
+        ));
     }
-    let before_command = args.iter().skip(1).take_while(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let before_command =
+        args.iter().skip(1).take_while(|word| word.as_encoded_bytes().starts_with(b"-"));
     let is_whole = before_command.clone().any(|word| word.as_encoded_bytes().starts_with(b"--h"));
     let matches = command.try_get_matches_from_mut(args).map_err(|error| {
         if error.kind() == ErrorKind::DisplayHelp && tool.is_none() && !is_whole {
@@ -154,12 +162,13 @@ fn config(
         }
     }
     let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
-    let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
+    let (events, cgroups) =
+        selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
     let target = target(&flags)?;
     if target == Target::Command && flags.command.is_empty() {
         return Err(
-            "nothing to record: give a COMMAND, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
-                    stopped, as perf record does by default"
+            "nothing to record: give a COMMAND, -C, -p, -t or -u; or -a to record everything on \
+             all CPUs until rec is stopped, as perf record does by default"
                 .to_owned(),
         );
     }
@@ -182,7 +191,12 @@ fn config(
         },
         off_cpu: flags.off_cpu,
         only: one_of(flags.all_kernel, flags.all_user),
-        cpus: flags.cpu.as_deref().map(target::parse_cpus).transpose().map_err(|e| format!("-C: {e}"))?,
+        cpus: flags
+            .cpu
+            .as_deref()
+            .map(target::parse_cpus)
+            .transpose()
+            .map_err(|e| format!("-C: {e}"))?,
         per_thread: flags.per_thread,
         // -t means exactly these threads, without their children, unless --inherit is given.
         no_inherit: flags.no_inherit || (flags.tid.is_some() && !is_negated(matches, "no_inherit")),
@@ -279,7 +293,11 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
         regs_intr: registers(&flags.intr_regs, Of::Interrupt, "-I")?,
         regs_user: registers(&flags.user_regs, Of::User, "--user-regs")?,
         raw: flags.raw_samples,
-        period: if is_negated(matches, "period") { Some(false) } else { flags.period.then_some(true) },
+        period: if is_negated(matches, "period") {
+            Some(false)
+        } else {
+            flags.period.then_some(true)
+        },
         none: flags.no_samples,
         stat: flags.stat,
         running_time: flags.running_time,
@@ -289,7 +307,9 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
 fn switch(flags: &Flags, matches: &ArgMatches) -> Result<Option<bool>, String> {
     match (is_negated(matches, "switch_events"), flags.off_cpu) {
         (true, true) => {
-            Err("--no-switch-events: --off-cpu needs the records of when threads run again; leave it out".to_owned())
+            Err("--no-switch-events: --off-cpu needs the records of when threads run again; leave \
+                 it out"
+                .to_owned())
         }
         (true, false) => Ok(Some(false)),
         (false, off_cpu) => Ok((flags.switch_events || off_cpu).then_some(true)),
@@ -308,13 +328,17 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         data,
         aux,
         overwrite: flags.overwrite,
-        // Overwritten rings end with the newest records, so tasks and mappings are described as of then.
+        // Overwritten rings end with the newest records, so tasks and mappings are described as of
+        // then.
         tail_synthesize: flags.tail_synthesize || flags.overwrite,
         flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
         no_buffering: flags.no_buffering,
         nice: flags.nice.as_deref().map(values::niceness).transpose()?,
         realtime: flags.realtime.as_deref().map(values::priority).transpose()?,
-        threads: Threads { split: flags.threads.as_deref().map(values::threads).transpose()?, affinity },
+        threads: Threads {
+            split: flags.threads.as_deref().map(values::threads).transpose()?,
+            affinity,
+        },
     })
 }
 
@@ -322,18 +346,30 @@ fn output(flags: &Flags) -> Result<OutputOptions, String> {
     let output = OutputOptions {
         path: flags.output.clone(),
         compression: flags.compression_level.as_deref().map(values::compression).transpose()?,
-        max_size: flags.max_size.as_deref().map(|text| values::size("--max-size", text)).transpose()?,
+        max_size: flags
+            .max_size
+            .as_deref()
+            .map(|text| values::size("--max-size", text))
+            .transpose()?,
         switch: flags.switch_output.as_deref().map(values::switch).transpose()?,
         max_files: flags.switch_max_files.as_deref().map(values::max_files).transpose()?,
         timestamp_name: flags.timestamp_filename,
-        queue: flags.queue_size.as_deref().map(|text| values::size("--queue-size", text)).transpose()?,
+        queue: flags
+            .queue_size
+            .as_deref()
+            .map(|text| values::size("--queue-size", text))
+            .transpose()?,
     };
     if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
         let flag = if output.switch.is_some() { "--switch-output" } else { "--timestamp-filename" };
-        return Err(format!("-o -: standard output has no name that {flag} could change; name a file with -o"));
+        return Err(format!(
+            "-o -: standard output has no name that {flag} could change; name a file with -o"
+        ));
     }
     if output.max_files.is_some() && output.switch.is_none() {
-        return Err("--switch-max-files: there is only one file to keep; add --switch-output".to_owned());
+        return Err(
+            "--switch-max-files: there is only one file to keep; add --switch-output".to_owned()
+        );
     }
     Ok(output)
 }

@@ -24,7 +24,8 @@ pub(super) fn sentence_with(error: &clap::Error, help: &str) -> String {
     if sentence.contains("(see rec ") { sentence } else { format!("{sentence} (see {help})") }
 }
 
-/// Replaces the error about an unknown option by one that suggests an option that help shows, or its negation.
+/// Replaces the error about an unknown option by one that suggests an option that help shows, or
+/// its negation.
 pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
@@ -37,7 +38,10 @@ pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::E
     let positive = name.strip_prefix("--no-").map(|rest| format!("--{rest}"));
     // What all have in common makes none more similar.
     let nearest = |name: &str, shown: &[String]| {
-        let near = nearest(name.trim_start_matches('-'), shown.iter().map(|shown| shown.trim_start_matches('-')))?;
+        let near = nearest(
+            name.trim_start_matches('-'),
+            shown.iter().map(|shown| shown.trim_start_matches('-')),
+        )?;
         Some(format!("--{near}"))
     };
     let near = match positive {
@@ -72,11 +76,13 @@ const OTHERS: &[(&str, &str)] = &[
     ("sched", "switches are recorded by --off-cpu: rec --off-cpu COMMAND, then rep --off-cpu"),
 ];
 
-/// Returns advice on a command that is none of this machine's programs, but a command of perf or rep.
+/// Returns advice on a command that is none of this machine's programs, but a command of perf or
+/// rep.
 pub(super) fn command_of_others(command: Option<&OsStr>) -> Option<String> {
     let word = command?;
     let (name, advice) = OTHERS.iter().find(|(name, _)| *name == word)?;
     let dirs = std::env::var_os("PATH").unwrap_or_default();
-    let is_program = std::env::split_paths(&dirs).any(|dir| dir.join(OsStr::from_bytes(word.as_bytes())).is_file());
+    let is_program = std::env::split_paths(&dirs)
+        .any(|dir| dir.join(OsStr::from_bytes(word.as_bytes())).is_file());
     (!is_program).then(|| format!("there is no program '{name}' in PATH; {advice}"))
 }

@@ -1,7 +1,8 @@
-//! Event selection: `-e`, and the flags that apply to preceding events: `--filter`, `--exclude-perf`, `-G`.
+//! Event selection: `-e`, and the flags that apply to preceding events: `--filter`,
+//! `--exclude-perf`, `-G`.
 //!
-//! perf's rules: a filter applies to all events of the last `-e` list before it; cgroup names go to the events in
-//! order, and a single name applies to all events before it.
+//! perf's rules: a filter applies to all events of the last `-e` list before it; cgroup names go to
+//! the events in order, and a single name applies to all events before it.
 
 use std::path::Path;
 
@@ -19,8 +20,8 @@ enum SelectionWord {
     Cgroups(String),
 }
 
-/// Returns the selected events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives;
-/// `tables`: where the names of the CPU's own events are.
+/// Returns the selected events, and the cgroup of each. `chosen`: lists in the place of those that
+/// the flag `-e` gives; `tables`: where the names of the CPU's own events are.
 pub(super) fn read(
     matches: &ArgMatches,
     chosen: Option<Vec<String>>,
@@ -34,8 +35,12 @@ pub(super) fn read(
             SelectionWord::List(list) => {
                 event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?;
             }
-            SelectionWord::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
-            SelectionWord::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,
+            SelectionWord::Filter(filter) => {
+                event::attach_filter(&mut selection.events, &filter, &sources)?
+            }
+            SelectionWord::ExcludeSelf => {
+                event::exclude_process(&mut selection.events, std::process::id())?
+            }
             SelectionWord::Cgroups(names) => selection.cgroups(&names)?,
         }
     }
@@ -43,12 +48,15 @@ pub(super) fn read(
     Ok((selection.events, selection.cgroups))
 }
 
-/// Returns the sources of this machine's events; `tables`: with the names that are in perf's tables there.
+/// Returns the sources of this machine's events; `tables`: with the names that are in perf's tables
+/// there.
 pub(super) fn sources(machine: &Machine, tables: Option<&Path>) -> Result<EventSources, String> {
     let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
     match tables {
         None => Ok(sources),
-        Some(dir) => sources.with_tables(dir, machine.cpuid.as_deref()).map_err(|why| format!("--event-tables: {why}")),
+        Some(dir) => sources
+            .with_tables(dir, machine.cpuid.as_deref())
+            .map_err(|why| format!("--event-tables: {why}")),
     }
 }
 
@@ -68,7 +76,11 @@ fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<SelectionW
         let places = matches.indices_of(id).into_iter().flatten();
         if id == "exclude_perf" {
             // clap reports an index for a flag that is absent, too.
-            words.extend(places.filter(|_| matches.get_count(id) > 0).map(|at| (at, SelectionWord::ExcludeSelf)));
+            words.extend(
+                places
+                    .filter(|_| matches.get_count(id) > 0)
+                    .map(|at| (at, SelectionWord::ExcludeSelf)),
+            );
         } else {
             let texts = matches.get_many::<String>(id).into_iter().flatten();
             words.extend(places.zip(texts).map(|(at, text)| (at, word(text.clone()))));
@@ -95,7 +107,10 @@ impl Selection {
         for name in names.split(',') {
             if !name.is_empty() {
                 let cgroup = self.cgroups.get_mut(self.names).ok_or_else(|| {
-                    format!("-G {names}: no preceding event is left for cgroup '{name}'; add an event (-e) before it")
+                    format!(
+                        "-G {names}: no preceding event is left for cgroup '{name}'; add an \
+                             event (-e) before it"
+                    )
                 })?;
                 *cgroup = Some(name.to_owned());
             }

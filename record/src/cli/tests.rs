@@ -12,7 +12,8 @@ fn parsed(line: &str) -> Config {
 }
 
 fn refused(line: &str) -> String {
-    let refusal = parse(["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from)).unwrap_err();
+    let refusal =
+        parse(["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from)).unwrap_err();
     assert_eq!(refusal.exit_status(), 2, "{line}");
     refusal.to_string()
 }
@@ -47,13 +48,19 @@ fn values_that_may_be_left_out() {
     assert_eq!(parsed("-z5 x").output.compression, Some(5));
     assert_eq!(parsed("--compression-level=7 x").output.compression, Some(7));
     assert_eq!(parsed("--switch-output x").output.switch, Some(Switch::Signal));
-    assert_eq!(parsed("--switch-output=2s x").output.switch, Some(Switch::Time(Duration::from_secs(2))));
+    assert_eq!(
+        parsed("--switch-output=2s x").output.switch,
+        Some(Switch::Time(Duration::from_secs(2)))
+    );
     assert_eq!(parsed("-S x").aux.snapshot.as_deref(), Some(""));
     assert_eq!(parsed("-Se0x1000 x").aux.snapshot.as_deref(), Some("e0x1000"));
     assert_eq!(parsed("--aux-sample x").aux.sample, Some(4096));
     assert_eq!(parsed("-z x").command, ["x"]);
     assert_eq!(parsed("--threads x").rings.threads.split, Some(crate::plan::config::Split::Cpu));
-    assert_eq!(parsed("--threads=numa x").rings.threads.split, Some(crate::plan::config::Split::Numa));
+    assert_eq!(
+        parsed("--threads=numa x").rings.threads.split,
+        Some(crate::plan::config::Split::Numa)
+    );
 }
 
 #[test]
@@ -122,7 +129,10 @@ fn targets() {
     assert_eq!(parsed("-u 1000").target, Target::User(1000));
     assert_eq!(parsed("--uid=root").target, Target::User(0));
     assert!(parsed("--per-thread -p 1").per_thread);
-    assert!(refused("").contains("nothing to record") && refused("-g").contains("-a to record everything"));
+    assert!(
+        refused("").contains("nothing to record")
+            && refused("-g").contains("-a to record everything")
+    );
     assert!(refused("-a -p 1").contains("cannot be used with"));
     assert!(refused("-a -u root").contains("cannot be used with"));
     assert!(refused("-u nobody-of-that-name x").contains("no user"));
@@ -132,14 +142,27 @@ fn targets() {
 #[test]
 fn what_samples_carry() {
     let sample = |line| parsed(line).sample;
-    assert_eq!(sample("--call-graph dwarf,4000 x").callchain, Some(Callchain::Dwarf { stack_size: 4000 }));
+    assert_eq!(
+        sample("--call-graph dwarf,4000 x").callchain,
+        Some(Callchain::Dwarf { stack_size: 4000 })
+    );
     assert_eq!(sample("-g --call-graph lbr x").callchain, Some(Callchain::Lbr));
     assert_eq!(sample("--call-graph fp,20 x").max_stack, Some(20));
     assert_eq!(sample("-g --user-callchains x").callchain_only, Some(Only::User));
     assert_eq!(sample("-b x").branches.map(|b| b.bits()), Some(8));
     assert_eq!(sample("-j any_call,u x").branches.map(|b| b.bits()), Some(17));
-    let all = sample("-d --phys-data --data-page-size --code-page-size -W --transaction -R -n -s --running-time x");
-    assert!(all.data && all.phys_data && all.data_page_size && all.code_page_size && all.weight && all.transaction);
+    let all = sample(
+        "-d --phys-data --data-page-size --code-page-size -W --transaction -R -n -s \
+         --running-time x",
+    );
+    assert!(
+        all.data
+            && all.phys_data
+            && all.data_page_size
+            && all.code_page_size
+            && all.weight
+            && all.transaction
+    );
     assert!(all.raw && all.none && all.stat && all.running_time);
     assert!(refused("-j nothing x").contains("unknown branch filter 'nothing'"));
     assert!(refused("-b -j any x").contains("cannot be used with"));
@@ -162,7 +185,10 @@ fn who_steers_and_when() {
     assert_eq!(parsed("-D -1 x").delay, Delay::Off);
     assert_eq!(parsed("-D-1 x").delay, Delay::Off);
     assert_eq!(parsed("--delay=100 x").delay, Delay::After(Duration::from_millis(100)));
-    assert_eq!(parsed("--control fd:5,6 x").control, Some(Control::Fd { commands: 5, acks: Some(6) }));
+    assert_eq!(
+        parsed("--control fd:5,6 x").control,
+        Some(Control::Fd { commands: 5, acks: Some(6) })
+    );
 }
 
 #[test]
@@ -240,14 +266,21 @@ fn impossible_values() {
 #[test]
 fn the_short_help_is_one_screen_of_options_that_exist() {
     assert!(help::SHORT.lines().count() <= 30 && help::SHORT.lines().all(|line| line.len() <= 100));
-    assert!(matches!(parse(["rec", "-h"].map(OsString::from)), Err(Refusal::List(text)) if text == help::SHORT));
+    assert!(
+        matches!(parse(["rec", "-h"].map(OsString::from)), Err(Refusal::List(text)) if text == help::SHORT)
+    );
     let whole = parse(["rec", "--help"].map(OsString::from)).unwrap_err().to_string();
     for text in [help::SHORT, &whole] {
-        let place = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading} in {text}"));
-        assert!(place("rec list") < place("--off-cpu") && place("--off-cpu") < place("Examples:"), "{text}");
+        let place =
+            |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading} in {text}"));
+        assert!(
+            place("rec list") < place("--off-cpu") && place("--off-cpu") < place("Examples:"),
+            "{text}"
+        );
     }
-    let words =
-        help::SHORT.split([' ', ',', '\n']).filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--");
+    let words = help::SHORT
+        .split([' ', ',', '\n'])
+        .filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--");
     let command = Flags::command();
     for word in words.filter(|word| *word != "--help" && *word != "--wall") {
         let known = command.get_arguments().any(|arg| match word.strip_prefix("--") {
@@ -261,16 +294,25 @@ fn the_short_help_is_one_screen_of_options_that_exist() {
 #[test]
 fn usage_errors_are_one_sentence() {
     for (line, told) in [
-        ("--cal-graph dwarf x", "there is no option '--cal-graph'; did you mean '--call-graph'? (see rec --help)"),
+        (
+            "--cal-graph dwarf x",
+            "there is no option '--cal-graph'; did you mean '--call-graph'? (see rec --help)",
+        ),
         ("--no-such x", "there is no option '--no-such' (see rec --help)"),
-        ("--no-inherti x", "there is no option '--no-inherti'; did you mean '--no-inherit'? (see rec --help)"),
+        (
+            "--no-inherti x",
+            "there is no option '--no-inherti'; did you mean '--no-inherit'? (see rec --help)",
+        ),
         ("-Q x", "there is no option '-Q' (see rec --help)"),
     ] {
         assert_eq!(refused(line), told);
     }
     for line in ["", "-a -p 1", "-F", "-e nope x", "-F never x", "-o"] {
         let message = refused(line);
-        assert!(!message.contains('\n') && !message.contains("Usage:") && !message.contains("tip:"), "{message}");
+        assert!(
+            !message.contains('\n') && !message.contains("Usage:") && !message.contains("tip:"),
+            "{message}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! Parsers for the values of flags: numbers, sizes, times, clocks, delays. Errors are messages that name the flag.
+//! Parsers for the values of flags: numbers, sizes, times, clocks, delays. Errors are messages that
+//! name the flag.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +20,9 @@ pub(super) fn hertz(text: &str) -> Result<Rate, String> {
 
 /// `-c`.
 pub(super) fn period(text: &str) -> Result<Rate, String> {
-    positive(text).map(Rate::Period).ok_or_else(|| format!("-c: '{text}' is not a number of events"))
+    positive(text)
+        .map(Rate::Period)
+        .ok_or_else(|| format!("-c: '{text}' is not a number of events"))
 }
 
 fn positive(text: &str) -> Option<u64> {
@@ -28,7 +31,8 @@ fn positive(text: &str) -> Option<u64> {
 
 /// `-m DATA[,AUX]`.
 pub(super) fn rings(text: &str) -> Result<(Option<RingSize>, Option<RingSize>), String> {
-    let wrong = || format!("-m: '{text}' is neither a number of pages nor a size in bytes with K, M or G");
+    let wrong =
+        || format!("-m: '{text}' is neither a number of pages nor a size in bytes with K, M or G");
     let (data, aux) = text.split_once(',').map_or((text, None), |(data, aux)| (data, Some(aux)));
     let size = |text: &str| ring_size(text).ok_or_else(wrong);
     let data = if data.is_empty() && aux.is_some() { None } else { Some(size(data)?) };
@@ -57,14 +61,16 @@ fn bytes(text: &str) -> Option<u64> {
 
 /// `--max-size` and `--queue-size`: bytes; the unit is needed, as with perf record.
 pub(super) fn size(flag: &str, text: &str) -> Result<u64, String> {
-    bytes(text).ok_or_else(|| format!("{flag}: '{text}' is not a number of bytes with B, K, M or G"))
+    bytes(text)
+        .ok_or_else(|| format!("{flag}: '{text}' is not a number of bytes with B, K, M or G"))
 }
 
 /// `--mmap-flush`: bytes.
 pub(super) fn flush(text: &str) -> Result<RingSize, String> {
     let plain = || text.parse().ok().filter(|n| *n > 0);
     let size = bytes(text).or_else(plain);
-    size.map(RingSize::Bytes).ok_or_else(|| format!("--mmap-flush: '{text}' is not a number of bytes"))
+    size.map(RingSize::Bytes)
+        .ok_or_else(|| format!("--mmap-flush: '{text}' is not a number of bytes"))
 }
 
 /// `--switch-output`.
@@ -85,14 +91,20 @@ pub(super) fn switch(text: &str) -> Result<Switch, String> {
     match text {
         "signal" => Ok(Switch::Signal),
         _ => size().map(Switch::Size).or_else(|| time().map(Switch::Time)).ok_or_else(|| {
-            format!("--switch-output: '{text}' is not 'signal', a size with B, K, M or G, or a time with s, m, h or d")
+            format!(
+                "--switch-output: '{text}' is not 'signal', a size with B, K, M or G, or a \
+                     time with s, m, h or d"
+            )
         }),
     }
 }
 
 /// `--switch-max-files`.
 pub(super) fn max_files(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("--switch-max-files: '{text}' is not a number of files"))
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| format!("--switch-max-files: '{text}' is not a number of files"))
 }
 
 /// `-z`.
@@ -109,8 +121,9 @@ pub(super) fn compression(text: &str) -> Result<i32, String> {
 
 /// `--proc-map-timeout`: milliseconds.
 pub(super) fn map_timeout(text: &str) -> Result<Duration, String> {
-    let ms =
-        text.parse::<u32>().map_err(|_| format!("--proc-map-timeout: '{text}' is not a number of milliseconds"))?;
+    let ms = text
+        .parse::<u32>()
+        .map_err(|_| format!("--proc-map-timeout: '{text}' is not a number of milliseconds"))?;
     Ok(Duration::from_millis(ms.into()))
 }
 
@@ -132,10 +145,14 @@ pub(super) fn priority(text: &str) -> Result<u32, String> {
 
 /// `--max-stack`.
 pub(super) fn max_stack(text: &str) -> Result<u16, String> {
-    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("--max-stack: '{text}' is not a number of frames"))
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| format!("--max-stack: '{text}' is not a number of frames"))
 }
 
-/// `--threads`: the unit that gets a thread (cpu, core, package, numa), or masks (CPUs of the rings/CPUs to run on).
+/// `--threads`: the unit that gets a thread (cpu, core, package, numa), or masks (CPUs of the
+/// rings/CPUs to run on).
 pub(super) fn threads(text: &str) -> Result<Split, String> {
     match text {
         "cpu" => return Ok(Split::Cpu),
@@ -146,11 +163,17 @@ pub(super) fn threads(text: &str) -> Result<Split, String> {
     }
     let mask = |text: &str| {
         let (cpus, affinity) = text.split_once('/')?;
-        Some(Mask { cpus: target::parse_cpus(cpus).ok()?, affinity: target::parse_cpus(affinity).ok()? })
+        Some(Mask {
+            cpus: target::parse_cpus(cpus).ok()?,
+            affinity: target::parse_cpus(affinity).ok()?,
+        })
     };
     let masks: Option<Vec<Mask>> = text.split(':').map(mask).collect();
     let masks = masks.ok_or_else(|| {
-        format!("--threads: '{text}' is none of cpu, core, package and numa, nor a list of CPU masks (0,2/0:1,3/1)")
+        format!(
+            "--threads: '{text}' is none of cpu, core, package and numa, nor a list of CPU \
+                 masks (0,2/0:1,3/1)"
+        )
     })?;
     let disjoint = |cpus: fn(&Mask) -> &Vec<u32>| {
         let mut all: Vec<u32> = masks.iter().flat_map(|mask| cpus(mask).clone()).collect();
@@ -160,7 +183,9 @@ pub(super) fn threads(text: &str) -> Result<Split, String> {
     if disjoint(|mask| &mask.cpus) && disjoint(|mask| &mask.affinity) {
         Ok(Split::Masks(masks))
     } else {
-        Err(format!("--threads: '{text}' has a CPU in two masks; name each CPU's ring in one mask only"))
+        Err(format!(
+            "--threads: '{text}' has a CPU in two masks; name each CPU's ring in one mask only"
+        ))
     }
 }
 
@@ -173,7 +198,9 @@ pub(super) fn aux_sample(text: &str) -> Result<u32, String> {
         _ => unsigned(text)
             .and_then(|n| u32::try_from(n).ok())
             .filter(|n| (1..=MOST).contains(n))
-            .ok_or_else(|| format!("--aux-sample: '{text}' is not a number of bytes from 1 to {MOST}")),
+            .ok_or_else(|| {
+                format!("--aux-sample: '{text}' is not a number of bytes from 1 to {MOST}")
+            }),
     }
 }
 
@@ -181,9 +208,9 @@ pub(super) fn aux_sample(text: &str) -> Result<u32, String> {
 pub(super) fn snapshot(text: &str) -> Result<String, String> {
     let size = text.strip_prefix('e').unwrap_or(text);
     let valid = size.is_empty() || unsigned(size).is_some();
-    valid
-        .then(|| text.to_owned())
-        .ok_or_else(|| format!("-S: '{text}' is not a size in bytes, optionally after an e (snapshot at the end)"))
+    valid.then(|| text.to_owned()).ok_or_else(|| {
+        format!("-S: '{text}' is not a size in bytes, optionally after an e (snapshot at the end)")
+    })
 }
 
 /// Parses a decimal number, or a hexadecimal one after `0x`.
@@ -206,14 +233,19 @@ pub(super) fn clock(text: &str) -> Result<i32, String> {
         "MONOTONIC_RAW" | "RAW" => Ok(4),
         "BOOTTIME" | "BOOT" => Ok(7),
         "TAI" => Ok(11),
-        _ => Err(format!("-k: unknown clock '{text}'; use mono, raw, real, boot, tai, or a clock number")),
+        _ => Err(format!(
+            "-k: unknown clock '{text}'; use mono, raw, real, boot, tai, or a clock number"
+        )),
     }
 }
 
 /// `-D`: milliseconds, `-1`, or ranges of milliseconds.
 pub(super) fn delay(text: &str) -> Result<Delay, String> {
     let wrong = || {
-        format!("-D: '{text}' is neither a number of milliseconds, nor -1, nor ascending ranges of them (10-20,30-40)")
+        format!(
+            "-D: '{text}' is neither a number of milliseconds, nor -1, nor ascending ranges of \
+             them (10-20,30-40)"
+        )
     };
     match text {
         "-1" => return Ok(Delay::Off),
@@ -226,7 +258,8 @@ pub(super) fn delay(text: &str) -> Result<Delay, String> {
     let mut ranges: Vec<(Duration, Duration)> = Vec::new();
     for range in text.split(',') {
         let (from, to) = range.split_once('-').ok_or_else(wrong)?;
-        let ms = |text: &str| text.trim().parse::<u32>().ok().map(|ms| Duration::from_millis(ms.into()));
+        let ms =
+            |text: &str| text.trim().parse::<u32>().ok().map(|ms| Duration::from_millis(ms.into()));
         let (from, to) = ms(from).zip(ms(to)).filter(|(from, to)| from < to).ok_or_else(wrong)?;
         if ranges.last().is_some_and(|(_, before)| from <= *before) {
             return Err(wrong());
@@ -240,7 +273,8 @@ pub(super) fn delay(text: &str) -> Result<Delay, String> {
 pub(super) fn control(text: &str) -> Result<Control, String> {
     let wrong = || format!("--control: '{text}' is neither fd:CTL[,ACK] nor fifo:CTL[,ACK]");
     let (kind, where_) = text.split_once(':').ok_or_else(wrong)?;
-    let (commands, acks) = where_.split_once(',').map_or((where_, None), |(ctl, ack)| (ctl, Some(ack)));
+    let (commands, acks) =
+        where_.split_once(',').map_or((where_, None), |(ctl, ack)| (ctl, Some(ack)));
     let acks = acks.filter(|ack| !ack.is_empty());
     match kind {
         "fd" => {
@@ -264,7 +298,9 @@ pub(super) fn synth(text: &str) -> Result<Synth, String> {
             "task" => all.task = true,
             "mmap" => (all.task, all.mmap) = (true, true),
             "cgroup" => all.cgroup = true,
-            _ => return Err(format!("--synth: '{word}' is not one of no, all, task, mmap, cgroup")),
+            _ => {
+                return Err(format!("--synth: '{word}' is not one of no, all, task, mmap, cgroup"));
+            }
         }
     }
     Ok(all)
@@ -310,7 +346,10 @@ mod tests {
         assert_eq!(delay("0"), Ok(Delay::None));
         assert_eq!(delay("-1"), Ok(Delay::Off));
         assert_eq!(delay("500"), Ok(Delay::After(ms(500))));
-        assert_eq!(delay("10-20,30-40"), Ok(Delay::Ranges(vec![(ms(10), ms(20)), (ms(30), ms(40))])));
+        assert_eq!(
+            delay("10-20,30-40"),
+            Ok(Delay::Ranges(vec![(ms(10), ms(20)), (ms(30), ms(40))]))
+        );
         for wrong in ["", "-2", "x", "20-10", "10-20,15-30", "10-20,20-30", "10-20,"] {
             assert!(delay(wrong).is_err(), "{wrong}");
         }
@@ -320,7 +359,10 @@ mod tests {
     fn who_steers() {
         assert_eq!(control("fd:3"), Ok(Control::Fd { commands: 3, acks: None }));
         assert_eq!(control("fd:3,4"), Ok(Control::Fd { commands: 3, acks: Some(4) }));
-        assert_eq!(control("fifo:a,b"), Ok(Control::Fifo { commands: "a".into(), acks: Some("b".into()) }));
+        assert_eq!(
+            control("fifo:a,b"),
+            Ok(Control::Fifo { commands: "a".into(), acks: Some("b".into()) })
+        );
         for wrong in ["", "3", "fd:", "fd:x", "fd:-1", "fifo:", "fifo:,b", "pipe:a"] {
             assert!(control(wrong).is_err(), "{wrong}");
         }
@@ -328,9 +370,15 @@ mod tests {
 
     #[test]
     fn clocks() {
-        for (text, number) in
-            [("mono", 1), ("CLOCK_MONOTONIC_RAW", 4), ("raw", 4), ("real", 0), ("boot", 7), ("tai", 11), ("3", 3)]
-        {
+        for (text, number) in [
+            ("mono", 1),
+            ("CLOCK_MONOTONIC_RAW", 4),
+            ("raw", 4),
+            ("real", 0),
+            ("boot", 7),
+            ("tai", 11),
+            ("3", 3),
+        ] {
             assert_eq!(clock(text), Ok(number), "{text}");
         }
         assert!(clock("wall").is_err());
@@ -350,8 +398,14 @@ mod tests {
     #[test]
     fn who_drains() {
         assert_eq!((threads("cpu"), threads("numa")), (Ok(Split::Cpu), Ok(Split::Numa)));
-        let mask = |cpus: &[u32], affinity: &[u32]| Mask { cpus: cpus.to_vec(), affinity: affinity.to_vec() };
-        assert_eq!(threads("0,2-3/2:1/0"), Ok(Split::Masks(vec![mask(&[0, 2, 3], &[2]), mask(&[1], &[0])])));
+        let mask = |cpus: &[u32], affinity: &[u32]| Mask {
+            cpus: cpus.to_vec(),
+            affinity: affinity.to_vec(),
+        };
+        assert_eq!(
+            threads("0,2-3/2:1/0"),
+            Ok(Split::Masks(vec![mask(&[0, 2, 3], &[2]), mask(&[1], &[0])]))
+        );
         for wrong in ["", "cpus", "0", "0/", "/0", "0/0:", "0/1:0/2", "0/1:2/1"] {
             assert!(threads(wrong).is_err(), "{wrong}");
         }
@@ -360,13 +414,20 @@ mod tests {
     #[test]
     fn small_numbers() {
         assert_eq!((map_timeout("0"), map_timeout("500")), (Ok(ms(0)), Ok(ms(500))));
-        assert!(map_timeout("").is_err() && map_timeout("-1").is_err() && map_timeout("1s").is_err());
+        assert!(
+            map_timeout("").is_err() && map_timeout("-1").is_err() && map_timeout("1s").is_err()
+        );
         assert_eq!((compression(""), compression("22")), (Ok(1), Ok(22)));
         assert!(compression("0").is_err() && compression("23").is_err());
         assert!(priority("0").is_err() && priority("99").is_ok() && priority("100").is_err());
         assert_eq!((aux_sample(""), aux_sample("0x100")), (Ok(4096), Ok(256)));
         assert!(aux_sample("0").is_err() && aux_sample("61441").is_err());
-        assert!(snapshot("e").is_ok() && snapshot("e0x1000").is_ok() && snapshot("").is_ok() && snapshot("x").is_err());
+        assert!(
+            snapshot("e").is_ok()
+                && snapshot("e0x1000").is_ok()
+                && snapshot("").is_ok()
+                && snapshot("x").is_err()
+        );
         assert!(max_stack("0").is_err() && max_stack("127").is_ok());
     }
 }

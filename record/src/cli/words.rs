@@ -1,5 +1,6 @@
-//! Translation of perf's spelling of flags for clap: optional values (`-z5`, `-I?`), negations (`--no-FLAG`, and
-//! `--FLAG` for a flag named `--no-FLAG`), and the flags of perf record that rec lacks.
+//! Translation of perf's spelling of flags for clap: optional values (`-z5`, `-I?`), negations
+//! (`--no-FLAG`, and `--FLAG` for a flag named `--no-FLAG`), and the flags of perf record that rec
+//! lacks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -9,19 +10,23 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// Adds the negation of each flag. The last of a flag and its negations on the command line counts.
 pub(super) fn with_negations(mut command: Command) -> Command {
-    let is_flag = |arg: &Arg| arg.get_long().is_some() && !matches!(arg.get_id().as_str(), "help" | "version");
+    let is_flag = |arg: &Arg| {
+        arg.get_long().is_some() && !matches!(arg.get_id().as_str(), "help" | "version")
+    };
     let flags: Vec<(String, String)> = command
         .get_arguments()
         .filter(|arg| is_flag(arg))
         .filter_map(|arg| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))
         .collect();
-    // All at once: `mut_arg` would put each behind all others, and help shows arguments and headings in their order.
+    // All at once: `mut_arg` would put each behind all others, and help shows arguments and
+    // headings in their order.
     command = command.mut_args(|arg| {
         let other = negated(arg.get_id().as_str());
         if is_flag(&arg) { arg.overrides_with(other) } else { arg }
     });
     for (id, long) in flags {
-        let negation = Arg::new(negated(&id)).hide(true).action(ArgAction::SetTrue).overrides_with(&id);
+        let negation =
+            Arg::new(negated(&id)).hide(true).action(ArgAction::SetTrue).overrides_with(&id);
         let negation = match long.strip_prefix("no-") {
             Some(positive) => negation.long(positive.to_owned()).alias(format!("no-{long}")),
             None => negation.long(format!("no-{long}")),
@@ -43,25 +48,37 @@ pub(super) fn is_negated(matches: &ArgMatches, id: &str) -> bool {
 
 /// Flags that are always on, with the message for an attempt to turn them off.
 pub(super) const ALWAYS: &[(&str, &str)] = &[
-    ("timestamp", "--no-timestamp: samples of rec always have their time; without it records cannot be sorted"),
+    (
+        "timestamp",
+        "--no-timestamp: samples of rec always have their time; without it records cannot be \
+         sorted",
+    ),
     ("sample_cpu", "--no-sample-cpu: samples of rec always have their CPU"),
-    ("sample_identifier", "--no-sample-identifier: samples of rec always have their counter's identifier"),
+    (
+        "sample_identifier",
+        "--no-sample-identifier: samples of rec always have their counter's identifier",
+    ),
     (
         "timestamp_boundary",
-        "--no-timestamp-boundary: files of rec always have the times of the first and the last sample",
+        "--no-timestamp-boundary: files of rec always have the times of the first and the last \
+         sample",
     ),
-    ("no_buildid_cache", "--buildid-cache: rec has no build-ID cache; perf buildid-cache adds files to that of perf"),
+    (
+        "no_buildid_cache",
+        "--buildid-cache: rec has no build-ID cache; perf buildid-cache adds files to that of perf",
+    ),
     (
         "buildid_all",
-        "--no-buildid-all: rec cannot limit build IDs to files with samples, without reading its file again; use -B",
+        "--no-buildid-all: rec cannot limit build IDs to files with samples, without reading its \
+         file again; use -B",
     ),
 ];
 
-/// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words after the flags
-/// belong to the command and stay as they are.
+/// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words
+/// after the flags belong to the command and stay as they are.
 ///
-/// Removes the first of these subcommands before or among the flags, and returns it too. As perf does, takes beginnings
-/// of at least three letters for it.
+/// Removes the first of these subcommands before or among the flags, and returns it too. As perf
+/// does, takes beginnings of at least three letters for it.
 pub(super) fn separated<'a>(
     args: Vec<OsString>,
     command: &Command,
@@ -109,7 +126,8 @@ fn long_needs_next(long: &[u8], command: &Command) -> bool {
     arg.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }
 
-/// Rewrites a word of short flags. Also returns whether the next word is the value of the last flag.
+/// Rewrites a word of short flags. Also returns whether the next word is the value of the last
+/// flag.
 fn short(word: &[u8], command: &Command) -> (OsString, bool) {
     for (at, letter) in word.iter().enumerate().skip(1) {
         let of = |arg: &&Arg| arg.get_short() == Some(char::from(*letter));
@@ -146,17 +164,42 @@ pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap:
 
 /// Flags of perf record 6.12 that rec lacks, with the reason and an alternative.
 pub(super) const PERFS_OWN: &[(&str, &str)] = &[
-    ("--kcore", "rep needs no copy of the kernel's memory; keep the vmlinux of that build ID for reports elsewhere"),
-    ("--vmlinux", "it serves symbols in address filters of AUX events; use addresses (filter 0xADDR/0xLEN)"),
-    ("--pfm-events", "rec does not use libpfm; use the PMU's name of the event (see rec list) or its raw code (rNNN)"),
-    ("--debuginfod", "rec fetches nothing from the network; give --debuginfod to rep, which resolves symbols"),
-    ("--setup-filter", "it pins perf's BPF filter programs; rec filters in the kernel with --filter on tracepoints"),
+    (
+        "--kcore",
+        "rep needs no copy of the kernel's memory; keep the vmlinux of that build ID for reports \
+         elsewhere",
+    ),
+    (
+        "--vmlinux",
+        "it serves symbols in address filters of AUX events; use addresses (filter 0xADDR/0xLEN)",
+    ),
+    (
+        "--pfm-events",
+        "rec does not use libpfm; use the PMU's name of the event (see rec list) or its raw code \
+         (rNNN)",
+    ),
+    (
+        "--debuginfod",
+        "rec fetches nothing from the network; give --debuginfod to rep, which resolves symbols",
+    ),
+    (
+        "--setup-filter",
+        "it pins perf's BPF filter programs; rec filters in the kernel with --filter on \
+         tracepoints",
+    ),
     (
         "--aio",
-        "rec always writes in a thread of its own; --queue-size says how much may wait for it, --threads spreads the work",
+        "rec always writes in a thread of its own; --queue-size says how much may wait for it, \
+         --threads spreads the work",
     ),
-    ("--switch-output-event", "rec starts a new file at a signal, a size or an interval only; use --switch-output"),
-    ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time; leave the flag out"),
+    (
+        "--switch-output-event",
+        "rec starts a new file at a signal, a size or an interval only; use --switch-output",
+    ),
+    (
+        "--num-thread-synthesize",
+        "rec reads /proc in one thread, in a fraction of perf's time; leave the flag out",
+    ),
 ];
 
 #[cfg(test)]
@@ -166,7 +209,8 @@ mod tests {
 
     fn separate(line: &str) -> String {
         let command = with_negations(crate::cli::flags::Flags::command());
-        let words = ["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+        let words =
+            ["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
         let words = separated(words, &command, &[]).0;
         words.iter().skip(1).map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }

@@ -1,15 +1,15 @@
-//! Leaving records out while rings are drained: of other processes, where whole CPUs are counted, and of a second
-//! counter that a thread has by inheritance.
+//! Leaving records out while rings are drained: of other processes, where whole CPUs are counted,
+//! and of a second counter that a thread has by inheritance.
 //!
-//! Rings of several CPUs are read one after the other, and a thread's first records may be on another CPU than the FORK
-//! that tells of it. So a round goes over the rings twice:
+//! Rings of several CPUs are read one after the other, and a thread's first records may be on
+//! another CPU than the FORK that tells of it. So a round goes over the rings twice:
 //!
 //! ```text
 //!  heads of all rings ──▶ look: FORKs, and who gives samples, up to now ──▶ keep: records up to those heads
 //! ```
 //!
-//! A record before the heads is younger than the FORK of its thread, which therefore was in its ring when the look
-//! began.
+//! A record before the heads is younger than the FORK of its thread, which therefore was in its
+//! ring when the look began.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,8 @@ use crate::output::tally::Layouts;
 pub struct Filter {
     layouts: Layouts,
     kind: FilterKind,
-    /// The time of the newest FORK of each child that was applied: one that is still in a ring is looked at again.
+    /// The time of the newest FORK of each child that was applied: one that is still in a ring is
+    /// looked at again.
     forked: FxHashMap<u32, u64>,
 }
 
@@ -60,7 +61,8 @@ struct Once {
     second: FxHashSet<u64>,
 }
 
-/// Event and CPU of a counter. A thread that started while counters were opened may have inherited those of some CPUs.
+/// Event and CPU of a counter. A thread that started while counters were opened may have inherited
+/// those of some CPUs.
 type Counted = (usize, Option<u32>);
 
 /// A FORK record.
@@ -72,25 +74,30 @@ struct Fork {
 }
 
 impl Filter {
-    /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's: rec gives all of
-    /// them the fields that are read here.
+    /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's:
+    /// rec gives all of them the fields that are read here.
     #[must_use]
     pub fn members(attr: &Attr, members: Members) -> Self {
         Self::new(attr, FilterKind::Members(members))
     }
 
-    /// Keeps one of two records, where threads that started late turn out to have inherited the counters that were
-    /// opened for them. `None`: there are no such threads.
+    /// Keeps one of two records, where threads that started late turn out to have inherited the
+    /// counters that were opened for them. `None`: there are no such threads.
     #[must_use]
     pub fn once(attr: &Attr, counters: &Counters) -> Option<Self> {
         let inherits = |event: usize| {
-            counters.events.get(event).is_some_and(|event| event.attr.flags.contains(AttrFlags::INHERIT))
+            counters
+                .events
+                .get(event)
+                .is_some_and(|event| event.attr.flags.contains(AttrFlags::INHERIT))
         };
         let mut once = Once::default();
         for counter in counters.all.iter().filter(|counter| inherits(counter.event)) {
             let counted = (counter.event, counter.place.cpu);
             once.counted.insert(counter.id, counted);
-            if let Some(thread) = counter.place.thread.filter(|thread| counters.late.contains(thread)) {
+            if let Some(thread) =
+                counter.place.thread.filter(|thread| counters.late.contains(thread))
+            {
                 once.threads.insert(thread);
                 once.own.insert((thread, counted), counter.id);
             }
@@ -123,11 +130,14 @@ impl Filter {
         }
     }
 
-    /// Returns whether a record goes into the file. What cannot be decoded does: it is told of there.
+    /// Returns whether a record goes into the file. What cannot be decoded does: it is told of
+    /// there.
     pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
             FilterKind::Members(members) => members.keeps(record, &self.layouts),
-            FilterKind::Once(once) => event_id(record, &self.layouts).is_none_or(|id| !once.second.contains(&id)),
+            FilterKind::Once(once) => {
+                event_id(record, &self.layouts).is_none_or(|id| !once.second.contains(&id))
+            }
         }
     }
 }
@@ -140,11 +150,12 @@ impl Members {
 
     fn keeps(&self, record: &RawRecord<'_>, layouts: &Layouts) -> bool {
         let contains = |task| self.ids.contains(&self.number(task));
-        task(record, layouts).is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
+        task(record, layouts)
+            .is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
     }
 
-    /// Returns the child and the parent of a FORK record, by the numbers that are counted here: of processes or of
-    /// threads.
+    /// Returns the child and the parent of a FORK record, by the numbers that are counted here: of
+    /// processes or of threads.
     fn fork(&self, record: &RawRecord<'_>, layouts: &Layouts) -> Option<Fork> {
         if record.header.kind != RecordType::FORK {
             return None;
@@ -155,7 +166,8 @@ impl Members {
         (child != parent).then_some(Fork { time: of.time, child, parent })
     }
 
-    /// A child of a member is one, if that was asked for; another's child that has a member's number is a new task.
+    /// A child of a member is one, if that was asked for; another's child that has a member's
+    /// number is a new task.
     fn apply(&mut self, fork: Fork) {
         if self.inherit && self.ids.contains(&fork.parent) {
             self.ids.insert(fork.child);
@@ -186,8 +198,8 @@ fn event_id(record: &RawRecord<'_>, layouts: &Layouts) -> Option<u64> {
     }
 }
 
-/// Returns the process and thread that a record is of, and those that forked it; nothing if it is of none: losses,
-/// throttling and what the kernel loads are of the CPU or the machine.
+/// Returns the process and thread that a record is of, and those that forked it; nothing if it is
+/// of none: losses, throttling and what the kernel loads are of the CPU or the machine.
 fn task(record: &RawRecord<'_>, layouts: &Layouts) -> Option<([u32; 2], Option<[u32; 2]>)> {
     if let Some(sample) = layouts.sample(record) {
         return Some(([sample.pid()?, sample.tid()?], None));
@@ -219,7 +231,12 @@ mod tests {
 
     fn attr() -> Attr {
         let sample_type = S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU;
-        Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL | AttrFlags::INHERIT, ..Attr::default() }
+        Attr {
+            size: 128,
+            sample_type,
+            flags: AttrFlags::SAMPLE_ID_ALL | AttrFlags::INHERIT,
+            ..Attr::default()
+        }
     }
 
     fn two(low: u32, high: u32) -> u64 {
@@ -246,7 +263,9 @@ mod tests {
         filter.look(&rings);
         let mut all = Vec::new();
         for ring in &rings {
-            ring.records(&mut Vec::new(), |record| all.extend(filter.keeps(record).then(|| record.bytes.to_vec())));
+            ring.records(&mut Vec::new(), |record| {
+                all.extend(filter.keeps(record).then(|| record.bytes.to_vec()))
+            });
         }
         all
     }
@@ -258,7 +277,8 @@ mod tests {
     #[test]
     fn other_processes_are_left_out_and_what_is_of_nobody_stays() {
         let lost = fake_record(RecordType::LOST.0, &[0, 3, 0, 0, 0, 1]);
-        let ours = [sample(1, 7, 8), comm(7, 7), of_task(RecordType::EXIT, [[7, 8], [7, 7]], 5), lost];
+        let ours =
+            [sample(1, 7, 8), comm(7, 7), of_task(RecordType::EXIT, [[7, 8], [7, 7]], 5), lost];
         let others = [sample(1, 8, 8), comm(9, 9), of_task(RecordType::EXIT, [[8, 8], [7, 7]], 5)];
         let ring = ours.iter().chain(&others).cloned().collect();
         assert_eq!(kept(&mut members(&[7], false, true), &[ring]), ours);
@@ -266,9 +286,12 @@ mod tests {
 
     #[test]
     fn children_are_followed_over_all_rings_in_the_order_of_time() {
-        let fork = |child: u32, parent: u32, time| of_task(RecordType::FORK, [[child; 2], [parent; 2]], time);
+        let fork = |child: u32, parent: u32, time| {
+            of_task(RecordType::FORK, [[child; 2], [parent; 2]], time)
+        };
         // The grandchild's FORK is looked at before its parent's.
-        let rings = [vec![sample(1, 30, 30), fork(30, 20, 2)], vec![fork(20, 10, 1), sample(1, 20, 20)]];
+        let rings =
+            [vec![sample(1, 30, 30), fork(30, 20, 2)], vec![fork(20, 10, 1), sample(1, 20, 20)]];
         assert_eq!(kept(&mut members(&[10], false, true), &rings).len(), 4);
         // Without children, only that the member forked is its own record.
         assert_eq!(kept(&mut members(&[10], false, false), &rings), [fork(20, 10, 1)]);
@@ -277,10 +300,16 @@ mod tests {
     #[test]
     fn a_number_that_another_task_gets_is_no_member_any_more() {
         let again = of_task(RecordType::FORK, [[7, 7], [1, 1]], 1);
-        assert_eq!(kept(&mut members(&[7], false, true), &[vec![again, sample(1, 7, 7)]]), [[0; 0]; 0]);
+        assert_eq!(
+            kept(&mut members(&[7], false, true), &[vec![again, sample(1, 7, 7)]]),
+            [[0; 0]; 0]
+        );
         // A new thread of the process is no new process.
         let thread = of_task(RecordType::FORK, [[7, 70], [7, 7]], 1);
-        assert_eq!(kept(&mut members(&[7], false, true), &[vec![thread, sample(1, 7, 70)]]).len(), 2);
+        assert_eq!(
+            kept(&mut members(&[7], false, true), &[vec![thread, sample(1, 7, 70)]]).len(),
+            2
+        );
     }
 
     #[test]
@@ -311,15 +340,29 @@ mod tests {
         let counter = |id, event, tid| on(0, id, event, tid);
         let event = || PlannedEvent { attr: attr(), ..PlannedEvent::default() };
         // Thread 7 was there; 8 and 9 started late.
-        let mut all = vec![counter(1, 0, 7), counter(2, 0, 8), counter(3, 0, 9), counter(4, 1, 7), counter(5, 1, 8)];
+        let mut all = vec![
+            counter(1, 0, 7),
+            counter(2, 0, 8),
+            counter(3, 0, 9),
+            counter(4, 1, 7),
+            counter(5, 1, 8),
+        ];
         all.extend([on(1, 6, 0, 7), on(1, 7, 0, 8)]);
-        let mut counters = Counters { all, events: vec![event(), event()], late: [8, 9].into(), ..Counters::default() };
+        let mut counters = Counters {
+            all,
+            events: vec![event(), event()],
+            late: [8, 9].into(),
+            ..Counters::default()
+        };
         let mut filter = Filter::once(&attr(), &counters).unwrap();
         let inherited = [sample(1, 7, 8), sample(4, 7, 7)];
-        // 8 has event 0 on CPU 0 twice, as the samples in both rings tell; on CPU 1, event 1 and thread 9 have one
-        // counter each.
+        // 8 has event 0 on CPU 0 twice, as the samples in both rings tell; on CPU 1, event 1 and
+        // thread 9 have one counter each.
         let single = [sample(5, 7, 8), sample(3, 7, 9), sample(7, 7, 8)];
-        let rings = [[&[sample(2, 7, 8)], &inherited[..]].concat(), [&single[..], &[sample(2, 7, 8)]].concat()];
+        let rings = [
+            [&[sample(2, 7, 8)], &inherited[..]].concat(),
+            [&single[..], &[sample(2, 7, 8)]].concat(),
+        ];
         assert_eq!(kept(&mut filter, &rings), [&inherited[..], &single].concat());
         counters.late.clear();
         assert!(Filter::once(&attr(), &counters).is_none());

@@ -1,12 +1,14 @@
-//! Draining: goes round all rings and copies what is in them into the queue from which the file is written.
+//! Draining: goes round all rings and copies what is in them into the queue from which the file is
+//! written.
 //!
-//! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here
-//! waits for a disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`]; twice where a
-//! [`filter`] leaves records out.
+//! What is in the rings is copied into the queue, several rings at once, and then the room is given
+//! back: nothing here waits for a disk as long as the queue has room. Each record's header is
+//! looked at once, for the [`Tally`]; twice where a [`filter`] leaves records out.
 //!
-//! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes during round n is read
-//! in round n or n+1, so no record of round n+2 is older than one of round n: readers may sort and emit everything that
-//! is older than the newest record of the previous round.
+//! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes
+//! during round n is read in round n or n+1, so no record of round n+2 is older than one of round
+//! n: readers may sort and emit everything that is older than the newest record of the previous
+//! round.
 
 pub mod filter;
 pub mod threads;
@@ -32,7 +34,8 @@ use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
 use filter::Filter;
 
-/// Room is given back after about so many bytes, so that with many CPUs the first ring does not wait for the last.
+/// Room is given back after about so many bytes, so that with many CPUs the first ring does not
+/// wait for the last.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Drains rings into a file.
@@ -85,8 +88,8 @@ impl Drain {
         Self { places, ..self }
     }
 
-    /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no other one drains
-    /// meanwhile, so the filter is lent to it.
+    /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no
+    /// other one drains meanwhile, so the filter is lent to it.
     #[must_use]
     pub(crate) fn twin(&mut self, alone: bool) -> Self {
         let filter = self.filter.take_if(|_| alone);
@@ -99,7 +102,8 @@ impl Drain {
         self.filter = self.filter.take().or(twin.filter);
     }
 
-    /// One round: appends all that the rings have, those aside that are overwritten. Returns the number of bytes.
+    /// One round: appends all that the rings have, those aside that are overwritten. Returns the
+    /// number of bytes.
     ///
     /// # Errors
     /// What writing gives; a ring whose control page makes no sense.
@@ -115,20 +119,31 @@ impl Drain {
         self.empty_of(rings, &mut Rounds { output, any: false }, 1)
     }
 
-    /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the number of bytes.
+    /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the
+    /// number of bytes.
     ///
     /// # Errors
     /// As [`round`](Self::round).
-    pub(crate) fn empty<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink) -> Result<u64> {
+    pub(crate) fn empty<R: BorrowMut<Ring>>(
+        &mut self,
+        rings: &mut [R],
+        sink: &mut impl Sink,
+    ) -> Result<u64> {
         self.empty_of(rings, sink, self.least)
     }
 
-    fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
+    fn empty_of<R: BorrowMut<Ring>>(
+        &mut self,
+        rings: &mut [R],
+        sink: &mut impl Sink,
+        least: usize,
+    ) -> Result<u64> {
         let looked = self.look(rings)?;
         let mut appended = 0;
         let mut next = 0;
         let apart = sink.is_split() || !self.places.is_empty();
-        // The round is not finished if records were left in a ring, or will be read later (overwritten rings).
+        // The round is not finished if records were left in a ring, or will be read later
+        // (overwritten rings).
         let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
         while next < rings.len() {
             let mut parts = Vec::new();
@@ -166,8 +181,8 @@ impl Drain {
         Ok(appended)
     }
 
-    /// Lets the filter see what is in all rings. Returns the marks up to which they can be read then, one per ring;
-    /// none without a filter.
+    /// Lets the filter see what is in all rings. Returns the marks up to which they can be read
+    /// then, one per ring; none without a filter.
     fn look<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
         let Some(filter) = &mut self.filter else { return Ok(Vec::new()) };
         let pending = || rings.iter().map(|ring| ring.borrow().pending().map_err(unreadable));
@@ -176,14 +191,17 @@ impl Drain {
         Ok(marks)
     }
 
-    /// Counts the records that are kept, and appends the parts of the ring that they are. Returns the number of bytes.
+    /// Counts the records that are kept, and appends the parts of the ring that they are. Returns
+    /// the number of bytes.
     fn pass<'r>(&mut self, pending: &Pending<'r>, parts: &mut Vec<IoSlice<'r>>) -> usize {
         let (tally, filter) = (&mut self.tally, &self.filter);
         let mut bytes = 0;
         let mut add = |part: Range<usize>| {
             bytes += part.len();
             let (first, second) = pending.part(part);
-            parts.extend([first, second].into_iter().filter(|half| !half.is_empty()).map(IoSlice::new));
+            parts.extend(
+                [first, second].into_iter().filter(|half| !half.is_empty()).map(IoSlice::new),
+            );
         };
         let (mut start, mut end) = (0, 0);
         let whole = pending.records(&mut self.scratch, |record| {
@@ -204,8 +222,9 @@ impl Drain {
         bytes
     }
 
-    /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the ring has them
-    /// newest first). No FINISHED_ROUND follows, as a dump has records older than those written before it.
+    /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the
+    /// ring has them newest first). No FINISHED_ROUND follows, as a dump has records older than
+    /// those written before it.
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error if the kernel refuses to pause a ring.
@@ -217,10 +236,14 @@ impl Drain {
         output: &Output,
     ) -> Result<()> {
         let backward = |(_, (ring, _)): &(usize, (&mut Ring, &usize))| ring.is_backward();
-        for (index, (ring, owner)) in rings.iter_mut().zip(&counters.owners).enumerate().filter(backward) {
+        for (index, (ring, owner)) in
+            rings.iter_mut().zip(&counters.owners).enumerate().filter(backward)
+        {
             let Some(owner) = counters.all.get(*owner) else { continue };
             let pause = |pause| {
-                kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause an overwritten ring", e))
+                kernel
+                    .pause(owner.as_fd(), pause)
+                    .map_err(|e| Error::io("cannot pause an overwritten ring", e))
             };
             pause(true)?;
             let (newest, mark) = ring.newest();
@@ -253,9 +276,16 @@ pub(crate) trait Sink {
     /// Returns whether each batch is to be of one ring.
     fn is_split(&self) -> bool;
 
-    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch all rings have been
-    /// emptied since the drain began; where a round is over with that, it is written behind the batch.
-    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()>;
+    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch
+    /// all rings have been emptied since the drain began; where a round is over with that, it is
+    /// written behind the batch.
+    fn batch(
+        &mut self,
+        ring: usize,
+        parts: &[IoSlice<'_>],
+        mark: Option<&[u8]>,
+        counts: Counts,
+    ) -> Result<()>;
 }
 
 /// Sink of a thread that has all rings: a round ends when they are empty.
@@ -270,26 +300,35 @@ impl Sink for Rounds<'_> {
         self.output.is_split()
     }
 
-    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()> {
+    fn batch(
+        &mut self,
+        ring: usize,
+        parts: &[IoSlice<'_>],
+        mark: Option<&[u8]>,
+        counts: Counts,
+    ) -> Result<()> {
         self.any |= !parts.is_empty();
         let mark = mark.filter(|_| self.any).unwrap_or_default();
         self.output.write_rings(ring, parts, mark, counts)
     }
 }
 
-/// Reverses the order of records. Readers that compute differences of counter values need them in time order. Stops at
-/// bytes that are not a record.
+/// Reverses the order of records. Readers that compute differences of counter values need them in
+/// time order. Stops at bytes that are not a record.
 fn reversed(records: &[u8]) -> Vec<u8> {
-    let whole: Vec<_> = Frames::new(records, 0, Endian::NATIVE).map_while(std::result::Result::ok).collect();
+    let whole: Vec<_> =
+        Frames::new(records, 0, Endian::NATIVE).map_while(std::result::Result::ok).collect();
     whole.iter().rev().flat_map(|record| record.bytes).copied().collect()
 }
 
 fn unreadable(why: Overrun) -> Error {
-    Error::Failed(format!("cannot read a ring any further: {why}; please report this as a bug of rec or the kernel"))
+    Error::Failed(format!(
+        "cannot read a ring any further: {why}; please report this as a bug of rec or the kernel"
+    ))
 }
 
-/// Returns whether a ring is so full again that the next round should not wait for the kernel's wakeup (at half of the
-/// ring).
+/// Returns whether a ring is so full again that the next round should not wait for the kernel's
+/// wakeup (at half of the ring).
 #[must_use]
 pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
     let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());
@@ -332,10 +371,13 @@ mod tests {
     ) -> (Vec<RecordType>, Counts) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.data");
-        let to = crate::cli::parse(["rec".into(), "-o".into(), path.clone().into(), "x".into()]).unwrap().output;
+        let to = crate::cli::parse(["rec".into(), "-o".into(), path.clone().into(), "x".into()])
+            .unwrap()
+            .output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
         let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
-        let output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
+        let output =
+            Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];
         let mut rings = [fakes[0].map(), fakes[1].map()];
         let mut drain = Drain::new(Tally::new(&attr()));
@@ -362,7 +404,10 @@ mod tests {
                 assert!(b.write(&sample(4)));
             }
         });
-        assert_eq!(kinds, [T::SAMPLE, T::SAMPLE, T::SAMPLE, T::FINISHED_ROUND, T::SAMPLE, T::FINISHED_ROUND]);
+        assert_eq!(
+            kinds,
+            [T::SAMPLE, T::SAMPLE, T::SAMPLE, T::FINISHED_ROUND, T::SAMPLE, T::FINISHED_ROUND]
+        );
         assert_eq!((tally.samples, tally.first, tally.last), (4, Some(1), 4));
     }
 
@@ -391,13 +436,20 @@ mod tests {
     fn what_is_counted_is_what_a_filter_keeps_wherever_the_ring_wraps() {
         let of = |pid: u64, time| fake_record(9, &[1, 0x1000, pid, time, 0]);
         let lost = fake_record(2, &[1, 7, 0, 0, 0, 0]);
-        let records = [of(7, 30), of(8, 1), of(7, 10), lost, of(9, 99), of(8, 2), of(7, 20), of(9, 3)];
+        let records =
+            [of(7, 30), of(8, 1), of(7, 10), lost, of(9, 99), of(8, 2), of(7, 20), of(9, 3)];
         let kept = [0, 2, 3, 6].map(|n| records[n].clone()).concat();
         let stream = records.concat();
         for cut in (0..=stream.len()).step_by(8) {
-            let members = filter::Members { ids: [7].into_iter().collect(), threads: false, inherit: false };
-            let (written, bytes, counts) = passed(Some(Filter::members(&attr(), members)), &stream, cut);
-            assert_eq!((counts.samples, counts.lost_events, counts.damaged), (3, 7, 0), "wraps at {cut}");
+            let members =
+                filter::Members { ids: [7].into_iter().collect(), threads: false, inherit: false };
+            let (written, bytes, counts) =
+                passed(Some(Filter::members(&attr(), members)), &stream, cut);
+            assert_eq!(
+                (counts.samples, counts.lost_events, counts.damaged),
+                (3, 7, 0),
+                "wraps at {cut}"
+            );
             assert_eq!((counts.first, counts.last), (Some(10), 30), "wraps at {cut}");
             assert_eq!((written, bytes), (kept.clone(), kept.len()), "wraps at {cut}");
         }

@@ -1,11 +1,11 @@
-//! Waiting until there is something to do: a ring half full, a signal, a command, a timer
-//! that the user asked for, the end of what was attached to. Of rec's own there is one timer, that of the status line; and
-//! where files are kept, waiting ends after a tenth of a second: a container that ends takes its files with it, and which
-//! they are is in the rings.
+//! Waiting until there is something to do: a ring half full, a signal, a command, a timer that the
+//! user asked for, the end of what was attached to. Of rec's own there is one timer, that of the
+//! status line; and where files are kept, waiting ends after a tenth of a second: a container that
+//! ends takes its files with it, and which they are is in the rings.
 //!
-//! When half of a ring is full, the kernel wakes pollers of any of its counters. A counter whose threads (inherited
-//! ones included) have all ended hangs up; then the next counter of the same ring is polled instead. When no ring has a
-//! counter left, all attached tasks have ended.
+//! When half of a ring is full, the kernel wakes pollers of any of its counters. A counter whose
+//! threads (inherited ones included) have all ended hangs up; then the next counter of the same
+//! ring is polled instead. When no ring has a counter left, all attached tasks have ended.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -74,8 +74,8 @@ pub struct Others<'a> {
 pub struct Waiter<'a> {
     epoll: OwnedFd,
     counters: &'a Counters,
-    /// Per ring, the index of the polled counter; `None` if all have hung up; an index beyond all counters if none is
-    /// left that could report the end.
+    /// Per ring, the index of the polled counter; `None` if all have hung up; an index beyond all
+    /// counters if none is left that could report the end.
     polled: Vec<Option<usize>>,
     /// Whose end is waited for, and how many have not ended.
     ends: Option<(&'a [OwnedFd], usize)>,
@@ -103,7 +103,8 @@ impl<'a> Waiter<'a> {
         Self::make(counters, owners, signals.into_iter().chain(own))
     }
 
-    /// Waits for the end of all of these, each readable then, in the place of the counters' (`None`: not).
+    /// Waits for the end of all of these, each readable then, in the place of the counters'
+    /// (`None`: not).
     ///
     /// # Errors
     /// The system's refusal.
@@ -120,7 +121,8 @@ impl<'a> Waiter<'a> {
         Self { at_most, ..self }
     }
 
-    /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or only wake it.
+    /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or
+    /// only wake it.
     ///
     /// # Errors
     /// Returns an error if epoll(7) refuses.
@@ -141,7 +143,8 @@ impl<'a> Waiter<'a> {
         let make = || -> Result<Self, Errno> {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
-            let mut waiter = Self { epoll, counters, polled: Vec::new(), ends: None, at_most: None };
+            let mut waiter =
+                Self { epoll, counters, polled: Vec::new(), ends: None, at_most: None };
             for (ring, owner) in (0u64..).zip(owners) {
                 if let Some(counter) = counters.all.get(owner) {
                     add_counter(&waiter.epoll, counters, counter, ring)?;
@@ -161,7 +164,11 @@ impl<'a> Waiter<'a> {
         let mut events = Vec::with_capacity(64);
         let limit = if block { self.at_most } else { Some(Duration::ZERO) };
         let timeout = limit.and_then(|limit| limit.try_into().ok());
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("cannot wait for the rings", e)),
         }
@@ -180,8 +187,8 @@ impl<'a> Waiter<'a> {
                 NUDGE => woken.nudged = true,
                 end if end >= ENDS => self.ended(end),
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
-                // A pinned event that did not fit on its PMU, or a PMU that was removed: the counter stays in this
-                // state.
+                // A pinned event that did not fit on its PMU, or a PMU that was removed: the
+                // counter stays in this state.
                 ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
                 _ => {}
             }
@@ -212,7 +219,8 @@ impl<'a> Waiter<'a> {
 
     /// Polls the next counter of a ring, after one hung up.
     fn hung_up(&mut self, ring: u64) -> Result<()> {
-        // Counters of other events end together with their threads, so counters of one event are enough.
+        // Counters of other events end together with their threads, so counters of one event are
+        // enough.
         self.replace(ring, |gone, next| next.event == gone.event, None)
     }
 
@@ -221,8 +229,8 @@ impl<'a> Waiter<'a> {
         self.replace(ring, |gone, next| next.event != gone.event, Some(usize::MAX))
     }
 
-    /// Replaces a counter that reports nothing more with the next one on the same CPU that is `wanted`; sets
-    /// `otherwise` if there is none.
+    /// Replaces a counter that reports nothing more with the next one on the same CPU that is
+    /// `wanted`; sets `otherwise` if there is none.
     fn replace(
         &mut self,
         ring: u64,
@@ -230,12 +238,16 @@ impl<'a> Waiter<'a> {
         otherwise: Option<usize>,
     ) -> Result<()> {
         let slot = usize::try_from(ring).ok().and_then(|ring| self.polled.get_mut(ring));
-        let Some((slot, old)) = slot.and_then(|slot| slot.map(|old| (slot, old))) else { return Ok(()) };
+        let Some((slot, old)) = slot.and_then(|slot| slot.map(|old| (slot, old))) else {
+            return Ok(());
+        };
         let all = &self.counters.all;
         let swap = || -> Result<Option<usize>, Errno> {
             let Some(gone) = all.get(old) else { return Ok(otherwise) };
             epoll::delete(&self.epoll, gone.as_fd())?;
-            let fits = |c: &Counter| self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c);
+            let fits = |c: &Counter| {
+                self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c)
+            };
             let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
             if let Some((_, counter)) = next {
                 add_counter(&self.epoll, self.counters, counter, ring)?;
@@ -247,8 +259,14 @@ impl<'a> Waiter<'a> {
     }
 }
 
-/// Adds a counter to the epoll set. For an overwritten ring only hang-ups are polled, as it is not drained when full.
-fn add_counter(epoll: &OwnedFd, counters: &Counters, counter: &Counter, ring: u64) -> Result<(), Errno> {
+/// Adds a counter to the epoll set. For an overwritten ring only hang-ups are polled, as it is not
+/// drained when full.
+fn add_counter(
+    epoll: &OwnedFd,
+    counters: &Counters,
+    counter: &Counter,
+    ring: u64,
+) -> Result<(), Errno> {
     let backward = counters.ring_of(counter).backward;
     let flags = if backward { epoll::EventFlags::empty() } else { epoll::EventFlags::IN };
     epoll::add(epoll, counter.as_fd(), epoll::EventData::new_u64(ring), flags)
@@ -271,13 +289,15 @@ mod tests {
         Counters { all, owners: vec![0], ..Counters::default() }
     }
 
-    /// Returns a descriptor whose poll reports nothing until the writer is closed, and then a hang-up.
+    /// Returns a descriptor whose poll reports nothing until the writer is closed, and then a
+    /// hang-up.
     fn hangs_up_with() -> (OwnedFd, PipeWriter) {
         let (reader, writer) = pipe().unwrap();
         (reader.into(), writer)
     }
 
-    /// Returns a descriptor whose poll for reading reports nothing until the reader is closed, and then an error.
+    /// Returns a descriptor whose poll for reading reports nothing until the reader is closed, and
+    /// then an error.
     fn fails_with() -> (OwnedFd, PipeReader) {
         let (reader, writer) = pipe().unwrap();
         (writer.into(), reader)
@@ -322,7 +342,11 @@ mod tests {
         assert!(!waiter.wait(true).unwrap().all_ended);
         let mut events = Vec::with_capacity(4);
         let now = rustix::event::Timespec::default();
-        epoll::wait(&waiter.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
-        assert!(events.iter().all(|e| e.data.u64() >= NO_RING), "it would be woken again and again");
+        epoll::wait(&waiter.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now))
+            .unwrap();
+        assert!(
+            events.iter().all(|e| e.data.u64() >= NO_RING),
+            "it would be woken again and again"
+        );
     }
 }

@@ -14,17 +14,23 @@ const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
 /// Default length of watched data.
 const DATA_LENGTH: u64 = 4;
-/// Required length of an instruction's breakpoint: that of a `long`, or of an instruction on aarch64.
+/// Required length of an instruction's breakpoint: that of a `long`, or of an instruction on
+/// aarch64.
 const CODE_LENGTH: u64 = if cfg!(target_arch = "aarch64") { 4 } else { (usize::BITS / 8) as u64 };
 
 /// Parses a breakpoint. Also returns its modifiers.
 pub(super) fn parse(text: Span<'_>) -> Result<(EventSpec, Option<Span<'_>>), Wrong> {
     let wrong = |at: usize, why: String| (at, Problem::Breakpoint(why));
-    let Some((_, rest)) = text.split_once(':') else { return Err(wrong(text.at, "no address".to_owned())) };
-    let (place, after) = rest.split_once(':').map_or((rest, None), |(place, after)| (place, Some(after)));
-    let (address, length) = place.split_once('/').map_or((place, None), |(address, length)| (address, Some(length)));
+    let Some((_, rest)) = text.split_once(':') else {
+        return Err(wrong(text.at, "no address".to_owned()));
+    };
+    let (place, after) =
+        rest.split_once(':').map_or((rest, None), |(place, after)| (place, Some(after)));
+    let (address, length) =
+        place.split_once('/').map_or((place, None), |(address, length)| (address, Some(length)));
     let value = |piece: Span<'_>, what: &str| {
-        number(piece.text).ok_or_else(|| wrong(piece.at, format!("'{}' is not a valid {what}", piece.text)))
+        number(piece.text)
+            .ok_or_else(|| wrong(piece.at, format!("'{}' is not a valid {what}", piece.text)))
     };
     let (access, modifiers) = match after {
         None => (None, None),
@@ -49,14 +55,17 @@ pub(super) fn parse(text: Span<'_>) -> Result<(EventSpec, Option<Span<'_>>), Wro
 }
 
 fn access(letters: Span<'_>) -> Result<u32, Wrong> {
-    let wrong = |at: usize, why: &str| (at, Problem::Breakpoint(format!("'{}' {why}", letters.text)));
+    let wrong =
+        |at: usize, why: &str| (at, Problem::Breakpoint(format!("'{}' {why}", letters.text)));
     let mut kind = 0;
     for (at, letter) in letters.text.char_indices() {
         let bit = match letter {
             'r' => READ,
             'w' => WRITE,
             'x' => EXECUTE,
-            _ if Modifiers::are(letters.text) => return Err(wrong(letters.at, "are modifiers, which must follow rwx")),
+            _ if Modifiers::are(letters.text) => {
+                return Err(wrong(letters.at, "are modifiers, which must follow rwx"));
+            }
             _ => return Err(wrong(letters.at + at, "has a letter other than r, w and x")),
         };
         if kind & bit != 0 {
@@ -83,7 +92,11 @@ mod tests {
             ("mem:0x1000:u", 0x1000, 4, 3, Some("u")),
         ] {
             let (spec, found) = parse(Span { text, at: 0 }).unwrap();
-            assert_eq!((spec.config1, spec.config2, spec.bp_type), (address, length, kind), "{text}");
+            assert_eq!(
+                (spec.config1, spec.config2, spec.bp_type),
+                (address, length, kind),
+                "{text}"
+            );
             assert_eq!(found.map(|m| m.text), modifiers);
             assert_eq!((spec.kind, spec.default_period), (EventType::BREAKPOINT, Some(1)));
         }
@@ -92,9 +105,13 @@ mod tests {
 
     #[test]
     fn what_is_no_breakpoint() {
-        for (text, at) in
-            [("mem:x", 4), ("mem:0x10/x", 9), ("mem:0x10:rr", 10), ("mem:0x10:q:u", 9), ("mem:0x10::u", 9)]
-        {
+        for (text, at) in [
+            ("mem:x", 4),
+            ("mem:0x10/x", 9),
+            ("mem:0x10:rr", 10),
+            ("mem:0x10:q:u", 9),
+            ("mem:0x10::u", 9),
+        ] {
             let (place, problem) = parse(Span { text, at: 0 }).unwrap_err();
             assert!(matches!(problem, Problem::Breakpoint(_)), "{text}");
             assert_eq!(place, at, "{text}: {problem}");

@@ -21,7 +21,12 @@ impl SpecError {
     /// Creates an error at byte `at` of `list`, in its part `spec`.
     pub(super) fn new(list: &str, spec: &str, at: usize, problem: Problem) -> Self {
         let characters = list.char_indices().take_while(|(place, _)| *place < at).count();
-        Self { problem: Box::new(problem), spec: spec.to_owned(), list: list.to_owned(), at: characters }
+        Self {
+            problem: Box::new(problem),
+            spec: spec.to_owned(),
+            list: list.to_owned(),
+            at: characters,
+        }
     }
 }
 

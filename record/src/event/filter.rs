@@ -18,9 +18,16 @@ use crate::machine::sources::EventSources;
 ///
 /// # Errors
 /// Returns a message if the events cannot be filtered.
-pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSources) -> Result<(), String> {
+pub fn attach_filter(
+    events: &mut [EventSpec],
+    text: &str,
+    sources: &EventSources,
+) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
-        return Err(format!("--filter '{text}' applies to the events before it, but there are none; put -e before it"));
+        return Err(format!(
+            "--filter '{text}' applies to the events before it, but there are none; put -e before \
+             it"
+        ));
     };
     if text.trim().is_empty() {
         return Err("--filter: the filter is empty; give one, or leave --filter out".to_owned());
@@ -30,17 +37,24 @@ pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSource
         if event.is_tracepoint() {
             add(event, text);
         } else if addresses > 0 {
-            let (count, ranges) = address_filters(text, sources).map_err(|why| format!("--filter '{text}': {why}"))?;
+            let (count, ranges) = address_filters(text, sources)
+                .map_err(|why| format!("--filter '{text}': {why}"))?;
             if count > addresses {
                 let pmu = event.pmu.as_ref().map_or("", |pmu| &pmu.name);
-                return Err(format!("--filter '{text}': {pmu} supports {addresses} address filters, not {count}"));
+                return Err(format!(
+                    "--filter '{text}': {pmu} supports {addresses} address filters, not {count}"
+                ));
             }
-            event.filter =
-                Some(event.filter.take().map_or_else(|| ranges.clone(), |before| format!("{before} {ranges}")));
+            event.filter = Some(
+                event
+                    .filter
+                    .take()
+                    .map_or_else(|| ranges.clone(), |before| format!("{before} {ranges}")),
+            );
         } else {
             return Err(format!(
-                "--filter '{text}': {} has no fields to filter by; only tracepoints have, and tracing PMUs \
-                 with address filters (filters by BPF are a matter of perf record)",
+                "--filter '{text}': {} has no fields to filter by; only tracepoints have, and \
+                 tracing PMUs with address filters (filters by BPF are a matter of perf record)",
                 event.name
             ));
         }
@@ -54,11 +68,17 @@ pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSource
 /// Returns a message if an event cannot exclude it.
 pub fn exclude_process(events: &mut [EventSpec], pid: u32) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
-        return Err("--exclude-perf applies to tracepoints before it, but there are none; put -e before".to_owned());
+        return Err(
+            "--exclude-perf applies to tracepoints before it, but there are none; put -e before"
+                .to_owned(),
+        );
     };
     for event in events.iter_mut().filter(|event| event.list == list) {
         if !event.is_tracepoint() {
-            return Err(format!("--exclude-perf applies to tracepoints, but {} is not a tracepoint", event.name));
+            return Err(format!(
+                "--exclude-perf applies to tracepoints, but {} is not a tracepoint",
+                event.name
+            ));
         }
         add(event, &format!("common_pid != {pid}"));
     }
@@ -94,7 +114,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn until(&mut self, these: &str) -> &'a str {
-        let (word, rest) = self.0.split_at(self.0.find(|c| these.contains(c)).unwrap_or(self.0.len()));
+        let (word, rest) =
+            self.0.split_at(self.0.find(|c| these.contains(c)).unwrap_or(self.0.len()));
         self.0 = rest;
         word
     }
@@ -133,7 +154,9 @@ fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, Stri
     let (at, mut length) = match (start, number(start)) {
         ("", _) => return Err(format!("{action} needs an address or a function: {action} START")),
         ("*", _) => {
-            let file = file.as_deref().ok_or("'*' stands for all code of a file, but no file is given (@ FILE)")?;
+            let file = file
+                .as_deref()
+                .ok_or("'*' stands for all code of a file, but no file is given (@ FILE)")?;
             let all = symbol::extent(file)?;
             (all.offset, Some(all.size))
         }
@@ -148,7 +171,9 @@ fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, Stri
             Some(size) => size,
             None => {
                 let last = find(end, end_nth)?;
-                (last.offset + last.size).checked_sub(at).ok_or_else(|| format!("{end} ends before {start} begins"))?
+                (last.offset + last.size)
+                    .checked_sub(at)
+                    .ok_or_else(|| format!("{end} ends before {start} begins"))?
             }
         });
     }
@@ -165,12 +190,20 @@ fn chosen(found: &[Function], name: &str, nth: Option<&str>) -> Result<Function,
     match (found, nth) {
         ([], _) => Err(format!("no function '{name}' was found")),
         ([only], None) => Ok(*only),
-        (several, None) => {
-            Err(format!("there are {} functions '{name}'; choose one, such as '{name} #1'", several.len()))
-        }
+        (several, None) => Err(format!(
+            "there are {} functions '{name}'; choose one, such as '{name} #1'",
+            several.len()
+        )),
         (several, Some(nth)) => {
-            let at = nth.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).and_then(|n| several.get(n)).copied();
-            at.ok_or_else(|| format!("'{name} #{nth}': the functions of this name are #1 to #{}", several.len()))
+            let at = nth
+                .parse::<usize>()
+                .ok()
+                .and_then(|n| n.checked_sub(1))
+                .and_then(|n| several.get(n))
+                .copied();
+            at.ok_or_else(|| {
+                format!("'{name} #{nth}': the functions of this name are #1 to #{}", several.len())
+            })
         }
     }
 }
@@ -210,9 +243,15 @@ mod tests {
     fn where_there_is_nothing_to_filter() {
         assert!(attach_filter(&mut [], "x", &sources()).unwrap_err().contains("there are none"));
         let mut clock = [EventSpec::numbered("cpu-clock", EventType::SOFTWARE, 0)];
-        assert!(attach_filter(&mut clock, "x", &sources()).unwrap_err().contains("cpu-clock has no fields"));
+        assert!(
+            attach_filter(&mut clock, "x", &sources())
+                .unwrap_err()
+                .contains("cpu-clock has no fields")
+        );
         assert!(exclude_process(&mut clock, 1).unwrap_err().contains("is not a tracepoint"));
-        assert!(attach_filter(&mut [tracepoint(0)], " ", &sources()).unwrap_err().contains("empty"));
+        assert!(
+            attach_filter(&mut [tracepoint(0)], " ", &sources()).unwrap_err().contains("empty")
+        );
     }
 
     #[test]

@@ -50,7 +50,8 @@ pub struct MemoryEvent {
     pub cpus: Option<Vec<u32>>,
 }
 
-/// Returns the events that sample memory accesses, of each PMU that has some; `latency`: of the shortest loads sampled.
+/// Returns the events that sample memory accesses, of each PMU that has some; `latency`: of the
+/// shortest loads sampled.
 #[must_use]
 pub fn memory_events(sources: &EventSources, latency: u32) -> Vec<MemoryEvent> {
     sources.pmus().iter().flat_map(|pmu| of(pmu, latency)).collect()
@@ -70,8 +71,11 @@ fn of(pmu: &Pmu, latency: u32) -> Vec<MemoryEvent> {
     }
     if name.starts_with("arm_spe_") {
         let spe = |loads: u8, stores: u8| {
-            let latency = if loads == 1 { format!(",min_latency={latency}") } else { String::new() };
-            format!("{name}/ts_enable=1,pa_enable=1,load_filter={loads},store_filter={stores}{latency}/")
+            let latency =
+                if loads == 1 { format!(",min_latency={latency}") } else { String::new() };
+            format!(
+                "{name}/ts_enable=1,pa_enable=1,load_filter={loads},store_filter={stores}{latency}/"
+            )
         };
         return vec![
             event("spe-load", Accesses::Loads, true, spe(1, 0)),
@@ -82,18 +86,27 @@ fn of(pmu: &Pmu, latency: u32) -> Vec<MemoryEvent> {
     if !pmu.core {
         return Vec::new();
     }
-    // Those that take a latency are precise: the address is of the instruction that the sample is about.
+    // Those that take a latency are precise: the address is of the instruction that the sample is
+    // about.
     let has_latency = pmu.formats().iter().any(|term| term == "ldlat");
-    let (latency, precise) = if has_latency { (format!(",ldlat={latency}"), "P") } else { (String::new(), "") };
+    let (latency, precise) =
+        if has_latency { (format!(",ldlat={latency}"), "P") } else { (String::new(), "") };
     let loads = match pmu.alias("mem-loads-aux") {
         Some(_) => format!("{{{name}/mem-loads-aux/,{name}/mem-loads{latency}/}}:P"),
         None => format!("{name}/mem-loads{latency}/{precise}"),
     };
     let named = [
         ("mem-loads", event("ldlat-loads", Accesses::Loads, has_latency, loads)),
-        ("mem-stores", event("ldlat-stores", Accesses::Stores, false, format!("{name}/mem-stores/{precise}"))),
+        (
+            "mem-stores",
+            event("ldlat-stores", Accesses::Stores, false, format!("{name}/mem-stores/{precise}")),
+        ),
     ];
-    named.into_iter().filter(|(alias, _)| pmu.alias(alias).is_some()).map(|(_, event)| event).collect()
+    named
+        .into_iter()
+        .filter(|(alias, _)| pmu.alias(alias).is_some())
+        .map(|(_, event)| event)
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,12 +117,19 @@ mod tests {
     fn specs(pmus: &[(&str, &str)]) -> Vec<String> {
         let dir = machine(pmus);
         let sources = EventSources::new(&dir.path().join("sys"), None);
-        memory_events(&sources, 50).into_iter().map(|event| format!("{} {}", event.name, event.spec)).collect()
+        memory_events(&sources, 50)
+            .into_iter()
+            .map(|event| format!("{} {}", event.name, event.spec))
+            .collect()
     }
 
     #[test]
     fn a_core_has_what_it_names() {
-        let named = [("cpu/type", "4"), ("cpu/events/mem-loads", "event=1"), ("cpu/events/mem-stores", "event=2")];
+        let named = [
+            ("cpu/type", "4"),
+            ("cpu/events/mem-loads", "event=1"),
+            ("cpu/events/mem-stores", "event=2"),
+        ];
         assert_eq!(specs(&named), ["ldlat-loads cpu/mem-loads/", "ldlat-stores cpu/mem-stores/"]);
         assert_eq!(specs(&named[..2]), ["ldlat-loads cpu/mem-loads/"]);
         let latency = [&named[..2], &[("cpu/format/ldlat", "config1:0-15")]].concat();
@@ -120,10 +140,19 @@ mod tests {
 
     #[test]
     fn other_pmus_are_known_by_name() {
-        assert_eq!(specs(&[("ibs_op/type", "11"), ("ibs_fetch/type", "12"), ("cpu/type", "4")]), ["mem-ldst ibs_op//"]);
+        assert_eq!(
+            specs(&[("ibs_op/type", "11"), ("ibs_fetch/type", "12"), ("cpu/type", "4")]),
+            ["mem-ldst ibs_op//"]
+        );
         let spe = specs(&[("arm_spe_0/type", "11")]);
-        assert_eq!(spe[1], "spe-store arm_spe_0/ts_enable=1,pa_enable=1,load_filter=0,store_filter=1/");
+        assert_eq!(
+            spe[1],
+            "spe-store arm_spe_0/ts_enable=1,pa_enable=1,load_filter=0,store_filter=1/"
+        );
         assert_eq!(spe.len(), 3);
-        assert!(specs(&[("uncore_imc_0/type", "20"), ("uncore_imc_0/events/mem-loads", "event=1")]).is_empty());
+        assert!(
+            specs(&[("uncore_imc_0/type", "20"), ("uncore_imc_0/events/mem-loads", "event=1")])
+                .is_empty()
+        );
     }
 }

@@ -16,8 +16,9 @@
 //!                                        EventSources: sysfs's PMUs, tracefs
 //! ```
 //!
-//! [`EventSources`](crate::machine::sources::EventSources) describes the machine. Its roots are paths, so events of any
-//! machine can be planned on any other. Errors name the position and the most similar known name.
+//! [`EventSources`](crate::machine::sources::EventSources) describes the machine. Its roots are
+//! paths, so events of any machine can be planned on any other. Errors name the position and the
+//! most similar known name.
 
 mod breakpoint;
 mod error;

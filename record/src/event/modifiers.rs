@@ -6,7 +6,8 @@ use recrep_format::abi::AttrFlags;
 
 use super::error::Problem;
 
-/// Modifiers of an event. Without any of `u k h`, all three apply; without `G H`, see [`Modifiers::flags`].
+/// Modifiers of an event. Without any of `u k h`, all three apply; without `G H`, see
+/// [`Modifiers::flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modifiers {
     /// `u`: count user space.
@@ -74,7 +75,8 @@ impl Modifiers {
         !letters.is_empty() && letters.bytes().all(|b| b"ukhGHpPDIeSWbR".contains(&b))
     }
 
-    /// Combines a member's modifiers with those of its group. Of the group's, `D` and `e` apply only to the leader.
+    /// Combines a member's modifiers with those of its group. Of the group's, `D` and `e` apply
+    /// only to the leader.
     pub(super) fn with_group(self, group: Self, leads: bool) -> Result<Self, Problem> {
         let precise = self.precise + group.precise;
         if precise > 3 {
@@ -97,8 +99,9 @@ impl Modifiers {
         })
     }
 
-    /// Returns the attr's flags. Guests are handled like in perf record: excluded without modifiers, and with `u`, `p`,
-    /// or `H` alone; included with other modifiers of the event itself.
+    /// Returns the attr's flags. Guests are handled like in perf record: excluded without
+    /// modifiers, and with `u`, `p`, or `H` alone; included with other modifiers of the event
+    /// itself.
     #[must_use]
     pub fn flags(&self) -> AttrFlags {
         let mut flags = AttrFlags::empty();
@@ -107,7 +110,11 @@ impl Modifiers {
             flags.set(AttrFlags::EXCLUDE_KERNEL, !self.kernel);
             flags.set(AttrFlags::EXCLUDE_HV, !self.hypervisor);
         }
-        let no_guests = *self == Self::default() || self.group_only || self.user || self.precise > 0 || self.host;
+        let no_guests = *self == Self::default()
+            || self.group_only
+            || self.user
+            || self.precise > 0
+            || self.host;
         flags.set(AttrFlags::EXCLUDE_GUEST, no_guests && !self.guest);
         flags.set(AttrFlags::EXCLUDE_HOST, self.guest && !self.host);
         flags.set(AttrFlags::PINNED, self.pinned);
@@ -170,7 +177,10 @@ mod tests {
     #[test]
     fn precision_is_counted() {
         assert_eq!(flags("p").precise_ip(), 1);
-        assert!(flags("p").contains(AttrFlags::EXCLUDE_GUEST) && !flags("P").contains(AttrFlags::EXCLUDE_GUEST));
+        assert!(
+            flags("p").contains(AttrFlags::EXCLUDE_GUEST)
+                && !flags("P").contains(AttrFlags::EXCLUDE_GUEST)
+        );
         assert_eq!(flags("uppp").precise_ip(), 3);
         assert_eq!(flags("P").precise_ip(), 3);
         assert_eq!(Modifiers::parse("pppp"), Err((3, Problem::TooPrecise)));

@@ -62,7 +62,8 @@ const RESULTS: &[&[&str]] = &[&["refs", "Reference", "ops", "access"], &["misses
 
 /// Returns type and config of a named event.
 pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
-    let known = |table: &[(&str, u64)]| table.iter().find(|(n, _)| *n == name).map(|(_, config)| *config);
+    let known =
+        |table: &[(&str, u64)]| table.iter().find(|(n, _)| *n == name).map(|(_, config)| *config);
     known(SOFTWARE)
         .map(|config| (EventType::SOFTWARE, config))
         .or_else(|| known(HARDWARE).map(|config| (EventType::HARDWARE, config)))
@@ -88,7 +89,9 @@ pub fn known() -> Vec<KnownEvent> {
         for (name, config) in table {
             match all.iter_mut().find(|event| (event.kind, event.config) == (kind, *config)) {
                 Some(event) => event.names.push((*name).to_owned()),
-                None => all.push(KnownEvent { names: vec![(*name).to_owned()], kind, config: *config }),
+                None => {
+                    all.push(KnownEvent { names: vec![(*name).to_owned()], kind, config: *config })
+                }
             }
         }
     }
@@ -96,8 +99,8 @@ pub fn known() -> Vec<KnownEvent> {
     all
 }
 
-/// Returns whether a cache has such operations: no stores go through instruction caches, and instruction TLBs and the
-/// branch predictor have loads only.
+/// Returns whether a cache has such operations: no stores go through instruction caches, and
+/// instruction TLBs and the branch predictor have loads only.
 const fn is_sensible(cache: u64, op: u64) -> bool {
     match cache {
         1 => op != 1,
@@ -110,23 +113,32 @@ const fn is_sensible(cache: u64, op: u64) -> bool {
 pub(super) fn contradiction(name: &str) -> Option<String> {
     let config = cache(name)?;
     let (cache, op) = (config & 0xff, config >> 8 & 0xff);
-    let first = |rows: &[&[&'static str]], row: u64| Some(*rows.get(usize::try_from(row).ok()?)?.first()?);
+    let first =
+        |rows: &[&[&'static str]], row: u64| Some(*rows.get(usize::try_from(row).ok()?)?.first()?);
     let (cache_name, op_name) = (first(CACHES, cache)?, first(OPS, op)?);
-    let sensible: Vec<&str> =
-        (0..).zip(OPS).filter(|(op, _)| is_sensible(cache, *op)).filter_map(|(_, row)| row.first().copied()).collect();
-    (!is_sensible(cache, op)).then(|| format!("{cache_name} has no {op_name}, only {}", sensible.join(" and ")))
+    let sensible: Vec<&str> = (0..)
+        .zip(OPS)
+        .filter(|(op, _)| is_sensible(cache, *op))
+        .filter_map(|(_, row)| row.first().copied())
+        .collect();
+    (!is_sensible(cache, op))
+        .then(|| format!("{cache_name} has no {op_name}, only {}", sensible.join(" and ")))
 }
 
 /// Returns all valid cache events.
 fn caches() -> impl Iterator<Item = KnownEvent> {
-    let numbered =
-        |rows: &'static [&'static [&'static str]]| (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)));
+    let numbered = |rows: &'static [&'static [&'static str]]| {
+        (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)))
+    };
     let all = numbered(CACHES).flat_map(move |cache| numbered(OPS).map(move |op| (cache, op)));
     let sensible = all.filter(|((cache, _), (op, _))| is_sensible(*cache, *op));
     sensible.flat_map(|((cache, cache_name), (op, op_name))| {
         let name = |result: u64| match result {
             0 => format!("{cache_name}-{op_name}"),
-            _ => format!("{cache_name}-{}-misses", op_name.trim_end_matches('s').replace("prefetche", "prefetch")),
+            _ => format!(
+                "{cache_name}-{}-misses",
+                op_name.trim_end_matches('s').replace("prefetche", "prefetch")
+            ),
         };
         let known = move |result: u64| KnownEvent {
             names: vec![name(result)],
@@ -155,8 +167,8 @@ pub(super) fn raw(name: &str) -> Option<u64> {
 /// Events that perf stat computes itself.
 pub(super) const TOOL: &[&str] = &["duration_time", "user_time", "system_time"];
 
-/// Parses `cache[-op][-result]`: cache, then operation (default: loads) and result (default: accesses) in any order,
-/// each at most once.
+/// Parses `cache[-op][-result]`: cache, then operation (default: loads) and result (default:
+/// accesses) in any order, each at most once.
 fn cache(name: &str) -> Option<u64> {
     let (cache, mut rest) = prefix(CACHES, name)?;
     let (mut op, mut result) = (None, None);
@@ -175,7 +187,8 @@ fn cache(name: &str) -> Option<u64> {
 
 /// Returns the row with the longest spelling that is a prefix of `text`, and the rest of the text.
 fn prefix<'a>(rows: &[&[&str]], text: &'a str) -> Option<(u64, &'a str)> {
-    let spellings = rows.iter().zip(0u64..).flat_map(|(row, number)| row.iter().map(move |s| (*s, number)));
+    let spellings =
+        rows.iter().zip(0u64..).flat_map(|(row, number)| row.iter().map(move |s| (*s, number)));
     spellings
         .filter_map(|(spelling, number)| {
             let head = text.get(..spelling.len())?;
@@ -206,10 +219,19 @@ mod tests {
     #[test]
     fn caches_that_have_no_such_operation() {
         let why = |name| contradiction(name);
-        assert_eq!(why("L1-icache-stores").as_deref(), Some("L1-icache has no stores, only loads and prefetches"));
-        assert_eq!(why("l1i-write-misses").as_deref(), Some("L1-icache has no stores, only loads and prefetches"));
+        assert_eq!(
+            why("L1-icache-stores").as_deref(),
+            Some("L1-icache has no stores, only loads and prefetches")
+        );
+        assert_eq!(
+            why("l1i-write-misses").as_deref(),
+            Some("L1-icache has no stores, only loads and prefetches")
+        );
         assert_eq!(why("iTLB-prefetches").as_deref(), Some("iTLB has no prefetches, only loads"));
-        assert_eq!([why("iTLB-loads"), why("L1-icache-prefetches"), why("cycles")], [None, None, None]);
+        assert_eq!(
+            [why("iTLB-loads"), why("L1-icache-prefetches"), why("cycles")],
+            [None, None, None]
+        );
     }
 
     #[test]

@@ -31,17 +31,26 @@ pub fn default_events(sources: &EventSources) -> Vec<EventSpec> {
     parse("cycles:P", sources).unwrap_or_else(|_| vec![EventSpec::default_event()])
 }
 
-/// Parses a comma-separated list of event specs (one `-e`), and appends them to those of earlier lists.
+/// Parses a comma-separated list of event specs (one `-e`), and appends them to those of earlier
+/// lists.
 ///
 /// # Errors
 /// Returns the error of the first invalid spec.
-pub fn append(events: &mut Vec<EventSpec>, list: &str, sources: &EventSources) -> Result<(), SpecError> {
+pub fn append(
+    events: &mut Vec<EventSpec>,
+    list: &str,
+    sources: &EventSources,
+) -> Result<(), SpecError> {
     let first = events.len();
     let number = events.last().map_or(0, |last| last.list + 1);
-    for item in text::split(list).map_err(|(at, problem)| SpecError::new(list, list, at, problem))? {
+    for item in
+        text::split(list).map_err(|(at, problem)| SpecError::new(list, list, at, problem))?
+    {
         match item {
             Item::Event(written) => events.extend(event(list, &written, sources)?),
-            Item::Group { members, modifiers } => group(events, list, &members, modifiers, sources)?,
+            Item::Group { members, modifiers } => {
+                group(events, list, &members, modifiers, sources)?
+            }
         }
     }
     events.iter_mut().skip(first).for_each(|event| event.list = number);
@@ -57,7 +66,9 @@ fn group(
     sources: &EventSources,
 ) -> Result<(), SpecError> {
     let shared = modifiers.map(letters).transpose();
-    let shared = shared.map_err(|(at, problem)| SpecError::new(list, list, at, problem))?.unwrap_or_default();
+    let shared = shared
+        .map_err(|(at, problem)| SpecError::new(list, list, at, problem))?
+        .unwrap_or_default();
     let mut parts: Vec<(Option<String>, Vec<EventSpec>)> = Vec::new();
     for written in members {
         for event in event(list, written, sources)? {
@@ -78,8 +89,9 @@ fn group(
         let leader = events.len();
         for (place, mut event) in part.into_iter().enumerate() {
             let with = event.modifiers.with_group(shared, place == 0);
-            event.modifiers =
-                with.map_err(|problem| SpecError::new(list, list, modifiers.map_or(0, |m| m.at), problem))?;
+            event.modifiers = with.map_err(|problem| {
+                SpecError::new(list, list, modifiers.map_or(0, |m| m.at), problem)
+            })?;
             event.leader = (place > 0).then_some(leader);
             events.push(event);
         }
@@ -88,7 +100,11 @@ fn group(
 }
 
 /// Returns the events of one spec.
-fn event(list: &str, written: &WrittenTerm<'_>, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
+fn event(
+    list: &str,
+    written: &WrittenTerm<'_>,
+    sources: &EventSources,
+) -> Result<Vec<EventSpec>, SpecError> {
     let events = Event { written, sources }.parse();
     events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
 }
@@ -150,7 +166,8 @@ impl<'a> Event<'a> {
     /// Parses a name, and modifiers after a colon.
     fn by_name(&self) -> Result<Unmodified<'a>, Wrong> {
         let head = self.written.head;
-        let (name, modifiers) = head.split_once(':').map_or((head, None), |(name, rest)| (name, Some(rest)));
+        let (name, modifiers) =
+            head.split_once(':').map_or((head, None), |(name, rest)| (name, Some(rest)));
         if let Some(events) = self.general(name.text).or_else(|| self.of_any_pmu(name)) {
             return Ok((events, modifiers));
         }
@@ -160,7 +177,8 @@ impl<'a> Event<'a> {
         match modifiers {
             // `cycels:u` is a mistyped name with its modifiers; `sched:sched_switch` is not.
             Some(rest) if !Modifiers::are(rest.text) => {
-                let (event, modifiers) = rest.split_once(':').map_or((rest, None), |(event, m)| (event, Some(m)));
+                let (event, modifiers) =
+                    rest.split_once(':').map_or((rest, None), |(event, m)| (event, Some(m)));
                 Ok((tracepoints::find(self.sources, name, event)?, modifiers))
             }
             _ => {
@@ -172,7 +190,8 @@ impl<'a> Event<'a> {
 
     /// Finds a hardware, software, cache or raw event; on a hybrid machine, one per kind of core.
     fn general(&self, name: &str) -> Option<Vec<EventSpec>> {
-        let (kind, config) = names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
+        let (kind, config) =
+            names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
         let cores: Vec<&Pmu> = match kind {
             EventType::SOFTWARE => Vec::new(),
             _ => self.sources.hybrid().collect(),
@@ -184,20 +203,26 @@ impl<'a> Event<'a> {
             let full = format!("{}/{name}/", pmu.name);
             let event = match kind {
                 EventType::RAW => EventSpec::numbered(&full, EventType(pmu.kind), config),
-                _ => EventSpec::numbered(&full, kind, config | u64::from(pmu.kind) << PMU_TYPE_SHIFT),
+                _ => {
+                    EventSpec::numbered(&full, kind, config | u64::from(pmu.kind) << PMU_TYPE_SHIFT)
+                }
             };
             EventSpec { pmu: Some(pmu_use(pmu)), ..event }
         };
         Some(cores.iter().map(on).collect())
     }
 
-    /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is called as it was typed.
+    /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is
+    /// called as it was typed.
     fn of_any_pmu(&self, name: Span<'_>) -> Option<Vec<EventSpec>> {
         let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
         let event = |pmu: &Pmu| {
             let full = format!("{}/{}/", pmu.name, name.text);
-            Some((pmu.is_in_table(name.text), pmu_event::parse(pmu, &full, name.at, &terms, false).ok()?))
+            Some((
+                pmu.is_in_table(name.text),
+                pmu_event::parse(pmu, &full, name.at, &terms, false).ok()?,
+            ))
         };
         let mut events: Vec<_> = having.filter_map(event).collect();
         if let [(true, only)] = events.as_mut_slice() {
@@ -217,7 +242,9 @@ impl<'a> Event<'a> {
         let pmus = self.sources.pmus();
         let hybrid = self.sources.hybrid().next().is_some();
         let inside = self.written.terms.map_or("", |terms| terms.text);
-        let event = |pmu: &Pmu, name: &str| pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid);
+        let event = |pmu: &Pmu, name: &str| {
+            pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid)
+        };
         let (called, at_return) = text::pmu_of(head.text);
         if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(called)) {
             let mut event = event(pmu, head.text)?;
@@ -244,17 +271,19 @@ impl<'a> Event<'a> {
     fn near(&self, name: &str) -> Option<String> {
         let of_pmus: Vec<_> = self.sources.pmus().iter().flat_map(Pmu::aliases).collect();
         let of_tables = self.sources.pmus().iter().flat_map(Pmu::table).map(|(name, _)| name);
-        let all: Vec<&str> = names::all().chain(of_pmus.iter().map(String::as_str)).chain(of_tables).collect();
+        let all: Vec<&str> =
+            names::all().chain(of_pmus.iter().map(String::as_str)).chain(of_tables).collect();
         nearest(name, all)
     }
 
-    /// Returns a sentence on where an unknown name may come from: the tables for this CPU, or those that were not
-    /// given.
+    /// Returns a sentence on where an unknown name may come from: the tables for this CPU, or those
+    /// that were not given.
     fn tables(&self, name: &str) -> Option<String> {
         match self.sources.tables() {
-            [] => name
-                .contains(['.', '_'])
-                .then(|| "names that the CPU's maker gives are in perf's tables (--event-tables DIR)".to_owned()),
+            [] => name.contains(['.', '_']).then(|| {
+                "names that the CPU's maker gives are in perf's tables (--event-tables DIR)"
+                    .to_owned()
+            }),
             tables => Some(format!("the table of events is {}", tables.join(", "))),
         }
     }

@@ -1,7 +1,8 @@
 //! Events given by terms of a PMU: `cpu/event=0x3c,umask=0x1/`, `cpu/cpu-cycles/`, `cs_etm/@sink/`.
 //!
-//! A term is the first of these that matches: a common term; a word of the attr (`config1=`); a term in the PMU's
-//! `format` directory; a named event of the PMU, which stands for terms; on a core PMU, a generalized event or `rNNN`.
+//! A term is the first of these that matches: a common term; a word of the attr (`config1=`); a
+//! term in the PMU's `format` directory; a named event of the PMU, which stands for terms; on a
+//! core PMU, a generalized event or `rNNN`.
 
 use recrep_format::abi::EventType;
 use recrep_format::attr::Attr;
@@ -16,7 +17,8 @@ use super::text::{self, Span, Wrong};
 use crate::event::sampling::Rate;
 use crate::machine::pmu::{Format, Pmu, intel_pt};
 
-/// Position of the PMU's type in the config of a generalized event on hybrid machines (`PERF_PMU_TYPE_SHIFT`).
+/// Position of the PMU's type in the config of a generalized event on hybrid machines
+/// (`PERF_PMU_TYPE_SHIFT`).
 pub(super) const PMU_TYPE_SHIFT: u32 = 32;
 
 /// Returns the properties of a PMU that its events need.
@@ -31,9 +33,17 @@ pub(super) fn pmu_use(pmu: &Pmu) -> PmuUse {
 }
 
 /// Parses an event of a PMU from its terms.
-pub(super) fn parse(pmu: &Pmu, name: &str, at: usize, terms: &[Term<'_>], hybrid: bool) -> Result<EventSpec, Wrong> {
-    let base = EventSpec { pmu: Some(pmu_use(pmu)), ..EventSpec::numbered(name, EventType(pmu.kind), 0) };
-    let mut draft = PmuEvent { pmu, hybrid, all: terms, spec: base, probe: Draft::default(), replaces: false };
+pub(super) fn parse(
+    pmu: &Pmu,
+    name: &str,
+    at: usize,
+    terms: &[Term<'_>],
+    hybrid: bool,
+) -> Result<EventSpec, Wrong> {
+    let base =
+        EventSpec { pmu: Some(pmu_use(pmu)), ..EventSpec::numbered(name, EventType(pmu.kind), 0) };
+    let mut draft =
+        PmuEvent { pmu, hybrid, all: terms, spec: base, probe: Draft::default(), replaces: false };
     if pmu.name == "intel_pt" {
         draft.replaces = true;
         for (term, value) in intel_pt::defaults(pmu) {
@@ -75,12 +85,16 @@ impl<'a> PmuEvent<'a> {
             return self.sink(sink, term);
         }
         let format = self.pmu.format(term.key).map_err(|why| term.wrong(Problem::Sysfs(why)))?;
-        // perf's common terms take precedence over the PMU's terms, and those over the attr's words.
-        if terms::take(term, &mut self.spec)? || (!typed && terms::take_word(term, &mut self.spec)?) {
+        // perf's common terms take precedence over the PMU's terms, and those over the attr's
+        // words.
+        if terms::take(term, &mut self.spec)? || (!typed && terms::take_word(term, &mut self.spec)?)
+        {
             return Ok(());
         }
         match (format, term.value) {
-            (Some(_), Some(value)) if term.key.eq_ignore_ascii_case("event") && self.named(value, term, typed)? => {
+            (Some(_), Some(value))
+                if term.key.eq_ignore_ascii_case("event") && self.named(value, term, typed)? =>
+            {
                 Ok(())
             }
             (Some(format), _) => self.formatted(format, term),
@@ -118,15 +132,20 @@ impl<'a> PmuEvent<'a> {
             // A parameter, whose value the user gives as a separate term.
             Some("?") => {
                 let given = self.all.iter().find(|other| other.key == term.key);
-                let given = given
-                    .ok_or_else(|| term.wrong(Problem::NoValue { term: term.key.to_owned(), wanted: "NUMBER" }))?;
+                let given = given.ok_or_else(|| {
+                    term.wrong(Problem::NoValue { term: term.key.to_owned(), wanted: "NUMBER" })
+                })?;
                 given.number()?
             }
             _ => term.number()?,
         };
         if value > format.most() {
             let term_name = term.key.to_owned();
-            return Err(term.wrong(Problem::TooLarge { term: term_name, value, most: format.most() }));
+            return Err(term.wrong(Problem::TooLarge {
+                term: term_name,
+                value,
+                most: format.most(),
+            }));
         }
         self.put(format, value);
         Ok(())
@@ -138,14 +157,16 @@ impl<'a> PmuEvent<'a> {
         let Some(alias) = self.pmu.alias(name).filter(|_| typed) else { return Ok(false) };
         let (pmu, hybrid, all) = (self.pmu, self.hybrid, self.all);
         let spec = std::mem::replace(&mut self.spec, EventSpec::default_event());
-        let mut inner = PmuEvent { pmu, hybrid, all, spec, probe: Draft::default(), replaces: self.replaces };
+        let mut inner =
+            PmuEvent { pmu, hybrid, all, spec, probe: Draft::default(), replaces: self.replaces };
         let rate = inner.spec.terms.rate.take();
         let at_term = |(_, problem): Wrong| term.wrong(problem);
         for part in terms::split(Span { text: &alias.terms, at: 0 }).map_err(at_term)? {
             // The user's terms only supply parameters here.
             inner.take_owned(&part).map_err(at_term)?;
         }
-        // A period that the name stands for is what is usual; what the user says of any event outdoes it.
+        // A period that the name stands for is what is usual; what the user says of any event
+        // outdoes it.
         if let Some(Rate::Period(period)) = std::mem::replace(&mut inner.spec.terms.rate, rate) {
             inner.spec.default_period = Some(period);
         }
@@ -168,8 +189,10 @@ impl<'a> PmuEvent<'a> {
 
     /// Returns whether a named event among the terms has a parameter of this name.
     fn is_parameter(&self, name: &str) -> bool {
-        let aliases = self.all.iter().filter_map(|term| self.pmu.alias(term.value.unwrap_or(term.key)));
-        { aliases }.any(|alias| alias.terms.split(',').any(|term| term.trim() == format!("{name}=?")))
+        let aliases =
+            self.all.iter().filter_map(|term| self.pmu.alias(term.value.unwrap_or(term.key)));
+        { aliases }
+            .any(|alias| alias.terms.split(',').any(|term| term.trim() == format!("{name}=?")))
     }
 
     /// Applies a generalized or raw event on a core PMU. Returns whether it is one.
@@ -178,21 +201,25 @@ impl<'a> PmuEvent<'a> {
             self.spec.config = config;
             return true;
         }
-        let known = names::find(name).filter(|(kind, _)| self.pmu.core && *kind != EventType::SOFTWARE);
+        let known =
+            names::find(name).filter(|(kind, _)| self.pmu.core && *kind != EventType::SOFTWARE);
         let Some((kind, config)) = known else { return false };
         self.spec.kind = kind;
-        self.spec.config = config | if self.hybrid { u64::from(self.pmu.kind) << PMU_TYPE_SHIFT } else { 0 };
+        self.spec.config =
+            config | if self.hybrid { u64::from(self.pmu.kind) << PMU_TYPE_SHIFT } else { 0 };
         true
     }
 
-    /// Applies `@NAME`, a sink for the data of an AUX area (CoreSight). Its number is the low half of config2.
+    /// Applies `@NAME`, a sink for the data of an AUX area (CoreSight). Its number is the low half
+    /// of config2.
     fn sink(&mut self, name: &str, term: &Term<'_>) -> Result<(), Wrong> {
         if let Some(number) = self.pmu.sink(name) {
             self.spec.config2 |= u64::from(number);
             return Ok(());
         }
         let sinks = self.pmu.sinks();
-        let known = if sinks.is_empty() { "no sinks".to_owned() } else { format!("@{}", sinks.join(" @")) };
+        let known =
+            if sinks.is_empty() { "no sinks".to_owned() } else { format!("@{}", sinks.join(" @")) };
         Err(term.wrong(Problem::UnknownTerm {
             term: term.key.to_owned(),
             of: format!("PMU '{}'", self.pmu.name),
@@ -202,16 +229,27 @@ impl<'a> PmuEvent<'a> {
     }
 
     fn unknown(&self, term: &Term<'_>) -> Wrong {
-        let own = probe::own_terms(&self.pmu.name).iter().chain(WORDS).map(|term| (*term).to_owned());
+        let own =
+            probe::own_terms(&self.pmu.name).iter().chain(WORDS).map(|term| (*term).to_owned());
         let known: Vec<String> = own.chain(self.pmu.formats()).collect();
         let named = self.pmu.aliases();
         let table = self.pmu.table().map(|(name, _)| name);
-        let all = known.iter().chain(&named).map(String::as_str).chain(table).chain(COMMON.iter().copied());
+        let all = known
+            .iter()
+            .chain(&named)
+            .map(String::as_str)
+            .chain(table)
+            .chain(COMMON.iter().copied());
         term.wrong(Problem::UnknownTerm {
             term: term.key.to_owned(),
             of: format!("PMU '{}'", self.pmu.name),
             near: nearest(term.key, all),
-            known: known.iter().map(String::as_str).chain(COMMON.iter().copied()).collect::<Vec<_>>().join(" "),
+            known: known
+                .iter()
+                .map(String::as_str)
+                .chain(COMMON.iter().copied())
+                .collect::<Vec<_>>()
+                .join(" "),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Probes on code, through the PMUs `uprobe` and `kprobe`: `uprobe/path=…,func=…/`, `kprobe/func=…,offset=…/`.
+//! Probes on code, through the PMUs `uprobe` and `kprobe`: `uprobe/path=…,func=…/`,
+//! `kprobe/func=…,offset=…/`.
 //!
 //! ```text
 //!  PMU      config1                   config2                     config
@@ -78,7 +79,9 @@ impl<'a> Draft<'a> {
         let path = self.target.ok_or_else(|| {
             wrong(
                 at,
-                "a uprobe needs a file: uprobe/path=FILE,func=FUNCTION/ or uprobe/path=FILE,offset=NUMBER/".to_owned(),
+                "a uprobe needs a file: uprobe/path=FILE,func=FUNCTION/ or \
+                 uprobe/path=FILE,offset=NUMBER/"
+                    .to_owned(),
             )
         })?;
         let file = symbol::file(path.text("FILE")?).map_err(|why| wrong(path.at, why))?;
@@ -88,13 +91,18 @@ impl<'a> Draft<'a> {
                 let (name, within) = function(&term)?;
                 let found = symbol::functions(&file, name).map_err(|why| wrong(path.at, why))?;
                 let [function] = found[..] else {
-                    let why = if found.is_empty() { missing(name, &file) } else { ambiguous(name, &file) };
+                    let why = if found.is_empty() {
+                        missing(name, &file)
+                    } else {
+                        ambiguous(name, &file)
+                    };
                     return Err(wrong(term.at, why.unwrap_or_else(|why| why)));
                 };
                 function.offset + within + offset.unwrap_or(0)
             }
             (None, None) => {
-                let why = "a uprobe needs a location in the file; add func=FUNCTION or offset=NUMBER (in bytes)";
+                let why = "a uprobe needs a location in the file; add func=FUNCTION or \
+                           offset=NUMBER (in bytes)";
                 return Err(wrong(at, why.to_owned()));
             }
         };
@@ -103,10 +111,13 @@ impl<'a> Draft<'a> {
 
     fn kprobe(&self, at: usize) -> Result<(ProbeTarget<'a>, u64), Wrong> {
         match (self.target, self.address) {
-            (Some(func), None) => Ok((Some((func, func.text("FUNCTION")?.into())), self.offset.unwrap_or(0))),
+            (Some(func), None) => {
+                Ok((Some((func, func.text("FUNCTION")?.into())), self.offset.unwrap_or(0)))
+            }
             (None, Some(address)) => Ok((None, address + self.offset.unwrap_or(0))),
             _ => {
-                let why = "a kprobe needs a function or an address; use kprobe/func=NAME/ or kprobe/addr=NUMBER/";
+                let why = "a kprobe needs a function or an address; use kprobe/func=NAME/ or \
+                           kprobe/addr=NUMBER/";
                 Err((at, Problem::Probe(why.to_owned())))
             }
         }
@@ -119,7 +130,9 @@ fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
     let text = term.value.unwrap_or("");
     match text.rsplit_once('+') {
         Some((name, offset)) if !name.ends_with("operator") && !name.ends_with('+') => {
-            number(offset).map(|offset| (name, offset)).ok_or_else(|| term.bad_value("FUNCTION or FUNCTION+OFFSET"))
+            number(offset)
+                .map(|offset| (name, offset))
+                .ok_or_else(|| term.bad_value("FUNCTION or FUNCTION+OFFSET"))
         }
         _ => Ok((text, 0)),
     }
@@ -128,15 +141,23 @@ fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
 fn missing(name: &str, file: &Path) -> Result<String, String> {
     let near = symbol::near(file, name)?;
     let near: Vec<_> = near.iter().map(ToString::to_string).collect();
-    let advice = if near.is_empty() { String::new() } else { format!("did you mean {}? Or ", near.join(" or ")) };
+    let advice = if near.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? Or ", near.join(" or "))
+    };
     let file = file.display();
     Ok(format!(
-        "{file} has no function '{name}' in its symbol tables; {advice}use offset=NUMBER (in bytes of the file)"
+        "{file} has no function '{name}' in its symbol tables; {advice}use offset=NUMBER (in \
+         bytes of the file)"
     ))
 }
 
 fn ambiguous(name: &str, file: &Path) -> Result<String, String> {
     let all: Vec<_> = symbol::named(file, name)?.iter().map(ToString::to_string).collect();
     let file = file.display();
-    Ok(format!("{file} has several functions '{name}'; choose one with func= or offset=, of {}", all.join(", ")))
+    Ok(format!(
+        "{file} has several functions '{name}'; choose one with func= or offset=, of {}",
+        all.join(", ")
+    ))
 }

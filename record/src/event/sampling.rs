@@ -1,4 +1,5 @@
-//! Settings that both flags and terms of events have: sampling rate, callchain mode, branch filters.
+//! Settings that both flags and terms of events have: sampling rate, callchain mode, branch
+//! filters.
 
 use recrep_format::abi::BranchSampleType;
 
@@ -36,23 +37,29 @@ impl Callchain {
     /// Maximum bytes of the stack to copy: a multiple of 8 that fits into 16 bits.
     pub const MOST_STACK: u32 = 65528;
 
-    /// Parses `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same as `--max-stack`.
+    /// Parses `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same
+    /// as `--max-stack`.
     ///
     /// # Errors
     /// Returns a message if the text is invalid.
     pub fn parse(text: &str) -> Result<(Self, Option<u16>), String> {
-        let (mode, rest) = text.split_once(',').map_or((text, None), |(mode, rest)| (mode, Some(rest)));
+        let (mode, rest) =
+            text.split_once(',').map_or((text, None), |(mode, rest)| (mode, Some(rest)));
         match (mode, rest) {
             ("fp", None) => Ok((Self::Fp, None)),
             ("fp", Some(depth)) => {
                 let depth = depth.parse().ok().filter(|depth| *depth > 0);
                 Ok((
                     Self::Fp,
-                    Some(depth.ok_or_else(|| format!("'{text}': the depth after fp must be a number of frames"))?),
+                    Some(depth.ok_or_else(|| {
+                        format!("'{text}': the depth after fp must be a number of frames")
+                    })?),
                 ))
             }
             ("dwarf", None) => Ok((Self::Dwarf { stack_size: Self::STACK_SIZE }, None)),
-            ("dwarf", Some(size)) => Ok((Self::Dwarf { stack_size: Self::stack_size(size)? }, None)),
+            ("dwarf", Some(size)) => {
+                Ok((Self::Dwarf { stack_size: Self::stack_size(size)? }, None))
+            }
             ("lbr", None) => Ok((Self::Lbr, None)),
             ("lbr", Some(_)) => Err(format!("'{text}': lbr has no options; use lbr alone")),
             _ => Err(format!("unknown callchain mode '{text}'; use fp, dwarf[,SIZE] or lbr")),
@@ -69,8 +76,9 @@ impl Callchain {
             None => text.parse().ok(),
         };
         let size = number.and_then(|size| size.checked_next_multiple_of(8));
-        size.filter(|size| (8..=Self::MOST_STACK).contains(size))
-            .ok_or_else(|| format!("invalid stack size '{text}'; use 1 to {} bytes", Self::MOST_STACK))
+        size.filter(|size| (8..=Self::MOST_STACK).contains(size)).ok_or_else(|| {
+            format!("invalid stack size '{text}'; use 1 to {} bytes", Self::MOST_STACK)
+        })
     }
 }
 
@@ -99,7 +107,8 @@ const BRANCHES: &[(&str, BranchSampleType)] = &[
     ("counter", BranchSampleType::COUNTERS),
 ];
 
-/// Parses a list of branch filters. If it has only privilege levels, it selects branches of any type, like in perf.
+/// Parses a list of branch filters. If it has only privilege levels, it selects branches of any
+/// type, like in perf.
 ///
 /// # Errors
 /// Returns a message about an unknown filter.
@@ -125,11 +134,21 @@ mod tests {
         assert_eq!(Callchain::parse("fp"), Ok((Callchain::Fp, None)));
         assert_eq!(Callchain::parse("fp,16"), Ok((Callchain::Fp, Some(16))));
         assert_eq!(Callchain::parse("dwarf"), Ok((Callchain::Dwarf { stack_size: 8192 }, None)));
-        assert_eq!(Callchain::parse("dwarf,1001"), Ok((Callchain::Dwarf { stack_size: 1008 }, None)));
-        assert_eq!(Callchain::parse("dwarf,0x1000"), Ok((Callchain::Dwarf { stack_size: 4096 }, None)));
-        assert_eq!(Callchain::parse("dwarf,65528"), Ok((Callchain::Dwarf { stack_size: 65528 }, None)));
+        assert_eq!(
+            Callchain::parse("dwarf,1001"),
+            Ok((Callchain::Dwarf { stack_size: 1008 }, None))
+        );
+        assert_eq!(
+            Callchain::parse("dwarf,0x1000"),
+            Ok((Callchain::Dwarf { stack_size: 4096 }, None))
+        );
+        assert_eq!(
+            Callchain::parse("dwarf,65528"),
+            Ok((Callchain::Dwarf { stack_size: 65528 }, None))
+        );
         assert_eq!(Callchain::parse("lbr"), Ok((Callchain::Lbr, None)));
-        for wrong in ["", "FP", "dwarf,0", "dwarf,65529", "dwarf,x", "lbr,1", "fp,0", "fp,x", "no"] {
+        for wrong in ["", "FP", "dwarf,0", "dwarf,65529", "dwarf,x", "lbr,1", "fp,0", "fp,x", "no"]
+        {
             assert!(Callchain::parse(wrong).is_err(), "{wrong}");
         }
     }

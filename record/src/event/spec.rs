@@ -42,10 +42,12 @@ pub struct EventSpec {
     pub filter: Option<String>,
     /// Index of its list (`-e`). `--filter` applies to all events of the last list.
     pub list: usize,
-    /// Default period, without flags (`-c`, `-F`) and terms for the rate: 1 for events that are sampled one by one
-    /// (tracepoints, breakpoints, probes, output of BPF programs). `None` for the default rate.
+    /// Default period, without flags (`-c`, `-F`) and terms for the rate: 1 for events that are
+    /// sampled one by one (tracepoints, breakpoints, probes, output of BPF programs). `None` for
+    /// the default rate.
     pub default_period: Option<u64>,
-    /// `true` if its samples always have raw data and their period (tracepoints, output of BPF programs).
+    /// `true` if its samples always have raw data and their period (tracepoints, output of BPF
+    /// programs).
     pub raw: bool,
     /// `system:name` of a tracepoint, regardless of `name=`.
     pub tracepoint: Option<String>,
@@ -97,14 +99,15 @@ pub struct PmuUse {
     pub address_filters: u64,
 }
 
-/// A probe on code, beside what the attr says of it. The attr points to the target (`uprobe_path`, `kprobe_func`, which
-/// are `config1`) only while the counter is opened, as a pointer is meaningless in a file.
+/// A probe on code, beside what the attr says of it. The attr points to the target (`uprobe_path`,
+/// `kprobe_func`, which are `config1`) only while the counter is opened, as a pointer is
+/// meaningless in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// Path of the file, or name of the kernel's function; `None` for an address of the kernel.
     pub target: Option<CString>,
-    /// `true` if threads and children that come are counted too: their counters cannot be inherited from one of the
-    /// probe's PMU, but from one of a tracepoint.
+    /// `true` if threads and children that come are counted too: their counters cannot be inherited
+    /// from one of the probe's PMU, but from one of a tracepoint.
     pub inherits: bool,
     /// Number of that tracepoint, once it is registered.
     pub tracepoint: Option<u64>,
@@ -125,7 +128,8 @@ impl EventSpec {
     #[must_use]
     pub fn numbered(name: &str, kind: EventType, config: u64) -> Self {
         let bpf_output = kind == EventType::SOFTWARE && config == SwEvent::BPF_OUTPUT.0;
-        let one_by_one = bpf_output || kind == EventType::TRACEPOINT || kind == EventType::BREAKPOINT;
+        let one_by_one =
+            bpf_output || kind == EventType::TRACEPOINT || kind == EventType::BREAKPOINT;
         Self {
             name: name.to_owned(),
             named: false,
@@ -152,8 +156,8 @@ impl EventSpec {
         }
     }
 
-    /// Returns the modifiers in the file's name of the event: its own, without the group's; none if the name comes from
-    /// `name=`.
+    /// Returns the modifiers in the file's name of the event: its own, without the group's; none if
+    /// the name comes from `name=`.
     #[must_use]
     pub fn suffix(&self) -> String {
         if self.named { String::new() } else { self.letters.clone() }

@@ -48,7 +48,10 @@ pub(super) fn split(terms: Span<'_>) -> Result<Vec<Term<'_>>, Wrong> {
 }
 
 fn one(piece: Span<'_>) -> Result<Term<'_>, Wrong> {
-    let (key, value) = piece.text.split_once('=').map_or((piece.text, None), |(key, value)| (key, Some(value.trim())));
+    let (key, value) = piece
+        .text
+        .split_once('=')
+        .map_or((piece.text, None), |(key, value)| (key, Some(value.trim())));
     let value = match value.and_then(|value| value.chars().next()) {
         Some(quote @ ('\'' | '"')) => {
             let inner = value.and_then(|value| value.strip_prefix(quote)?.strip_suffix(quote));
@@ -147,7 +150,8 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
         "time" => terms.time = Some(term.flag()?),
         "call-graph" => callchain(term, terms)?,
         "stack-size" => {
-            let size = Callchain::stack_size(term.text("NUMBER")?).map_err(|why| term.refused(why))?;
+            let size =
+                Callchain::stack_size(term.text("NUMBER")?).map_err(|why| term.refused(why))?;
             terms.stack_size = Some(size);
         }
         "max-stack" => terms.max_stack = u16::try_from(term.at_most(u16::MAX.into())?).ok(),
@@ -157,12 +161,16 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
         "overwrite" => terms.overwrite = Some(term.flag()?),
         "no-overwrite" => terms.overwrite = Some(!term.flag()?),
         "aux-output" => terms.aux_output = term.flag()?,
-        "aux-sample-size" => terms.aux_sample_size = u32::try_from(term.at_most(u32::MAX.into())?).ok(),
+        "aux-sample-size" => {
+            terms.aux_sample_size = u32::try_from(term.at_most(u32::MAX.into())?).ok()
+        }
         "percore" | "metric-id" => return Err(term.others("perf stat")),
         "nr" => return Err(term.others("perf trace")),
         _ => return Ok(false),
     }
-    if let (Some(Some(Callchain::Dwarf { stack_size })), Some(asked)) = (&mut terms.callchain, terms.stack_size) {
+    if let (Some(Some(Callchain::Dwarf { stack_size })), Some(asked)) =
+        (&mut terms.callchain, terms.stack_size)
+    {
         *stack_size = asked;
     }
     Ok(true)
@@ -183,7 +191,9 @@ pub(super) fn take_word(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, W
 }
 
 fn positive(term: &Term<'_>) -> Result<u64, Wrong> {
-    Some(term.number()?).filter(|n| *n > 0 && *n < 1 << 63).ok_or_else(|| term.bad_value("a number from 1"))
+    Some(term.number()?)
+        .filter(|n| *n > 0 && *n < 1 << 63)
+        .ok_or_else(|| term.bad_value("a number from 1"))
 }
 
 /// Applies `no` or a mode of `--call-graph`.

@@ -62,7 +62,8 @@ fn every_known_name_is_an_event() {
 #[test]
 fn lists_and_groups() {
     let events = all("page-faults,{cpu-clock:u,cs}:S,{faults,cs:k}:W");
-    let shown: Vec<_> = events.iter().map(|e| (e.name.as_str(), e.modifiers.to_string(), e.leader)).collect();
+    let shown: Vec<_> =
+        events.iter().map(|e| (e.name.as_str(), e.modifiers.to_string(), e.leader)).collect();
     assert_eq!(
         shown,
         [
@@ -77,18 +78,30 @@ fn lists_and_groups() {
     let mut events = all("cs");
     let dir = machine(CORE);
     append(&mut events, "{faults,cs}", &EventSources::new(dir.path(), None)).unwrap();
-    assert_eq!(events.iter().map(|e| (e.list, e.leader)).collect::<Vec<_>>(), [(0, None), (1, None), (1, Some(1))]);
+    assert_eq!(
+        events.iter().map(|e| (e.list, e.leader)).collect::<Vec<_>>(),
+        [(0, None), (1, None), (1, Some(1))]
+    );
 }
 
 #[test]
 fn terms_of_a_pmu() {
     let spec = one("cpu/event=0x1a8,umask=0x2,inv,ldlat=7,name=mine/pp");
-    assert_eq!((spec.kind, spec.config, spec.config1), (EventType(4), 1 << 32 | 1 << 23 | 0x2a8, 7));
-    assert_eq!((spec.name.as_str(), spec.suffix().as_str(), spec.modifiers.precise), ("mine", "", 2));
+    assert_eq!(
+        (spec.kind, spec.config, spec.config1),
+        (EventType(4), 1 << 32 | 1 << 23 | 0x2a8, 7)
+    );
+    assert_eq!(
+        (spec.name.as_str(), spec.suffix().as_str(), spec.modifiers.precise),
+        ("mine", "", 2)
+    );
     let spec = one("cpu/event=0x3c/u");
     assert_eq!((spec.name.as_str(), spec.suffix().as_str()), ("cpu/event=0x3c/", "u"));
     assert_eq!(one("cpu/config=0x10,umask=1,config3=5/").config, 0x110);
-    assert_eq!((one("cpu/config4=5,umask=1/").config4, one("cpu/config4=5,umask=1/").config), (5, 0x100));
+    assert_eq!(
+        (one("cpu/config4=5,umask=1/").config4, one("cpu/config4=5,umask=1/").config),
+        (5, 0x100)
+    );
     let alias = one("cpu/mem-loads,ldlat=30/P");
     assert_eq!((alias.config, alias.config1), (0x1cd, 31));
     assert_eq!(one("cpu/param,umask=0x9/").config, 0x901);
@@ -137,10 +150,15 @@ fn cores_of_several_kinds() {
 
 #[test]
 fn terms_that_all_events_have() {
-    let spec = one("cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/u");
+    let spec = one(
+        "cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/u",
+    );
     assert_eq!(
         (spec.name.as_str(), spec.kind),
-        ("cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/", EventType::SOFTWARE)
+        (
+            "cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/",
+            EventType::SOFTWARE
+        )
     );
     let terms = &spec.terms;
     assert_eq!(
@@ -150,8 +168,14 @@ fn terms_that_all_events_have() {
     assert_eq!(terms.callchain, Some(Some(Callchain::Dwarf { stack_size: 1000 })));
     let terms =
         one("cpu/event=1,freq=99,branch_type=any_call,overwrite,aux-output,aux-sample-size=64,call-graph=no/").terms;
-    assert_eq!((terms.rate, terms.branches), (Some(Rate::Hz(99)), Some(BranchSampleType::ANY_CALL)));
-    assert_eq!((terms.overwrite, terms.aux_output, terms.aux_sample_size), (Some(true), true, Some(64)));
+    assert_eq!(
+        (terms.rate, terms.branches),
+        (Some(Rate::Hz(99)), Some(BranchSampleType::ANY_CALL))
+    );
+    assert_eq!(
+        (terms.overwrite, terms.aux_output, terms.aux_sample_size),
+        (Some(true), true, Some(64))
+    );
     assert_eq!(terms.callchain, Some(None));
     assert_eq!(one("sched:sched_switch/name=x/").name, "x");
     assert_eq!(one("sched:sched_switch/name=x/").tracepoint.as_deref(), Some("sched:sched_switch"));
@@ -161,36 +185,48 @@ fn terms_that_all_events_have() {
 #[test]
 fn breakpoints_in_lists_and_groups() {
     let shown = |list: &str| {
-        let shown = |e: &EventSpec| format!("{}:{}={:#x}/{}", e.name, e.modifiers, e.config1, e.config2);
+        let shown =
+            |e: &EventSpec| format!("{}:{}={:#x}/{}", e.name, e.modifiers, e.config1, e.config2);
         all(list).iter().map(shown).collect::<Vec<_>>()
     };
     let cs = "cs:=0x0/0";
     assert_eq!(shown("mem:0x404080:w,cs"), ["mem:0x404080:w:=0x404080/4", cs]);
-    assert_eq!(shown("mem:16/8:w:u,mem:0x20/8:x:k,cs"), ["mem:16/8:w:u=0x10/8", "mem:0x20/8:x:k=0x20/8", cs]);
+    assert_eq!(
+        shown("mem:16/8:w:u,mem:0x20/8:x:k,cs"),
+        ["mem:16/8:w:u=0x10/8", "mem:0x20/8:x:k=0x20/8", cs]
+    );
     let group = all("{cs,mem:0x404080:w,mem:0x8/1:rw:u}:S,faults");
     assert_eq!(group.iter().map(|e| e.leader).collect::<Vec<_>>(), [None, Some(0), Some(0), None]);
-    assert_eq!(group.iter().map(|e| e.modifiers.to_string()).collect::<Vec<_>>(), ["S", "S", "uS", ""]);
+    assert_eq!(
+        group.iter().map(|e| e.modifiers.to_string()).collect::<Vec<_>>(),
+        ["S", "S", "uS", ""]
+    );
     assert_eq!(shown("{mem:0x10,mem:0x20/2/name=b/u}").len(), 2);
 }
 
 #[test]
 fn tracepoints_and_patterns_of_them() {
     let spec = one("sched:sched_switch:u");
-    assert_eq!((spec.kind, spec.config, spec.raw, spec.default_period), (EventType::TRACEPOINT, 314, true, Some(1)));
+    assert_eq!(
+        (spec.kind, spec.config, spec.raw, spec.default_period),
+        (EventType::TRACEPOINT, 314, true, Some(1))
+    );
     assert_eq!((spec.name.as_str(), spec.suffix().as_str()), ("sched:sched_switch", "u"));
     let names = |list| all(list).into_iter().map(|e| e.name).collect::<Vec<_>>();
     assert_eq!(names("sched:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
     assert_eq!(names("*:s*_[es]*"), ["irq:softirq_entry", "sched:sched_switch"]);
     assert_eq!(names("*:*").len(), 3);
     assert!(
-        refusal("sched:sched_swich")
-            .ends_with("unknown tracepoint 'sched:sched_swich'; did you mean 'sched:sched_switch'?")
+        refusal("sched:sched_swich").ends_with(
+            "unknown tracepoint 'sched:sched_swich'; did you mean 'sched:sched_switch'?"
+        )
     );
     assert!(refusal("shced:sched_switch").contains("did you mean 'sched:sched_switch'?"));
     let dir = machine(&[]);
     let none = EventSources::new(dir.path(), Some(dir.path().join("none")));
     assert!(parse("a:bcd", &none).unwrap_err().to_string().contains("unknown tracepoint"));
-    let unmounted = parse("sched:sched_switch", &EventSources::new(dir.path(), None)).unwrap_err().to_string();
+    let unmounted =
+        parse("sched:sched_switch", &EventSources::new(dir.path(), None)).unwrap_err().to_string();
     assert!(unmounted.contains("mount -t tracefs"), "{unmounted}");
 }
 
@@ -207,7 +243,9 @@ fn probes_on_functions() {
     assert_eq!(one(&format!("uprobe/path={path},offset=1,retprobe/")).config, 1);
     assert!(refusal(&format!("uprobe/path={path}/")).contains("needs a location in the file"));
     assert!(refusal(&format!("uprobe/path={path},func=nope/")).contains("no function 'nope'"));
-    assert!(refusal("uprobe/path=/nonexistent/x,func=main/").contains("/nonexistent/x: No such file"));
+    assert!(
+        refusal("uprobe/path=/nonexistent/x,func=main/").contains("/nonexistent/x: No such file")
+    );
     assert!(refusal("uprobe/func=main/").contains("needs a file"));
 }
 
@@ -216,33 +254,47 @@ fn what_is_wrong_and_where() {
     for (list, says) in [
         ("cpuclock", "event 'cpuclock': unknown event 'cpuclock'; did you mean 'cpu-clock'?"),
         ("cycels:u", "event 'cycels:u': unknown event 'cycels'; did you mean 'cycles'?"),
-        ("cs,cycles:uu", "event 'cycles:uu', character 12 of 'cs,cycles:uu': repeated modifier 'u'"),
+        (
+            "cs,cycles:uu",
+            "event 'cycles:uu', character 12 of 'cs,cycles:uu': repeated modifier 'u'",
+        ),
         ("zzzzqq", "event 'zzzzqq': unknown event 'zzzzqq'"),
         ("cycles,", "event 'cycles,', character 8: an event name is missing"),
         (
             "cs,L1-icache-stores:u",
-            "event 'L1-icache-stores:u', character 4 of 'cs,L1-icache-stores:u': there is no event 'L1-icache-stores': \
-             L1-icache has no stores, only loads and prefetches",
+            "event 'L1-icache-stores:u', character 4 of 'cs,L1-icache-stores:u': there is no event \
+             'L1-icache-stores': L1-icache has no stores, only loads and prefetches",
         ),
-        ("cycles:", "event 'cycles:', character 8: modifiers are missing after the colon: u k h G H p P S D I W e"),
+        (
+            "cycles:",
+            "event 'cycles:', character 8: modifiers are missing after the colon: u k h G H p P S \
+             D I W e",
+        ),
         ("{cs,faults", "event '{cs,faults': the closing '}' is missing"),
         (
             "cpu/event=0x1000/",
-            "event 'cpu/event=0x1000/', character 5: 0x1000 does not fit the term 'event', whose largest value is 0xfff",
+            "event 'cpu/event=0x1000/', character 5: 0x1000 does not fit the term 'event', whose \
+             largest value is 0xfff",
         ),
-        ("cpu/umask/", "event 'cpu/umask/', character 5: the term 'umask' needs a value: umask=NUMBER"),
+        (
+            "cpu/umask/",
+            "event 'cpu/umask/', character 5: the term 'umask' needs a value: umask=NUMBER",
+        ),
         (
             "duration_time",
-            "event 'duration_time': 'duration_time' is computed by perf stat; the kernel cannot sample it",
+            "event 'duration_time': 'duration_time' is computed by perf stat; the kernel cannot \
+             sample it",
         ),
         ("cs:W", "event 'cs:W', character 4: the modifier 'W' applies only to groups: {a,b}:W"),
         (
             "cpu/percore/",
-            "event 'cpu/percore/', character 5: the term 'percore' is for perf stat, not for recordings; leave it out",
+            "event 'cpu/percore/', character 5: the term 'percore' is for perf stat, not for \
+             recordings; leave it out",
         ),
         (
             "cpu/nr=4/",
-            "event 'cpu/nr=4/', character 5: the term 'nr' is for perf trace, not for recordings; leave it out",
+            "event 'cpu/nr=4/', character 5: the term 'nr' is for perf trace, not for recordings; \
+             leave it out",
         ),
     ] {
         assert_eq!(refusal(list), says);
@@ -250,7 +302,9 @@ fn what_is_wrong_and_where() {
     let unknown = refusal("cpu/evnt=1/");
     assert!(unknown.contains("PMU 'cpu' has no term 'evnt'; it accepts config"), "{unknown}");
     assert!(unknown.ends_with("did you mean 'event'?"), "{unknown}");
-    assert!(refusal("cpuu/event=1/").contains("no PMU 'cpuu' (see rec list pmu); did you mean 'cpu'?"));
+    assert!(
+        refusal("cpuu/event=1/").contains("no PMU 'cpuu' (see rec list pmu); did you mean 'cpu'?")
+    );
     assert!(refusal("cs/evnt=1/").contains("the event 'cs' has no term 'evnt'"));
 }
 

@@ -148,14 +148,17 @@ fn event(all: Span<'_>, start: usize) -> Result<(WrittenTerm<'_>, usize), Wrong>
     const ENDS: [char; 3] = [',', '{', '}'];
     let rest = all.from(start);
     let is_breakpoint = rest.text.trim_start().starts_with("mem:");
-    let is_length = |at: usize| is_breakpoint && rest.from(at + 1).text.starts_with(|c: char| c.is_ascii_digit());
+    let is_length = |at: usize| {
+        is_breakpoint && rest.from(at + 1).text.starts_with(|c: char| c.is_ascii_digit())
+    };
     let slash = |(at, c): &(usize, char)| *c == '/' && !is_length(*at);
     let found = rest.text.char_indices().find(|found| ENDS.contains(&found.1) || slash(found));
     let (head, terms, tail, end) = match found {
         Some((open, '/')) => {
             let head = rest.part(0, open).trim();
             let inside = rest.from(open + 1);
-            let close = close(head.text, inside.text).ok_or((rest.at + open, Problem::Unclosed('/')))?;
+            let close =
+                close(head.text, inside.text).ok_or((rest.at + open, Problem::Unclosed('/')))?;
             let after = inside.from(close + 1);
             let length = after.text.find(ENDS).unwrap_or(after.text.len());
             let tail = after.part(0, length).trim();
@@ -175,9 +178,9 @@ fn event(all: Span<'_>, start: usize) -> Result<(WrittenTerm<'_>, usize), Wrong>
 
 /// Returns the byte of the slash that ends the terms of an event.
 ///
-/// That is the first slash outside quotes. For probes, whose terms contain paths, it is a slash that is followed only
-/// by modifiers up to the event's end, and not by another term: `uprobe/path=/bin/k,offset=0x10/` does not end at
-/// `/k,`, as no event is named `offset=…`.
+/// That is the first slash outside quotes. For probes, whose terms contain paths, it is a slash
+/// that is followed only by modifiers up to the event's end, and not by another term:
+/// `uprobe/path=/bin/k,offset=0x10/` does not end at `/k,`, as no event is named `offset=…`.
 fn close(head: &str, inside: &str) -> Option<usize> {
     let mut quote = None;
     let slashes = inside.char_indices().filter_map(|(at, c)| match (quote, c) {
@@ -196,7 +199,8 @@ fn close(head: &str, inside: &str) -> Option<usize> {
     }
     { slashes }.find(|at| {
         let after = inside.get(at + 1..).unwrap_or("");
-        let length = after.find(|c: char| !c.is_ascii_alphabetic() && c != ':').unwrap_or(after.len());
+        let length =
+            after.find(|c: char| !c.is_ascii_alphabetic() && c != ':').unwrap_or(after.len());
         let (letters, next) = after.split_at(length);
         let letters = letters.trim_start_matches(':');
         let ends = match next.chars().next() {
@@ -210,7 +214,11 @@ fn close(head: &str, inside: &str) -> Option<usize> {
 
 fn begins_with_term(text: &str) -> bool {
     let word = text.split([',', '/', '}']).next().unwrap_or("").trim();
-    word.contains('=') || matches!(word, "ret" | "retprobe" | "inherit" | "no-inherit" | "overwrite" | "no-overwrite")
+    word.contains('=')
+        || matches!(
+            word,
+            "ret" | "retprobe" | "inherit" | "no-inherit" | "overwrite" | "no-overwrite"
+        )
 }
 
 /// Returns whether the PMU is one for probes.
@@ -218,8 +226,8 @@ pub(super) fn is_probe(pmu: &str) -> bool {
     pmu == "uprobe" || pmu == "kprobe"
 }
 
-/// Returns the PMU that is meant by a name before the slash, and whether it means a probe at the return, which other
-/// tools call by a name of its own.
+/// Returns the PMU that is meant by a name before the slash, and whether it means a probe at the
+/// return, which other tools call by a name of its own.
 pub(super) fn pmu_of(head: &str) -> (&str, bool) {
     match head {
         "uretprobe" => ("uprobe", true),
@@ -270,11 +278,17 @@ mod tests {
         assert_eq!(shown("uprobe/path=/bin/x,offset=0x1/"), "uprobe|path=/bin/x,offset=0x1|");
         assert_eq!(shown("uprobe/path=/bin/k,offset=0x1/,a"), "uprobe|path=/bin/k,offset=0x1| a");
         assert_eq!(shown("uprobe/offset=0x1,path=/bin/k/u,a"), "uprobe|offset=0x1,path=/bin/k|u a");
-        assert_eq!(shown("uprobe/path=/bin/u,retprobe,func=m/"), "uprobe|path=/bin/u,retprobe,func=m|");
+        assert_eq!(
+            shown("uprobe/path=/bin/u,retprobe,func=m/"),
+            "uprobe|path=/bin/u,retprobe,func=m|"
+        );
         assert_eq!(shown("{uprobe/path=/b/x,func=m/,b}"), "{uprobe|path=/b/x,func=m| b}");
         assert_eq!(shown("uprobe/path='/b/u,v/',func=m/"), "uprobe|path='/b/u,v/',func=m|");
         assert_eq!(shown("uretprobe/path=/b/x,func=m/,b"), "uretprobe|path=/b/x,func=m| b");
-        assert_eq!(shown("uprobe/path=/b/x,func=f(int, char)/,b"), "uprobe|path=/b/x,func=f(int, char)| b");
+        assert_eq!(
+            shown("uprobe/path=/b/x,func=f(int, char)/,b"),
+            "uprobe|path=/b/x,func=f(int, char)| b"
+        );
         let parts = Span { text: "path=x,func=a::f(int, b(c, d)),ret", at: 0 }.split(b',');
         assert_eq!(
             parts.iter().map(|part| part.text).collect::<Vec<_>>(),

@@ -11,7 +11,11 @@ use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 
 /// Returns the tracepoints that match a name or a pattern, sorted by name within a group.
-pub(super) fn find(sources: &EventSources, system: Span<'_>, name: Span<'_>) -> Result<Vec<EventSpec>, Wrong> {
+pub(super) fn find(
+    sources: &EventSources,
+    system: Span<'_>,
+    name: Span<'_>,
+) -> Result<Vec<EventSpec>, Wrong> {
     let Some(tracefs) = sources.tracefs() else {
         return Err((system.at, Problem::Tracefs(NOT_MOUNTED.to_owned())));
     };
@@ -23,7 +27,12 @@ pub(super) fn find(sources: &EventSources, system: Span<'_>, name: Span<'_>) -> 
     let mut events = Vec::new();
     let systems = tracefs.systems().map_err(unreadable)?;
     for of in systems.iter().filter(|of| glob::matches(system.text, of)) {
-        for found in tracefs.names(of).map_err(unreadable)?.iter().filter(|found| glob::matches(name.text, found)) {
+        for found in tracefs
+            .names(of)
+            .map_err(unreadable)?
+            .iter()
+            .filter(|found| glob::matches(name.text, found))
+        {
             // ftrace's own events have no number and cannot be counted.
             match tracefs.id(of, found) {
                 Ok(id) => events.push(event(of, found, id)),
@@ -37,7 +46,10 @@ pub(super) fn find(sources: &EventSources, system: Span<'_>, name: Span<'_>) -> 
 
 fn event(system: &str, name: &str, id: u64) -> EventSpec {
     let full = format!("{system}:{name}");
-    EventSpec { tracepoint: Some(full.clone()), ..EventSpec::numbered(&full, EventType::TRACEPOINT, id) }
+    EventSpec {
+        tracepoint: Some(full.clone()),
+        ..EventSpec::numbered(&full, EventType::TRACEPOINT, id)
+    }
 }
 
 fn unreadable(tracefs: &Tracefs, why: Unreadable, system: Span<'_>, name: Span<'_>) -> Wrong {

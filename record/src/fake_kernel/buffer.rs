@@ -39,10 +39,17 @@ impl Buffer {
         let data_size = pages * page;
         let memory = rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&memory, (page + data_size) as u64)?;
-        let ring = if backward { Ring::map_backward(memory.as_fd(), pages) } else { Ring::map(memory.as_fd(), pages) }?;
+        let ring = if backward {
+            Ring::map_backward(memory.as_fd(), pages)
+        } else {
+            Ring::map(memory.as_fd(), pages)
+        }?;
         let side = KernelSide::map(memory.as_fd(), data_size, 0)?;
         let data = side.writer(RingPart::Data);
-        Ok((ring, Self { memory, data_size, side, data, aux: None, lost: 0, traced: Traced::default() }))
+        Ok((
+            ring,
+            Self { memory, data_size, side, data, aux: None, lost: 0, traced: Traced::default() },
+        ))
     }
 
     /// Returns whether there is an AUX area.
@@ -51,7 +58,12 @@ impl Buffer {
     }
 
     /// Maps the AUX area for its reader, if the control page asks for what is mapped (`perf_mmap`).
-    pub(super) fn map_aux(&mut self, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+    pub(super) fn map_aux(
+        &mut self,
+        ring: &Ring,
+        pages: usize,
+        overwrite: bool,
+    ) -> Result<AuxRing, Errno> {
         let page = rustix::param::page_size();
         let size = pages * page;
         let offset = page + self.data_size;
@@ -91,7 +103,13 @@ impl Buffer {
     }
 
     /// Writes trace that must fit, then its AUX record, and then moves `aux_head`.
-    pub(super) fn trace(&mut self, bytes: &[u8], mut flags: AuxFlags, places: bool, trailer: SampleId) {
+    pub(super) fn trace(
+        &mut self,
+        bytes: &[u8],
+        mut flags: AuxFlags,
+        places: bool,
+        trailer: SampleId,
+    ) {
         let Some(aux) = &mut self.aux else { return };
         let (from, length) = (aux.writer.head(), bytes.len() as u64);
         // Of trace longer than an overwritten area, only the end remains.
@@ -102,7 +120,11 @@ impl Buffer {
         let (overwrite, size) = (aux.overwrite, aux.size);
         flags.set(AuxFlags::OVERWRITE, flags.contains(AuxFlags::OVERWRITE) || overwrite);
         self.record(
-            Body::Aux(Aux { aux_offset: if places { from % size } else { from }, aux_size: length, flags }),
+            Body::Aux(Aux {
+                aux_offset: if places { from % size } else { from },
+                aux_size: length,
+                flags,
+            }),
             trailer,
         );
         self.traced.records += 1;
@@ -110,7 +132,9 @@ impl Buffer {
         let Some(aux) = &mut self.aux else { return };
         aux.writer.publish(self.side.head(RingPart::Aux), length);
         if overwrite && places {
-            self.side.head(RingPart::Aux).store(aux.writer.head() % size, std::sync::atomic::Ordering::Release);
+            self.side
+                .head(RingPart::Aux)
+                .store(aux.writer.head() % size, std::sync::atomic::Ordering::Release);
         }
     }
 

@@ -1,13 +1,15 @@
-//! Fake kernel for tests: counters whose rings and AUX areas are memfds, written by threads in the kernel's order.
+//! Fake kernel for tests: counters whose rings and AUX areas are memfds, written by threads in the
+//! kernel's order.
 //!
 //! ```text
 //!   open ──▶ eventfd (to poll)                 enable ──▶ one thread per area: executes its script
 //!   map ───▶ memfd: page, data, AUX area       disable ─▶ returns when the thread has stopped writing
 //! ```
 //!
-//! A script is a list of [`Step`]s. Trace is written to the AUX area, then an AUX record to the data ring, then
-//! `aux_head` is moved (`perf_aux_output_end`). If not all of its trace fits, a thread either waits, or drops the rest:
-//! then the AUX record has the flag TRUNCATED, and the counter is stopped until it is enabled again, as in the kernel.
+//! A script is a list of [`Step`]s. Trace is written to the AUX area, then an AUX record to the
+//! data ring, then `aux_head` is moved (`perf_aux_output_end`). If not all of its trace fits, a
+//! thread either waits, or drops the rest: then the AUX record has the flag TRUNCATED, and the
+//! counter is stopped until it is enabled again, as in the kernel.
 
 mod buffer;
 mod producer;
@@ -108,7 +110,8 @@ impl FakeKernel {
         Self { unstoppable: Some(errno), ..self }
     }
 
-    /// Makes starting a counter wait for the scripts of those that were started before, up to ten seconds.
+    /// Makes starting a counter wait for the scripts of those that were started before, up to ten
+    /// seconds.
     #[must_use]
     pub fn with_slow_start(self) -> Self {
         Self { slow_start: true, ..self }
@@ -135,23 +138,31 @@ impl FakeKernel {
     /// Returns whether the scripts of all areas have started and ended.
     pub fn is_done(&self) -> bool {
         let counters = self.counters();
-        let has_aux = |opened: &&Opened| opened.buffer.as_ref().is_some_and(|buffer| lock(buffer).has_aux());
+        let has_aux =
+            |opened: &&Opened| opened.buffer.as_ref().is_some_and(|buffer| lock(buffer).has_aux());
         let mut areas = counters.values().filter(has_aux).peekable();
-        areas.peek().is_some() && areas.all(|area| area.producer.as_ref().is_some_and(Producer::is_done))
+        areas.peek().is_some()
+            && areas.all(|area| area.producer.as_ref().is_some_and(Producer::is_done))
     }
 
     fn counters(&self) -> MutexGuard<'_, HashMap<RawFd, Opened>> {
         lock(&self.counters)
     }
 
-    fn with<T>(&self, counter: BorrowedFd<'_>, act: impl FnOnce(&mut Opened) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn with<T>(
+        &self,
+        counter: BorrowedFd<'_>,
+        act: impl FnOnce(&mut Opened) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         act(self.counters().get_mut(&counter.as_raw_fd()).ok_or(Errno::BADF)?)
     }
 }
 
 impl std::fmt::Debug for FakeKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FakeKernel").field("counters", &self.counters().len()).finish_non_exhaustive()
+        f.debug_struct("FakeKernel")
+            .field("counters", &self.counters().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -162,7 +173,8 @@ impl Kernel for FakeKernel {
         let pollable = Arc::new(rustix::io::fcntl_dupfd_cloexec(&fd, 0)?);
         let mut next = lock(&self.next);
         *next += 1;
-        let opened = Opened { attr: attr.clone(), place, id: *next, buffer: None, producer: None, pollable };
+        let opened =
+            Opened { attr: attr.clone(), place, id: *next, buffer: None, producer: None, pollable };
         self.counters().insert(fd.as_raw_fd(), opened);
         Ok(fd)
     }
@@ -183,11 +195,20 @@ impl Kernel for FakeKernel {
         let script = Arc::clone(&self.script);
         let places = self.heads_are_places;
         self.with(counter, |opened| {
-            let Some(buffer) = opened.buffer.as_ref().filter(|buffer| lock(buffer).has_aux()) else { return Ok(()) };
+            let Some(buffer) = opened.buffer.as_ref().filter(|buffer| lock(buffer).has_aux())
+            else {
+                return Ok(());
+            };
             let producer = opened.producer.get_or_insert_with(|| {
                 let steps = script(&opened.attr, opened.place);
                 let who = producer::Who::new(&opened.attr, opened.place, opened.id);
-                Producer::start(Arc::clone(buffer), steps, who, places, Arc::clone(&opened.pollable))
+                Producer::start(
+                    Arc::clone(buffer),
+                    steps,
+                    who,
+                    places,
+                    Arc::clone(&opened.pollable),
+                )
             });
             producer.enable(true);
             Ok(())
@@ -237,7 +258,13 @@ impl Kernel for FakeKernel {
         })
     }
 
-    fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+    fn map_aux(
+        &self,
+        counter: BorrowedFd<'_>,
+        ring: &Ring,
+        pages: usize,
+        overwrite: bool,
+    ) -> Result<AuxRing, Errno> {
         if pages > self.most_pages.1 {
             return Err(Errno::PERM);
         }

@@ -1,4 +1,5 @@
-//! The hardware and kernel side of an area: a thread that executes a script while its counter is enabled.
+//! The hardware and kernel side of an area: a thread that executes a script while its counter is
+//! enabled.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,8 +21,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// Lock held from taking a record's timestamp until its reader can read the record.
 ///
-/// The kernel is not preempted in between. A thread can be, for longer than perf tolerates late records
-/// (`PERF_RECORD_FINISHED_ROUND`), so no other thread may write meanwhile.
+/// The kernel is not preempted in between. A thread can be, for longer than perf tolerates late
+/// records (`PERF_RECORD_FINISHED_ROUND`), so no other thread may write meanwhile.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Origin of the records, for their trailers.
@@ -117,7 +118,10 @@ struct Hardware {
 impl Hardware {
     fn run(&self, steps: &[Step]) {
         let (pid, tid) = self.who.ids();
-        self.when(|_| true, |buffer| buffer.record(Body::ItraceStart(ItraceStart { pid, tid }), self.who.trailer()));
+        self.when(
+            |_| true,
+            |buffer| buffer.record(Body::ItraceStart(ItraceStart { pid, tid }), self.who.trailer()),
+        );
         steps.iter().for_each(|step| self.step(step));
         self.shared.done.store(true, Ordering::SeqCst);
     }
@@ -132,14 +136,21 @@ impl Hardware {
                     let fits = buffer.aux_room().min(bytes.len());
                     let lost = (bytes.len() - fits) as u64;
                     let flags = if lost > 0 { AuxFlags::TRUNCATED } else { AuxFlags::empty() };
-                    buffer.trace(bytes.get(..fits).unwrap_or_default(), flags, self.places, self.who.trailer());
+                    buffer.trace(
+                        bytes.get(..fits).unwrap_or_default(),
+                        flags,
+                        self.places,
+                        self.who.trailer(),
+                    );
                     buffer.traced.lost += lost;
                     if lost > 0 {
                         self.shared.enabled.store(false, Ordering::SeqCst);
                     }
                 },
             ),
-            Step::Record(body) => self.when(|_| true, |buffer| buffer.record(body.clone(), self.who.trailer())),
+            Step::Record(body) => {
+                self.when(|_| true, |buffer| buffer.record(body.clone(), self.who.trailer()))
+            }
             Step::BreakHead => self.when(|_| true, |buffer| buffer.break_head()),
             Step::AwaitRead(total) => self.when(|buffer| buffer.aux_read() >= *total, |_| ()),
         }
@@ -164,8 +175,8 @@ impl Hardware {
         }
     }
 
-    /// Waits until the counter is enabled and `ready`, and calls `act`. Wakes pollers after writing, and while waiting
-    /// for space.
+    /// Waits until the counter is enabled and `ready`, and calls `act`. Wakes pollers after
+    /// writing, and while waiting for space.
     fn when(&self, ready: impl Fn(&Buffer) -> bool, act: impl FnOnce(&mut Buffer)) {
         loop {
             if self.shared.dropped.load(Ordering::SeqCst) {

@@ -28,7 +28,8 @@ pub struct BpfFunction {
     pub tag: [u8; 8],
 }
 
-/// Returns all programs, by the call for the id after another one and the call for the program of an id.
+/// Returns all programs, by the call for the id after another one and the call for the program of
+/// an id.
 ///
 /// # Errors
 /// What these give, but for programs that are unloaded meanwhile, which are left out.
@@ -59,7 +60,13 @@ mod tests {
     #[test]
     fn programs_that_are_unloaded_meanwhile_are_left_out() {
         let next = |id| if id < 40 { Ok(id + 10) } else { Err(Errno::NOENT) };
-        let program = |id| if id == 20 { Err(Errno::NOENT) } else { Ok(BpfProgram { id, ..BpfProgram::default() }) };
+        let program = |id| {
+            if id == 20 {
+                Err(Errno::NOENT)
+            } else {
+                Ok(BpfProgram { id, ..BpfProgram::default() })
+            }
+        };
         let ids: Vec<_> = list(next, program).unwrap().iter().map(|program| program.id).collect();
         assert_eq!(ids, [10, 30, 40]);
         assert_eq!(list(|_| Err(Errno::PERM), program), Err(Errno::PERM));

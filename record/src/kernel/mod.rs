@@ -1,4 +1,5 @@
-//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and by fakes in tests.
+//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and by fakes in
+//! tests.
 
 pub mod bpf;
 pub mod counters;
@@ -28,8 +29,8 @@ pub struct Place {
     pub cgroup: Option<i32>,
 }
 
-/// Identity of the ring for a counter's records. Counters of one CPU share a ring; without a CPU, those of one thread.
-/// Counters that write backwards have separate rings.
+/// Identity of the ring for a counter's records. Counters of one CPU share a ring; without a CPU,
+/// those of one thread. Counters that write backwards have separate rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RingKey {
     /// CPU of the ring.
@@ -44,7 +45,11 @@ impl Place {
     /// Returns the ring of a counter at this place.
     #[must_use]
     pub fn ring(&self, backward: bool) -> RingKey {
-        RingKey { cpu: self.cpu, thread: if self.cpu.is_none() { self.thread } else { None }, backward }
+        RingKey {
+            cpu: self.cpu,
+            thread: if self.cpu.is_none() { self.thread } else { None },
+            backward,
+        }
     }
 }
 
@@ -54,7 +59,12 @@ pub trait Kernel {
     ///
     /// # Errors
     /// Returns the kernel's error.
-    fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno>;
+    fn open(
+        &self,
+        attr: &Attr,
+        place: Place,
+        leader: Option<BorrowedFd<'_>>,
+    ) -> Result<OwnedFd, Errno>;
 
     /// Returns the event id in the counter's records.
     ///
@@ -92,13 +102,15 @@ pub trait Kernel {
     /// Returns the kernel's error.
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno>;
 
-    /// Pauses or resumes the kernel's output to the counter's ring, so that an overwritten ring can be read.
+    /// Pauses or resumes the kernel's output to the counter's ring, so that an overwritten ring can
+    /// be read.
     ///
     /// # Errors
     /// Returns the kernel's error.
     fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno>;
 
-    /// Maps the counter's ring, with a data area of this many pages; `backward` for an overwritten one.
+    /// Maps the counter's ring, with a data area of this many pages; `backward` for an overwritten
+    /// one.
     ///
     /// # Errors
     /// Returns the kernel's error.
@@ -110,11 +122,18 @@ pub trait Kernel {
     /// The kernel's refusal: EPERM without CAP_SYS_ADMIN.
     fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno>;
 
-    /// Maps the AUX area of the counter that owns this ring, with this many pages; `overwrite` for an overwritten one.
+    /// Maps the AUX area of the counter that owns this ring, with this many pages; `overwrite` for
+    /// an overwritten one.
     ///
     /// # Errors
     /// Returns the kernel's error.
-    fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+    fn map_aux(
+        &self,
+        counter: BorrowedFd<'_>,
+        ring: &Ring,
+        pages: usize,
+        overwrite: bool,
+    ) -> Result<AuxRing, Errno> {
         ring.map_aux(counter, pages, overwrite)
     }
 }

@@ -1,8 +1,8 @@
-//! Signals as file descriptors to wait for: those that end the recording, SIGCHLD, and SIGUSR2, which requests a
-//! snapshot or a new file.
+//! Signals as file descriptors to wait for: those that end the recording, SIGCHLD, and SIGUSR2,
+//! which requests a snapshot or a new file.
 //!
-//! Keys of a terminal (Ctrl-C, Ctrl-\) and its end send their signals to rec and to the recorded command alike; they
-//! are told apart from those that are sent to rec alone.
+//! Keys of a terminal (Ctrl-C, Ctrl-\) and its end send their signals to rec and to the recorded
+//! command alike; they are told apart from those that are sent to rec alone.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -43,8 +43,8 @@ pub enum Arrived {
 }
 
 impl Signals {
-    /// Installs the handlers, and unblocks signals that were blocked when rec was started. Leaves SIGHUP alone if it is
-    /// ignored, as under nohup(1).
+    /// Installs the handlers, and unblocks signals that were blocked when rec was started. Leaves
+    /// SIGHUP alone if it is ignored, as under nohup(1).
     ///
     /// # Errors
     /// Returns an error if the system refuses.
@@ -56,15 +56,16 @@ impl Signals {
                 sys::note_terminal_signal(signal, Arc::clone(&by_terminal))?;
             }
             let stop = receiver(stops.into_iter().flatten())?;
-            // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN, the command does not
-            // inherit it.
+            // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN,
+            // the command does not inherit it.
             signal_hook::flag::register(SIGXFSZ, Arc::default())?;
             Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])?, by_terminal })
         };
         install().map_err(|e| Error::io("cannot handle signals", e))
     }
 
-    /// Leaves Ctrl-\ (SIGQUIT) to the recorded command, which may go on after it: a Java machine prints its threads.
+    /// Leaves Ctrl-\ (SIGQUIT) to the recorded command, which may go on after it: a Java machine
+    /// prints its threads.
     ///
     /// # Errors
     /// Returns an error if the system refuses.
@@ -72,7 +73,8 @@ impl Signals {
         sys::ignore_terminal_signal(SIGQUIT).map_err(|e| Error::io("cannot handle signals", e))
     }
 
-    /// Returns whether a signal that ends the recording came from a terminal, which sends it to the command, too.
+    /// Returns whether a signal that ends the recording came from a terminal, which sends it to the
+    /// command, too.
     #[must_use]
     pub fn is_from_terminal(&self) -> bool {
         self.by_terminal.load(Ordering::Relaxed)
@@ -81,7 +83,8 @@ impl Signals {
     /// Waits for a signal that ends the recording or the end of a child, with a limit or without.
     #[must_use]
     pub fn wait(&self, limit: Option<Duration>) -> Arrived {
-        let mut fds = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.child, PollFlags::IN)];
+        let mut fds =
+            [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.child, PollFlags::IN)];
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         // An interrupted poll is no error: the next one finds the reason.
         let ready = poll(&mut fds, limit.as_ref());
@@ -102,7 +105,8 @@ impl Signals {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
-        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default())))
+            .is_ok_and(|ready| ready > 0)
     }
 
     /// Returns the descriptor that becomes readable when a child has ended.
@@ -152,5 +156,6 @@ fn receiver(signals: impl IntoIterator<Item = i32>) -> io::Result<UnixStream> {
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).is_some_and(|m| m >> (signal - 1) & 1 == 1)
+    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok())
+        .is_some_and(|m| m >> (signal - 1) & 1 == 1)
 }

@@ -1,7 +1,8 @@
-//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; bpf(2); the mask of signals; the
-//! scheduler.
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; bpf(2); the mask of
+//! signals; the scheduler.
 //!
-//! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
+//! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this
+//! machine's order.
 
 #![allow(unsafe_code)] // There is no safe interface to the syscall and the ioctls.
 
@@ -23,7 +24,8 @@ use crate::kernel::{Kernel, Place};
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 /// `PERF_FLAG_PID_CGROUP`: the pid is the descriptor of a cgroup's directory.
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
-/// Bits for the direction of a request in `asm/ioctl.h`. These architectures have a different layout.
+/// Bits for the direction of a request in `asm/ioctl.h`. These architectures have a different
+/// layout.
 #[cfg(any(
     target_arch = "mips",
     target_arch = "mips64",
@@ -43,7 +45,8 @@ const DIRECTION: (u32, u32) = (0, 2 << 30);
 /// Direction bits of a request that passes data to the kernel (`_IOC_WRITE`).
 const WRITE: u32 = if DIRECTION.0 == 0 { 1 << 30 } else { 4 << 29 };
 
-/// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a descriptor.
+/// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a
+/// descriptor.
 const IOC_ENABLE: libc::Ioctl = (DIRECTION.0 | 0x2400) as libc::Ioctl;
 const IOC_DISABLE: libc::Ioctl = (DIRECTION.0 | 0x2401) as libc::Ioctl;
 const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
@@ -60,15 +63,20 @@ const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc:
 pub struct Perf;
 
 impl Kernel for Perf {
-    fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+    fn open(
+        &self,
+        attr: &Attr,
+        place: Place,
+        leader: Option<BorrowedFd<'_>>,
+    ) -> Result<OwnedFd, Errno> {
         let mut encoder = Encoder::new(Endian::NATIVE);
         attr.encode(&mut encoder, attr.own_size()).map_err(|_| Errno::TOOBIG)?;
         // The kernel writes its own size back on E2BIG, so the bytes must be mutable.
         let mut bytes = encoder.into_bytes();
         let pid = place.cgroup.unwrap_or_else(|| place.thread.map_or(-1, u32::cast_signed));
         let flags = FLAG_FD_CLOEXEC | if place.cgroup.is_some() { FLAG_PID_CGROUP } else { 0 };
-        // SAFETY: `bytes` is a perf_event_attr of the length that its `size` field says and lives through the call;
-        // the other arguments are plain numbers (perf_event_open(2)).
+        // SAFETY: `bytes` is a perf_event_attr of the length that its `size` field says and lives
+        // through the call; the other arguments are plain numbers (perf_event_open(2)).
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -86,13 +94,15 @@ impl Kernel for Perf {
 
     fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
         let mut id = 0u64;
-        // SAFETY: PERF_EVENT_IOC_ID writes one u64 to its argument, which points to one that lives through the call.
+        // SAFETY: PERF_EVENT_IOC_ID writes one u64 to its argument, which points to one that lives
+        // through the call.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ID, &raw mut id) })?;
         Ok(id)
     }
 
     fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
-        // SAFETY: PERF_EVENT_IOC_ENABLE takes a number, 0: not the whole group. It touches no memory of ours.
+        // SAFETY: PERF_EVENT_IOC_ENABLE takes a number, 0: not the whole group. It touches no
+        // memory of ours.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ENABLE, 0) })
     }
 
@@ -102,13 +112,14 @@ impl Kernel for Perf {
     }
 
     fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
-        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has, and which lives
-        // through the call.
+        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has,
+        // and which lives through the call.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_FILTER, filter.as_ptr()) })
     }
 
     fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
-        // SAFETY: PERF_EVENT_IOC_SET_OUTPUT takes a descriptor, which is open. It touches no memory of ours.
+        // SAFETY: PERF_EVENT_IOC_SET_OUTPUT takes a descriptor, which is open. It touches no memory
+        // of ours.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_OUTPUT, to.as_raw_fd()) })
     }
 
@@ -121,7 +132,8 @@ impl Kernel for Perf {
     }
 
     fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno> {
-        // SAFETY: PERF_EVENT_IOC_PAUSE_OUTPUT takes a number: whether to pause. It touches no memory of ours.
+        // SAFETY: PERF_EVENT_IOC_PAUSE_OUTPUT takes a number: whether to pause. It touches no
+        // memory of ours.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_PAUSE_OUTPUT, u32::from(pause)) })
     }
 
@@ -139,15 +151,17 @@ impl Kernel for Perf {
 /// # Errors
 /// Returns an error if no descriptor of this number is open.
 pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
-    // SAFETY: F_DUPFD_CLOEXEC takes a number and touches no memory of ours; a number that is not open is refused.
+    // SAFETY: F_DUPFD_CLOEXEC takes a number and touches no memory of ours; a number that is not
+    // open is refused.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
     check(fd)?;
     // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Unblocks a signal in this thread, and in threads that it starts later. A process inherits blocked signals from its
-/// parent, and with SIGCHLD blocked, rec would wait for its child for ever.
+/// Unblocks a signal in this thread, and in threads that it starts later. A process inherits
+/// blocked signals from its parent, and with SIGCHLD blocked, rec would wait for its child for
+/// ever.
 ///
 /// # Errors
 /// Returns an error if the number is not a signal.
@@ -159,16 +173,19 @@ pub fn unblock(signal: i32) -> std::io::Result<()> {
     // SAFETY: as above.
     check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
     // SAFETY: `set` is a valid signal set; the old mask is not requested.
-    match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) } {
+    match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) }
+    {
         0 => Ok(()),
         errno => Err(std::io::Error::from_raw_os_error(errno)),
     }
 }
 
-/// `si_code` of a signal that no process sent: of the keys of a terminal, and of its end (sigaction(2)).
+/// `si_code` of a signal that no process sent: of the keys of a terminal, and of its end
+/// (sigaction(2)).
 const SI_KERNEL: i32 = 0x80;
 
-/// Sets `flag` when a signal arrives that a terminal sends to all processes of its foreground group.
+/// Sets `flag` when a signal arrives that a terminal sends to all processes of its foreground
+/// group.
 ///
 /// # Errors
 /// Returns an error if the signal cannot be handled.
@@ -182,8 +199,8 @@ pub fn note_terminal_signal(signal: i32, flag: Arc<AtomicBool>) -> std::io::Resu
     unsafe { signal_hook_registry::register_sigaction(signal, act) }.map(drop)
 }
 
-/// Passes over a signal that a terminal sends to all processes of its foreground group; one that is sent to rec alone
-/// has its default action.
+/// Passes over a signal that a terminal sends to all processes of its foreground group; one that is
+/// sent to rec alone has its default action.
 ///
 /// # Errors
 /// Returns an error if the signal cannot be handled.
@@ -194,7 +211,8 @@ pub fn ignore_terminal_signal(signal: i32) -> std::io::Result<()> {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };
-    // SAFETY: the action reads a number and makes system calls: `emulate_default_handler` is for signal handlers.
+    // SAFETY: the action reads a number and makes system calls: `emulate_default_handler` is for
+    // signal handlers.
     unsafe { signal_hook_registry::register_sigaction(signal, act) }.map(drop)
 }
 
@@ -211,8 +229,8 @@ struct SchedAttr {
     period: u64,
 }
 
-/// Sets the nice value and the time slice of this thread, in the class SCHED_OTHER. Kernels before 6.12 ignore the
-/// slice.
+/// Sets the nice value and the time slice of this thread, in the class SCHED_OTHER. Kernels before
+/// 6.12 ignore the slice.
 ///
 /// # Errors
 /// Returns the system's error: EPERM for a nice value lower than this user may set.
@@ -227,7 +245,8 @@ pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
         deadline: 0,
         period: 0,
     };
-    // SAFETY: `attr` is a whole sched_attr that says its own size and lives through the call; 0 is this thread.
+    // SAFETY: `attr` is a whole sched_attr that says its own size and lives through the call; 0 is
+    // this thread.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
     if result < 0 { Err(last_errno()) } else { Ok(()) }
 }
@@ -266,7 +285,8 @@ struct BpfAttr {
     info: u64,
 }
 
-/// The part of `struct bpf_prog_info` that tells where a program is. `prog_tags` is there since Linux 5.0.
+/// The part of `struct bpf_prog_info` that tells where a program is. `prog_tags` is there since
+/// Linux 5.0.
 #[repr(C)]
 #[derive(Default)]
 struct BpfProgInfo {
@@ -344,20 +364,24 @@ pub(super) fn bpf_program(id: u32) -> Result<BpfProgram, Errno> {
     Ok(BpfProgram { id, tag: info.tag, name, has_btf: info.btf_id != 0, functions })
 }
 
-/// Asks for the facts about a program. The addresses in `info` are of arrays as long as the counts beside them say, or
-/// the counts are 0.
+/// Asks for the facts about a program. The addresses in `info` are of arrays as long as the counts
+/// beside them say, or the counts are 0.
 fn bpf_info(program: &OwnedFd, info: &mut BpfProgInfo) -> Result<(), Errno> {
     let what = u32::try_from(program.as_raw_fd()).map_err(|_| Errno::BADF)?;
     let more = u32::try_from(size_of::<BpfProgInfo>()).map_err(|_| Errno::TOOBIG)?;
-    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut BpfAttr { what, more, info: std::ptr::from_mut(info) as u64 }).map(drop)
+    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut BpfAttr { what, more, info: std::ptr::from_mut(info) as u64 })
+        .map(drop)
 }
 
 fn bpf(command: libc::c_long, attr: &mut BpfAttr) -> Result<i32, Errno> {
-    // SAFETY: `attr` is as long as its size says and lives through the call. Only BPF_OBJ_GET_INFO_BY_FD takes
-    // addresses from it: of a BpfProgInfo, which the kernel overwrites up to `info_len`, and of the arrays in that,
-    // into each of which it writes as many items as the count beside it says at most (`bpf_prog_get_info_by_fd` in
-    // kernel/bpf/syscall.c). `bpf_program` keeps all of them until the call is over.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<BpfAttr>()) };
+    // SAFETY: `attr` is as long as its size says and lives through the call. Only
+    // BPF_OBJ_GET_INFO_BY_FD takes addresses from it: of a BpfProgInfo, which the kernel overwrites
+    // up to `info_len`, and of the arrays in that, into each of which it writes as many items as
+    // the count beside it says at most (`bpf_prog_get_info_by_fd` in kernel/bpf/syscall.c).
+    // `bpf_program` keeps all of them until the call is over.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<BpfAttr>())
+    };
     i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(last_errno)
 }
 

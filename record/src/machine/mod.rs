@@ -1,4 +1,5 @@
-//! Facts about the machine that the plan depends on: read once, or given in a file to plan for another machine.
+//! Facts about the machine that the plan depends on: read once, or given in a file to plan for
+//! another machine.
 
 pub mod cpuinfo;
 pub mod cpus;
@@ -20,8 +21,8 @@ use crate::machine::tracepoint::Tracefs;
 use crate::messages::error::{Error, Result};
 use crate::target;
 
-/// Facts about kernel and machine. In JSON (`--dry-run --machine FILE`) each fact has its field's name; missing ones
-/// are taken from [`Machine::default`].
+/// Facts about kernel and machine. In JSON (`--dry-run --machine FILE`) each fact has its field's
+/// name; missing ones are taken from [`Machine::default`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
@@ -45,10 +46,11 @@ pub struct Machine {
     pub kernel: (u16, u16),
     /// `kernel.perf_event_max_stack`.
     pub max_stack: u16,
-    /// `true` if guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host excludes them.
+    /// `true` if guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the
+    /// host excludes them.
     pub guests_trace: bool,
-    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or
-    /// nobody knows.
+    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in
+    /// sysfs (Arm), or nobody knows.
     pub cpuid: Option<String>,
     /// Root of sysfs, which has the PMUs.
     pub sysfs: PathBuf,
@@ -82,12 +84,14 @@ impl Machine {
     /// Reads the facts of this machine.
     ///
     /// # Errors
-    /// Returns an error if the kernel has no perf events, or if the online CPUs cannot be determined.
+    /// Returns an error if the kernel has no perf events, or if the online CPUs cannot be
+    /// determined.
     pub fn read() -> Result<Self> {
         let paranoid = sysctl("perf_event_paranoid").ok_or_else(|| {
             Error::Failed(
-                "cannot record: this kernel has no perf events (/proc/sys/kernel/perf_event_paranoid cannot be read); \
-                 it needs CONFIG_PERF_EVENTS and a mounted /proc"
+                "cannot record: this kernel has no perf events \
+                 (/proc/sys/kernel/perf_event_paranoid cannot be read); it needs \
+                 CONFIG_PERF_EVENTS and a mounted /proc"
                     .to_owned(),
             )
         })?;
@@ -96,18 +100,26 @@ impl Machine {
             online: online()?,
             paranoid,
             max_rate: max_rate().unwrap_or(100_000),
-            mlock_kb: sysctl("perf_event_mlock_kb").and_then(|n| u64::try_from(n).ok()).unwrap_or(516),
-            privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
+            mlock_kb: sysctl("perf_event_mlock_kb")
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(516),
+            privileged: fs::read_to_string("/proc/self/status")
+                .is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
-            tracefs: Tracefs::find(Path::new("/proc/mounts")).map(|tracefs| tracefs.root().to_owned()),
+            tracefs: Tracefs::find(Path::new("/proc/mounts"))
+                .map(|tracefs| tracefs.root().to_owned()),
             kernel: version(&rustix::system::uname().release().to_string_lossy()),
-            max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
-            guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
+            max_stack: sysctl("perf_event_max_stack")
+                .and_then(|n| u16::try_from(n).ok())
+                .unwrap_or(127),
+            guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode")
+                .is_ok_and(|m| m.trim() == "1"),
             ..Self::default()
         })
     }
 
-    /// The same with what the CPU is, for event tables. On a machine with many CPUs, the kernel takes a while to tell.
+    /// The same with what the CPU is, for event tables. On a machine with many CPUs, the kernel
+    /// takes a while to tell.
     #[must_use]
     pub fn with_cpuid(self) -> Self {
         Self { cpuid: event_tables::cpuid::read(), ..self }
@@ -119,17 +131,24 @@ impl Machine {
     /// Returns an error if the file cannot be read, or is not JSON of these facts.
     pub fn given(path: &Path) -> Result<Self> {
         let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|e| wrong(crate::messages::error::why_words(&e)))?;
+        let text =
+            fs::read_to_string(path).map_err(|e| wrong(crate::messages::error::why_words(&e)))?;
         let machine: Self = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-        if machine.online.is_empty() || !machine.page_size.is_power_of_two() || machine.max_rate == 0 {
+        if machine.online.is_empty()
+            || !machine.page_size.is_power_of_two()
+            || machine.max_rate == 0
+        {
             return Err(wrong(
-                "a machine needs a CPU online, a page size that is a power of two, and a max_rate above 0".to_owned(),
+                "a machine needs a CPU online, a page size that is a power of two, and a max_rate \
+                 above 0"
+                    .to_owned(),
             ));
         }
         Ok(machine)
     }
 
-    /// Returns the limit on samples a second that holds now: the kernel lowers it when sampling takes too long.
+    /// Returns the limit on samples a second that holds now: the kernel lowers it when sampling
+    /// takes too long.
     #[must_use]
     pub fn max_rate_now(&self) -> u64 {
         max_rate().unwrap_or(self.max_rate)
@@ -159,7 +178,8 @@ fn sysctl(name: &str) -> Option<i64> {
 
 /// Returns the first two numbers of a release such as `6.1.187-1-amd64`.
 fn version(release: &str) -> (u16, u16) {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
@@ -174,10 +194,12 @@ fn online() -> Result<Vec<u32>> {
     const PATH: &str = "/sys/devices/system/cpu/online";
     match fs::read_to_string(PATH) {
         Ok(list) => target::parse_cpus(&list).map_err(|e| Error::Failed(format!("{PATH}: {e}"))),
-        // Without /sys, as in some containers, use the CPUs that this process may run on, which are online.
+        // Without /sys, as in some containers, use the CPUs that this process may run on, which are
+        // online.
         Err(_) => {
-            let set = rustix::thread::sched_getaffinity(None)
-                .map_err(|e| Error::io(format!("cannot find out which CPUs are online: no {PATH}"), e))?;
+            let set = rustix::thread::sched_getaffinity(None).map_err(|e| {
+                Error::io(format!("cannot find out which CPUs are online: no {PATH}"), e)
+            })?;
             Ok((0u32..)
                 .zip(0..rustix::thread::CpuSet::MAX_CPU)
                 .filter(|(_, n)| set.is_set(*n))
@@ -221,10 +243,16 @@ mod tests {
             fs::write(&path, text).unwrap();
             Machine::given(&path).map_err(|e| e.to_string())
         };
-        let machine = given(r#"{"online": [0, 2], "arch": "aarch64", "privileged": true}"#).unwrap();
-        assert_eq!((machine.online, machine.arch, machine.max_rate), (vec![0, 2], Arch::Aarch64, 100_000));
+        let machine =
+            given(r#"{"online": [0, 2], "arch": "aarch64", "privileged": true}"#).unwrap();
+        assert_eq!(
+            (machine.online, machine.arch, machine.max_rate),
+            (vec![0, 2], Arch::Aarch64, 100_000)
+        );
         assert!(given(r#"{"onlin": [0]}"#).unwrap_err().contains("onlin"));
         assert!(given(r#"{"online": []}"#).unwrap_err().contains("CPU online"));
-        assert!(Machine::given(Path::new("/no/such")).unwrap_err().to_string().contains("No such file"));
+        assert!(
+            Machine::given(Path::new("/no/such")).unwrap_err().to_string().contains("No such file")
+        );
     }
 }

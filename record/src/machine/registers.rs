@@ -52,8 +52,9 @@ impl Arch {
         }
     }
 
-    /// Returns the registers that can be sampled; `sve` includes the length of scalable vectors. The vector registers
-    /// of x86-64 can be sampled only at the interrupt, by precise events, on machines whose PEBS supports them.
+    /// Returns the registers that can be sampled; `sve` includes the length of scalable vectors.
+    /// The vector registers of x86-64 can be sampled only at the interrupt, by precise events, on
+    /// machines whose PEBS supports them.
     fn registers(self, of: Of, sve: bool) -> Vec<Register> {
         let all = self.names_of().into_iter().flat_map(RegsArch::registers);
         let can_be_sampled = |register: &Register| match self {
@@ -64,11 +65,13 @@ impl Arch {
         all.filter(can_be_sampled).collect()
     }
 
-    /// Returns the default registers: all general ones, and the length of aarch64's scalable vectors.
+    /// Returns the default registers: all general ones, and the length of aarch64's scalable
+    /// vectors.
     #[must_use]
     pub fn all(self, of: Of, sve: bool) -> u64 {
         let registers = self.registers(of, sve);
-        let general = registers.iter().filter(|register| self != Self::X86_64 || !is_vector(**register));
+        let general =
+            registers.iter().filter(|register| self != Self::X86_64 || !is_vector(**register));
         general.fold(0, |mask, register| mask | register.mask())
     }
 
@@ -83,7 +86,8 @@ impl Arch {
     /// Returns the registers that unwinding requires: instruction pointer and stack pointer.
     #[must_use]
     pub fn least_to_unwind(self) -> u64 {
-        self.names_of().map_or(0, |arch| 1 << arch.stack_pointer() | 1 << arch.instruction_pointer())
+        self.names_of()
+            .map_or(0, |arch| 1 << arch.stack_pointer() | 1 << arch.instruction_pointer())
     }
 
     /// Parses a list of registers.
@@ -101,9 +105,9 @@ impl Arch {
                 return Err(format!("the registers are{}", listed(&all)));
             }
             let known = all.iter().find(|register| register.name.eq_ignore_ascii_case(word));
-            mask |= known
-                .map(|register| register.mask())
-                .ok_or_else(|| format!("there is no register '{word}'; the registers are{}", listed(&all)))?;
+            mask |= known.map(|register| register.mask()).ok_or_else(|| {
+                format!("there is no register '{word}'; the registers are{}", listed(&all))
+            })?;
         }
         Ok(mask)
     }
@@ -115,7 +119,8 @@ impl Arch {
     }
 }
 
-/// Returns whether it is a vector register or the length of scalable vectors, which follow the general registers.
+/// Returns whether it is a vector register or the length of scalable vectors, which follow the
+/// general registers.
 fn is_vector(register: Register) -> bool {
     register.words > 1 || register.number > LAST_GENERAL
 }
@@ -150,7 +155,9 @@ mod tests {
     fn registers_by_name() {
         assert_eq!(Arch::X86_64.parse("ax,IP,r15", Of::User, false), Ok(1 | 1 << 8 | 1 << 23));
         assert_eq!(Arch::X86_64.parse("xmm0,xmm15", Of::Interrupt, false), Ok(3 << 32 | 3 << 62));
-        assert!(Arch::X86_64.parse("xmm0", Of::User, false).unwrap_err().contains("no register 'xmm0'"));
+        assert!(
+            Arch::X86_64.parse("xmm0", Of::User, false).unwrap_err().contains("no register 'xmm0'")
+        );
         assert_eq!(Arch::Aarch64.parse("lr,sp,pc", Of::User, false), Ok(7 << 30));
         assert_eq!(Arch::Aarch64.parse("vg", Of::User, true), Ok(1 << 46));
         assert!(Arch::Aarch64.parse("vg", Of::User, false).is_err());

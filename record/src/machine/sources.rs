@@ -26,8 +26,8 @@ impl EventSources {
         Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs, tables: Vec::new() }
     }
 
-    /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores do not say which it
-    /// is.
+    /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores
+    /// do not say which it is.
     ///
     /// # Errors
     /// In words, why there is no table for this machine.

@@ -1,7 +1,8 @@
-//! Topology of the machine for the file's header: packages, cores, dies, nodes, caches, memory blocks, and capabilities
-//! of PMUs; read from sysfs, in the layout of perf record.
+//! Topology of the machine for the file's header: packages, cores, dies, nodes, caches, memory
+//! blocks, and capabilities of PMUs; read from sysfs, in the layout of perf record.
 //!
-//! Features that sysfs lacks are omitted: their readers return `None`, and the header marks them as missing.
+//! Features that sysfs lacks are omitted: their readers return `None`, and the header marks them as
+//! missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 use recrep_format::bytes::{Cursor, Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    CacheLevel, Caches, CpuPmuCaps, CpuTopology, CpuTopologyTail, HeaderString, HybridCores, HybridTopology, MemNode,
-    MemTopology, NumaNode, NumaTopology, PmuCap, PmuCaps, PmuCapsEntry,
+    CacheLevel, Caches, CpuPmuCaps, CpuTopology, CpuTopologyTail, HeaderString, HybridCores,
+    HybridTopology, MemNode, MemTopology, NumaNode, NumaTopology, PmuCap, PmuCaps, PmuCapsEntry,
 };
 use recrep_format::wire::{List, Wire as _};
 use recrep_format::write::FeatureWriter;
@@ -49,7 +50,8 @@ impl Sysfs<'_> {
     /// Returns the entries of a directory, sorted by name.
     fn entries(&self, path: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort_unstable();
         names
     }
@@ -57,7 +59,8 @@ impl Sysfs<'_> {
     /// Returns the numbers of the entries named `name` with a number.
     fn numbered(&self, path: &str, name: &str) -> Vec<u32> {
         let names = self.entries(path);
-        let mut all: Vec<_> = names.iter().filter_map(|n| n.strip_prefix(name)?.parse().ok()).collect();
+        let mut all: Vec<_> =
+            names.iter().filter_map(|n| n.strip_prefix(name)?.parse().ok()).collect();
         all.sort_unstable();
         all
     }
@@ -67,7 +70,9 @@ impl Sysfs<'_> {
         // Each list is written once, in the order of CPUs.
         let lists = |names: &[&str]| {
             let of = |cpu: &u32| {
-                names.iter().find_map(|name| self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")))
+                names.iter().find_map(|name| {
+                    self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}"))
+                })
             };
             let mut all: Vec<String> = Vec::new();
             for list in online.iter().filter_map(of) {
@@ -109,12 +114,15 @@ impl Sysfs<'_> {
             // Lines such as: Node 0 MemTotal:       24684084 kB
             let field = |name: &str| {
                 let mut lines = meminfo.lines().map(str::split_ascii_whitespace);
-                lines.find_map(|mut words| (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten())
+                lines.find_map(|mut words| {
+                    (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten()
+                })
             };
             let cpus = self.text(&format!("devices/system/node/node{node}/cpulist"))?;
             Some((node, field("MemTotal:")?, field("MemFree:")?, cpus))
         };
-        let all: Vec<(u32, u64, u64, String)> = online.into_iter().map(node).collect::<Option<_>>()?;
+        let all: Vec<(u32, u64, u64, String)> =
+            online.into_iter().map(node).collect::<Option<_>>()?;
         let nodes = all.iter().map(|(node, mem_total, mem_free, cpus)| NumaNode {
             node: *node,
             mem_total: *mem_total,
@@ -128,12 +136,17 @@ impl Sysfs<'_> {
     /// Adds HYBRID_TOPOLOGY, if there is more than one kind of cores.
     fn hybrid(&self, features: &mut FeatureWriter) {
         let cpus = |pmu: String| {
-            let cpus = self.text(&format!("bus/event_source/devices/{pmu}/cpus")).filter(|cpus| !cpus.is_empty())?;
+            let cpus = self
+                .text(&format!("bus/event_source/devices/{pmu}/cpus"))
+                .filter(|cpus| !cpus.is_empty())?;
             Some((pmu, cpus))
         };
-        let kinds: Vec<_> = self.entries("bus/event_source/devices").into_iter().filter_map(cpus).collect();
-        let cores =
-            kinds.iter().map(|(pmu, cpus)| HybridCores { pmu: HeaderString::new(pmu), cpus: HeaderString::new(cpus) });
+        let kinds: Vec<_> =
+            self.entries("bus/event_source/devices").into_iter().filter_map(cpus).collect();
+        let cores = kinds.iter().map(|(pmu, cpus)| HybridCores {
+            pmu: HeaderString::new(pmu),
+            cpus: HeaderString::new(cpus),
+        });
         if kinds.len() > 1 {
             features.add(&HybridTopology { kinds: List(cores.collect()) });
         }
@@ -146,7 +159,8 @@ impl Sysfs<'_> {
             let [level, line_size, sets, ways] =
                 ["level", "coherency_line_size", "number_of_sets", "ways_of_associativity"]
                     .map(|name| self.number(&format!("{dir}/{name}")));
-            let [kind, size, map] = ["type", "size", "shared_cpu_list"].map(|name| self.text(&format!("{dir}/{name}")));
+            let [kind, size, map] =
+                ["type", "size", "shared_cpu_list"].map(|name| self.text(&format!("{dir}/{name}")));
             Some(([level?, line_size?, sets?, ways?], [kind?, size?, map?]))
         };
         let mut all = Vec::new();
@@ -159,15 +173,16 @@ impl Sysfs<'_> {
             }
         }
         all.sort_by_key(|([level, ..], _)| *level);
-        let levels = all.iter().map(|([level, line_size, sets, ways], [kind, size, map])| CacheLevel {
-            level: *level,
-            line_size: *line_size,
-            sets: *sets,
-            ways: *ways,
-            kind: HeaderString::new(kind),
-            size: HeaderString::new(size),
-            map: HeaderString::new(map),
-        });
+        let levels =
+            all.iter().map(|([level, line_size, sets, ways], [kind, size, map])| CacheLevel {
+                level: *level,
+                line_size: *line_size,
+                sets: *sets,
+                ways: *ways,
+                kind: HeaderString::new(kind),
+                size: HeaderString::new(size),
+                map: HeaderString::new(map),
+            });
         if !all.is_empty() {
             features.add(&Caches { version: 1, levels: List(levels.collect()) });
         }
@@ -188,7 +203,11 @@ impl Sysfs<'_> {
             words.iter().for_each(|word| e.u64(*word));
             Some((node, bits, e.into_bytes()))
         };
-        let all: Vec<_> = self.numbered("devices/system/node", "node").into_iter().map(set).collect::<Option<_>>()?;
+        let all: Vec<_> = self
+            .numbered("devices/system/node", "node")
+            .into_iter()
+            .map(set)
+            .collect::<Option<_>>()?;
         let nodes = all.iter().map(|(node, bits, set)| MemNode {
             node: u64::from(*node),
             size: *bits,
@@ -216,9 +235,8 @@ impl Sysfs<'_> {
         for (_, caps) in &cpu {
             features.add(&CpuPmuCaps { caps: List(caps.iter().map(cap).collect()) });
         }
-        let pmus = others.iter().filter(|(_, caps)| !caps.is_empty()).map(|(pmu, caps)| PmuCapsEntry {
-            caps: List(caps.iter().map(cap).collect()),
-            pmu: HeaderString::new(pmu),
+        let pmus = others.iter().filter(|(_, caps)| !caps.is_empty()).map(|(pmu, caps)| {
+            PmuCapsEntry { caps: List(caps.iter().map(cap).collect()), pmu: HeaderString::new(pmu) }
         });
         features.add(&PmuCaps { pmus: List(pmus.collect()) });
     }

@@ -13,7 +13,8 @@ pub enum Error {
     /// The recording failed.
     #[error("{0}")]
     Failed(String),
-    /// The recording could not be written to its end, for example because the disk is full. The written part is kept.
+    /// The recording could not be written to its end, for example because the disk is full. The
+    /// written part is kept.
     #[error("{0}")]
     Unwritable(String),
     /// The command exists but cannot be executed.
@@ -28,7 +29,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Returns the exit status for this error: 2 usage, 125 rec failed, 126 cannot execute, 127 not found.
+    /// Returns the exit status for this error: 2 usage, 125 rec failed, 126 cannot execute, 127 not
+    /// found.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -44,8 +46,12 @@ impl Error {
         let why = why.into();
         let help = match why.kind() {
             std::io::ErrorKind::StorageFull => " (free space, or write elsewhere with -o)",
-            std::io::ErrorKind::QuotaExceeded => " (the quota is exhausted; write elsewhere with -o)",
-            std::io::ErrorKind::FileTooLarge => " (raise ulimit -f, or write to another file system with -o)",
+            std::io::ErrorKind::QuotaExceeded => {
+                " (the quota is exhausted; write elsewhere with -o)"
+            }
+            std::io::ErrorKind::FileTooLarge => {
+                " (raise ulimit -f, or write to another file system with -o)"
+            }
             std::io::ErrorKind::BrokenPipe => " (the reader has ended)",
             _ => "",
         };
@@ -57,7 +63,9 @@ impl Error {
         let why = why.into();
         let help = match Errno::from_io_error(&why) {
             Some(Errno::MFILE) => " (raise the limit on open files: ulimit -n)",
-            Some(Errno::NFILE) => " (the whole machine has too many files open: raise fs.file-max with sysctl)",
+            Some(Errno::NFILE) => {
+                " (the whole machine has too many files open: raise fs.file-max with sysctl)"
+            }
             _ => "",
         };
         Self::Failed(format!("{tried}: {}{help}", why_words(&why)))

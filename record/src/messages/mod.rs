@@ -1,7 +1,8 @@
 //! Messages to standard error: one line each, with the prefix `rec: `.
 //!
-//! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal, one more line can
-//! tell how the recording goes on: it is written over by the next, and by any other message.
+//! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal,
+//! one more line can tell how the recording goes on: it is written over by the next, and by any
+//! other message.
 
 pub mod error;
 mod terminal;
@@ -39,7 +40,10 @@ impl Messages {
     /// Creates messages to standard error.
     #[must_use]
     pub fn stderr(verbosity: Verbosity) -> Self {
-        Self { on_terminal: terminal::is_there(), ..Self::to(verbosity, Box::new(std::io::stderr())) }
+        Self {
+            on_terminal: terminal::is_there(),
+            ..Self::to(verbosity, Box::new(std::io::stderr()))
+        }
     }
 
     /// Creates messages to any writer.
@@ -109,8 +113,8 @@ impl Messages {
     }
 
     fn write(&self, text: &str) {
-        // One write per line, as the command writes there too. If standard error cannot be written, that cannot be
-        // reported.
+        // One write per line, as the command writes there too. If standard error cannot be written,
+        // that cannot be reported.
         let _ = self.out.borrow_mut().write_all(text.as_bytes());
     }
 }

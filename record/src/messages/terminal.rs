@@ -15,8 +15,8 @@ pub(super) fn is_there() -> bool {
     named && stderr().is_terminal()
 }
 
-/// Returns how wide it is. `None` while a line would be out of place, or would make rec wait: rec runs in the
-/// background, or the terminal is stopped (Ctrl-S).
+/// Returns how wide it is. `None` while a line would be out of place, or would make rec wait: rec
+/// runs in the background, or the terminal is stopped (Ctrl-S).
 pub(super) fn columns() -> Option<usize> {
     let terminal = stderr();
     // A terminal that does not control this process has no foreground for it.

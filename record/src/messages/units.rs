@@ -14,7 +14,8 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// Formats a number of bytes in the largest unit that leaves one before the point: `388 KiB`, `1.5 MiB`.
+/// Formats a number of bytes in the largest unit that leaves one before the point: `388 KiB`,
+/// `1.5 MiB`.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "a rounded size")]
 pub fn bytes(n: u64) -> String {
@@ -72,11 +73,17 @@ mod tests {
     fn numbers_are_easy_to_read() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let sizes = [1, 1023, 1024, 397_348, 1 << 20, 3 << 29, 5 << 40];
-        assert_eq!(sizes.map(bytes), ["1 byte", "1023 bytes", "1.0 KiB", "388 KiB", "1.0 MiB", "1.5 GiB", "5120 GiB"]);
+        assert_eq!(
+            sizes.map(bytes),
+            ["1 byte", "1023 bytes", "1.0 KiB", "388 KiB", "1.0 MiB", "1.5 GiB", "5120 GiB"]
+        );
         assert_eq!([list(&[]), list(&[0, 12])], ["", "0, 12"]);
         assert_eq!(bit_names([("IP", 1), ("TID", 2)].into_iter()), "IP|TID");
         assert_eq!(bit_names::<u8>([].into_iter()), "0");
         assert_eq!([7, 400_000, 2_000_000_000].map(seconds), ["1 us", "0.4 ms", "2.0 s"]);
-        assert_eq!(["a/b.data", "a b", "it's", ""].map(quoted), ["a/b.data", "'a b'", "'it'\\''s'", "''"]);
+        assert_eq!(
+            ["a/b.data", "a b", "it's", ""].map(quoted),
+            ["a/b.data", "'a b'", "'it'\\''s'", "''"]
+        );
     }
 }

@@ -17,7 +17,8 @@ use rustix::io::Errno;
 use super::pack::Packer;
 use crate::messages::error::{Error, Result};
 
-/// A perf.data file, a stream in pipe mode, or a file of a directory that has records only, in the making.
+/// A perf.data file, a stream in pipe mode, or a file of a directory that has records only, in the
+/// making.
 #[derive(Debug)]
 pub(super) struct DataFile {
     /// The file; none for standard output.
@@ -34,9 +35,16 @@ enum Form {
 }
 
 impl DataFile {
-    /// Writes the header of a file for a recording that was killed: all records up to the end of the file.
-    pub(super) fn new(file: File, path: &Path, attrs: &[AttrEntry], packer: Option<Packer>) -> Result<Self> {
-        let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| unwritable(Some(path), e))?;
+    /// Writes the header of a file for a recording that was killed: all records up to the end of
+    /// the file.
+    pub(super) fn new(
+        file: File,
+        path: &Path,
+        attrs: &[AttrEntry],
+        packer: Option<Packer>,
+    ) -> Result<Self> {
+        let writer =
+            FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| unwritable(Some(path), e))?;
         Ok(Self { path: Some(path.to_owned()), form: Form::File(writer), packer })
     }
 
@@ -51,7 +59,8 @@ impl DataFile {
         if let Some(packer) = &packer {
             known.add(&packer.feature());
         }
-        let writer = PipeWriter::new(file, Endian::NATIVE, attrs, &known).map_err(|e| unwritable(None, e))?;
+        let writer = PipeWriter::new(file, Endian::NATIVE, attrs, &known)
+            .map_err(|e| unwritable(None, e))?;
         Ok(Self { path: None, form: Form::Pipe(writer), packer })
     }
 
@@ -81,10 +90,13 @@ impl DataFile {
 
     /// Appends bytes, of which the first `packable` may be compressed.
     pub(super) fn write(&mut self, bytes: &[u8], packable: usize) -> Result<()> {
-        let Some(mut packer) = self.packer.take() else { return self.write_whole(&mut [IoSlice::new(bytes)]) };
+        let Some(mut packer) = self.packer.take() else {
+            return self.write_whole(&mut [IoSlice::new(bytes)]);
+        };
         let (packable, plain) = bytes.split_at(packable.min(bytes.len()));
         let packed = packer.add(packable).and_then(|()| packer.flush());
-        let written = packed.and_then(|()| self.write_whole(&mut [packer.records(), plain].map(IoSlice::new)));
+        let written = packed
+            .and_then(|()| self.write_whole(&mut [packer.records(), plain].map(IoSlice::new)));
         packer.clear();
         self.packer = Some(packer);
         written
@@ -117,8 +129,8 @@ impl DataFile {
         let _ = poll(&mut [PollFd::new(self.form.file(), PollFlags::OUT)], None);
     }
 
-    /// Completes a file by its features and the header that knows where all is; a stream by the features that it has
-    /// not. Returns the length.
+    /// Completes a file by its features and the header that knows where all is; a stream by the
+    /// features that it has not. Returns the length.
     pub(super) fn finish(self, features: &FeatureWriter) -> io::Result<u64> {
         match self.form {
             Form::File(writer) => complete_or_cut(writer, features),
@@ -130,8 +142,9 @@ impl DataFile {
         }
     }
 
-    /// Keeps of a batch that could not be written what records of it are whole, as far as `room` is left for features,
-    /// and gives each of them to `see`. Nothing of a compressed one, whose parts say nothing.
+    /// Keeps of a batch that could not be written what records of it are whole, as far as `room` is
+    /// left for features, and gives each of them to `see`. Nothing of a compressed one, whose parts
+    /// say nothing.
     pub(super) fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) {
         let start = self.position();
         if self.packer.is_some() || matches!(self.form, Form::Pipe(_)) {
@@ -149,18 +162,20 @@ impl DataFile {
         self.form.wrote(frames.offset() - start);
     }
 
-    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is
-    /// room for. Returns its length.
+    /// Completes a file that could not be written to any more, up to what was kept, with the
+    /// features that there is room for. Returns its length.
     pub(super) fn salvage(mut self, features: &FeatureWriter) -> u64 {
         let length = self.position();
         if matches!(self.form, Form::Pipe(_)) {
             return length;
         }
-        // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
+        // Where even this fails, the file is what a killed recorder leaves: it can be read up to
+        // its last whole record.
         let cut = cut(self.form.file(), length);
         let copy = self.form.file().try_clone();
         let done = cut.and_then(|()| self.finish(features));
-        done.or_else(|_| copy.and_then(|file| file.metadata()).map(|found| found.len())).unwrap_or(length)
+        done.or_else(|_| copy.and_then(|file| file.metadata()).map(|found| found.len()))
+            .unwrap_or(length)
     }
 
     fn failed(&self, why: io::Error) -> Error {
@@ -209,8 +224,8 @@ fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io
     full.map_or(length, Err)
 }
 
-/// The features that there is room for: those without which the file cannot be read, what shows which machine it is of,
-/// and the build IDs.
+/// The features that there is room for: those without which the file cannot be read, what shows
+/// which machine it is of, and the build IDs.
 fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter {
     use FeatureId as Id;
     const WANTED: [FeatureId; 6] =
@@ -218,7 +233,8 @@ fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter
     let first = |count: usize| {
         let mut few = FeatureWriter::new(Endian::NATIVE);
         let wanted = WANTED.iter().take(count);
-        for (id, bytes) in wanted.filter_map(|wanted| features.parts().find(|(id, _)| id == wanted)) {
+        for (id, bytes) in wanted.filter_map(|wanted| features.parts().find(|(id, _)| id == wanted))
+        {
             few.add_bytes(id, bytes.to_vec());
         }
         few
@@ -227,11 +243,15 @@ fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter
     (1..=WANTED.len()).rev().map(first).find(fits).unwrap_or_else(|| first(2))
 }
 
-/// Asks for room for the features. Why there is none; a file system that cannot tell is taken to have it.
+/// Asks for room for the features. Why there is none; a file system that cannot tell is taken to
+/// have it.
 fn no_room(file: &File, end: u64, features: &FeatureWriter) -> Option<io::Error> {
     let size = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>();
     let asked = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), end, size.max(1));
-    asked.err().filter(|why| [Errno::NOSPC, Errno::DQUOT, Errno::FBIG].contains(why)).map(io::Error::from)
+    asked
+        .err()
+        .filter(|why| [Errno::NOSPC, Errno::DQUOT, Errno::FBIG].contains(why))
+        .map(io::Error::from)
 }
 
 fn cut(file: &mut File, end: u64) -> io::Result<()> {
@@ -241,7 +261,9 @@ fn cut(file: &mut File, end: u64) -> io::Result<()> {
 
 pub(super) fn unwritable(path: Option<&Path>, why: io::Error) -> Error {
     let tried = match path {
-        Some(path) => format!("cannot write '{}'; the records written so far can be read", path.display()),
+        Some(path) => {
+            format!("cannot write '{}'; the records written so far can be read", path.display())
+        }
         None => "cannot write to standard output".to_owned(),
     };
     Error::unwritable(tried, why)

@@ -5,9 +5,9 @@ use std::fs;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, GroupDesc,
-    GroupDescEntry, HeaderString, Hostname, Ids, NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem,
-    TracingData, Version,
+    Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent,
+    EventDesc, GroupDesc, GroupDescEntry, HeaderString, Hostname, Ids, NrCpus, OsRelease,
+    PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData, Version,
 };
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
@@ -23,10 +23,15 @@ use crate::plan::config::Config;
 use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::target;
 
-/// Returns the features that are known before the first record: the machine, the command line, the events, and the
-/// formats of tracepoints (`tracing`).
+/// Returns the features that are known before the first record: the machine, the command line, the
+/// events, and the formats of tracepoints (`tracing`).
 #[must_use]
-pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing: Option<&[u8]>) -> FeatureWriter {
+pub fn at_start(
+    config: &Config,
+    machine: &Machine,
+    counters: &Counters,
+    tracing: Option<&[u8]>,
+) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
     add_machine(&mut features, machine);
     let args = config.cmdline.iter().map(|word| HeaderString::new(word)).collect();
@@ -49,23 +54,30 @@ pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]
     }
     let entry = |i: &Identified| (i.mode, i.id, i.name.clone());
     let owned: Vec<(_, BuildId, Vec<u8>)> = ids.iter().map(entry).collect();
-    let entries: Vec<_> = owned.iter().map(|(mode, id, name)| BuildIdEvent::new(*mode, id, name)).collect();
+    let entries: Vec<_> =
+        owned.iter().map(|(mode, id, name)| BuildIdEvent::new(*mode, id, name)).collect();
     if !entries.is_empty() {
         features.add(&BuildIds { entries });
     }
 }
 
-/// Adds the features of the clock given by `-k`: its resolution, and its time along with the wall-clock time.
+/// Adds the features of the clock given by `-k`: its resolution, and its time along with the
+/// wall-clock time.
 fn add_clock(features: &mut FeatureWriter, number: u32) {
-    use rustix::time::{ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic};
-    let known =
-        [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime].into_iter().find(|id| *id as u32 == number);
+    use rustix::time::{
+        ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic,
+    };
+    let known = [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime]
+        .into_iter()
+        .find(|id| *id as u32 == number);
     // CLOCK_TAI is the wall clock without leap seconds.
     let dynamic = known.map_or(DynamicClockId::Tai, DynamicClockId::Known);
     let Ok(now) = clock_gettime_dynamic(dynamic) else { return };
     let nanoseconds = |time: rustix::time::Timespec| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
     };
     let (clock, wall_clock) = (nanoseconds(now), nanoseconds(clock_gettime(Id::Realtime)));
     features.add(&ClockId { resolution: nanoseconds(clock_getres(known.unwrap_or(Id::Realtime))) });
@@ -78,9 +90,12 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     features.add(&OsRelease::new(&uname.release().to_string_lossy()));
     features.add(&Arch::new(&uname.machine().to_string_lossy()));
     let online = u32::try_from(machine.online.len()).unwrap_or(u32::MAX);
-    let present = fs::read_to_string("/sys/devices/system/cpu/present").ok().and_then(|l| target::parse_cpus(&l).ok());
+    let present = fs::read_to_string("/sys/devices/system/cpu/present")
+        .ok()
+        .and_then(|l| target::parse_cpus(&l).ok());
     // Readers expect the highest CPU number plus one.
-    let available = present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);
+    let available =
+        present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);
     features.add(&NrCpus { available, online });
     topology::add(features, &machine.sysfs, &machine.online, available);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -95,8 +110,10 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
         features.add(&TotalMem { kib });
     }
     let pmus = pmus();
-    let pmus: Vec<_> =
-        pmus.iter().map(|(kind, name)| PmuMapping { kind: *kind, name: HeaderString::new(name) }).collect();
+    let pmus: Vec<_> = pmus
+        .iter()
+        .map(|(kind, name)| PmuMapping { kind: *kind, name: HeaderString::new(name) })
+        .collect();
     if !pmus.is_empty() {
         features.add(&PmuMappings { pmus: List(pmus) });
     }
@@ -126,8 +143,11 @@ fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let group = |leader: usize| {
         let led = events.iter().filter(|event| event.leader == Some(leader)).count();
-        let entry =
-            GroupDescEntry { name: HeaderString::new("{anon_group}"), leader: count(leader), members: count(led + 1) };
+        let entry = GroupDescEntry {
+            name: HeaderString::new("{anon_group}"),
+            leader: count(leader),
+            members: count(led + 1),
+        };
         (led > 0).then_some(entry)
     };
     (0..events.len()).filter_map(group).collect()
@@ -169,7 +189,8 @@ mod tests {
 
     #[test]
     fn what_the_cpu_is() {
-        let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nmodel name\t: Intel(R) Xeon(R)\nstepping\t: 8\n";
+        let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: \
+                   167\nmodel name\t: Intel(R) Xeon(R)\nstepping\t: 8\n";
         assert_eq!(cpu_desc(x86), Some("Intel(R) Xeon(R)"));
         assert_eq!(cpu_id(x86).as_deref(), Some("GenuineIntel,6,167,8"));
         let arm = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU part\t: 0xd0c\n";

@@ -23,12 +23,14 @@ use crate::plan::config;
 
 /// A perf.data file, a directory of them, or a stream in pipe mode, in the making.
 ///
-/// What is appended is copied into a queue; a thread writes it. Errors are those of an earlier append therefore.
+/// What is appended is copied into a queue; a thread writes it. Errors are those of an earlier
+/// append therefore.
 #[derive(Debug)]
 pub struct Output {
     /// The file or the directory; none for standard output.
     made: Option<Made>,
-    /// Those of a directory after the first; where one of them is, the first has the header's file alone.
+    /// Those of a directory after the first; where one of them is, the first has the header's file
+    /// alone.
     writers: Vec<Writer>,
     /// The files, when writing is over: those of each writer.
     ended: Vec<DataFile>,
@@ -50,7 +52,8 @@ const LEAST_QUEUE: usize = 1 << 20;
 /// Distribution of a recording over files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The rings of each thread that writes a file for each of them, into a directory; none: all is in one file.
+    /// The rings of each thread that writes a file for each of them, into a directory; none: all is
+    /// in one file.
     pub groups: Vec<Vec<usize>>,
     /// Number of bytes that may wait to be written.
     pub queue: usize,
@@ -66,8 +69,8 @@ pub struct Finished {
 }
 
 impl Output {
-    /// Makes the file or the directory, its header for a recording that was killed: all records up to the end of the
-    /// file. Or begins the stream, with all that is known by now, `head`.
+    /// Makes the file or the directory, its header for a recording that was killed: all records up
+    /// to the end of the file. Or begins the stream, with all that is known by now, `head`.
     ///
     /// # Errors
     /// What cannot be created, renamed or written; a terminal as standard output.
@@ -91,7 +94,12 @@ impl Output {
         };
         if to.is_stdout() {
             let data = DataFile::stream(stdout()?, attrs, head, packer()?)?;
-            return Ok(output(None, vec![Writer::start(vec![data], layout.queue, &length)?], Vec::new(), None));
+            return Ok(output(
+                None,
+                vec![Writer::start(vec![data], layout.queue, &length)?],
+                Vec::new(),
+                None,
+            ));
         }
         let rings = layout.groups.iter().flatten().max().map_or(0, |last| last + 1);
         let (made, mut files) = if layout.groups.is_empty() {
@@ -112,8 +120,13 @@ impl Output {
             for group in &layout.groups {
                 let mut own = Vec::new();
                 for ring in group {
-                    let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else { continue };
-                    places.get_mut(*ring).into_iter().for_each(|place| *place = Some((writers.len(), own.len())));
+                    let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else {
+                        continue;
+                    };
+                    places
+                        .get_mut(*ring)
+                        .into_iter()
+                        .for_each(|place| *place = Some((writers.len(), own.len())));
                     own.push(DataFile::records(file, path, packer()?));
                 }
                 writers.push(Writer::start(own, share, &length)?);
@@ -126,7 +139,8 @@ impl Output {
                 Ok(output(Some(made), writers, places, reserve))
             }
             Err(error) => {
-                // There is nothing in it that could be kept, unlike in the one that was there before.
+                // There is nothing in it that could be kept, unlike in the one that was there
+                // before.
                 made.undo();
                 Err(error)
             }
@@ -141,8 +155,9 @@ impl Output {
         self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, ..Batch::default() })
     }
 
-    /// Appends AUX trace, parts of a record and its payload, which stay as they are also where records are compressed:
-    /// readers look for the payload behind its record. Its place is among those that [`settle`](Self::settle) returns.
+    /// Appends AUX trace, parts of a record and its payload, which stay as they are also where
+    /// records are compressed: readers look for the payload behind its record. Its place is among
+    /// those that [`settle`](Self::settle) returns.
     ///
     /// # Errors
     /// Returns the error that ended the writing.
@@ -150,12 +165,19 @@ impl Output {
         self.append(parts, |bytes| Batch { bytes, is_trace: true, ..Batch::default() })
     }
 
-    /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`. If each ring has a
-    /// file, the parts are of `ring`, and there is no mark: such files have no rounds.
+    /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`.
+    /// If each ring has a file, the parts are of `ring`, and there is no mark: such files have no
+    /// rounds.
     ///
     /// # Errors
     /// Returns the error that ended the writing.
-    pub fn write_rings(&self, ring: usize, parts: &[IoSlice<'_>], mark: &[u8], counts: Counts) -> Result<()> {
+    pub fn write_rings(
+        &self,
+        ring: usize,
+        parts: &[IoSlice<'_>],
+        mark: &[u8],
+        counts: Counts,
+    ) -> Result<()> {
         let packable = parts.iter().map(|part| part.len()).sum();
         let (writer, file) = self.places.get(ring).copied().flatten().unwrap_or_default();
         let Some(writer) = self.writers.get(writer) else { return Err(over()) };
@@ -181,8 +203,8 @@ impl Output {
         !self.places.is_empty()
     }
 
-    /// Returns the number of bytes by now: what was appended, or what was written where that is less for being
-    /// compressed.
+    /// Returns the number of bytes by now: what was appended, or what was written where that is
+    /// less for being compressed.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length.load(Ordering::Relaxed)
@@ -214,8 +236,8 @@ impl Output {
         all
     }
 
-    /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has
-    /// not.
+    /// Completes the file: features, and the header that knows where all is; or the stream, by the
+    /// features that it has not.
     ///
     /// # Errors
     /// Returns the error that ended the writing, or that of the features.
@@ -232,8 +254,9 @@ impl Output {
         Ok(Finished { length, path })
     }
 
-    /// Ends the writing, and keeps of batches that could not be written what records of them are whole, as far as
-    /// `room` is left for features; gives each of them to `see`. Returns what was written before.
+    /// Ends the writing, and keeps of batches that could not be written what records of them are
+    /// whole, as far as `room` is left for features; gives each of them to `see`. Returns what was
+    /// written before.
     pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) -> Written {
         // A thread that panicked has said so itself, and its files are those of a killed recorder.
         let _ = self.end();
@@ -241,8 +264,8 @@ impl Output {
         self.written.clone()
     }
 
-    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is
-    /// room for. Returns its length.
+    /// Completes a file that could not be written to any more, up to what was kept, with the
+    /// features that there is room for. Returns its length.
     pub fn salvage(mut self, features: FeatureWriter) -> u64 {
         let _ = self.end();
         let features = self.complete(features);
@@ -250,7 +273,8 @@ impl Output {
         self.ended.into_iter().map(|file| file.salvage(&features)).sum()
     }
 
-    /// Renames it to the first of these names that is free, and returns that; `None` for what has no name to change.
+    /// Renames it to the first of these names that is free, and returns that; `None` for what has
+    /// no name to change.
     ///
     /// # Errors
     /// Returns an error if it cannot be renamed.
@@ -297,22 +321,28 @@ impl Output {
 fn stdout() -> Result<File> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
-        let message = "cannot write to standard output (-o -): it is a terminal; pipe it to rep -, or to a file";
+        let message = "cannot write to standard output (-o -): it is a terminal; pipe it to rep \
+                       -, or to a file";
         return Err(Error::Usage(message.to_owned()));
     }
     stdout.as_fd().try_clone_to_owned().map(File::from).map_err(|e| unwritable(None, e))
 }
 
 fn over() -> Error {
-    Error::Failed("cannot write to a recording that has ended; please report it as a bug of rec".to_owned())
+    Error::Failed(
+        "cannot write to a recording that has ended; please report it as a bug of rec".to_owned(),
+    )
 }
 
-/// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none
-/// to be had.
+/// Room on the file system of `path`, in a file without a name that goes with its descriptor;
+/// `None` if there is none to be had.
 fn reserve_beside(path: &Path) -> Option<File> {
     use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open};
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).ok()?;
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file =
+        open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
+            .ok()?;
     fallocate(&file, FallocateFlags::empty(), 0, RESERVE).ok()?;
     Some(file.into())
 }

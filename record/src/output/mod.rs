@@ -1,5 +1,5 @@
-//! Output of a recording: a file, several in turn (`--switch-output`), a directory of files (`--threads`), or
-//! standard output; plain or compressed.
+//! Output of a recording: a file, several in turn (`--switch-output`), a directory of files
+//! (`--threads`), or standard output; plain or compressed.
 //!
 //! ```text
 //!   rings ──copy──▶ queue ──▶ writer ─┬──────────────▶ file ─ header at the end ─▶ out.data

@@ -1,11 +1,13 @@
-//! Compression (`-z`): the rings' records go into COMPRESSED records, which together contain one zstd stream. A batch
-//! that reaches [`FRAME`] bytes ends a frame of it, so that a reader can decompress the frames on several cores.
+//! Compression (`-z`): the rings' records go into COMPRESSED records, which together contain one
+//! zstd stream. A batch that reaches [`FRAME`] bytes ends a frame of it, so that a reader can
+//! decompress the frames on several cores.
 //!
-//! COMPRESSED is used instead of COMPRESSED2, because readers before Linux 6.17 know only the former. Each record
-//! contains whole blocks of the stream: perf stops at a record that decompresses to nothing, and a truncated file can
-//! be decompressed up to its last record. Blocks of zstd's default size (128 KiB) would not fit into a record if the
-//! data is incompressible, so the stream is flushed after each [`CHUNK`], and at the end of each batch. No record
-//! decompresses to more than [`BLOCK`], the size of perf's buffer (`mmap_len` of the feature COMPRESSED).
+//! COMPRESSED is used instead of COMPRESSED2, because readers before Linux 6.17 know only the
+//! former. Each record contains whole blocks of the stream: perf stops at a record that
+//! decompresses to nothing, and a truncated file can be decompressed up to its last record. Blocks
+//! of zstd's default size (128 KiB) would not fit into a record if the data is incompressible, so
+//! the stream is flushed after each [`CHUNK`], and at the end of each batch. No record decompresses
+//! to more than [`BLOCK`], the size of perf's buffer (`mmap_len` of the feature COMPRESSED).
 //!
 //! ```text
 //!  records   |     chunk     |     chunk     |     chunk     |  rest |
@@ -22,16 +24,16 @@ use zstd::stream::raw::{Encoder as Zstd, InBuffer, Operation, OutBuffer};
 
 use crate::messages::error::{Error, Result};
 
-/// Bytes after which the stream is flushed. Incompressible data grows by a few bytes per block, and still fits into a
-/// [`PIECE`].
+/// Bytes after which the stream is flushed. Incompressible data grows by a few bytes per block, and
+/// still fits into a [`PIECE`].
 const CHUNK: usize = 60 << 10;
 /// Maximum payload of a record: with its header it fits into the 16 bits of `size`.
 const PIECE: usize = 0xff00;
 /// Maximum decompressed bytes of a record.
 const BLOCK: usize = 512 << 10;
 
-/// Bytes of records after which a frame ends. What a frame costs is the repetitions that it cannot refer to; frames of
-/// this size cost less than a hundredth.
+/// Bytes of records after which a frame ends. What a frame costs is the repetitions that it cannot
+/// refer to; frames of this size cost less than a hundredth.
 const FRAME: usize = 4 << 20;
 
 /// Compressor of records.
@@ -64,7 +66,17 @@ impl Packer {
         let zstd = Zstd::new(level).map_err(failed)?;
         let out = Encoder::new(Endian::NATIVE);
         let packed = Vec::new();
-        Ok(Self { zstd, level, packed, whole: 0, in_record: 0, in_chunk: 0, in_frame: 0, out, totals: (0, 0) })
+        Ok(Self {
+            zstd,
+            level,
+            packed,
+            whole: 0,
+            in_record: 0,
+            in_chunk: 0,
+            in_frame: 0,
+            out,
+            totals: (0, 0),
+        })
     }
 
     /// Compresses bytes of records.
@@ -88,7 +100,8 @@ impl Packer {
 
     /// Ends the batch: afterwards everything added is in [`Packer::records`].
     pub(super) fn flush(&mut self) -> Result<()> {
-        // Without a chunk, the end of a frame would be in a record of its own, which decompresses to nothing.
+        // Without a chunk, the end of a frame would be in a record of its own, which decompresses
+        // to nothing.
         if self.in_frame >= FRAME && self.in_chunk > 0 {
             self.end_chunk(|zstd, output| zstd.finish(output, true))?;
             self.in_frame = 0;
@@ -98,8 +111,8 @@ impl Packer {
         self.end_record()
     }
 
-    /// Flushes the stream, by a call of `end` as long as there is output. A chunk that does not fit into the current
-    /// record begins the next one.
+    /// Flushes the stream, by a call of `end` as long as there is output. A chunk that does not fit
+    /// into the current record begins the next one.
     fn end_chunk(
         &mut self,
         end: impl Fn(&mut Zstd<'static>, &mut OutBuffer<'_, Vec<u8>>) -> std::io::Result<usize>,
@@ -182,7 +195,8 @@ mod tests {
     use recrep_format::read::Frames;
     use zstd::stream::raw::Decoder;
 
-    /// Returns random words masked by `bits`; every `regular`th word is a counter instead, unless `regular` is 0.
+    /// Returns random words masked by `bits`; every `regular`th word is a counter instead, unless
+    /// `regular` is 0.
     fn bytes(len: usize, bits: u64, regular: u64) -> Vec<u8> {
         let mut state = 1u64;
         let mut random = || {
@@ -197,8 +211,8 @@ mod tests {
         bytes
     }
 
-    /// Decompresses records like perf: each gives some bytes in a single call of zstd, into a buffer of the size in the
-    /// feature.
+    /// Decompresses records like perf: each gives some bytes in a single call of zstd, into a
+    /// buffer of the size in the feature.
     fn unpack(zstd: &mut Decoder<'_>, records: &[u8], promised: usize) -> Vec<u8> {
         let mut all = Vec::new();
         for raw in Frames::new(records, 0, Endian::NATIVE) {
@@ -215,7 +229,8 @@ mod tests {
         all
     }
 
-    /// Compresses in batches of parts, and decompresses each batch. Returns the number of compressed bytes.
+    /// Compresses in batches of parts, and decompresses each batch. Returns the number of
+    /// compressed bytes.
     fn round_trip(level: i32, plain: &[u8], batch: usize, part: usize) -> usize {
         let (mut packer, mut zstd) = (Packer::new(level).unwrap(), Decoder::new().unwrap());
         let mut packed = 0;
@@ -223,7 +238,11 @@ mod tests {
             batch.chunks(part).for_each(|part| packer.add(part).unwrap());
             packer.flush().unwrap();
             let promised = usize::try_from(packer.feature().mmap_len).unwrap();
-            assert!(unpack(&mut zstd, packer.records(), promised) == batch, "{} bytes, level {level}", plain.len());
+            assert!(
+                unpack(&mut zstd, packer.records(), promised) == batch,
+                "{} bytes, level {level}",
+                plain.len()
+            );
             packed += packer.records().len();
             packer.clear();
             packer.flush().unwrap();
@@ -236,10 +255,21 @@ mod tests {
     #[test]
     fn what_does_not_compress_is_in_records_that_unpack_one_by_one() {
         const ZSTD_BLOCK: usize = 128 << 10;
-        for limit in [0, CHUNK, PIECE, 1 << 16, 2 * CHUNK, ZSTD_BLOCK, 2 * ZSTD_BLOCK, BLOCK, 2 * BLOCK, 3 << 20] {
+        for limit in [
+            0,
+            CHUNK,
+            PIECE,
+            1 << 16,
+            2 * CHUNK,
+            ZSTD_BLOCK,
+            2 * ZSTD_BLOCK,
+            BLOCK,
+            2 * BLOCK,
+            3 << 20,
+        ] {
             for len in [limit.saturating_sub(1), limit, limit + 1, limit + 8] {
-                // Incompressible, and hardly compressible: then zstd makes blocks that can be decompressed only as a
-                // whole.
+                // Incompressible, and hardly compressible: then zstd makes blocks that can be
+                // decompressed only as a whole.
                 for (level, bits) in [(1, u64::MAX), (1, 0x7f7f_7f7f_7f7f_7f7f), (12, u64::MAX)] {
                     let packed = round_trip(level, &bytes(len, bits, 0), usize::MAX, usize::MAX);
                     assert!(packed <= len + len / 500 + 64, "{len} bytes became {packed}");
@@ -252,8 +282,13 @@ mod tests {
     fn batches_and_parts_of_any_length() {
         for regular in [1, 2, 3, 16] {
             let plain = bytes(3_200_000, u64::MAX, regular);
-            for (batch, part) in [(700_001, 99_999), (70_000, 65_528), (CHUNK, 1 << 20), (5_000_000, 1 << 20), (997, 8)]
-            {
+            for (batch, part) in [
+                (700_001, 99_999),
+                (70_000, 65_528),
+                (CHUNK, 1 << 20),
+                (5_000_000, 1 << 20),
+                (997, 8),
+            ] {
                 round_trip(1, &plain, batch, part);
             }
         }
@@ -263,7 +298,8 @@ mod tests {
     fn large_batches_end_with_a_frame() {
         let plain = bytes(2 * FRAME + 3 * CHUNK, u64::MAX, 2);
         let mut packer = Packer::new(1).unwrap();
-        // The batches' lengths are multiples of a chunk, too: a frame does not end without bytes of its own.
+        // The batches' lengths are multiples of a chunk, too: a frame does not end without bytes of
+        // its own.
         let batches = [FRAME, 16, CHUNK, CHUNK - 16, FRAME, CHUNK];
         let (mut zstd, mut at, mut begun) = (Decoder::new().unwrap(), 0, Vec::new());
         for batch in batches {
@@ -273,7 +309,9 @@ mod tests {
             assert!(unpack(&mut zstd, packer.records(), BLOCK) == batch);
             let mut frames = Frames::new(packer.records(), 0, Endian::NATIVE);
             // RFC 8878, section 3.1.1.
-            begun.push(frames.next().unwrap().unwrap().body().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
+            begun.push(
+                frames.next().unwrap().unwrap().body().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
+            );
             packer.clear();
             at += batch.len();
         }

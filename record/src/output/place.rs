@@ -20,8 +20,9 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Creates the file. An existing file is renamed to `PATH.old`. The new file is always created, never opened
-    /// through a link, and accessible to its owner only (0600). A device is opened as it is; anything else is refused.
+    /// Creates the file. An existing file is renamed to `PATH.old`. The new file is always created,
+    /// never opened through a link, and accessible to its owner only (0600). A device is opened as
+    /// it is; anything else is refused.
     pub(super) fn at(path: &Path) -> Result<(Self, File)> {
         let there = There::at(path)?;
         let device = there == There::Device;
@@ -37,25 +38,39 @@ impl Made {
     }
 
     /// Makes a directory (0700) in the same way, with these files in it.
-    pub(super) fn directory(path: &Path, names: impl Iterator<Item = String>) -> Result<(Self, Vec<(PathBuf, File)>)> {
+    pub(super) fn directory(
+        path: &Path,
+        names: impl Iterator<Item = String>,
+    ) -> Result<(Self, Vec<(PathBuf, File)>)> {
         let old = match There::at(path)? {
             There::Nothing => None,
             There::File => Some(keep_old(path)?),
             There::Device => {
-                let why =
-                    "--threads writes a directory, and '-o' names a device; name a directory, or leave --threads out";
+                let why = "--threads writes a directory, and '-o' names a device; name a \
+                           directory, or leave --threads out";
                 return Err(Error::Usage(why.to_owned()));
             }
         };
         let made = Self { path: path.to_owned(), old, created: true };
-        let files = fs::DirBuilder::new().mode(0o700).create(path).map_err(|e| uncreatable(path, e)).and_then(|()| {
-            let create = |name: String| {
-                let path = path.join(name);
-                let options = || OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-                options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
-            };
-            names.map(create).collect()
-        });
+        let files = fs::DirBuilder::new()
+            .mode(0o700)
+            .create(path)
+            .map_err(|e| uncreatable(path, e))
+            .and_then(|()| {
+                let create = |name: String| {
+                    let path = path.join(name);
+                    let options = || {
+                        OpenOptions::new()
+                            .read(true)
+                            .write(true)
+                            .create_new(true)
+                            .mode(0o600)
+                            .open(&path)
+                    };
+                    options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
+                };
+                names.map(create).collect()
+            });
         files.inspect_err(|_| made.undo()).map(|files| (made, files))
     }
 
@@ -68,8 +83,12 @@ impl Made {
         }
     }
 
-    /// Renames it to the first of these names that is free, and returns that; `None` for a device, which keeps its own.
-    pub(super) fn rename(&mut self, names: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>> {
+    /// Renames it to the first of these names that is free, and returns that; `None` for a device,
+    /// which keeps its own.
+    pub(super) fn rename(
+        &mut self,
+        names: impl Iterator<Item = PathBuf>,
+    ) -> Result<Option<PathBuf>> {
         for name in names.take_while(|_| self.created) {
             match rename_to_free(&self.path, &name) {
                 Ok(()) => {
@@ -78,7 +97,8 @@ impl Made {
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => {
-                    let tried = format!("cannot rename '{}' to '{}'", self.path.display(), name.display());
+                    let tried =
+                        format!("cannot rename '{}' to '{}'", self.path.display(), name.display());
                     return Err(Error::io(tried, e));
                 }
             }
@@ -111,13 +131,16 @@ pub(super) enum There {
 }
 
 impl There {
-    /// Inspects the path. Returns an error if a perf.data file can neither be written there nor replace what exists.
+    /// Inspects the path. Returns an error if a perf.data file can neither be written there nor
+    /// replace what exists.
     pub(super) fn at(path: &Path) -> Result<Self> {
         let Ok(itself) = fs::symlink_metadata(path) else { return Ok(Self::Nothing) };
-        // A link is judged by its target: /dev/stdout may be a pipe or a terminal, which must not be renamed.
+        // A link is judged by its target: /dev/stdout may be a pipe or a terminal, which must not
+        // be renamed.
         let end = fs::metadata(path).unwrap_or_else(|_| itself.clone()).file_type();
         let what = if end.is_fifo() || end.is_socket() {
-            "a pipe or a socket, which a perf.data file cannot be written to, as its header is completed at the end"
+            "a pipe or a socket, which a perf.data file cannot be written to, as its header is \
+             completed at the end"
         } else if end.is_dir() && is_recording(path) {
             return Ok(Self::File);
         } else if end.is_dir() {
@@ -132,11 +155,14 @@ impl There {
             return Ok(Self::File);
         };
         let shown = path.display();
-        Err(Error::Failed(format!("cannot write to '{shown}': it is {what}; name a regular file with -o")))
+        Err(Error::Failed(format!(
+            "cannot write to '{shown}': it is {what}; name a regular file with -o"
+        )))
     }
 }
 
-/// Returns whether a link is in `/dev` or `/proc`, where it must not be renamed, as other processes use it.
+/// Returns whether a link is in `/dev` or `/proc`, where it must not be renamed, as other processes
+/// use it.
 fn is_system_s(link: &Path) -> bool {
     let parent = link.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(parent).is_ok_and(|dir| dir == Path::new("/dev") || dir.starts_with("/proc"))
@@ -148,7 +174,8 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     name.push(".old");
     let old = PathBuf::from(name);
     let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // Neither a file nor a directory can be renamed over a directory that has files, nor a directory over a file.
+    // Neither a file nor a directory can be renamed over a directory that has files, nor a
+    // directory over a file.
     let in_the_way = if is_directory(&old) { is_recording(&old) } else { is_directory(path) };
     let room = if in_the_way { remove(&old) } else { Ok(()) };
     let kept = match room {
@@ -157,7 +184,11 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     };
     kept.map(|()| old.clone()).map_err(|e| {
         Error::io(
-            format!("cannot rename '{}' to '{}' (choose another place with -o FILE)", path.display(), old.display()),
+            format!(
+                "cannot rename '{}' to '{}' (choose another place with -o FILE)",
+                path.display(),
+                old.display()
+            ),
             e,
         )
     })
@@ -176,7 +207,8 @@ pub(super) fn names(rings: usize) -> impl Iterator<Item = String> {
     std::iter::once(DATA.to_owned()).chain((0..rings).map(|ring| format!("{DATA}.{ring}")))
 }
 
-/// Removes a recording, be it a file or a directory; a directory in which there is anything else stays as it is.
+/// Removes a recording, be it a file or a directory; a directory in which there is anything else
+/// stays as it is.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return fs::remove_file(path);
@@ -197,7 +229,10 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 fn uncreatable(path: &Path, why: io::Error) -> Error {
-    Error::io(format!("cannot create '{}' (choose another place with -o FILE)", path.display()), why)
+    Error::io(
+        format!("cannot create '{}' (choose another place with -o FILE)", path.display()),
+        why,
+    )
 }
 
 fn restore(path: &Path, old: Option<&Path>) {

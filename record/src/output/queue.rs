@@ -1,12 +1,13 @@
-//! Records on their way to a file: a queue between those who drain rings and the thread that writes.
+//! Records on their way to a file: a queue between those who drain rings and the thread that
+//! writes.
 //!
 //! ```text
 //!  drain threads ─ push ─▶ | batch | batch | batch | ─ next ─▶ writer ─▶ file
 //!                    waits where there are too many bytes       └ wrote: the bytes are free again, the counts are the file's
 //! ```
 //!
-//! A disk that takes nothing for a moment costs nothing as long as the queue has room. When it is full, whoever drains
-//! waits, the rings fill up, and the kernel counts what they have no room for.
+//! A disk that takes nothing for a moment costs nothing as long as the queue has room. When it is
+//! full, whoever drains waits, the rings fill up, and the kernel counts what they have no room for.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -104,11 +105,15 @@ impl Queue {
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len();
         let mut state = self.state();
-        let is_full =
-            |state: &QueueState| state.failed.is_none() && state.bytes > 0 && state.bytes + length > self.most;
+        let is_full = |state: &QueueState| {
+            state.failed.is_none() && state.bytes > 0 && state.bytes + length > self.most
+        };
         if is_full(&state) {
             state.written.stalls += 1;
-            state = self.emptied.wait_while(state, |state| is_full(state)).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .emptied
+                .wait_while(state, |state| is_full(state))
+                .unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -126,7 +131,8 @@ impl Queue {
     /// Returns the error that ended the writing.
     pub(super) fn settle(&self) -> Result<Written> {
         let waits = |state: &mut QueueState| state.failed.is_none() && state.bytes > 0;
-        let state = self.emptied.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        let state =
+            self.emptied.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
         state.failed.clone().map_or_else(|| Ok(state.written.clone()), Err)
     }
 
@@ -143,8 +149,11 @@ impl Queue {
 
     /// Returns the next batch, when there is one; `None` after the last one, and after an error.
     pub(super) fn next(&self) -> Option<Batch> {
-        let waits = |state: &mut QueueState| state.batches.is_empty() && !state.is_closed && state.failed.is_none();
-        let mut state = self.filled.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        let waits = |state: &mut QueueState| {
+            state.batches.is_empty() && !state.is_closed && state.failed.is_none()
+        };
+        let mut state =
+            self.filled.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
         state.batches.pop_front()
     }
 
@@ -185,7 +194,12 @@ mod tests {
 
     fn batch(length: usize) -> Batch {
         let counts = Counts { samples: 1, ..Counts::default() };
-        Batch { bytes: vec![1; length], counts, is_trace: length.is_multiple_of(2), ..Batch::default() }
+        Batch {
+            bytes: vec![1; length],
+            counts,
+            is_trace: length.is_multiple_of(2),
+            ..Batch::default()
+        }
     }
 
     #[test]

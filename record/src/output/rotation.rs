@@ -49,7 +49,8 @@ fn stamped(path: &Path, now: &Zoned) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The name, and if it is taken the same with a number: several files may be finished in a hundredth of a second.
+/// The name, and if it is taken the same with a number: several files may be finished in a
+/// hundredth of a second.
 fn numbered(name: &Path) -> impl Iterator<Item = PathBuf> {
     let numbered = |n: u32| {
         let mut numbered = name.as_os_str().to_owned();
@@ -94,13 +95,17 @@ mod tests {
     fn the_time_is_part_of_the_name() {
         let then = jiff::civil::date(2026, 11, 21).at(7, 8, 9, 987_654_321);
         let now = then.to_zoned(jiff::tz::TimeZone::UTC).unwrap();
-        assert_eq!(stamped(Path::new("a/out.data"), &now), Path::new("a/out.data.2026112107080998"));
+        assert_eq!(
+            stamped(Path::new("a/out.data"), &now),
+            Path::new("a/out.data.2026112107080998")
+        );
     }
 
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let names: Vec<_> = numbered(Path::new("out.data.2026112107080998")).take(3).collect();
-        let wanted = ["", "-01", "-02"].map(|end| PathBuf::from(format!("out.data.2026112107080998{end}")));
+        let wanted =
+            ["", "-01", "-02"].map(|end| PathBuf::from(format!("out.data.2026112107080998{end}")));
         assert_eq!(names, wanted);
         assert!(names.is_sorted());
     }

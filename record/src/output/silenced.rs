@@ -1,22 +1,23 @@
 //! Programs that the kernel stops recording when they are executed.
 //!
-//! At the execution of a program with other rights than its user's (setuid, file capabilities), or of one that the user
-//! may not read, the kernel ends the counters of the process. Its last records are those of the execution and of an end,
-//! although it runs on; it never maps anything:
+//! At the execution of a program with other rights than its user's (setuid, file capabilities), or
+//! of one that the user may not read, the kernel ends the counters of the process. Its last records
+//! are those of the execution and of an end, although it runs on; it never maps anything:
 //!
 //! ```text
 //!  any other program   COMM (exec)  MMAP2 …  EXIT
 //!  such a program      COMM (exec)           EXIT
 //! ```
 //!
-//! The three may lie in rings of several CPUs, which are read one after the other, so times tell and not the order.
+//! The three may lie in rings of several CPUs, which are read one after the other, so times tell
+//! and not the order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// Executions of processes that have not mapped anything since. Clones share them, as one thread may drain a process's
-/// COMM record and another its EXIT record.
+/// Executions of processes that have not mapped anything since. Clones share them, as one thread
+/// may drain a process's COMM record and another its EXIT record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions(Arc<Mutex<FxHashMap<u32, Process>>>);
 

@@ -1,8 +1,9 @@
 //! Counts of the stream, taken while it passes: from headers only, at a few nanoseconds a record.
 //!
-//! Of a sample, the header and the time are read, which lie in its first cache line; of the rare records that say that
-//! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
-//! sample were, and build IDs are known at the end without reading the recording back.
+//! Of a sample, the header and the time are read, which lie in its first cache line; of the rare
+//! records that say that a file was mapped, the file. So the last line's numbers are exact, the
+//! file knows when its first and last sample were, and build IDs are known at the end without
+//! reading the recording back.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,7 +65,9 @@ impl Counts {
         let time = time.map(|nanos| format!(" in {}", units::seconds(nanos))).unwrap_or_default();
         let lost = match (self.lost_events, self.lost_samples) {
             (0, 0) => "none lost".to_owned(),
-            (events, samples) => format!("{}, {}", count(events, "lost event"), count(samples, "lost sample")),
+            (events, samples) => {
+                format!("{}, {}", count(events, "lost event"), count(samples, "lost sample"))
+            }
         };
         let view = match name {
             "-" => String::new(),
@@ -116,11 +119,24 @@ impl AuxCounts {
     pub fn warnings(&self) -> Vec<String> {
         let of = format!("of {} pieces of AUX trace", self.records);
         let wrong = [
-            (self.truncated, "were cut short, because the AUX area was full; make it larger with -m ,SIZE"),
-            (self.partial, "have gaps: the hardware could not write all of it; trace less, or fewer CPUs"),
-            (self.collisions, "lack samples that occurred while another was in progress; sample less often"),
+            (
+                self.truncated,
+                "were cut short, because the AUX area was full; make it larger with -m ,SIZE",
+            ),
+            (
+                self.partial,
+                "have gaps: the hardware could not write all of it; trace less, or fewer CPUs",
+            ),
+            (
+                self.collisions,
+                "lack samples that occurred while another was in progress; sample less often",
+            ),
         ];
-        wrong.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {of} {what}")).collect()
+        wrong
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {of} {what}"))
+            .collect()
     }
 }
 
@@ -131,16 +147,16 @@ pub struct Tally {
     pub counts: Counts,
     /// The files mapped as code; nothing is kept by default.
     pub modules: Modules,
-    /// Processes that were forked and have not exited. All drain threads share one set, as one may drain a process's
-    /// FORK record and another its EXIT record.
+    /// Processes that were forked and have not exited. All drain threads share one set, as one may
+    /// drain a process's FORK record and another its EXIT record.
     alive: Arc<Mutex<BTreeSet<u32>>>,
     /// Shared, too.
     executions: Executions,
     layouts: Layouts,
 }
 
-/// Layouts of a stream's samples and trailers. Any attr of the stream gives them, as all attrs of rec have the fields
-/// that are read while it passes.
+/// Layouts of a stream's samples and trailers. Any attr of the stream gives them, as all attrs of
+/// rec have the fields that are read while it passes.
 #[derive(Clone, Debug)]
 pub struct Layouts {
     sample: SampleLayout,
@@ -167,13 +183,17 @@ impl Layouts {
     /// # Errors
     /// Returns an error if it is shorter than its fields.
     pub fn decode<'a>(&self, record: &RawRecord<'a>) -> recrep_format::error::Result<Record<'a>> {
-        record.decode(&Context { endian: Endian::NATIVE, sample: &self.sample, trailer: self.trailer })
+        record.decode(&Context {
+            endian: Endian::NATIVE,
+            sample: &self.sample,
+            trailer: self.trailer,
+        })
     }
 }
 
 impl Tally {
-    /// Creates an empty tally. `attr` can be any attr of the stream, as all attrs of rec have the fields that are read
-    /// here.
+    /// Creates an empty tally. `attr` can be any attr of the stream, as all attrs of rec have the
+    /// fields that are read here.
     #[must_use]
     pub fn new(attr: &Attr) -> Self {
         Self {
@@ -203,7 +223,8 @@ impl Tally {
         self.processes().iter().copied().collect()
     }
 
-    /// Returns the names of programs that the kernel stopped recording when they were executed, each once.
+    /// Returns the names of programs that the kernel stopped recording when they were executed,
+    /// each once.
     #[must_use]
     pub fn silenced(&self) -> Vec<String> {
         self.executions.silenced()
@@ -270,7 +291,8 @@ impl Tally {
                 let (path, range) = (m.filename.as_bytes(), m.addr..m.addr.saturating_add(m.len));
                 match m.identity {
                     MmapIdentity::Inode(inode) => {
-                        self.modules.add_file(path, MappedFile { pid: m.pid, range, file: inode.into() });
+                        self.modules
+                            .add_file(path, MappedFile { pid: m.pid, range, file: inode.into() });
                     }
                     MmapIdentity::BuildId(_) => {
                         if let Some(id) = m.identity.build_id() {
@@ -305,9 +327,17 @@ mod tests {
     use recrep_format::read::Frames;
 
     fn tally() -> Tally {
-        let sample_type =
-            SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::CPU;
-        Tally::new(&Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() })
+        let sample_type = SampleType::IDENTIFIER
+            | SampleType::IP
+            | SampleType::TID
+            | SampleType::TIME
+            | SampleType::CPU;
+        Tally::new(&Attr {
+            size: 128,
+            sample_type,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        })
     }
 
     fn sample(time: u64) -> Vec<u8> {
@@ -341,9 +371,16 @@ mod tests {
             counts.summary(4096, "out.data"),
             "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
         );
-        let all = Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
-        assert_eq!(all.summary(397_348, "-"), "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -");
-        assert!(all.summary(1, "a b.data").ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'"));
+        let all =
+            Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
+        assert_eq!(
+            all.summary(397_348, "-"),
+            "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -"
+        );
+        assert!(
+            all.summary(1, "a b.data")
+                .ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'")
+        );
         assert!(counts.is_lossy());
     }
 
@@ -385,10 +422,18 @@ mod tests {
             count_all(&mut tally, &fake_record(11, &[0, 64, flags, 0, 0, 0, 0]));
         }
         let aux = tally.counts.aux;
-        assert_eq!((aux.records, aux.truncated, aux.overwritten, aux.partial, aux.collisions), (7, 3, 1, 2, 1));
+        assert_eq!(
+            (aux.records, aux.truncated, aux.overwritten, aux.partial, aux.collisions),
+            (7, 3, 1, 2, 1)
+        );
         let warnings = aux.warnings();
         assert_eq!(warnings.len(), 3);
-        assert!(warnings[0].starts_with("3 of 7 pieces of AUX trace were cut short"), "{warnings:?}");
-        assert!(AuxCounts { records: 5, overwritten: 5, ..AuxCounts::default() }.warnings().is_empty());
+        assert!(
+            warnings[0].starts_with("3 of 7 pieces of AUX trace were cut short"),
+            "{warnings:?}"
+        );
+        assert!(
+            AuxCounts { records: 5, overwritten: 5, ..AuxCounts::default() }.warnings().is_empty()
+        );
     }
 }

@@ -37,7 +37,8 @@ fn parts_arrive_in_order_and_the_file_is_complete() {
     let output = create(&path).unwrap();
     output.write(&round()).unwrap();
     let (a, b) = (round(), round());
-    let parts = &[IoSlice::new(&a[..3]), IoSlice::new(&a[3..]), IoSlice::new(&[]), IoSlice::new(&b)];
+    let parts =
+        &[IoSlice::new(&a[..3]), IoSlice::new(&a[3..]), IoSlice::new(&[]), IoSlice::new(&b)];
     let before = output.length();
     output.write_rings(0, parts, &round(), Counts { samples: 2, ..Counts::default() }).unwrap();
     assert_eq!(output.length(), before + 24);
@@ -162,9 +163,13 @@ fn in_a_directory_each_ring_has_a_file() {
     assert_eq!(file.feature::<DirFormat>().unwrap().unwrap().version, 1);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(fs::metadata(path.join("data.1")).unwrap().permissions().mode() & 0o777, 0o600);
-    // It is kept as a file is, and so is a file after it; nothing that is not a recording's is removed.
+    // It is kept as a file is, and so is a file after it; nothing that is not a recording's is
+    // removed.
     let names = |path: &str| fs::read_dir(dir.path().join(path)).unwrap().count();
-    create_with(&to(&path), &[vec![0]]).unwrap().finish(FeatureWriter::new(Endian::NATIVE)).unwrap();
+    create_with(&to(&path), &[vec![0]])
+        .unwrap()
+        .finish(FeatureWriter::new(Endian::NATIVE))
+        .unwrap();
     assert_eq!((names("x"), names("x.old")), (2, 4));
     create(&path).unwrap().finish(FeatureWriter::new(Endian::NATIVE)).unwrap();
     assert_eq!((path.is_file(), names("x.old")), (true, 2));
@@ -176,13 +181,22 @@ fn in_a_directory_each_ring_has_a_file() {
     assert!(path.is_dir() && dir.path().join("x.old").is_file());
     output.undo();
     assert!(path.is_file());
-    assert!(create_with(&to(Path::new("/dev/null")), &[vec![0]]).unwrap_err().to_string().contains("a device"));
+    assert!(
+        create_with(&to(Path::new("/dev/null")), &[vec![0]])
+            .unwrap_err()
+            .to_string()
+            .contains("a device")
+    );
 }
 
 /// A pipe, and an output that writes into it through the queue.
 fn piped(queue: usize) -> (io::PipeReader, Writer) {
     let (reader, writer) = io::pipe().unwrap();
-    let file = DataFile::records(File::from(std::os::fd::OwnedFd::from(writer)), PathBuf::from("pipe"), None);
+    let file = DataFile::records(
+        File::from(std::os::fd::OwnedFd::from(writer)),
+        PathBuf::from("pipe"),
+        None,
+    );
     (reader, Writer::start(vec![file], queue, &Arc::default()).unwrap())
 }
 
@@ -216,6 +230,7 @@ fn what_cannot_be_made_is_a_sentence() {
     let message = create(Path::new("/no/such/dir/x")).unwrap_err().to_string();
     assert_eq!(
         message,
-        "cannot create '/no/such/dir/x' (choose another place with -o FILE): No such file or directory"
+        "cannot create '/no/such/dir/x' (choose another place with -o FILE): No such file or \
+         directory"
     );
 }

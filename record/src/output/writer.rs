@@ -24,13 +24,20 @@ impl Writer {
     ///
     /// # Errors
     /// Returns the system's refusal.
-    pub(super) fn start(files: Vec<DataFile>, most: usize, length: &Arc<AtomicU64>) -> Result<Self> {
+    pub(super) fn start(
+        files: Vec<DataFile>,
+        most: usize,
+        length: &Arc<AtomicU64>,
+    ) -> Result<Self> {
         let queue = Arc::new(Queue::new(most));
         let packs = files.iter().any(DataFile::packs);
         length.fetch_add(files.iter().map(DataFile::position).sum(), Ordering::Relaxed);
         let (its_queue, its_length) = (Arc::clone(&queue), Arc::clone(length));
-        let thread = Builder::new().name("writer".to_owned()).spawn(move || write(files, &its_queue, &its_length));
-        let thread = thread.map_err(|e| Error::io("cannot start the thread that writes the file", e))?;
+        let thread = Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || write(files, &its_queue, &its_length));
+        let thread =
+            thread.map_err(|e| Error::io("cannot start the thread that writes the file", e))?;
         Ok(Self { queue, length: Arc::clone(length), packs, thread })
     }
 
@@ -69,7 +76,9 @@ impl Drop for Guard<'_> {
 }
 
 fn panicked() -> Error {
-    Error::Failed("the thread that writes the file panicked; please report it as a bug of rec".to_owned())
+    Error::Failed(
+        "the thread that writes the file panicked; please report it as a bug of rec".to_owned(),
+    )
 }
 
 /// Writes until the queue ends.

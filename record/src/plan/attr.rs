@@ -1,7 +1,7 @@
 //! The attr of one event, by perf's rules.
 //!
-//! First the fields common to all events, then the contents of samples, then the event's own terms, which override
-//! flags.
+//! First the fields common to all events, then the contents of samples, then the event's own terms,
+//! which override flags.
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
@@ -20,7 +20,12 @@ use AttrFlags as F;
 use SampleType as S;
 
 /// Returns the attr of a requested event.
-pub(super) fn of(spec: &EventSpec, group: Group, context: &Context<'_>, notes: &mut Notes) -> Result<Attr> {
+pub(super) fn of(
+    spec: &EventSpec,
+    group: Group,
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<Attr> {
     refuse_terms(spec)?;
     let mut attr = base(spec, group, context);
     rate(&mut attr, spec, context);
@@ -54,7 +59,10 @@ pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
     // User space only, so that any user may open it.
     attr.flags |= F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST;
     only(&mut attr, context);
-    attr.sample_type.set(S::PERIOD, context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)));
+    attr.sample_type.set(
+        S::PERIOD,
+        context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)),
+    );
     attr
 }
 
@@ -67,7 +75,8 @@ fn only(attr: &mut Attr, context: &Context<'_>) {
     }
 }
 
-/// Returns whether the event's samples are not analyzed, so that they need no callchains and similar fields.
+/// Returns whether the event's samples are not analyzed, so that they need no callchains and
+/// similar fields.
 fn plain(spec: &EventSpec) -> bool {
     spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux)
 }
@@ -135,7 +144,8 @@ fn rate(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     }
 }
 
-/// Sets the fields of samples that flags request; with `full`, also those that describe the sampled code or data.
+/// Sets the fields of samples that flags request; with `full`, also those that describe the sampled
+/// code or data.
 fn what_samples_carry(attr: &mut Attr, context: &Context<'_>, full: bool) {
     let asked = &context.config.sample;
     let data = asked.data || matches!(asked.callchain, Some(Callchain::Dwarf { .. }));
@@ -170,8 +180,10 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
     let Some(chain) = own.unwrap_or(asked.callchain) else { return };
     attr.sample_type |= S::CALLCHAIN;
     let depth = spec.terms.max_stack.or(if own.is_none() { asked.max_stack } else { None });
-    attr.sample_max_stack = depth.map_or(0, |depth| within(depth, context.machine.max_stack, notes));
-    attr.flags.set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
+    attr.sample_max_stack =
+        depth.map_or(0, |depth| within(depth, context.machine.max_stack, notes));
+    attr.flags
+        .set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
     attr.flags.set(F::EXCLUDE_CALLCHAIN_KERNEL, asked.callchain_only == Some(Only::User));
     let chain = match (chain, spec.terms.stack_size) {
         (Callchain::Dwarf { .. }, Some(stack_size)) => Callchain::Dwarf { stack_size },
@@ -181,7 +193,8 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
         Callchain::Fp => {}
         Callchain::Dwarf { .. } if function => {
             notes.add(format!(
-                "callchains of {} use frame pointers: its samples cannot have the user stack for dwarf",
+                "callchains of {} use frame pointers: its samples cannot have the user stack for \
+                 dwarf",
                 spec.name
             ));
         }
@@ -193,15 +206,22 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
             attr.sample_regs_user = context.machine.arch.all(Of::User, context.machine.sve);
         }
         Callchain::Lbr if asked.branches.is_some() => {
-            notes.add("callchains use frame pointers, not lbr: -b or -j uses the branch records".to_owned());
+            notes.add(
+                "callchains use frame pointers, not lbr: -b or -j uses the branch records"
+                    .to_owned(),
+            );
         }
         Callchain::Lbr if attr.flags.contains(F::EXCLUDE_USER) || asked_kernel_only(context) => {
-            notes.add(format!("callchains of {} use frame pointers: lbr works in user space only", spec.name));
+            notes.add(format!(
+                "callchains of {} use frame pointers: lbr works in user space only",
+                spec.name
+            ));
         }
         Callchain::Lbr => {
             use BranchSampleType as B;
             attr.sample_type |= S::BRANCH_STACK;
-            attr.branch_sample_type = B::USER | B::CALL_STACK | B::NO_CYCLES | B::NO_FLAGS | B::HW_INDEX;
+            attr.branch_sample_type =
+                B::USER | B::CALL_STACK | B::NO_CYCLES | B::NO_FLAGS | B::HW_INDEX;
         }
     }
 }
@@ -214,7 +234,8 @@ fn asked_kernel_only(context: &Context<'_>) -> bool {
 fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
     if depth > most {
         notes.add(format!(
-            "callchains have at most {most} frames instead of {depth}, because of kernel.perf_event_max_stack"
+            "callchains have at most {most} frames instead of {depth}, because of \
+             kernel.perf_event_max_stack"
         ));
     }
     depth.min(most)
@@ -222,7 +243,8 @@ fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
 
 fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
     let (asked, arch) = (&context.config.sample, context.machine.arch);
-    let dummy = attr.kind == EventType::SOFTWARE && attr.config == recrep_format::abi::SwEvent::DUMMY.0;
+    let dummy =
+        attr.kind == EventType::SOFTWARE && attr.config == recrep_format::abi::SwEvent::DUMMY.0;
     if dummy {
         return;
     }
@@ -234,7 +256,10 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
     if let Some(mask) = asked.regs_user {
         let least = arch.least_to_unwind();
         if unwinds && mask & least != least {
-            notes.add("sampling the instruction and stack pointers too: unwinding requires them".to_owned());
+            notes.add(
+                "sampling the instruction and stack pointers too: unwinding requires them"
+                    .to_owned(),
+            );
         }
         attr.sample_regs_user = if unwinds { mask | least } else { mask };
         attr.sample_type |= S::REGS_USER;
@@ -249,13 +274,19 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     if let Some(filters) = context.config.sample.branches {
         // Dummies count nothing, so they have no branches.
-        attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::SwEvent::DUMMY.0));
+        attr.sample_type
+            .set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::SwEvent::DUMMY.0));
         attr.branch_sample_type = filters;
     }
 }
 
 /// Applies the event's terms, except for its callchain.
-fn terms(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut Notes) -> Result<()> {
+fn terms(
+    attr: &mut Attr,
+    spec: &EventSpec,
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<()> {
     let terms = &spec.terms;
     if let Some(rate) = terms.rate {
         context.rates.sampling(rate, notes)?.set(attr);
@@ -279,7 +310,8 @@ fn terms(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut N
 fn refuse_terms(spec: &EventSpec) -> Result<()> {
     if spec.terms.time == Some(false) {
         return Err(Error::Usage(format!(
-            "'{}': rec does not support time=0, as its samples always have their time; leave it out",
+            "'{}': rec does not support time=0, as its samples always have their time; leave it \
+             out",
             spec.name
         )));
     }

@@ -1,7 +1,7 @@
 //! AUX area tracing: settings for events that write to an AUX area.
 //!
-//! The area's size, snapshots, and AUX data in samples of other events; and the side-band records that decoders need:
-//! context switches, and changes of the kernel's code (text_poke).
+//! The area's size, snapshots, and AUX data in samples of other events; and the side-band records
+//! that decoders need: context switches, and changes of the kernel's code (text_poke).
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
@@ -61,8 +61,11 @@ pub(super) fn arrange(
 ) -> Result<AuxPlan> {
     regroup(events, specs);
     let sampled = samples(events, specs, context)?;
-    let Some(index) = events.iter().position(|event| event.has_aux) else { return without(context) };
-    let name = specs.get(index).and_then(|spec| spec.pmu.as_ref()).map_or("", |pmu| pmu.name.as_str());
+    let Some(index) = events.iter().position(|event| event.has_aux) else {
+        return without(context);
+    };
+    let name =
+        specs.get(index).and_then(|spec| spec.pmu.as_ref()).map_or("", |pmu| pmu.name.as_str());
     refuse(name, context)?;
     let mut area = sizes(sampled, context, notes)?;
     area.wants_tracker = true;
@@ -87,7 +90,8 @@ fn without(context: &Context<'_>) -> Result<AuxPlan> {
         None => return Ok(AuxPlan::default()),
     };
     Err(Error::Usage(format!(
-        "{flag} applies to AUX areas, but no event has one; add such an event, for example -e intel_pt//"
+        "{flag} applies to AUX areas, but no event has one; add such an event, for example -e \
+         intel_pt//"
     )))
 }
 
@@ -95,7 +99,10 @@ fn without(context: &Context<'_>) -> Result<AuxPlan> {
 fn refuse(name: &str, context: &Context<'_>) -> Result<()> {
     let wrong = |what: &str| Err(Error::Usage(format!("{name}: {what}")));
     if context.config.clock.is_some() {
-        return wrong("its trace has times of the kernel's own clock, which do not match other clocks; leave out -k");
+        return wrong(
+            "its trace has times of the kernel's own clock, which do not match other clocks; \
+             leave out -k",
+        );
     }
     if name == "intel_bts" && !context.config.per_thread {
         return wrong("it traces threads, not CPUs; add --per-thread");
@@ -106,13 +113,14 @@ fn refuse(name: &str, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Moves events that write to an AUX area, or whose samples have AUX data, into the group of the preceding event with
-/// an AUX area.
+/// Moves events that write to an AUX area, or whose samples have AUX data, into the group of the
+/// preceding event with an AUX area.
 fn regroup(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     let mut area = None;
     for index in 0..events.len() {
         let (Some(event), Some(spec)) = (events.get_mut(index), specs.get(index)) else { continue };
-        let wants = spec.terms.aux_output || spec.terms.aux_sample_size.is_some_and(|size| size > 0);
+        let wants =
+            spec.terms.aux_output || spec.terms.aux_sample_size.is_some_and(|size| size > 0);
         if event.has_aux {
             area = Some(index);
         } else if wants && event.leader.is_none() && area.is_some() {
@@ -128,18 +136,25 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
     let mut most = 0;
     for (event, spec) in events.iter_mut().zip(specs) {
         let in_group = event.leader.is_some_and(|leader| areas.get(leader) == Some(&true));
-        let size = spec.terms.aux_sample_size.or(context.config.aux.sample.filter(|_| in_group)).unwrap_or(0);
+        let size = spec
+            .terms
+            .aux_sample_size
+            .or(context.config.aux.sample.filter(|_| in_group))
+            .unwrap_or(0);
         if size == 0 {
             continue;
         }
         let wrong = |why: &str| Err(Error::Usage(format!("'{}': {why}", event.name)));
         if !in_group {
             return wrong(
-                "samples can have AUX data only in the group of an AUX event; group it after one ({intel_pt//,cycles})",
+                "samples can have AUX data only in the group of an AUX event; group it after one \
+                 ({intel_pt//,cycles})",
             );
         }
         if size > MOST_IN_SAMPLE {
-            return wrong(&format!("{size} bytes of an AUX area do not fit into a sample; use up to {MOST_IN_SAMPLE}"));
+            return wrong(&format!(
+                "{size} bytes of an AUX area do not fit into a sample; use up to {MOST_IN_SAMPLE}"
+            ));
         }
         event.attr.aux_sample_size = size;
         event.attr.sample_type |= SampleType::AUX;
@@ -147,7 +162,9 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
     }
     if most == 0 && context.config.aux.sample.is_some() {
         return Err(Error::Usage(
-            "--aux-sample applies to events in the group of an AUX event; group them ({intel_pt//,cycles})".to_owned(),
+            "--aux-sample applies to events in the group of an AUX event; group them \
+             ({intel_pt//,cycles})"
+                .to_owned(),
         ));
     }
     Ok(most)
@@ -170,7 +187,10 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPl
     let bytes = (pages as u64).saturating_mul(page);
     let least = if snapshot.is_some() || sampled > 0 { 4 << 10 } else { 8 << 10 };
     if bytes < least {
-        return Err(Error::Usage(format!("-m: the AUX area is too small; give it at least {}K", least >> 10)));
+        return Err(Error::Usage(format!(
+            "-m: the AUX area is too small; give it at least {}K",
+            least >> 10
+        )));
     }
     let snapshot_size = match snapshot {
         Some(0) => bytes,
@@ -179,11 +199,17 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPl
     };
     if snapshot_size.max(sampled.into()) > bytes {
         return Err(Error::Usage(format!(
-            "-S, --aux-sample: {} bytes exceed the AUX area ({bytes} bytes); enlarge it with -m ,SIZE",
+            "-S, --aux-sample: {} bytes exceed the AUX area ({bytes} bytes); enlarge it with -m \
+             ,SIZE",
             snapshot_size.max(sampled.into())
         )));
     }
-    Ok(AuxPlan { pages, snapshot_size, small_rings: asked.is_none() && !unlimited, ..AuxPlan::default() })
+    Ok(AuxPlan {
+        pages,
+        snapshot_size,
+        small_rings: asked.is_none() && !unlimited,
+        ..AuxPlan::default()
+    })
 }
 
 fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
@@ -208,7 +234,8 @@ fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<
 /// Requests the records that decoders of the trace need.
 fn side_band(area: &mut AuxPlan, event: &PlannedEvent, name: &str, context: &Context<'_>) {
     let config = context.config;
-    let timed = if name == "intel_pt" { event.attr.config & PT_TSC != 0 } else { name != "intel_bts" };
+    let timed =
+        if name == "intel_pt" { event.attr.config & PT_TSC != 0 } else { name != "intel_bts" };
     let system = context.machine.allows_system();
     if !timed || config.per_thread {
         return;
@@ -218,5 +245,6 @@ fn side_band(area: &mut AuxPlan, event: &PlannedEvent, name: &str, context: &Con
         area.switches = !area.switches_everywhere;
         area.immediate = name == "intel_pt" && area.switches;
     }
-    area.text_poke = name == "intel_pt" && !event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL) && system;
+    area.text_poke =
+        name == "intel_pt" && !event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL) && system;
 }

@@ -55,7 +55,8 @@ pub struct Config {
     pub output: OutputOptions,
     /// Places where build IDs are recorded.
     pub build_ids: BuildIds,
-    /// Maximum size in bytes of all files kept for later reports (`--keep-size`); `None` to keep none (`--no-keep`).
+    /// Maximum size in bytes of all files kept for later reports (`--keep-size`); `None` to keep
+    /// none (`--no-keep`).
     pub keep: Option<u64>,
     /// Clock of the timestamps (`-k`): a clock number of clock_gettime(2).
     pub clock: Option<i32>,
@@ -102,7 +103,8 @@ pub struct Sample {
     pub regs_user: Option<u64>,
     /// Raw data of all events (`-R`).
     pub raw: bool,
-    /// The period: `Some(true)` even if constant (`-P`), `Some(false)` not even with a frequency (`--no-period`).
+    /// The period: `Some(true)` even if constant (`-P`), `Some(false)` not even with a frequency
+    /// (`--no-period`).
     pub period: Option<bool>,
     /// Count without samples (`-n`).
     pub none: bool,
@@ -135,7 +137,8 @@ pub struct SideBand {
     pub no_bpf: bool,
     /// Kinds of synthesized records (`--synth`).
     pub synth: Synth,
-    /// Time limit for reading the mappings of one process (`--proc-map-timeout`); `None` for half a second.
+    /// Time limit for reading the mappings of one process (`--proc-map-timeout`); `None` for half a
+    /// second.
     pub map_timeout: Option<Duration>,
 }
 
@@ -225,7 +228,8 @@ pub struct Rings {
     pub flush: Option<RingSize>,
     /// Every record wakes rec (`--no-buffering`).
     pub no_buffering: bool,
-    /// The niceness of what drains (`--nice`); none: the lowest where rings are full soon, else as rec has it.
+    /// The niceness of what drains (`--nice`); none: the lowest where rings are full soon, else as
+    /// rec has it.
     pub nice: Option<i32>,
     /// SCHED_FIFO priority of rec (`-r`).
     pub realtime: Option<u32>,
@@ -242,7 +246,8 @@ pub struct Threads {
     pub affinity: Affinity,
 }
 
-/// Assignment of rings to drain threads. A thread runs on the CPUs whose rings it drains, except with masks.
+/// Assignment of rings to drain threads. A thread runs on the CPUs whose rings it drains, except
+/// with masks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Split {
     /// One thread per CPU.
@@ -281,7 +286,8 @@ pub enum Affinity {
 /// AUX area tracing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aux {
-    /// Record only snapshots, on SIGUSR2 (`-S`), with perf's options: a size, and `e` for a snapshot at the end.
+    /// Record only snapshots, on SIGUSR2 (`-S`), with perf's options: a size, and `e` for a
+    /// snapshot at the end.
     pub snapshot: Option<String>,
     /// Bytes of AUX data in samples (`--aux-sample`).
     pub sample: Option<u32>,
@@ -313,7 +319,8 @@ pub struct OutputOptions {
     pub max_files: Option<usize>,
     /// Append a timestamp to the file name (`--timestamp-filename`).
     pub timestamp_name: bool,
-    /// Number of bytes that may wait to be written (`--queue-size`); none: 64 MiB, or as many as all rings have.
+    /// Number of bytes that may wait to be written (`--queue-size`); none: 64 MiB, or as many as
+    /// all rings have.
     pub queue: Option<u64>,
 }
 

@@ -5,8 +5,8 @@ use recrep_format::attr::Attr;
 
 use crate::event::Probe;
 
-/// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest that perf 6.1 can
-/// read. It has every field that rec sets except `config3` and `config4`.
+/// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest
+/// that perf 6.1 can read. It has every field that rec sets except `config3` and `config4`.
 pub const ATTR_SIZE: u32 = 128;
 /// Length of attrs with `config3` (`PERF_ATTR_SIZE_VER8`).
 pub(super) const ATTR_SIZE_CONFIG3: u32 = 136;
@@ -24,7 +24,8 @@ pub struct PlannedEvent {
     pub attr: Attr,
     /// `true` if `precise_ip` may be lowered (`P`).
     pub max_precise: bool,
-    /// `true` if the modifiers name guests or host (`G`, `H`), so that rec must not change whether guests are counted.
+    /// `true` if the modifiers name guests or host (`G`, `H`), so that rec must not change whether
+    /// guests are counted.
     pub guests_named: bool,
     /// Index of its group's leader; `None` if it leads or is alone.
     pub leader: Option<usize>,
@@ -71,7 +72,8 @@ impl PlannedEvent {
     /// Returns whether threads and children that come are counted by it.
     #[must_use]
     pub fn inherits(&self) -> bool {
-        self.attr.flags.contains(AttrFlags::INHERIT) || self.probe.as_ref().is_some_and(|probe| probe.inherits)
+        self.attr.flags.contains(AttrFlags::INHERIT)
+            || self.probe.as_ref().is_some_and(|probe| probe.inherits)
     }
 
     /// Returns whether it is a dummy, which counts nothing and can carry the side-band.

@@ -23,7 +23,8 @@ impl Group {
     }
 }
 
-/// Sets up leader sampling: the other members only count, and the leader's samples have their values.
+/// Sets up leader sampling: the other members only count, and the leader's samples have their
+/// values.
 pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     for index in 0..events.len() {
         let Some(spec) = specs.get(index) else { continue };
@@ -54,10 +55,13 @@ pub(super) fn samples_for_all(spec: &EventSpec) -> bool {
     spec.modifiers.sample_read
 }
 
-/// Returns the sampling event: the leader, or the first event after it if the leader writes to an AUX area.
+/// Returns the sampling event: the leader, or the first event after it if the leader writes to an
+/// AUX area.
 fn sampler(specs: &[EventSpec], events: &[PlannedEvent], leader: usize) -> usize {
     match events.get(leader) {
-        Some(event) if event.has_aux => specs.iter().position(|spec| spec.leader == Some(leader)).unwrap_or(leader),
+        Some(event) if event.has_aux => {
+            specs.iter().position(|spec| spec.leader == Some(leader)).unwrap_or(leader)
+        }
         _ => leader,
     }
 }

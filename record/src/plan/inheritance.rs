@@ -1,12 +1,14 @@
-//! Events that threads and children of the target must not inherit as they are: their forks would fail.
+//! Events that threads and children of the target must not inherit as they are: their forks would
+//! fail.
 //!
-//! The kernel opens the event anew in the task that forks, from the attr that rec passed. With most events that is no
-//! more than a copy. But
+//! The kernel opens the event anew in the task that forks, from the attr that rec passed. With most
+//! events that is no more than a copy. But
 //!
-//! - the attr of a probe points to a text in rec's memory (`uprobe_path`, `kprobe_func`), and its PMU is for
-//!   administrators only: `fork` fails with EFAULT, or EACCES. As a tracepoint, the same probe has neither;
-//! - a breakpoint on an address of the kernel is for administrators only, too: once the target gave its rights up, its
-//!   `fork` fails with EPERM.
+//! - the attr of a probe points to a text in rec's memory (`uprobe_path`, `kprobe_func`), and its
+//!   PMU is for administrators only: `fork` fails with EFAULT, or EACCES. As a tracepoint, the same
+//!   probe has neither;
+//! - a breakpoint on an address of the kernel is for administrators only, too: once the target gave
+//!   its rights up, its `fork` fails with EPERM.
 
 use recrep_format::abi::{AttrFlags, EventType};
 
@@ -28,8 +30,9 @@ pub(super) fn settle(event: &mut PlannedEvent, context: &Context<'_>) -> Result<
     }
     if inherits && event.attr.kind == EventType::BREAKPOINT && is_in_kernel(event.attr.config1) {
         return Err(Error::Usage(format!(
-            "'{}': a breakpoint in the kernel cannot follow threads and children safely, whose fork would fail once they gave \
-             root's rights up; count all processes (-a), or the first thread alone (-i)",
+            "'{}': a breakpoint in the kernel cannot follow threads and children safely, whose \
+             fork would fail once they gave root's rights up; count all processes (-a), or the \
+             first thread alone (-i)",
             event.name
         )));
     }
@@ -75,7 +78,11 @@ mod tests {
             let plan = probed(line);
             let event = &plan.events[0];
             assert!(!event.attr.flags.contains(AttrFlags::INHERIT), "{line}");
-            assert_eq!((event.inherits(), event.probe.as_ref().unwrap().inherits), (inherits, inherits), "{line}");
+            assert_eq!(
+                (event.inherits(), event.probe.as_ref().unwrap().inherits),
+                (inherits, inherits),
+                "{line}"
+            );
         }
     }
 
@@ -89,10 +96,14 @@ mod tests {
     fn breakpoints_in_the_kernel_are_not_inherited() {
         let planned = |line: &str| {
             let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
-            plan(&crate::cli::parse(args).unwrap(), &Machine { max_rate: 100_000, ..Machine::default() })
+            plan(
+                &crate::cli::parse(args).unwrap(),
+                &Machine { max_rate: 100_000, ..Machine::default() },
+            )
         };
         for line in ["x", "-p 1", "-u 1", "-t 1 --inherit"] {
-            let error = planned(&format!("-e mem:0xffffffff81000000:w {line}")).unwrap_err().to_string();
+            let error =
+                planned(&format!("-e mem:0xffffffff81000000:w {line}")).unwrap_err().to_string();
             assert!(error.contains("(-a)") && error.contains("(-i)"), "{line}: {error}");
             assert!(planned(&format!("-e mem:0x404080:w {line}")).is_ok(), "{line}");
         }

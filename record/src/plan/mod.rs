@@ -1,4 +1,5 @@
-//! The plan: attrs, CPUs and ring sizes. A pure function from [`Config`] and facts about the machine to a [`Plan`].
+//! The plan: attrs, CPUs and ring sizes. A pure function from [`Config`] and facts about the
+//! machine to a [`Plan`].
 //!
 //! ```text
 //!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
@@ -11,14 +12,15 @@
 //!          └─ rings ─────▶ sizes, and watermarks
 //! ```
 //!
-//! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is attached to),
-//! with `inherit`, so that threads and children are in; all counters of a CPU share a ring. One event also carries
-//! the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a command's exec enables, or which is enabled before
-//! `/proc` is read; or, on whole CPUs and where counting begins later, a `dummy` that is on from the beginning. So
-//! nothing that happens between the reading of `/proc` and the start of the sampling is missed.
+//! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is
+//! attached to), with `inherit`, so that threads and children are in; all counters of a CPU share a
+//! ring. One event also carries the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a
+//! command's exec enables, or which is enabled before `/proc` is read; or, on whole CPUs and where
+//! counting begins later, a `dummy` that is on from the beginning. So nothing that happens between
+//! the reading of `/proc` and the start of the sampling is missed.
 //!
-//! Attrs differ from perf's in these: `PERF_SAMPLE_IDENTIFIER`, `TIME` and `CPU` are always there, `read_format` has
-//! `ID`, and small rings wake rec before they are half full.
+//! Attrs differ from perf's in these: `PERF_SAMPLE_IDENTIFIER`, `TIME` and `CPU` are always there,
+//! `read_format` has `ID`, and small rings wake rec before they are half full.
 
 mod attr;
 mod aux;
@@ -71,13 +73,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan adapted to the mapped number of pages (`ring`, `aux`) and the events as accepted by the kernel.
-    /// `None` if no counter would wake rec too late (after more than half of the pages), so that nothing must be opened
-    /// again.
+    /// Returns the plan adapted to the mapped number of pages (`ring`, `aux`) and the events as
+    /// accepted by the kernel. `None` if no counter would wake rec too late (after more than half
+    /// of the pages), so that nothing must be opened again.
     #[must_use]
-    pub fn refitted(&self, events: &[PlannedEvent], ring: usize, aux: usize, page_size: usize) -> Option<Self> {
-        let mut plan = Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
-        let late = plan.events.iter_mut().map(|event| rings::wake_earlier(event, (ring, aux), page_size));
+    pub fn refitted(
+        &self,
+        events: &[PlannedEvent],
+        ring: usize,
+        aux: usize,
+        page_size: usize,
+    ) -> Option<Self> {
+        let mut plan =
+            Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
+        let late =
+            plan.events.iter_mut().map(|event| rings::wake_earlier(event, (ring, aux), page_size));
         let any = late.fold(false, |any, late| any | late);
         any.then_some(plan)
     }
@@ -181,8 +191,9 @@ fn cpus(config: &Config, machine: &Machine) -> Result<Vec<u32>> {
     let Some(asked) = &config.cpus else { return Ok(machine.online.clone()) };
     match asked.iter().find(|cpu| !machine.online.contains(cpu)) {
         None => Ok(asked.clone()),
-        Some(cpu) => {
-            Err(Error::Failed(format!("cannot record on CPU {cpu} (-C): online CPUs are {}", ranges(&machine.online))))
-        }
+        Some(cpu) => Err(Error::Failed(format!(
+            "cannot record on CPU {cpu} (-C): online CPUs are {}",
+            ranges(&machine.online)
+        ))),
     }
 }

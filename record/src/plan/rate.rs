@@ -72,13 +72,14 @@ impl Rates {
         if hz > self.most {
             if self.strict && rate != Rate::Default {
                 return Err(Error::Failed(format!(
-                    "cannot sample at {hz} Hz (--strict-freq): kernel.perf_event_max_sample_rate allows {} Hz; raise \
-                     it or lower -F",
+                    "cannot sample at {hz} Hz (--strict-freq): kernel.perf_event_max_sample_rate \
+                     allows {} Hz; raise it or lower -F",
                     self.most
                 )));
             }
             notes.add(format!(
-                "sampling at {} Hz instead of {hz} Hz, because of kernel.perf_event_max_sample_rate",
+                "sampling at {} Hz instead of {hz} Hz, because of \
+                 kernel.perf_event_max_sample_rate",
                 self.most
             ));
         }

@@ -10,11 +10,13 @@ use crate::plan::config::{Config, RingSize, Switch};
 
 /// Default size of a ring's data area, if the limit on locked memory allows it.
 const DEFAULT_RING: u64 = 512 << 10;
-/// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked memory.
+/// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked
+/// memory.
 const RING_BESIDE_AUX: u64 = 256 << 10;
 /// Maximum size of a ring.
 const MOST_RING: u64 = 1 << 30;
-/// Rings up to this size can overflow between the wakeup and rec's running, so they wake it before they are half full.
+/// Rings up to this size can overflow between the wakeup and rec's running, so they wake it before
+/// they are half full.
 const SMALL_RING: u64 = 128 << 10;
 
 /// Returns the number of pages in each ring's data area.
@@ -30,7 +32,9 @@ pub(super) fn data_pages(
         // The control page takes one page of the limit.
         None => {
             let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
-            Ok(previous_power_of_two((machine.mlock_kb << 10).min(most + page).saturating_sub(page) / page))
+            Ok(previous_power_of_two(
+                (machine.mlock_kb << 10).min(most + page).saturating_sub(page) / page,
+            ))
         }
     }
 }
@@ -39,12 +43,16 @@ pub(super) fn data_pages(
 pub(super) fn rounded(size: RingSize, flag: &str, page: u64, notes: &mut Notes) -> Result<usize> {
     let pages = size.pages(page);
     let rounded = pages.checked_next_power_of_two().filter(|p| p.saturating_mul(page) <= MOST_RING);
-    let rounded =
-        rounded.ok_or_else(|| Error::Usage(format!("{flag}: rings of {pages} pages are too large; use at most 1G")))?;
+    let rounded = rounded.ok_or_else(|| {
+        Error::Usage(format!("{flag}: rings of {pages} pages are too large; use at most 1G"))
+    })?;
     if rounded != pages {
-        notes.add(format!("rings have {rounded} pages instead of {pages}: the size must be a power of two"));
+        notes.add(format!(
+            "rings have {rounded} pages instead of {pages}: the size must be a power of two"
+        ));
     }
-    usize::try_from(rounded).map_err(|_| Error::Usage(format!("{flag}: {pages} pages are too many; use at most 1G")))
+    usize::try_from(rounded)
+        .map_err(|_| Error::Usage(format!("{flag}: {pages} pages are too many; use at most 1G")))
 }
 
 /// Returns the largest power of two up to `n`, at least 1.
@@ -52,8 +60,8 @@ pub(super) fn previous_power_of_two(n: u64) -> usize {
     usize::try_from(n).ok().and_then(usize::checked_ilog2).map_or(1, |log| 1 << log)
 }
 
-/// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record, for small rings at a
-/// quarter; and low enough that files do not grow far beyond a size limit.
+/// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record,
+/// for small rings at a quarter; and low enough that files do not grow far beyond a size limit.
 pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, machine: &Machine) {
     let page = machine.page_size as u64;
     let bytes = (pages as u64).saturating_mul(page);
@@ -62,21 +70,28 @@ pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, m
         Some(Switch::Size(size)) => Some(size),
         _ => None,
     };
-    let limited = [config.output.max_size, switch].into_iter().flatten().map(|size| (size / 4).max(page));
+    let limited =
+        [config.output.max_size, switch].into_iter().flatten().map(|size| (size / 4).max(page));
     let early = limited.chain(small).min().filter(|early| *early < bytes / 2);
     for event in events {
         if config.rings.no_buffering {
             event.attr.wakeup = 1;
-        } else if let Some(early) = early.filter(|_| !event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)) {
+        } else if let Some(early) =
+            early.filter(|_| !event.attr.flags.contains(AttrFlags::WRITE_BACKWARD))
+        {
             event.attr.flags |= AttrFlags::WATERMARK;
             event.attr.wakeup = u32::try_from(early).unwrap_or(u32::MAX);
         }
     }
 }
 
-/// Lowers watermarks above half of a ring or area to a quarter. Returns whether any was too high. `pages` are those of
-/// rings and areas.
-pub(super) fn wake_earlier(event: &mut PlannedEvent, pages: (usize, usize), page_size: usize) -> bool {
+/// Lowers watermarks above half of a ring or area to a quarter. Returns whether any was too high.
+/// `pages` are those of rings and areas.
+pub(super) fn wake_earlier(
+    event: &mut PlannedEvent,
+    pages: (usize, usize),
+    page_size: usize,
+) -> bool {
     let attr = &mut event.attr;
     let earlier = |watermark: &mut u32, pages: usize| {
         let bytes = pages.saturating_mul(page_size);

@@ -30,7 +30,11 @@ fn every_attr_describes_its_stream() {
     for line in ["x", "-a", "-p 1 -g", "-c 1 -e faults,cs x", "-e dummy -d x"] {
         for event in planned(line).events {
             let attr = event.attr;
-            let always = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::CPU;
+            let always = SampleType::IDENTIFIER
+                | SampleType::IP
+                | SampleType::TID
+                | SampleType::TIME
+                | SampleType::CPU;
             assert!(attr.sample_type.contains(always), "{line}");
             assert!(attr.flags.contains(AttrFlags::SAMPLE_ID_ALL | AttrFlags::INHERIT), "{line}");
             assert_eq!(attr.read_format, ReadFormat::ID | ReadFormat::LOST);
@@ -51,25 +55,39 @@ fn a_command_s_first_event_tracks_and_starts_on_exec() {
 
 #[test]
 fn what_runs_already_on_whole_cpus_or_later_is_tracked_by_a_dummy_from_the_start() {
-    for line in
-        ["-a", "-C 0", "-p 1 -D 5", "-p 1 --control fd:0", "-p 1 -e {cycles,faults}:S", "-p 1 -e cycles/no-inherit/"]
-    {
+    for line in [
+        "-a",
+        "-C 0",
+        "-p 1 -D 5",
+        "-p 1 --control fd:0",
+        "-p 1 -e {cycles,faults}:S",
+        "-p 1 -e cycles/no-inherit/",
+    ] {
         let plan = planned(line);
         let [event, .., dummy] = plan.events.as_slice() else { panic!("{line}") };
         assert!(event.attr.flags.contains(AttrFlags::DISABLED));
         assert!(!event.attr.flags.intersects(AttrFlags::ENABLE_ON_EXEC | AttrFlags::MMAP2));
         assert_eq!((dummy.attr.kind, dummy.attr.config), (EventType::SOFTWARE, SwEvent::DUMMY.0));
-        assert!(dummy.attr.flags.contains(AttrFlags::MMAP2) && !dummy.attr.flags.contains(AttrFlags::DISABLED));
+        assert!(
+            dummy.attr.flags.contains(AttrFlags::MMAP2)
+                && !dummy.attr.flags.contains(AttrFlags::DISABLED)
+        );
         assert_eq!(dummy.full_name(), "dummy:u");
     }
 }
 
 #[test]
 fn of_threads_that_run_already_the_first_event_tracks() {
-    for line in ["-p 1 -e cpu-clock,faults", "-t 1 -e cpu-clock,faults", "-u 1 -e cpu-clock,faults"] {
+    for line in ["-p 1 -e cpu-clock,faults", "-t 1 -e cpu-clock,faults", "-u 1 -e cpu-clock,faults"]
+    {
         let flags: Vec<_> = planned(line).events.iter().map(|event| event.attr.flags).collect();
         let [first, second] = flags[..] else { panic!("{line}: {flags:?}") };
-        assert!(first.contains(AttrFlags::MMAP2 | AttrFlags::COMM | AttrFlags::TASK | AttrFlags::DISABLED), "{line}");
+        assert!(
+            first.contains(
+                AttrFlags::MMAP2 | AttrFlags::COMM | AttrFlags::TASK | AttrFlags::DISABLED
+            ),
+            "{line}"
+        );
         assert!(!second.intersects(AttrFlags::MMAP2 | AttrFlags::COMM | AttrFlags::TASK), "{line}");
     }
 }
@@ -88,7 +106,11 @@ fn rates_are_lowered_to_the_kernel_s_limit() {
     let slow = Machine { max_rate: 1000, ..machine() };
     let plan = planned_on("x", &slow);
     assert_eq!(plan.events[0].attr.frequency(), Some(1000));
-    assert!(plan.notes[0].starts_with("sampling at 1000 Hz instead of 4000 Hz"), "{:?}", plan.notes);
+    assert!(
+        plan.notes[0].starts_with("sampling at 1000 Hz instead of 4000 Hz"),
+        "{:?}",
+        plan.notes
+    );
     assert_eq!(planned_on("-F max x", &slow).events[0].attr.frequency(), Some(1000));
     assert!(planned_on("-F max x", &slow).notes.is_empty());
     assert!(planned_on("-F 1000 x", &slow).notes.is_empty());
@@ -102,7 +124,10 @@ fn what_samples_carry() {
     let sample_type = |line| planned(line).events[0].attr.sample_type;
     assert!(sample_type("-g x").contains(SampleType::CALLCHAIN));
     assert!(sample_type("-d x").contains(SampleType::ADDR | SampleType::DATA_SRC));
-    assert!(!sample_type("x").intersects(SampleType::CALLCHAIN | SampleType::ADDR | SampleType::DATA_SRC));
+    assert!(
+        !sample_type("x")
+            .intersects(SampleType::CALLCHAIN | SampleType::ADDR | SampleType::DATA_SRC)
+    );
     assert!(planned("-d x").events[0].attr.flags.contains(AttrFlags::MMAP_DATA));
     assert!(sample_type("-e bpf-output x").contains(SampleType::RAW));
 }
@@ -112,7 +137,10 @@ fn rings_fit_the_budget_and_are_powers_of_two() {
     assert_eq!(planned("x").ring_pages, 128);
     assert_eq!(planned_on("x", &Machine { mlock_kb: 300, ..machine() }).ring_pages, 64);
     assert_eq!(planned_on("x", &Machine { mlock_kb: 0, ..machine() }).ring_pages, 1);
-    assert_eq!(planned_on("x", &Machine { page_size: 65536, mlock_kb: 4096, ..machine() }).ring_pages, 8);
+    assert_eq!(
+        planned_on("x", &Machine { page_size: 65536, mlock_kb: 4096, ..machine() }).ring_pages,
+        8
+    );
     assert_eq!(planned("-m 2 x").ring_pages, 2);
     assert_eq!(planned("-m 1M x").ring_pages, 256);
     let odd = planned("-m 3 x");

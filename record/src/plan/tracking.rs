@@ -12,11 +12,17 @@ use crate::plan::config::{BuildIds, Delay};
 
 /// Chooses the event that tracks, or adds one, and gives it its flags.
 ///
-/// The first event does where it can: a thread's own counters alone tell of what it maps and forks, on the CPU that it
-/// does it on, so a dummy beside it costs another descriptor for each thread and CPU. It is a dummy all the same on
-/// whole CPUs, where the first event is not on every CPU, is overwritten or not inherited, and where it stops while
-/// tasks go on (`-D`, `--control`). `switches_carried`: another event carries the SWITCH records.
-pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carried: bool, context: &Context<'_>) {
+/// The first event does where it can: a thread's own counters alone tell of what it maps and forks,
+/// on the CPU that it does it on, so a dummy beside it costs another descriptor for each thread and
+/// CPU. It is a dummy all the same on whole CPUs, where the first event is not on every CPU, is
+/// overwritten or not inherited, and where it stops while tasks go on (`-D`, `--control`).
+/// `switches_carried`: another event carries the SWITCH records.
+pub(super) fn add(
+    events: &mut Vec<PlannedEvent>,
+    area: &AuxPlan,
+    switches_carried: bool,
+    context: &Context<'_>,
+) {
     let attached = context.config.target.is_attached();
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
     if let Some(dummy) = switches(area, context) {
@@ -25,12 +31,19 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     let Some(first) = events.first() else { return };
     // Side-band records must not be overwritten.
     let overwritten = first.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
-    let stops = context.config.delay != Delay::None || (attached && context.config.control.is_some());
+    let stops =
+        context.config.delay != Delay::None || (attached && context.config.control.is_some());
     // Threads that are not counted map what others run in.
-    let uninherited = attached && attr::inherits(context) && (!first.inherits() || reads_group(first));
+    let uninherited =
+        attached && attr::inherits(context) && (!first.inherits() || reads_group(first));
     let reused = first.is_dummy() && !area.wants_tracker && !overwritten;
-    let own =
-        context.system || stops || partial || overwritten || uninherited || area.wants_tracker || (attached && reused);
+    let own = context.system
+        || stops
+        || partial
+        || overwritten
+        || uninherited
+        || area.wants_tracker
+        || (attached && reused);
     if own && !reused {
         let mut dummy = dummy(context);
         // Tasks move between CPUs, so their mappings must be recorded on all CPUs.
@@ -46,7 +59,8 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
         tracker.attr.flags -= AttrFlags::CONTEXT_SWITCH;
     }
     if own {
-        let waits = context.config.target == crate::target::Target::Command && !area.immediate && !partial;
+        let waits =
+            context.config.target == crate::target::Target::Command && !area.immediate && !partial;
         tracker.attr.flags.set(AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC, waits);
     }
     if let Some(dummy) = text_poke(area, context) {
@@ -54,7 +68,8 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     }
 }
 
-/// Returns whether samples have the values of a group, so that a kernel before Linux 6.13 takes the inheritance away.
+/// Returns whether samples have the values of a group, so that a kernel before Linux 6.13 takes the
+/// inheritance away.
 fn reads_group(event: &PlannedEvent) -> bool {
     event.attr.read_format.contains(ReadFormat::GROUP)
 }
@@ -64,7 +79,12 @@ fn dummy(context: &Context<'_>) -> PlannedEvent {
     let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, SwEvent::DUMMY.0);
     let mut attr = attr::of_dummy(&spec, context);
     attr.flags -= AttrFlags::WRITE_BACKWARD;
-    PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
+    PlannedEvent {
+        name: "dummy".to_owned(),
+        modifiers: "u".to_owned(),
+        attr,
+        ..PlannedEvent::default()
+    }
 }
 
 /// Returns a dummy that is enabled from the beginning, on all CPUs, regardless of the target.
@@ -105,6 +125,11 @@ fn samples_data(context: &Context<'_>, own: bool) -> bool {
     let dwarf = |chain: Option<Callchain>| matches!(chain, Some(Callchain::Dwarf { .. }));
     let asked = &context.config.sample;
     // The first event's terms matter only if it is the tracking event.
-    let first = context.config.events.first().filter(|_| !own).and_then(|spec| spec.terms.callchain.flatten());
+    let first = context
+        .config
+        .events
+        .first()
+        .filter(|_| !own)
+        .and_then(|spec| spec.terms.callchain.flatten());
     asked.data || dwarf(asked.callchain) || dwarf(first)
 }

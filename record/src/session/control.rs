@@ -1,5 +1,5 @@
-//! Control of a running recording (`--control`): commands, one per line, from a descriptor or a named pipe. Each
-//! executed command is acknowledged with `ack`.
+//! Control of a running recording (`--control`): commands, one per line, from a descriptor or a
+//! named pipe. Each executed command is acknowledged with `ack`.
 //!
 //! ```text
 //! enable [EVENT]   disable [EVENT]   snapshot   evlist [-v|-g|-F]   ping   stop
@@ -70,7 +70,8 @@ impl Command {
             ("evlist", "-g") => Ok(Self::Evlist(Detail::Group)),
             ("evlist", "-F") => Ok(Self::Evlist(Detail::Rate)),
             _ => Err(format!(
-                "unknown command '{line}'; use enable [EVENT], disable [EVENT], snapshot, evlist [-v|-g|-F], ping, stop"
+                "unknown command '{line}'; use enable [EVENT], disable [EVENT], snapshot, evlist \
+                 [-v|-g|-F], ping, stop"
             )),
         }
     }
@@ -91,8 +92,12 @@ impl Channel {
     /// Returns an error if a descriptor or file cannot be opened, or if a file is not a named pipe.
     pub fn open(control: &Control) -> Result<Self> {
         let (commands, acks) = match control {
-            Control::Fd { commands, acks } => (descriptor(*commands)?, acks.map(descriptor).transpose()?),
-            Control::Fifo { commands, acks } => (fifo(commands)?, acks.as_deref().map(fifo).transpose()?),
+            Control::Fd { commands, acks } => {
+                (descriptor(*commands)?, acks.map(descriptor).transpose()?)
+            }
+            Control::Fifo { commands, acks } => {
+                (fifo(commands)?, acks.as_deref().map(fifo).transpose()?)
+            }
         };
         Ok(Self { commands, acks, begun: Vec::new() })
     }
@@ -129,11 +134,12 @@ impl Channel {
         Ok((lines, more))
     }
 
-    /// Returns whether reading would not block. `O_NONBLOCK` is not used, as it would affect all processes that share
-    /// the descriptor.
+    /// Returns whether reading would not block. `O_NONBLOCK` is not used, as it would affect all
+    /// processes that share the descriptor.
     fn is_readable(&self) -> bool {
         let mut fds = [PollFd::new(&self.commands, PollFlags::IN)];
-        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default())))
+            .is_ok_and(|ready| ready > 0)
     }
 
     /// Acknowledges an executed command.
@@ -153,19 +159,32 @@ impl AsFd for Channel {
 
 /// Duplicates a descriptor that rec inherited.
 fn descriptor(number: i32) -> Result<File> {
-    let tried = || format!("cannot use descriptor {number} (--control=fd:{number}): give an open pipe or socket");
+    let tried = || {
+        format!(
+            "cannot use descriptor {number} (--control=fd:{number}): give an open pipe or socket"
+        )
+    };
     sys::duplicate(number).map(File::from).map_err(|e| Error::io(tried(), e))
 }
 
-/// Opens a named pipe for reading and writing, so that it stays open when the process at the other end closes it.
+/// Opens a named pipe for reading and writing, so that it stays open when the process at the other
+/// end closes it.
 fn fifo(path: &Path) -> Result<File> {
     let tried = || format!("cannot use '{}' (--control=fifo:…)", path.display());
     let is_fifo = std::fs::metadata(path).map_err(|e| Error::io(tried(), e))?.file_type().is_fifo();
     if !is_fifo {
-        return Err(Error::Failed(format!("{}: it is not a named pipe; create one with mkfifo", tried())));
+        return Err(Error::Failed(format!(
+            "{}: it is not a named pipe; create one with mkfifo",
+            tried()
+        )));
     }
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(path).map_err(|e| Error::io(tried(), e))
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(nonblocking)
+        .open(path)
+        .map_err(|e| Error::io(tried(), e))
 }
 
 #[cfg(test)]

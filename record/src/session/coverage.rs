@@ -1,20 +1,22 @@
 //! Coverage of the counters: threads, or whole CPUs, of which only the target's records are kept.
 //!
-//! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a counter that is
-//! inherited and has no CPU, and what a thread maps is told of by its own counters only. That is too much where
+//! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a
+//! counter that is inherited and has no CPU, and what a thread maps is told of by its own counters
+//! only. That is too much where
 //!
 //! - more files would be open than may be, even after the limit was raised as far as this user may;
 //! - a stream (`-o -`) has no room for the ids of all counters;
-//! - threads would end slowly: the kernel wakes all counters of a ring whenever one of them ends, so that the cost grows with the
-//!   square of their number.
+//! - threads would end slowly: the kernel wakes all counters of a ring whenever one of them ends,
+//!   so that the cost grows with the square of their number.
 //!
 //! | who | what is done | what that costs |
 //! |---|---|---|
 //! | may count whole CPUs | does so; records of others are left out | samples of others are taken, and dropped |
 //! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing, which is told |
 //!
-//! A ring for each thread in the place of one for each CPU would need fewer counters, but two locked pages for each
-//! thread, of which a user without privileges has 129 for each CPU; and threads that come would be missing.
+//! A ring for each thread in the place of one for each CPU would need fewer counters, but two
+//! locked pages for each thread, of which a user without privileges has 129 for each CPU; and
+//! threads that come would be missing.
 
 use std::os::fd::OwnedFd;
 
@@ -54,7 +56,9 @@ impl Coverage {
         messages: &Messages,
     ) -> Self {
         match config.target {
-            Target::Command => return Self::These(workload.map(|w| Some(w.pid())).into_iter().collect()),
+            Target::Command => {
+                return Self::These(workload.map(|w| Some(w.pid())).into_iter().collect());
+            }
             Target::System => return Self::These(vec![None]),
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {}
         }
@@ -63,16 +67,19 @@ impl Coverage {
         let short = too_many(config, plan, threads, files);
         let why = short.clone().or_else(|| too_slow(plan, threads));
         if let Some(why) = why.filter(|_| machine.allows_system() && can_filter(config, plan)) {
-            messages
-                .note(format_args!("counting whole CPUs, and keeping the records of what was asked for only: {why}"));
+            messages.note(format_args!(
+                "counting whole CPUs, and keeping the records of what was asked for only: {why}"
+            ));
             return Self::Filtered;
         }
         if let Some(why) = short {
-            let fits = partition_point(threads, |some| too_many(config, plan, some, files).is_none());
+            let fits =
+                partition_point(threads, |some| too_many(config, plan, some, files).is_none());
             if fits > 0 {
                 messages.warn(format_args!(
-                    "recording the {fits} threads that ran most just now, of {threads}: {why}; for all of them raise the hard limit \
-                     (ulimit -Hn), record fewer events or CPUs (-C), write a file (-o), or be root or have CAP_PERFMON"
+                    "recording the {fits} threads that ran most just now, of {threads}: {why}; for \
+                     all of them raise the hard limit (ulimit -Hn), record fewer events or CPUs \
+                     (-C), write a file (-o), or be root or have CAP_PERFMON"
                 ));
                 return these(&usage::busiest(tasks, fits));
             }
@@ -86,13 +93,20 @@ impl Coverage {
         match self {
             Self::These(threads) => threads.clone(),
             // Where there are none any more, the opening says so.
-            Self::Threads => target.tasks().unwrap_or_default().iter().map(|task| Some(task.tid)).collect(),
+            Self::Threads => {
+                target.tasks().unwrap_or_default().iter().map(|task| Some(task.tid)).collect()
+            }
             Self::Filtered => vec![None],
         }
     }
 
     /// Returns the filter of the rings' records, if not all go into the file.
-    pub(super) fn filter(&self, config: &Config, counters: &Counters, tasks: &[Task]) -> Option<Filter> {
+    pub(super) fn filter(
+        &self,
+        config: &Config,
+        counters: &Counters,
+        tasks: &[Task],
+    ) -> Option<Filter> {
         let attr = &counters.events.first()?.attr;
         if *self != Self::Filtered {
             return Filter::once(attr, counters);
@@ -102,7 +116,8 @@ impl Coverage {
         Some(Filter::members(attr, Members { ids, threads, inherit: !config.no_inherit }))
     }
 
-    /// Readable when the tasks end that whole CPUs are counted for, which no counter tells of. `None`: counters do.
+    /// Readable when the tasks end that whole CPUs are counted for, which no counter tells of.
+    /// `None`: counters do.
     ///
     /// # Errors
     /// A task whose end cannot be waited for.
@@ -111,25 +126,34 @@ impl Coverage {
             return Ok(None);
         }
         let threads = matches!(target, Target::Threads(_));
-        let waited = tasks.chunk_by(|a, b| !threads && a.pid == b.pid).filter_map(|all| all.first());
+        let waited =
+            tasks.chunk_by(|a, b| !threads && a.pid == b.pid).filter_map(|all| all.first());
         waited.filter_map(|task| end(*task, threads).transpose()).collect::<Result<_>>().map(Some)
     }
 }
 
-/// The most ids that the record of an attr in a stream has room for, with some left for threads that start meanwhile.
+/// The most ids that the record of an attr in a stream has room for, with some left for threads
+/// that start meanwhile.
 const MOST_IN_STREAM: usize = 8000;
-/// Number of counters that the ends of all threads may wake: a second or two of the kernel's time (150 ns each).
+/// Number of counters that the ends of all threads may wake: a second or two of the kernel's time
+/// (150 ns each).
 const MOST_WAKEUPS: usize = 10_000_000;
 
 /// Why counters for so many threads cannot be opened, in words.
 fn too_many(config: &Config, plan: &Plan, threads: usize, files: usize) -> Option<String> {
     let needed = counters::files(plan, threads);
     if needed > files {
-        return Some(format!("{threads} threads need {needed} counters, and {files} files may be open for them"));
+        return Some(format!(
+            "{threads} threads need {needed} counters, and {files} files may be open for them"
+        ));
     }
-    let ids = plan.events.iter().map(|event| counters::files_of(event, plan, threads)).max().unwrap_or(0);
-    (config.output.is_stdout() && ids > MOST_IN_STREAM)
-        .then(|| format!("{threads} threads need {ids} counters, and a stream names {MOST_IN_STREAM} of an event"))
+    let ids =
+        plan.events.iter().map(|event| counters::files_of(event, plan, threads)).max().unwrap_or(0);
+    (config.output.is_stdout() && ids > MOST_IN_STREAM).then(|| {
+        format!(
+            "{threads} threads need {ids} counters, and a stream names {MOST_IN_STREAM} of an event"
+        )
+    })
 }
 
 /// Why counters for so many threads would slow their ends down, in words.
@@ -158,22 +182,31 @@ fn these(tasks: &[Task]) -> Coverage {
 fn can_filter(config: &Config, plan: &Plan) -> bool {
     let counts = |event: &PlannedEvent| {
         let attr = &event.attr;
-        attr.sample_type.contains(SampleType::READ) || attr.flags.contains(AttrFlags::INHERIT_STAT) || event.has_aux
+        attr.sample_type.contains(SampleType::READ)
+            || attr.flags.contains(AttrFlags::INHERIT_STAT)
+            || event.has_aux
     };
     !plan.per_thread && config.rings.threads.split.is_none() && !plan.events.iter().any(counts)
 }
 
-/// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended already.
+/// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended
+/// already.
 fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
-    let open =
-        |id: u32, flags| Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags));
+    let open = |id: u32, flags| {
+        Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags))
+    };
     // PIDFD_THREAD is O_EXCL.
     let of_thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
     let found = if thread { open(task.tid, of_thread) } else { Err(Errno::INVAL) };
-    match found.or_else(|errno| if errno == Errno::INVAL { open(task.pid, PidfdFlags::empty()) } else { Err(errno) }) {
+    match found.or_else(|errno| {
+        if errno == Errno::INVAL { open(task.pid, PidfdFlags::empty()) } else { Err(errno) }
+    }) {
         Ok(end) => Ok(Some(end)),
         Err(Errno::SRCH) => Ok(None),
-        Err(errno) => Err(Error::io(format!("cannot wait for the end of process {} (pidfd_open)", task.pid), errno)),
+        Err(errno) => Err(Error::io(
+            format!("cannot wait for the end of process {} (pidfd_open)", task.pid),
+            errno,
+        )),
     }
 }
 
@@ -182,7 +215,9 @@ mod tests {
     use super::*;
 
     fn planned(line: &str) -> (Config, Plan) {
-        let config = crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+        let config =
+            crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into))
+                .unwrap();
         let machine = Machine { online: vec![0, 1], ..Machine::default() };
         let plan = crate::plan::plan(&config, &machine).unwrap();
         (config, plan)
@@ -191,10 +226,13 @@ mod tests {
     #[test]
     fn what_is_too_many_or_too_slow() {
         let (config, plan) = planned("-p 7 -e cpu-clock");
-        let most = |files| partition_point(20_000, |some| too_many(&config, &plan, some, files).is_none());
+        let most =
+            |files| partition_point(20_000, |some| too_many(&config, &plan, some, files).is_none());
         assert_eq!([most(1), most(2), most(10_000), most(100_000)], [0, 1, 5_000, 20_000]);
         assert!(
-            too_many(&config, &plan, 5_001, 10_000).unwrap().contains("5001 threads need 10002 counters, and 10000")
+            too_many(&config, &plan, 5_001, 10_000)
+                .unwrap()
+                .contains("5001 threads need 10002 counters, and 10000")
         );
         assert_eq!((too_slow(&plan, 2_000), too_slow(&plan, 2_300).is_some()), (None, true));
         let (config, plan) = planned("-p 7 -e cpu-clock -o -");
@@ -207,7 +245,8 @@ mod tests {
         let me = std::process::id();
         let [running, gone] = [me, 0x7fff_fff0].map(|pid| Task { pid, tid: pid });
         for target in [Target::Processes(vec![me]), Target::Threads(vec![me])] {
-            let ends = |tasks: &[Task]| Coverage::Filtered.ends(&target, tasks).unwrap().unwrap().len();
+            let ends =
+                |tasks: &[Task]| Coverage::Filtered.ends(&target, tasks).unwrap().unwrap().len();
             assert_eq!([ends(&[running, gone]), ends(&[gone])], [1, 0]);
             assert!(Coverage::Threads.ends(&target, &[running]).unwrap().is_none());
         }

@@ -25,7 +25,9 @@ impl Delays {
         let steps: VecDeque<_> = match delay {
             Delay::None | Delay::Off => VecDeque::new(),
             Delay::After(time) => [(*time, true)].into(),
-            Delay::Ranges(ranges) => ranges.iter().flat_map(|(from, to)| [(*from, true), (*to, false)]).collect(),
+            Delay::Ranges(ranges) => {
+                ranges.iter().flat_map(|(from, to)| [(*from, true), (*to, false)]).collect()
+            }
         };
         let timer = if steps.is_empty() { None } else { Some(Timer::new()?) };
         Ok(Self { timer, steps, start: Instant::now() })
@@ -54,7 +56,9 @@ impl Delays {
 
     fn set(&self) -> Result<()> {
         match (&self.timer, self.steps.front()) {
-            (Some(timer), Some((at, _))) => timer.set(at.saturating_sub(self.start.elapsed()), None),
+            (Some(timer), Some((at, _))) => {
+                timer.set(at.saturating_sub(self.start.elapsed()), None)
+            }
             _ => Ok(()),
         }
     }

@@ -1,9 +1,10 @@
-//! `--dry-run`: prints the plan to standard output, as text or JSON (`"schema": "recrep-plan/1"`), and opens nothing.
+//! `--dry-run`: prints the plan to standard output, as text or JSON (`"schema": "recrep-plan/1"`),
+//! and opens nothing.
 //!
-//! The JSON has every field of an attr under its name in `perf_event_open(2)`, and each one-bit field as a separate
-//! field. Both fields of a union (`sample_period` and `sample_freq`, `wakeup_events` and `wakeup_watermark`, `config1`
-//! and `bp_addr`, `config2` and `bp_len`) are present with the same value. The kernel may still refuse an attr when it
-//! is opened.
+//! The JSON has every field of an attr under its name in `perf_event_open(2)`, and each one-bit
+//! field as a separate field. Both fields of a union (`sample_period` and `sample_freq`,
+//! `wakeup_events` and `wakeup_watermark`, `config1` and `bp_addr`, `config2` and `bp_len`) are
+//! present with the same value. The kernel may still refuse an attr when it is opened.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -29,11 +30,16 @@ pub fn run(config: &Config) -> Result<()> {
         None => Machine::read()?,
     };
     let plan = plan::plan(config, &machine)?;
-    let text =
-        if config.json { format!("{:#}\n", json(&plan, config, &machine)) } else { text(&plan, config, &machine) };
+    let text = if config.json {
+        format!("{:#}\n", json(&plan, config, &machine))
+    } else {
+        text(&plan, config, &machine)
+    };
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         // A reader that closes the pipe early, such as head(1), is no error.
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("cannot print the plan", e)),
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::io("cannot print the plan", e))
+        }
         _ => Ok(()),
     }
 }
@@ -43,7 +49,8 @@ pub fn run(config: &Config) -> Result<()> {
 pub fn json(plan: &Plan, config: &Config, machine: &Machine) -> Value {
     let page = machine.page_size as u64;
     let (kind, ids) = target(config);
-    let events: Vec<_> = plan.events.iter().enumerate().map(|(index, e)| event(index, e, plan, config)).collect();
+    let events: Vec<_> =
+        plan.events.iter().enumerate().map(|(index, e)| event(index, e, plan, config)).collect();
     json!({
         "schema": "recrep-plan/1",
         "machine": machine,
@@ -63,8 +70,8 @@ pub fn json(plan: &Plan, config: &Config, machine: &Machine) -> Value {
     })
 }
 
-/// Returns the target's kind, and the pids that counters are opened for: -1 for all processes of a CPU, 0 for the
-/// command.
+/// Returns the target's kind, and the pids that counters are opened for: -1 for all processes of a
+/// CPU, 0 for the command.
 fn target(config: &Config) -> (&'static str, Value) {
     match &config.target {
         Target::Command => ("command", json!([0])),
@@ -131,7 +138,9 @@ pub fn attr(attr: &Attr) -> Value {
         fields.insert(name.to_owned(), value.into());
     }
     fields.insert("clockid".to_owned(), attr.clockid.into());
-    for (name, flag) in AttrFlags::all().iter_names().filter(|(name, _)| !name.starts_with("PRECISE_IP")) {
+    for (name, flag) in
+        AttrFlags::all().iter_names().filter(|(name, _)| !name.starts_with("PRECISE_IP"))
+    {
         fields.insert(name.to_ascii_lowercase(), u8::from(attr.flags.contains(flag)).into());
     }
     Value::Object(fields)
@@ -145,14 +154,17 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
     }
     for (index, event) in plan.events.iter().enumerate() {
         line(&mut out, format_args!("event {index}: {}", event.full_name()));
-        let of = |name: &str, value: &str, out: &mut String| line(out, format_args!("  {name:<20} {value}"));
+        let of = |name: &str, value: &str, out: &mut String| {
+            line(out, format_args!("  {name:<20} {value}"))
+        };
         let a = &event.attr;
         of("sample_type", &units::bit_names(a.sample_type.iter_names()), &mut out);
         of("read_format", &units::bit_names(a.read_format.iter_names()), &mut out);
         let set = AttrFlags::all() & a.flags;
         of("flags", &units::bit_names(set.iter_names()), &mut out);
         let Value::Object(fields) = attr(a) else { continue };
-        let shown = ["sample_type", "read_format", "sample_freq", "wakeup_watermark", "bp_addr", "bp_len"];
+        let shown =
+            ["sample_type", "read_format", "sample_freq", "wakeup_watermark", "bp_addr", "bp_len"];
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
             let is_flag = AttrFlags::from_name(&name.to_ascii_uppercase()).is_some();
             if *value != json!(0) && !is_flag {
@@ -175,9 +187,18 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
     } else {
         format!("on CPUs {}", units::list(&plan.cpus))
     };
-    line(&mut out, format_args!("rings: {} pages of {} bytes, {cpus}", plan.ring_pages, machine.page_size));
+    line(
+        &mut out,
+        format_args!("rings: {} pages of {} bytes, {cpus}", plan.ring_pages, machine.page_size),
+    );
     if plan.aux_pages > 0 {
-        line(&mut out, format_args!("AUX areas: {} pages, snapshots of {} bytes", plan.aux_pages, plan.snapshot_size));
+        line(
+            &mut out,
+            format_args!(
+                "AUX areas: {} pages, snapshots of {} bytes",
+                plan.aux_pages, plan.snapshot_size
+            ),
+        );
     }
     out
 }

@@ -1,5 +1,6 @@
-//! The hottest functions, shown on the terminal when a recording ends: what `rep` prints of the file, where it is beside
-//! rec. Whatever fails on the way, the recording has succeeded: then there are no rows.
+//! The hottest functions, shown on the terminal when a recording ends: what `rep` prints of the
+//! file, where it is beside rec. Whatever fails on the way, the recording has succeeded: then there
+//! are no rows.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -32,11 +33,14 @@ pub(super) fn show(config: &Config, finished: &Finished, samples: u64, messages:
     }
 }
 
-/// Returns the file, if it has what can be shown at the end of a command's recording. One of many (`--switch-output`)
-/// is not the end.
+/// Returns the file, if it has what can be shown at the end of a command's recording. One of many
+/// (`--switch-output`) is not the end.
 fn of_interest<'a>(config: &Config, finished: &'a Finished, samples: u64) -> Option<&'a Path> {
     let is_of_command = config.target == Target::Command;
-    let is_shown = is_of_command && samples > 0 && config.output.switch.is_none() && finished.length <= MOST_BYTES;
+    let is_shown = is_of_command
+        && samples > 0
+        && config.output.switch.is_none()
+        && finished.length <= MOST_BYTES;
     finished.path.as_deref().filter(|_| is_shown)
 }
 
@@ -49,7 +53,12 @@ fn beside() -> Option<PathBuf> {
 /// Returns what `rep` prints about the file, if it succeeds in time.
 fn report(rep: &Path, file: &Path, patience: Duration) -> Option<String> {
     let mut command = Command::new(rep);
-    command.args(ARGUMENTS).arg(file).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(ARGUMENTS)
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let mut output = child.stdout.take()?;
     let (done, end) = mpsc::channel();
@@ -84,7 +93,8 @@ mod tests {
 
     #[test]
     fn what_is_no_file_at_the_end_is_not_shown() {
-        let finished = |length, path: Option<&str>| Finished { length, path: path.map(PathBuf::from) };
+        let finished =
+            |length, path: Option<&str>| Finished { length, path: path.map(PathBuf::from) };
         let shown = |line: &str, finished: &Finished, samples| {
             let words = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
             of_interest(&crate::cli::parse(words).unwrap(), finished, samples).is_some()
@@ -93,13 +103,19 @@ mod tests {
         assert!(shown("x", &usual, 1) && !shown("-a x", &usual, 1));
         assert!(!shown("x", &usual, 0), "there is nothing");
         assert!(!shown("-o - x", &finished(1000, None), 1), "the file is elsewhere");
-        assert!(!shown("--switch-output x", &usual, 1) && !shown("--switch-output=1s x", &usual, 1));
-        assert!(!shown("x", &finished(MOST_BYTES + 1, Some("out.data")), 1), "it would take too long");
+        assert!(
+            !shown("--switch-output x", &usual, 1) && !shown("--switch-output=1s x", &usual, 1)
+        );
+        assert!(
+            !shown("x", &finished(MOST_BYTES + 1, Some("out.data")), 1),
+            "it would take too long"
+        );
     }
 
     #[test]
     fn only_rows_of_the_first_event_are_left() {
-        let report = "#\n# Samples: 9\n# Overhead  Symbol\n#\n    60.00%  [.] a::b\n    40.00%  [k] c\n\n\n# Samples: 1\n   1%  d\n";
+        let report = "#\n# Samples: 9\n# Overhead  Symbol\n#\n    60.00%  [.] a::b\n    40.00%  \
+                      [k] c\n\n\n# Samples: 1\n   1%  d\n";
         assert_eq!(rows(report), "    60.00%  [.] a::b\n    40.00%  [k] c\n");
         assert_eq!(rows("# nothing\n"), "");
     }
@@ -114,7 +130,10 @@ mod tests {
             report(&program, Path::new("x.data"), patience)
         };
         let long = Duration::from_secs(60);
-        assert_eq!(outcome("echo \"$@\"", long).unwrap(), "--no-children -g none -s symbol --limit 10 -- x.data\n");
+        assert_eq!(
+            outcome("echo \"$@\"", long).unwrap(),
+            "--no-children -g none -s symbol --limit 10 -- x.data\n"
+        );
         assert_eq!(outcome("echo row; exit 1", long), None);
         assert_eq!(outcome("echo row; exec sleep 600", Duration::from_millis(20)), None);
         assert_eq!(report(&dir.path().join("nothing"), Path::new("x.data"), long), None);

@@ -86,8 +86,8 @@ pub(super) struct Ledger {
     pub(super) is_last: bool,
 }
 
-/// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three
-/// seconds.
+/// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take
+/// nothing for three seconds.
 const QUEUE: usize = 64 << 20;
 
 impl Live {
@@ -100,11 +100,14 @@ impl Live {
     ) -> Result<Self> {
         let (config, counters) = (recording.config, recording.counters);
         let Some(first) = recording.entries.first() else {
-            return Err(Error::Failed("no event was opened; choose another (-e; see rec list)".to_owned()));
+            return Err(Error::Failed(
+                "no event was opened; choose another (-e; see rec list)".to_owned(),
+            ));
         };
         let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
         let least = config.rings.flush.map_or(1, |size| size.bytes(recording.machine.page_size));
-        // A larger minimum than a quarter of the ring would let the ring fill up before it is drained.
+        // A larger minimum than a quarter of the ring would let the ring fill up before it is
+        // drained.
         let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
         let places = schedule::places(config.rings.threads.affinity, counters);
         let split = config.rings.threads.split.as_ref();
@@ -113,16 +116,24 @@ impl Live {
             return Err(Error::Usage(why.to_owned()));
         }
         if split.is_some() {
-            // A ring has a file, another one in the next directory, and a thread with an epoll and an eventfd.
+            // A ring has a file, another one in the next directory, and a thread with an epoll and
+            // an eventfd.
             allow_files(counters.all.len() + 5 * rings.len());
         }
         let drainers = match split {
             Some(split) => Drainers::new(split, counters, recording.machine)?,
             None => Drainers::one(counters)?,
         };
-        let groups = if split.is_some() && !config.output.is_stdout() { drainers.rings() } else { Vec::new() };
+        let groups = if split.is_some() && !config.output.is_stdout() {
+            drainers.rings()
+        } else {
+            Vec::new()
+        };
         let all: usize = rings.iter().map(Ring::size).sum();
-        let queue = config.output.queue.map_or(all.max(QUEUE), |size| usize::try_from(size).unwrap_or(usize::MAX));
+        let queue = config
+            .output
+            .queue
+            .map_or(all.max(QUEUE), |size| usize::try_from(size).unwrap_or(usize::MAX));
         let filter = recording.coverage.filter(config, counters, recording.tasks);
         let ledger = Ledger {
             losses: Losses::default(),
@@ -175,7 +186,11 @@ impl<'a, K: Kernel> Recording<'a, K> {
         counters: &'a Counters,
         signals: &'a Signals,
     ) -> Result<Self> {
-        let tracing = tracepoint::formats(&counters.tracepoints(), machine.tracefs.as_deref(), machine.page_size)?;
+        let tracing = tracepoint::formats(
+            &counters.tracepoints(),
+            machine.tracefs.as_deref(),
+            machine.page_size,
+        )?;
         let head = features::at_start(config, machine, counters, tracing.as_deref());
         let events = counters.events.iter().enumerate();
         let entry = |(index, event): (usize, &PlannedEvent)| AttrEntry {
@@ -185,11 +200,26 @@ impl<'a, K: Kernel> Recording<'a, K> {
         };
         let entries = events.map(entry).collect();
         let directory = config.keep.and_then(|_| Keeper::default_directory());
-        let keeper = directory.zip(config.keep).map(|(directory, limit)| Keeper::new(directory, limit));
+        let keeper =
+            directory.zip(config.keep).map(|(directory, limit)| Keeper::new(directory, limit));
         let modules = match config.build_ids {
             BuildIds::None => Modules::default(),
-            BuildIds::InMmap | BuildIds::Table => Modules::read_by(BuildIdReader::in_thread(keeper)),
+            BuildIds::InMmap | BuildIds::Table => {
+                Modules::read_by(BuildIdReader::in_thread(keeper))
+            }
         };
-        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, coverage, entries, head, modules })
+        Ok(Self {
+            config,
+            kernel,
+            messages,
+            machine,
+            counters,
+            signals,
+            tasks,
+            coverage,
+            entries,
+            head,
+            modules,
+        })
     }
 }

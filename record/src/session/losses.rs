@@ -1,4 +1,5 @@
-//! Counter values at the end of a piece: lost samples, and the share of time that each event was on its PMU.
+//! Counter values at the end of a piece: lost samples, and the share of time that each event was on
+//! its PMU.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +17,8 @@ use crate::plan::PlannedEvent;
 pub(super) struct Losses(HashMap<u64, u64>);
 
 impl Losses {
-    /// Returns a LOST_SAMPLES record for each counter that lost samples since the last call, and their sum.
+    /// Returns a LOST_SAMPLES record for each counter that lost samples since the last call, and
+    /// their sum.
     pub(super) fn records(&mut self, counters: &Counters, readings: &[Reading]) -> (Vec<u8>, u64) {
         let mut e = Encoder::new(Endian::NATIVE);
         let mut all = 0;
@@ -28,9 +30,12 @@ impl Losses {
             let event = counters.events.get(counter.event);
             let layout = event.map_or(SampleIdLayout::NONE, |e| SampleIdLayout::of(&e.attr));
             let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
-            let trailer = SampleId { identifier: Some(counter.id), cpu, ..SampleId::default() }.shaped(&layout);
+            let trailer = SampleId { identifier: Some(counter.id), cpu, ..SampleId::default() }
+                .shaped(&layout);
             // A record of a few numbers cannot exceed the size limit.
-            let _ = Record::new(0, Body::LostSamples(LostSamples { lost })).with_trailer(trailer).encode(&mut e);
+            let _ = Record::new(0, Body::LostSamples(LostSamples { lost }))
+                .with_trailer(trailer)
+                .encode(&mut e);
             all += lost;
         }
         (e.into_bytes(), all)
@@ -39,8 +44,8 @@ impl Losses {
 
 /// Returns the multiplexed events, with the share of time that they were on their PMU, in percent.
 ///
-/// A thread's counters on several CPUs are all enabled when it runs, but only one of them is running, so the longest
-/// enabled time is compared with the sum of the running times.
+/// A thread's counters on several CPUs are all enabled when it runs, but only one of them is
+/// running, so the longest enabled time is compared with the sum of the running times.
 pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
     let mut times: HashMap<(usize, Option<u32>), (u64, u64)> = HashMap::new();
     let by_id = counters.by_id();
@@ -55,11 +60,14 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
     }
     let mut sums = vec![(0, 0); counters.events.len()];
     for ((event, _), times) in times {
-        sums.get_mut(event).into_iter().for_each(|sum: &mut (u64, u64)| *sum = (sum.0 + times.0, sum.1 + times.1));
+        sums.get_mut(event)
+            .into_iter()
+            .for_each(|sum: &mut (u64, u64)| *sum = (sum.0 + times.0, sum.1 + times.1));
     }
     let events = counters.events.iter().zip(sums);
     // One percent of tolerance, as counters are not all enabled at the same moment.
-    let shares = events.filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
+    let shares = events
+        .filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
     #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
     let share = |enabled: u64, running: u64| 100.0 * running as f64 / enabled as f64;
     shares.map(|(event, (enabled, running))| (event.full_name(), share(enabled, running))).collect()
@@ -69,7 +77,8 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
 pub(super) fn failed<'c>(counters: &'c Counters, readings: &[Reading]) -> Vec<&'c PlannedEvent> {
     let by_id = counters.by_id();
     let failed = readings.iter().filter(|reading| reading.failed);
-    let events: BTreeSet<usize> = failed.filter_map(|reading| Some(by_id.get(&reading.id)?.event)).collect();
+    let events: BTreeSet<usize> =
+        failed.filter_map(|reading| Some(by_id.get(&reading.id)?.event)).collect();
     events.into_iter().filter_map(|event| counters.events.get(event)).collect()
 }
 
@@ -123,6 +132,9 @@ mod tests {
         counters.all = vec![Counter::new(fd(), 7, 0, place(0)), Counter::new(fd(), 8, 0, place(1))];
         let reading = |id, running| Reading { id, enabled: 100, running, ..Reading::default() };
         assert_eq!(multiplexed(&counters, &[reading(7, 30), reading(8, 70)]), []);
-        assert_eq!(multiplexed(&counters, &[reading(7, 20), reading(8, 30)]), [("a".to_owned(), 50.0)]);
+        assert_eq!(
+            multiplexed(&counters, &[reading(7, 20), reading(8, 30)]),
+            [("a".to_owned(), 50.0)]
+        );
     }
 }

@@ -62,23 +62,25 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let coverage = Coverage::choose(config, &plan, &tasks, workload.as_ref(), &machine, messages);
     // Dropped after the counters, as the kernel keeps a probe that is in use.
     let _probes = register_probes(&mut plan, &coverage, &machine)?;
-    let (counters, rings, areas) = opened::open(kernel, config, plan, &coverage, &machine, messages)?;
+    let (counters, rings, areas) =
+        opened::open(kernel, config, plan, &coverage, &machine, messages)?;
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
     }
     // Whether it can be had is known before anything runs; it is had only while rings are drained.
     drop(Urgent::apply(&config.rings, false)?);
     let subject = Subject { tasks: &tasks, coverage: &coverage };
-    let recording = Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
+    let recording =
+        Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
     let live = Live::new(&recording, rings, areas, channel)?;
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, |workload| end_of_command(workload, &signals, messages));
     Ok(if child == 0 { status } else { child })
 }
 
-/// Returns the exit status of the command, which is asked to end if it still runs. If the recording was ended by a key
-/// of the terminal (Ctrl-C), the command has had that signal too, and ends or goes on as it does without rec, until there
-/// is another one.
+/// Returns the exit status of the command, which is asked to end if it still runs. If the recording
+/// was ended by a key of the terminal (Ctrl-C), the command has had that signal too, and ends or
+/// goes on as it does without rec, until there is another one.
 fn end_of_command(mut workload: Workload, signals: &Signals, messages: &Messages) -> u8 {
     let mut patience = Some(Duration::from_secs(1));
     let is_left_alone = signals.is_from_terminal();
@@ -106,13 +108,14 @@ fn register_probes(plan: &mut Plan, coverage: &Coverage, machine: &Machine) -> R
 
 /// Returns a note on the processes that are not recorded because this user may not trace them.
 fn left_out(tasks: &[Task], hidden: &BTreeSet<u32>) -> Option<String> {
-    let pids: BTreeSet<u32> = tasks.iter().filter(|task| hidden.contains(&task.tid)).map(|task| task.pid).collect();
+    let pids: BTreeSet<u32> =
+        tasks.iter().filter(|task| hidden.contains(&task.tid)).map(|task| task.pid).collect();
     let some: Vec<String> = pids.iter().take(5).map(u32::to_string).collect();
     let more = if pids.len() > some.len() { ", …" } else { "" };
     (!pids.is_empty()).then(|| {
         format!(
-            "{} of the user's processes are not recorded (-u), as they are protected from ptrace: {}{more}; \
-             be root, or have CAP_PERFMON",
+            "{} of the user's processes are not recorded (-u), as they are protected from ptrace: \
+             {}{more}; be root, or have CAP_PERFMON",
             pids.len(),
             some.join(", ")
         )

@@ -1,4 +1,5 @@
-//! The reason why a recording has no samples, or none of some programs, as far as its records and counters tell.
+//! The reason why a recording has no samples, or none of some programs, as far as its records and
+//! counters tell.
 
 use recrep_format::abi::AttrFlags;
 
@@ -15,8 +16,14 @@ struct Occurred<'a> {
     count: u64,
 }
 
-/// Returns why no sample came. `None`: none was asked for, or the file is one of many, or has traces instead.
-pub(super) fn why(config: &Config, counters: &Counters, readings: &[Reading], ledger: &Ledger) -> Option<String> {
+/// Returns why no sample came. `None`: none was asked for, or the file is one of many, or has
+/// traces instead.
+pub(super) fn why(
+    config: &Config,
+    counters: &Counters,
+    readings: &[Reading],
+    ledger: &Ledger,
+) -> Option<String> {
     if config.output.switch.is_some() || config.rings.overwrite || ledger.has_areas {
         return None;
     }
@@ -32,10 +39,14 @@ pub(super) fn silenced(names: &[String]) -> Option<String> {
     for name in others.iter().take(SHOWN - 1) {
         list = format!("{list}, '{name}'");
     }
-    let (more, are) = (if names.len() > SHOWN { ", …" } else { "" }, if others.is_empty() { "is" } else { "are" });
+    let (more, are) = (
+        if names.len() > SHOWN { ", …" } else { "" },
+        if others.is_empty() { "is" } else { "are" },
+    );
     Some(format!(
-        "{list}{more} {are} not recorded: the kernel ends counters at the execution of a program with rights of its own \
-         (setuid, file capabilities), or that the user cannot read; record it as root, with -a"
+        "{list}{more} {are} not recorded: the kernel ends counters at the execution of a program \
+         with rights of its own (setuid, file capabilities), or that the user cannot read; record \
+         it as root, with -a"
     ))
 }
 
@@ -50,22 +61,30 @@ fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>
         }
     }
     let all = counters.events.iter().zip(counts).map(|(event, count)| Occurred { event, count });
-    all.filter(|it| it.event.attr.sample_period > 0 && !it.event.is_dummy() && !it.event.off_cpu).collect()
+    all.filter(|it| it.event.attr.sample_period > 0 && !it.event.is_dummy() && !it.event.off_cpu)
+        .collect()
 }
 
 fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
     let most = sampled.iter().max_by_key(|it| it.count)?;
     let name = most.event.full_name();
     let all_have = |flags| sampled.iter().all(|it| it.event.attr.flags.contains(flags));
-    let (no_user, no_kernel) = (all_have(AttrFlags::EXCLUDE_USER), all_have(AttrFlags::EXCLUDE_KERNEL));
+    let (no_user, no_kernel) =
+        (all_have(AttrFlags::EXCLUDE_USER), all_have(AttrFlags::EXCLUDE_KERNEL));
     match delay {
         Delay::None => {}
-        Delay::Off => return Some("events were never enabled (-D -1): send 'enable' by --control".to_owned()),
+        Delay::Off => {
+            return Some(
+                "events were never enabled (-D -1): send 'enable' by --control".to_owned(),
+            );
+        }
         Delay::After(_) => return Some("the end came before the time of -D was over".to_owned()),
         Delay::Ranges(_) => return Some("the end came before the first span of -D".to_owned()),
     }
     if no_user && no_kernel {
-        return Some(format!("{name} is of neither user space nor the kernel (:h); leave out the modifier"));
+        return Some(format!(
+            "{name} is of neither user space nor the kernel (:h); leave out the modifier"
+        ));
     }
     if most.count == 0 {
         let place = match (no_user, no_kernel) {
@@ -86,15 +105,25 @@ fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
     if most.count < period {
         return Some(if most.event.is_clock() {
             let [ran, due] = [most.count, period].map(units::seconds);
-            format!("the end came before one was due: {ran} of CPU time, a sample every {due} (-F and -c change that)")
+            format!(
+                "the end came before one was due: {ran} of CPU time, a sample every {due} (-F and \
+                 -c change that)"
+            )
         } else {
             let [count, period] = [most.count, period].map(units::grouped);
-            format!("the end came before one was due: {name} occurred {count} times, a sample every {period} (-c)")
+            format!(
+                "the end came before one was due: {name} occurred {count} times, a sample every \
+                 {period} (-c)"
+            )
         });
     }
     match (no_user, no_kernel) {
-        (true, _) => Some(format!("whenever one was due, user space ran, and {name} is of the kernel only")),
-        (_, true) => Some(format!("whenever one was due, the kernel ran, and {name} is of user space only")),
+        (true, _) => {
+            Some(format!("whenever one was due, user space ran, and {name} is of the kernel only"))
+        }
+        (_, true) => {
+            Some(format!("whenever one was due, the kernel ran, and {name} is of user space only"))
+        }
         _ => None,
     }
 }
@@ -108,10 +137,14 @@ mod tests {
     use super::*;
 
     fn event(name: &str, modifiers: &str, flags: AttrFlags) -> PlannedEvent {
-        let mut event =
-            PlannedEvent { name: name.to_owned(), modifiers: modifiers.to_owned(), ..PlannedEvent::default() };
+        let mut event = PlannedEvent {
+            name: name.to_owned(),
+            modifiers: modifiers.to_owned(),
+            ..PlannedEvent::default()
+        };
         event.attr.kind = EventType::SOFTWARE;
-        event.attr.config = if name == "cpu-clock" { SwEvent::CPU_CLOCK.0 } else { SwEvent::PAGE_FAULTS.0 };
+        event.attr.config =
+            if name == "cpu-clock" { SwEvent::CPU_CLOCK.0 } else { SwEvent::PAGE_FAULTS.0 };
         event.attr.sample_period = 4000;
         event.attr.flags = flags;
         event
@@ -127,27 +160,49 @@ mod tests {
         let clock = event("cpu-clock", "", F::FREQ);
         assert_eq!(
             said(&clock, 120_000),
-            "the end came before one was due: 0.1 ms of CPU time, a sample every 0.2 ms (-F and -c change that)"
+            "the end came before one was due: 0.1 ms of CPU time, a sample every 0.2 ms (-F and \
+             -c change that)"
         );
         assert_eq!(said(&clock, 900_000), "", "not known");
         let user = event("cpu-clock", "u", F::FREQ | F::EXCLUDE_KERNEL);
-        assert!(said(&user, 900_000).contains("the kernel ran, and cpu-clock:u is of user space only"));
+        assert!(
+            said(&user, 900_000).contains("the kernel ran, and cpu-clock:u is of user space only")
+        );
         let kernel = event("cpu-clock", "k", F::FREQ | F::EXCLUDE_USER);
-        assert!(said(&kernel, 900_000).contains("user space ran, and cpu-clock:k is of the kernel only"));
+        assert!(
+            said(&kernel, 900_000)
+                .contains("user space ran, and cpu-clock:k is of the kernel only")
+        );
         let hypervisor = event("cpu-clock", "h", F::FREQ | F::EXCLUDE_USER | F::EXCLUDE_KERNEL);
-        assert!(said(&hypervisor, 900_000).contains("cpu-clock:h is of neither user space nor the kernel"));
+        assert!(
+            said(&hypervisor, 900_000)
+                .contains("cpu-clock:h is of neither user space nor the kernel")
+        );
         let faults = event("faults", "u", F::EXCLUDE_KERNEL);
         assert_eq!(said(&faults, 0), "faults:u did not occur in user space");
-        assert!(said(&faults, 1234).contains("faults:u occurred 1,234 times, a sample every 4,000 (-c)"));
+        assert!(
+            said(&faults, 1234)
+                .contains("faults:u occurred 1,234 times, a sample every 4,000 (-c)")
+        );
     }
 
     #[test]
     fn silenced_programs_are_named() {
-        let silenced = |names: &[&str]| silenced(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let silenced = |names: &[&str]| {
+            silenced(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
         assert_eq!(silenced(&[]), None);
-        assert!(silenced(&["su"]).unwrap().starts_with("'su' is not recorded: the kernel ends counters"));
+        assert!(
+            silenced(&["su"])
+                .unwrap()
+                .starts_with("'su' is not recorded: the kernel ends counters")
+        );
         assert!(silenced(&["a", "b"]).unwrap().starts_with("'a', 'b' are not recorded"));
-        assert!(silenced(&["a", "b", "c", "d", "e", "f"]).unwrap().starts_with("'a', 'b', 'c', 'd', 'e', … are not"));
+        assert!(
+            silenced(&["a", "b", "c", "d", "e", "f"])
+                .unwrap()
+                .starts_with("'a', 'b', 'c', 'd', 'e', … are not")
+        );
     }
 
     #[test]

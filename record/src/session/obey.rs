@@ -53,7 +53,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Starts or stops one event or all events, and their AUX areas. Returns the number of matching events.
+    /// Starts or stops one event or all events, and their AUX areas. Returns the number of matching
+    /// events.
     pub(super) fn steer(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<usize> {
         let found = self.counters.steer(self.kernel, event, on)?;
         live.ledger.was_enabled |= on && found > 0;
@@ -87,7 +88,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 None => format!("{name}: sample_period={}", attr.sample_period),
             },
             Detail::Attr => format!("{name}: {}", fields(attr)),
-            Detail::Group => match event.leader.and_then(|leader| self.counters.events.get(leader)) {
+            Detail::Group => match event.leader.and_then(|leader| self.counters.events.get(leader))
+            {
                 Some(leader) => format!("{name} in the group of {}", leader.full_name()),
                 None => name,
             },

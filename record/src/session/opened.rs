@@ -12,9 +12,9 @@ use crate::plan::Plan;
 use crate::plan::config::Config;
 use crate::target::Target;
 
-/// Opens the plan's counters. If the limit on locked memory shrinks rings or areas so much that the kernel would wake
-/// rec too late, the counters are opened again with another watermark, as the watermark of an open counter cannot
-/// change.
+/// Opens the plan's counters. If the limit on locked memory shrinks rings or areas so much that the
+/// kernel would wake rec too late, the counters are opened again with another watermark, as the
+/// watermark of an open counter cannot change.
 pub(super) fn open<K: Kernel>(
     kernel: &K,
     config: &Config,
@@ -55,17 +55,27 @@ mod tests {
     fn what_the_budget_halves_wakes_in_time_all_the_same() {
         let mut config = crate::cli::parse(["rec", "-a", "-m", "16,64"].map(Into::into)).unwrap();
         let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
-        event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
+        event.pmu =
+            Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
         config.events = vec![event];
         let machine = Machine { privileged: true, ..Machine::default() };
         let plan = crate::plan::plan(&config, &machine).unwrap();
-        for (most, watermark, wakeup) in
-            [((16, 64), 64 << 10, 16 << 10), ((8, 32), 64 << 10, 16 << 10), ((4, 8), 8 << 10, 4 << 10)]
-        {
+        for (most, watermark, wakeup) in [
+            ((16, 64), 64 << 10, 16 << 10),
+            ((8, 32), 64 << 10, 16 << 10),
+            ((4, 8), 8 << 10, 4 << 10),
+        ] {
             let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most);
             let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-            let (counters, rings, areas) =
-                open(&kernel, &config, plan.clone(), &Coverage::These(vec![None]), &machine, &messages).unwrap();
+            let (counters, rings, areas) = open(
+                &kernel,
+                &config,
+                plan.clone(),
+                &Coverage::These(vec![None]),
+                &machine,
+                &messages,
+            )
+            .unwrap();
             assert_eq!((rings[0].size() / 4096, areas.pages(4096)), most);
             let attr = &counters.events[0].attr;
             assert_eq!((attr.aux_watermark, attr.wakeup), (watermark, wakeup), "{most:?}");

@@ -1,4 +1,5 @@
-//! One file of a recording (a piece), from its header to its summary line. Most recordings have only one.
+//! One file of a recording (a piece), from its header to its summary line. Most recordings have
+//! only one.
 
 use std::collections::HashSet;
 use std::mem;
@@ -82,12 +83,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Writes what is there before the first record of the rings, or among the first ones. `pieces`: the number of
-    /// files before.
+    /// Writes what is there before the first record of the rings, or among the first ones.
+    /// `pieces`: the number of files before.
     pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
         // Before its exec, the command has only its comm, which could no longer be read at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
-        let mut known = if early { self.synthesize(output, scope, pieces)? } else { self.nothing_known() };
+        let mut known =
+            if early { self.synthesize(output, scope, pieces)? } else { self.nothing_known() };
         if output.is_pipe() {
             // What is known already, before the samples.
             self.stream_build_ids(output, &mut known)?;
@@ -121,8 +123,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let cut = synthesizer.finish()?;
         if cut > 0 {
             self.messages.warn(format_args!(
-                "the mappings of {cut} processes could not all be read in time: their samples may have no symbols; \
-                 give more time with --proc-map-timeout MS"
+                "the mappings of {cut} processes could not all be read in time: their samples may \
+                 have no symbols; give more time with --proc-map-timeout MS"
             ));
         }
         Ok(known)
@@ -131,8 +133,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn hidden_kernel(&self, pieces: usize) {
         if pieces == 0 {
             self.messages.note(
-                "kernel samples will have no symbols, as its addresses are hidden (kernel.kptr_restrict); be root, or \
-                 set kernel.kptr_restrict to 0",
+                "kernel samples will have no symbols, as its addresses are hidden \
+                 (kernel.kptr_restrict); be root, or set kernel.kptr_restrict to 0",
             );
         }
     }
@@ -142,7 +144,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         match &self.config.target {
             Target::System => Scope::All,
             target => {
-                let mut tasks = if target.is_attached() { target.tasks().unwrap_or_default() } else { Vec::new() };
+                let mut tasks = if target.is_attached() {
+                    target.tasks().unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
                 // The command, and the processes forked since that have not exited.
                 let forked = live.drain.tally.alive().into_iter().chain(live.child);
                 let processes = forked.filter_map(|pid| Target::Processes(vec![pid]).tasks().ok());
@@ -154,9 +160,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Completes the file: synthesized records, lost samples, build IDs, features, file name, summary line. `scope`:
-    /// whose tasks, where they are written at the end.
-    pub(super) fn end(&self, mut piece: Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<()> {
+    /// Completes the file: synthesized records, lost samples, build IDs, features, file name,
+    /// summary line. `scope`: whose tasks, where they are written at the end.
+    pub(super) fn end(
+        &self,
+        mut piece: Piece,
+        ledger: &mut Ledger,
+        scope: Option<&Scope>,
+    ) -> Result<()> {
         let ended = match self.last_records(&mut piece, ledger, scope) {
             Ok(ended) => ended,
             Err(error) => {
@@ -179,7 +190,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         ledger.pieces += 1;
         self.messages.explain(|| {
             let stalls = written.stalls;
-            format!("{} build IDs, throttled {} times, waited {stalls} times for the file", ids.len(), counts.throttled)
+            format!(
+                "{} build IDs, throttled {} times, waited {stalls} times for the file",
+                ids.len(),
+                counts.throttled
+            )
         });
         if counts.damaged > 0 {
             self.messages.warn(format_args!(
@@ -190,20 +205,22 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         counts.aux.warnings().iter().for_each(|warning| self.messages.warn(warning));
         if written.stalls > 0 && counts.is_lossy() {
             self.messages.warn(format_args!(
-                "{} times the queue of records to write was full, since the file takes them too slowly, and rings filled up: let \
-                 more wait (--queue-size), compress (-z), or write elsewhere (-o)",
+                "{} times the queue of records to write was full, since the file takes them too \
+                 slowly, and rings filled up: let more wait (--queue-size), compress (-z), or \
+                 write elsewhere (-o)",
                 written.stalls
             ));
         }
         for (event, share) in losses::multiplexed(self.counters, &readings) {
             self.messages.note(format_args!(
-                "{event} was counted {share:.1} % of the time, as the PMU has too few counters; record fewer events"
+                "{event} was counted {share:.1} % of the time, as the PMU has too few counters; \
+                 record fewer events"
             ));
         }
         for event in losses::failed(self.counters, &readings) {
             self.messages.warn(format_args!(
-                "{} stopped counting: it is pinned (D), and the PMU had no room for it; leave out the modifier, or record \
-                 fewer events",
+                "{} stopped counting: it is pinned (D), and the PMU had no room for it; leave out \
+                 the modifier, or record fewer events",
                 event.full_name()
             ));
         }
@@ -213,7 +230,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if let Some(silenced) = silenced {
             self.messages.warn(silenced);
         }
-        if let Some(why) = nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples) {
+        if let Some(why) =
+            nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples)
+        {
             self.messages.note(format_args!("no samples: {why}"));
         }
         for limit in rates::limited(&self.counters.events, counts.throttled, self.machine) {
@@ -224,12 +243,19 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             self.keep();
         }
         hottest::show(self.config, &finished, counts.samples, self.messages);
-        let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
+        let name =
+            finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
         self.sum_up(counts, finished.length, &name);
         Ok(())
     }
 
-    fn add_end(&self, features: &mut FeatureWriter, ledger: &Ledger, written: &Written, ids: &[Identified]) {
+    fn add_end(
+        &self,
+        features: &mut FeatureWriter,
+        ledger: &Ledger,
+        written: &Written,
+        ids: &[Identified],
+    ) {
         if ledger.has_areas {
             aux::add_index(features, &written.traces);
         }
@@ -242,8 +268,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 
-    /// Writes the records at the end (synthesized records, lost samples, build IDs), and gives the file its final name.
-    fn last_records(&self, piece: &mut Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<Ended> {
+    /// Writes the records at the end (synthesized records, lost samples, build IDs), and gives the
+    /// file its final name.
+    fn last_records(
+        &self,
+        piece: &mut Piece,
+        ledger: &mut Ledger,
+        scope: Option<&Scope>,
+    ) -> Result<Ended> {
         let Piece { output, known } = piece;
         if let Some(scope) = scope.filter(|_| self.config.rings.tail_synthesize) {
             known.add(self.synthesize(output, scope, ledger.pieces)?);
@@ -262,11 +294,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn build_ids(&self, known: &Known) -> Vec<Identified> {
         match self.config.build_ids {
             BuildIds::None => Vec::new(),
-            BuildIds::InMmap | BuildIds::Table => build_ids::collect(&known.modules, known.image.as_ref()),
+            BuildIds::InMmap | BuildIds::Table => {
+                build_ids::collect(&known.modules, known.image.as_ref())
+            }
         }
     }
 
-    /// Returns the build IDs; in pipe mode, which has no table at the end, writes a record for each new one.
+    /// Returns the build IDs; in pipe mode, which has no table at the end, writes a record for each
+    /// new one.
     fn stream_build_ids(&self, output: &Output, known: &mut Known) -> Result<Vec<Identified>> {
         let ids = self.build_ids(known);
         if output.is_pipe() {
@@ -288,7 +323,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let ids = self.build_ids(&piece.known);
         let mut most = self.head.clone();
         self.add_end(&mut most, ledger, &piece.output.written(), &ids);
-        // Upper limit of the space for features: section headers, contents, and the times of the first and last sample.
+        // Upper limit of the space for features: section headers, contents, and the times of the
+        // first and last sample.
         let room = most.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
         let Some(first) = self.entries.first() else { return };
         let mut kept = Tally::new(&first.attr);

@@ -15,11 +15,14 @@ struct Limits {
     percent: Option<u64>,
 }
 
-/// Returns what the kernel did to the rates of events: it throttles those that sample faster than it allows, and lowers
-/// its limit when sampling takes too much of the CPU's time.
+/// Returns what the kernel did to the rates of events: it throttles those that sample faster than
+/// it allows, and lowers its limit when sampling takes too much of the CPU's time.
 pub(super) fn limited(events: &[PlannedEvent], throttled: u64, machine: &Machine) -> Vec<String> {
-    let limits =
-        Limits { before: machine.max_rate, now: machine.max_rate_now(), percent: machine.sampling_time_percent() };
+    let limits = Limits {
+        before: machine.max_rate,
+        now: machine.max_rate_now(),
+        percent: machine.sampling_time_percent(),
+    };
     let fastest = events.iter().filter_map(|event| event.attr.frequency()).max().unwrap_or(0);
     [lowered(limits, fastest), throttling(throttled)].into_iter().flatten().collect()
 }
@@ -30,8 +33,9 @@ fn lowered(limits: Limits, fastest: u64) -> Option<String> {
     is_lowered.then(|| {
         let percent = percent.map(|percent| format!(" ({percent} %)")).unwrap_or_default();
         format!(
-            "the kernel lowered its limit from {} to {} samples a second on a CPU, as sampling took more than \
-             kernel.perf_cpu_time_max_percent{percent} of the time; sample less often (-F)",
+            "the kernel lowered its limit from {} to {} samples a second on a CPU, as sampling \
+             took more than kernel.perf_cpu_time_max_percent{percent} of the time; sample less \
+             often (-F)",
             units::grouped(before),
             units::grouped(now)
         )
@@ -45,8 +49,8 @@ fn throttling(times: u64) -> Option<String> {
         _ => format!("{} times", units::grouped(times)),
     };
     Some(format!(
-        "the kernel throttled sampling {often}, and left out what came faster than kernel.perf_event_max_sample_rate \
-         allows; sample less often (-F, -c)"
+        "the kernel throttled sampling {often}, and left out what came faster than \
+         kernel.perf_event_max_sample_rate allows; sample less often (-F, -c)"
     ))
 }
 
@@ -58,9 +62,16 @@ mod tests {
     fn a_limit_that_was_lowered_below_a_rate_is_told() {
         let limits = |before, now| Limits { before, now, percent: Some(25) };
         assert_eq!(lowered(limits(100_000, 100_000), 100_000), None);
-        assert_eq!(lowered(limits(100_000, 50_000), 4000), None, "4000 samples a second are taken all the same");
+        assert_eq!(
+            lowered(limits(100_000, 50_000), 4000),
+            None,
+            "4000 samples a second are taken all the same"
+        );
         let told = lowered(limits(100_000, 3000), 4000).unwrap();
-        assert!(told.contains("from 100,000 to 3,000 samples a second") && told.contains("(25 %)"), "{told}");
+        assert!(
+            told.contains("from 100,000 to 3,000 samples a second") && told.contains("(25 %)"),
+            "{told}"
+        );
     }
 
     #[test]

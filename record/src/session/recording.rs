@@ -23,7 +23,8 @@ use crate::target::workload::Workload;
 use crate::target::{Target, Task};
 
 impl<K: Kernel + Sync> Recording<'_, K> {
-    /// Records from the start of the first file to the end of the last. Returns rec's own exit status.
+    /// Records from the start of the first file to the end of the last. Returns rec's own exit
+    /// status.
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
         live.areas.follow(self.config.delay == Delay::None);
@@ -64,17 +65,24 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         self.messages.explain(|| {
             let Kept { files, bytes, failed, time } = kept;
             let (size, milliseconds) = (units::bytes(bytes), time.as_millis());
-            format!("kept {files} recorded files ({size}) in {milliseconds} ms; {failed} could not be kept")
+            format!(
+                "kept {files} recorded files ({size}) in {milliseconds} ms; {failed} could \
+                     not be kept"
+            )
         });
     }
 
-    /// Makes the first file, writes what there is before the first record of the rings, and starts the counters and the
-    /// command. Rings are drained meanwhile. Returns what came of that too: after the start, the file is to be completed
-    /// and the command goes on.
+    /// Makes the first file, writes what there is before the first record of the rings, and starts
+    /// the counters and the command. Rings are drained meanwhile. Returns what came of that too:
+    /// after the start, the file is to be completed and the command goes on.
     ///
     /// # Errors
     /// Returns what prevents the start. The file that was there before is restored.
-    fn begin(&self, live: &mut Live, workload: Option<&mut Workload>) -> Result<(Piece, Result<()>)> {
+    fn begin(
+        &self,
+        live: &mut Live,
+        workload: Option<&mut Workload>,
+    ) -> Result<(Piece, Result<()>)> {
         let mut piece = self.create(live)?;
         let mut is_started = false;
         let begun = self.look_around(live, &piece.output).and_then(|known| {
@@ -103,13 +111,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             return self.prepare(output, &Scope::Child(pid), live.ledger.pieces);
         }
         self.draining(live, output, |ledger| {
-            // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
-            // never.
+            // What tells of tasks has to be on before they are looked at: what they map meanwhile
+            // is told of twice, not never.
             if self.tracks_when_enabled() {
                 self.enable()?;
             }
-            // Tasks are listed again: a thread may have started after its parent's counter was opened but before the
-            // tracker was.
+            // Tasks are listed again: a thread may have started after its parent's counter was
+            // opened but before the tracker was.
             let is_attached = self.config.target.is_attached();
             let scope = if is_attached { Scope::These(self.all_tasks()) } else { Scope::All };
             self.prepare(output, &scope, ledger.pieces)
@@ -134,9 +142,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if by_itself { Ok(()) } else { self.counters.enable(self.kernel) }
     }
 
-    /// Returns whether the event that tells of tasks does so only from the moment on when it is enabled.
+    /// Returns whether the event that tells of tasks does so only from the moment on when it is
+    /// enabled.
     fn tracks_when_enabled(&self) -> bool {
-        self.counters.tracker().is_some_and(|tracker| tracker.attr.flags.contains(AttrFlags::DISABLED))
+        self.counters
+            .tracker()
+            .is_some_and(|tracker| tracker.attr.flags.contains(AttrFlags::DISABLED))
     }
 
     /// Returns the tasks that counters were opened for, and those that exist now.
@@ -149,8 +160,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         tasks
     }
 
-    /// Runs rounds until the command or all attached tasks have ended, or until a stop is requested; then a last round.
-    fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
+    /// Runs rounds until the command or all attached tasks have ended, or until a stop is
+    /// requested; then a last round.
+    fn rounds(
+        &self,
+        live: &mut Live,
+        slot: &mut Option<Piece>,
+        mut workload: Option<&mut Workload>,
+    ) -> Result<()> {
         let ends = self.coverage.ends(&self.config.target, self.tasks)?;
         let mut status = Status::start(self.config, self.messages)?;
         let others = Others {
@@ -163,25 +180,30 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
         let mut waiter = waiter.at_most(self.modules.round());
         live.delays.start()?;
-        if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch) {
+        if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch)
+        {
             timer.set(every, Some(every))?;
         }
         let attached = self.config.target.is_attached();
         while let Some(piece) = slot.as_mut() {
-            // A round precedes each wait, as records written before the waiter existed do not wake it.
+            // A round precedes each wait, as records written before the waiter existed do not wake
+            // it.
             let by_threads = self.round(live, piece, &mut waiter)?;
             let length = piece.output.length();
             if let Some(status) = &mut status {
                 status.show(&piece.output, self.messages);
             }
             if self.config.output.max_size.is_some_and(|most| length >= most) {
-                self.messages.note(format_args!("stopped at {} (--max-size)", units::bytes(length)));
+                self.messages
+                    .note(format_args!("stopped at {} (--max-size)", units::bytes(length)));
                 break;
             }
-            let full = matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
+            let full =
+                matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
             let woken = match by_threads {
                 Some(woken) => woken,
-                None => waiter.wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?,
+                None => waiter
+                    .wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?,
             };
             if woken.child {
                 self.signals.clear_child();
@@ -233,8 +255,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(())
     }
 
-    /// Runs a round; or lets the drain threads run until something else needs attention, and returns what that is.
-    fn round(&self, live: &mut Live, piece: &mut Piece, waiter: &mut Waiter<'_>) -> Result<Option<Woken>> {
+    /// Runs a round; or lets the drain threads run until something else needs attention, and
+    /// returns what that is.
+    fn round(
+        &self,
+        live: &mut Live,
+        piece: &mut Piece,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<Option<Woken>> {
         if !live.threaded {
             live.areas.drain(self.kernel, self.counters, &piece.output)?;
             live.drain.round(&mut live.rings, &piece.output)?;
@@ -247,7 +275,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let limit = [self.config.output.max_size, switch].into_iter().flatten().min();
         let to = To { output: &piece.output, limit, rounds: true, before: None };
         let (woken, all_ended) =
-            live.drainers.run(self.counters, &mut live.drain, &mut live.rings, to, || waiter.wait(true))?;
+            live.drainers
+                .run(self.counters, &mut live.drain, &mut live.rings, to, || waiter.wait(true))?;
         Ok(Some(Woken { all_ended, ..woken }))
     }
 
@@ -278,11 +307,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Gives a file that is about to end the name that it keeps.
     fn name(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
-        slot.as_mut().map_or(Ok(()), |piece| live.ledger.names.settle(&mut piece.output, &self.config.output.path))
+        slot.as_mut().map_or(Ok(()), |piece| {
+            live.ledger.names.settle(&mut piece.output, &self.config.output.path)
+        })
     }
 
-    /// Goes on in another file: the next one is made, and while rings are drained into it, the one before is completed
-    /// and what is there by now is written.
+    /// Goes on in another file: the next one is made, and while rings are drained into it, the one
+    /// before is completed and what is there by now is written.
     fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
         live.urgent = None;
         if let Some(piece) = slot.as_mut() {
@@ -312,9 +343,15 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(())
     }
 
-    /// Handles a recording that failed while the command runs: lets the command continue, and waits for its end or a
-    /// signal.
-    fn go_without(&self, why: &str, piece: Option<Piece>, live: &Live, workload: Option<&mut Workload>) -> u8 {
+    /// Handles a recording that failed while the command runs: lets the command continue, and waits
+    /// for its end or a signal.
+    fn go_without(
+        &self,
+        why: &str,
+        piece: Option<Piece>,
+        live: &Live,
+        workload: Option<&mut Workload>,
+    ) -> u8 {
         self.messages.error(why);
         // Counters that cannot be stopped are closed when rec exits.
         let _ = self.counters.disable(self.kernel);

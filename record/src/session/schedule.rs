@@ -1,11 +1,12 @@
 //! CPUs and urgency of rec itself (`--nice`, `-r`, `--affinity`).
 //!
-//! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait
-//! for a few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes
-//! soonest (Linux 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are
-//! at the cost of what is recorded. Where nothing is named and rings would be full within 50 ms, it takes a niceness
-//! of -20 if it may. All of that is for starting counters and draining only, which needs little of a CPU: not for
-//! reading `/proc`, nor for the end of the file.
+//! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread
+//! that was woken wait for a few milliseconds, which small rings do not last. So rec asks for the
+//! shortest time slice, whose turn comes soonest (Linux 6.12; anyone may), and for the niceness or
+//! the real-time priority that the user names, as these are at the cost of what is recorded. Where
+//! nothing is named and rings would be full within 50 ms, it takes a niceness of -20 if it may. All
+//! of that is for starting counters and draining only, which needs little of a CPU: not for reading
+//! `/proc`, nor for the end of the file.
 
 use std::fs;
 use std::path::Path;
@@ -43,9 +44,9 @@ pub(super) struct Urgent {
 }
 
 impl Urgent {
-    /// Gives this thread the niceness or the priority that was asked for; or else, where rings are full soon, the lowest
-    /// niceness if this user may have it. A class other than SCHED_OTHER (chrt(1)) stays unless asked for. The command
-    /// was forked before, and keeps its own.
+    /// Gives this thread the niceness or the priority that was asked for; or else, where rings are
+    /// full soon, the lowest niceness if this user may have it. A class other than SCHED_OTHER
+    /// (chrt(1)) stays unless asked for. The command was forked before, and keeps its own.
     ///
     /// # Errors
     /// The system's refusal of what was asked for.
@@ -53,12 +54,16 @@ impl Urgent {
         let usual = getpriority_process(None).unwrap_or(0);
         match (rings.realtime, rings.nice) {
             (Some(priority), _) => sys::set_fifo(priority).map_err(|why| {
-                let what = format!("cannot run with real-time priority {priority} (-r; 1 to 99, needs CAP_SYS_NICE)");
+                let what = format!(
+                    "cannot run with real-time priority {priority} (-r; 1 to 99, \
+                                    needs CAP_SYS_NICE)"
+                );
                 Error::io(what, why)
             })?,
             (None, Some(nice)) => sys::set_share(nice, SLICE).map_err(|why| {
                 let what = format!(
-                    "cannot run with niceness {nice} (--nice; less than {usual} needs CAP_SYS_NICE, or a higher RLIMIT_NICE)"
+                    "cannot run with niceness {nice} (--nice; less than {usual} needs \
+                     CAP_SYS_NICE, or a higher RLIMIT_NICE)"
                 );
                 Error::io(what, why)
             })?,
@@ -80,12 +85,13 @@ impl Drop for Urgent {
     }
 }
 
-/// Returns whether a ring of so many bytes would be full soon, if all events take samples at the frequency that was
-/// asked for. What others take is not known before.
+/// Returns whether a ring of so many bytes would be full soon, if all events take samples at the
+/// frequency that was asked for. What others take is not known before.
 pub(super) fn is_full_soon(events: &[PlannedEvent], bytes: usize) -> bool {
     let per_second = |event: &PlannedEvent| {
         let attr = &event.attr;
-        let of = |bit: SampleType, bytes: usize| if attr.sample_type.contains(bit) { bytes } else { 0 };
+        let of =
+            |bit: SampleType, bytes: usize| if attr.sample_type.contains(bit) { bytes } else { 0 };
         let stack = usize::try_from(attr.sample_stack_user).unwrap_or(usize::MAX);
         let regs = |mask: u64| 8 * mask.count_ones() as usize;
         let variable = of(SampleType::CALLCHAIN, 8 * FRAMES)
@@ -108,7 +114,8 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
         return Vec::new();
     }
     let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
-    let nodes = if affinity == Affinity::Node { cpus::nodes(Path::new("/sys")) } else { Vec::new() };
+    let nodes =
+        if affinity == Affinity::Node { cpus::nodes(Path::new("/sys")) } else { Vec::new() };
     let of = |cpu: Option<u32>| {
         // A thread's ring can be drained on any CPU.
         let Some(cpu) = cpu else { return online() };
@@ -130,7 +137,11 @@ mod tests {
     #[test]
     fn rings_that_are_full_soon() {
         let event = |hz: u64, bits: SampleType, stack: u32| {
-            let mut attr = Attr { sample_type: SampleType::IP | bits, sample_stack_user: stack, ..Attr::default() };
+            let mut attr = Attr {
+                sample_type: SampleType::IP | bits,
+                sample_stack_user: stack,
+                ..Attr::default()
+            };
             (attr.sample_period, attr.flags) = (hz, AttrFlags::FREQ);
             PlannedEvent { attr, ..PlannedEvent::default() }
         };
@@ -164,7 +175,8 @@ mod tests {
             assert_eq!(niceness(), before);
             drop(usual);
             let more = before + 1;
-            let nice = Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
+            let nice =
+                Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
             assert_eq!((niceness(), nice.nice), (more, Some(before)));
             drop(nice);
             // Less niceness again is not for everyone.

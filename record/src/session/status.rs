@@ -1,8 +1,9 @@
 //! The status line: what is recorded so far, on a terminal, once a second.
 //!
-//! A command's output would be mixed with it, as it writes to the same terminal; so it is there only where something
-//! that runs already is recorded, whose end is up to the user. Drain threads (`--threads`) would have to stop for the
-//! counts, and rings that are overwritten have none before their dump.
+//! A command's output would be mixed with it, as it writes to the same terminal; so it is there
+//! only where something that runs already is recorded, whose end is up to the user. Drain threads
+//! (`--threads`) would have to stop for the counts, and rings that are overwritten have none before
+//! their dump.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,12 @@ impl Status {
         let timer = Timer::new()?;
         timer.set(EVERY, Some(EVERY))?;
         let start = Instant::now();
-        Ok(Some(Self { timer, is_due: false, start, last: StatusReading { at: start, samples: 0 } }))
+        Ok(Some(Self {
+            timer,
+            is_due: false,
+            start,
+            last: StatusReading { at: start, samples: 0 },
+        }))
     }
 
     /// Notes that the timer went off.
@@ -67,7 +73,13 @@ impl Status {
     }
 }
 
-fn line(elapsed: Duration, last: StatusReading, now: StatusReading, bytes: u64, lost: u64) -> String {
+fn line(
+    elapsed: Duration,
+    last: StatusReading,
+    now: StatusReading,
+    bytes: u64,
+    lost: u64,
+) -> String {
     let seconds = elapsed.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     // In another file (--switch-output) the count begins anew.
@@ -92,7 +104,10 @@ mod tests {
         let last = StatusReading { at, samples: 1000 };
         let now = StatusReading { at: at + Duration::from_secs(2), samples: 9000 };
         let long = Duration::from_secs(3725);
-        assert_eq!(line(long, last, now, 3_440_000, 7), "1:02:05, 9,000 samples (4,000/s), 3.3 MiB, 7 lost");
+        assert_eq!(
+            line(long, last, now, 3_440_000, 7),
+            "1:02:05, 9,000 samples (4,000/s), 3.3 MiB, 7 lost"
+        );
         let anew = StatusReading { samples: 500, ..now };
         assert!(line(long, last, anew, 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
     }
@@ -103,7 +118,8 @@ mod tests {
             let words = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
             let config = crate::cli::parse(words).unwrap();
             let shown = |messages: &Messages| Status::start(&config, messages).unwrap().is_some();
-            let messages = || Messages::to(crate::messages::Verbosity::Normal, Box::new(std::io::sink()));
+            let messages =
+                || Messages::to(crate::messages::Verbosity::Normal, Box::new(std::io::sink()));
             let wanted = ["-a", "-a x", "-p 1"].contains(&line);
             assert_eq!(shown(&messages().on_a_terminal()), wanted, "{line}");
             assert!(!shown(&messages()), "{line}: no terminal");

@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::Timespec;
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use crate::messages::error::{Error, Result};
 
@@ -19,18 +21,21 @@ impl Timer {
     /// Returns an error if the system refuses.
     pub(crate) fn new() -> Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let fd = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| Error::io("cannot make a timer", e))?;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)
+            .map_err(|e| Error::io("cannot make a timer", e))?;
         Ok(Self(fd))
     }
 
-    /// Starts the timer: it expires after this time (at once if zero), and then periodically if `every` is given.
+    /// Starts the timer: it expires after this time (at once if zero), and then periodically if
+    /// `every` is given.
     ///
     /// # Errors
     /// Returns an error if the system refuses.
     pub(crate) fn set(&self, after: Duration, every: Option<Duration>) -> Result<()> {
         // A zero time would stop the timer instead.
         let after = after.max(Duration::from_nanos(1));
-        let value = Itimerspec { it_interval: spec(every.unwrap_or_default()), it_value: spec(after) };
+        let value =
+            Itimerspec { it_interval: spec(every.unwrap_or_default()), it_value: spec(after) };
         timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &value)
             .map(drop)
             .map_err(|e| Error::io("cannot set a timer", e))

@@ -1,9 +1,10 @@
-//! EVENT_UPDATE records with the unit of an event's counts and the scale factor, which attrs do not have.
+//! EVENT_UPDATE records with the unit of an event's counts and the scale factor, which attrs do not
+//! have.
 //!
-//! Event names are in the file's header, or with the attrs in pipe mode. perf record also writes ID_INDEX, THREAD_MAP
-//! and CPU_MAP into every file. Files of rec do not need them: each record has its counter's id, and each attr is
-//! stored with its ids. Decoders of AUX trace look up CPUs and threads in ID_INDEX and times in TIME_CONV, so both are
-//! written with AUX trace.
+//! Event names are in the file's header, or with the attrs in pipe mode. perf record also writes
+//! ID_INDEX, THREAD_MAP and CPU_MAP into every file. Files of rec do not need them: each record has
+//! its counter's id, and each attr is stored with its ids. Decoders of AUX trace look up CPUs and
+//! threads in ID_INDEX and times in TIME_CONV, so both are written with AUX trace.
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -50,12 +51,19 @@ mod tests {
             scale: scale.map(str::to_owned),
             ..PlannedEvent::default()
         };
-        let events = vec![event(None, None), event(Some("Joules"), Some("2.3e-10")), event(Some(""), Some("1"))];
+        let events = vec![
+            event(None, None),
+            event(Some("Joules"), Some("2.3e-10")),
+            event(Some(""), Some("1")),
+        ];
         let all = (0..3).map(|event| Counter::new(fd(), 7 + event as u64, event, place)).collect();
         let bytes = units(&Counters { events, all, ..Counters::default() });
-        let bodies: Vec<_> = Frames::new(&bytes, 0, Endian::NATIVE).map(|raw| raw.unwrap()).collect();
+        let bodies: Vec<_> =
+            Frames::new(&bytes, 0, Endian::NATIVE).map(|raw| raw.unwrap()).collect();
         assert!(bodies.iter().all(|raw| raw.header.kind == RecordType::EVENT_UPDATE));
-        let words = |body: &[u8]| body.as_chunks::<8>().0.iter().map(|w| u64::from_ne_bytes(*w)).collect::<Vec<_>>();
+        let words = |body: &[u8]| {
+            body.as_chunks::<8>().0.iter().map(|w| u64::from_ne_bytes(*w)).collect::<Vec<_>>()
+        };
         let unit = u64::from_ne_bytes(*b"Joules\0\0");
         let found: Vec<_> = bodies.iter().map(|raw| words(raw.body())).collect();
         assert_eq!(found, [vec![0, 8, unit], vec![1, 8, 2.3e-10f64.to_bits()]]);

@@ -7,10 +7,11 @@ use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::BpfSymbol;
 use crate::messages::error::Result;
 
-/// The code that calls programs (trampolines, dispatchers) is this long at most, and so is taken to be the last of the
-/// symbols, of which no other one shows the end.
+/// The code that calls programs (trampolines, dispatchers) is this long at most, and so is taken to
+/// be the last of the symbols, of which no other one shows the end.
 const PAGE: u64 = 4096;
-/// Longer than most programs: the greatest length that is taken from the address of the next symbol.
+/// Longer than most programs: the greatest length that is taken from the address of the next
+/// symbol.
 const LONGEST: u64 = 64 << 10;
 
 /// The BPF code of the kernel.
@@ -36,8 +37,8 @@ impl Symbol {
 }
 
 impl BpfCode {
-    /// Returns the programs as the kernel lists them, or what is known where it does not list them to this user
-    /// (EPERM).
+    /// Returns the programs as the kernel lists them, or what is known where it does not list them
+    /// to this user (EPERM).
     #[must_use]
     pub fn new(programs: std::result::Result<Vec<BpfProgram>, rustix::io::Errno>) -> Self {
         use rustix::io::Errno;
@@ -45,20 +46,22 @@ impl BpfCode {
         Self { programs: programs.unwrap_or_default(), is_hidden }
     }
 
-    /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in full, and of the code
-    /// that calls programs by their type information.
+    /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in
+    /// full, and of the code that calls programs by their type information.
     #[must_use]
     pub fn needs_symbols(&self) -> bool {
         let more = |program: &BpfProgram| program.has_btf || program.functions.len() > 1;
         self.is_hidden || self.programs.iter().any(more)
     }
 
-    /// Writes the programs. `symbols`: those of `/proc/kallsyms`, by address, as far as they are needed.
+    /// Writes the programs. `symbols`: those of `/proc/kallsyms`, by address, as far as they are
+    /// needed.
     ///
     /// # Errors
     /// Returns I/O errors from the output.
     pub fn write(&self, to: &mut Synthesizer<'_>, symbols: &[BpfSymbol]) -> Result<()> {
-        let names: HashMap<u64, &[u8]> = symbols.iter().map(|symbol| (symbol.addr, symbol.name.as_slice())).collect();
+        let names: HashMap<u64, &[u8]> =
+            symbols.iter().map(|symbol| (symbol.addr, symbol.name.as_slice())).collect();
         for program in &self.programs {
             functions(program, &names).iter().try_for_each(|symbol| symbol.write(to))?;
             to.bpf_program(program)?;
@@ -85,12 +88,15 @@ fn functions(program: &BpfProgram, names: &HashMap<u64, &[u8]>) -> Vec<Symbol> {
 /// The symbols that are no function of a listed program, up to the next symbol.
 fn others(programs: &[BpfProgram], symbols: &[BpfSymbol]) -> Vec<Symbol> {
     let listed: Vec<u64> = {
-        let mut all: Vec<_> = programs.iter().flat_map(|program| &program.functions).map(|f| f.addr).collect();
+        let mut all: Vec<_> =
+            programs.iter().flat_map(|program| &program.functions).map(|f| f.addr).collect();
         all.sort_unstable();
         all
     };
     let next = |addr: u64| {
-        let symbol = symbols.get(symbols.partition_point(|symbol| symbol.addr <= addr)).map(|symbol| symbol.addr);
+        let symbol = symbols
+            .get(symbols.partition_point(|symbol| symbol.addr <= addr))
+            .map(|symbol| symbol.addr);
         let function = listed.get(listed.partition_point(|listed| *listed <= addr)).copied();
         symbol.into_iter().chain(function).min()
     };
@@ -127,12 +133,19 @@ mod tests {
 
     #[test]
     fn functions_have_the_kernel_s_names() {
-        let mut program =
-            BpfProgram { name: b"main".to_vec(), functions: vec![function(0x1000, 8)], ..Default::default() };
+        let mut program = BpfProgram {
+            name: b"main".to_vec(),
+            functions: vec![function(0x1000, 8)],
+            ..Default::default()
+        };
         let names = HashMap::new();
-        assert_eq!(sized(functions(&program, &names)), [(0x1000, 8, "bpf_prog_abcd000000000001_main".to_owned())]);
+        assert_eq!(
+            sized(functions(&program, &names)),
+            [(0x1000, 8, "bpf_prog_abcd000000000001_main".to_owned())]
+        );
         program.functions.push(function(0x1040, 9));
-        let names = HashMap::from([(0x1040, &b"bpf_prog_abcd000000000001_a_long_name_of_a_function"[..])]);
+        let names =
+            HashMap::from([(0x1040, &b"bpf_prog_abcd000000000001_a_long_name_of_a_function"[..])]);
         assert_eq!(
             sized(functions(&program, &names)),
             [
@@ -155,7 +168,16 @@ mod tests {
         ];
         let found = sized(others(&listed, &symbols));
         let found: Vec<_> = found.iter().map(|(addr, len, _)| (*addr, *len)).collect();
-        assert_eq!(found, [(0x1000, 0x2000), (0x3000, 0x1000), (0x4800, 0x800), (0x9000, 0x1000), (0x9_0000, 0x1000)]);
+        assert_eq!(
+            found,
+            [
+                (0x1000, 0x2000),
+                (0x3000, 0x1000),
+                (0x4800, 0x800),
+                (0x9000, 0x1000),
+                (0x9_0000, 0x1000)
+            ]
+        );
     }
 
     #[test]
@@ -163,7 +185,13 @@ mod tests {
         let plain = BpfProgram { functions: vec![function(0x1000, 8)], ..Default::default() };
         let needs = |programs| BpfCode::new(programs).needs_symbols();
         assert!(!needs(Ok(vec![])) && !needs(Ok(vec![plain.clone()])) && !needs(Err(Errno::NOSYS)));
-        assert!(needs(Ok(vec![BpfProgram { has_btf: true, ..plain.clone() }])) && needs(Err(Errno::PERM)));
-        assert!(needs(Ok(vec![BpfProgram { functions: vec![function(1, 1), function(2, 1)], ..plain }])));
+        assert!(
+            needs(Ok(vec![BpfProgram { has_btf: true, ..plain.clone() }]))
+                && needs(Err(Errno::PERM))
+        );
+        assert!(needs(Ok(vec![BpfProgram {
+            functions: vec![function(1, 1), function(2, 1)],
+            ..plain
+        }])));
     }
 }

@@ -1,5 +1,5 @@
-//! Existing cgroups: a CGROUP record for each directory of the hierarchy that perf events use (the version 1 hierarchy
-//! of perf_event if mounted, else version 2).
+//! Existing cgroups: a CGROUP record for each directory of the hierarchy that perf events use (the
+//! version 1 hierarchy of perf_event if mounted, else version 2).
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -33,15 +33,24 @@ impl<'a> MapsLine<'a> {
         let (min, rest) = hex(rest, b' ')?;
         let digits = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
         let (inode, rest) = rest.split_at_checked(digits)?;
-        let ino = inode.iter().try_fold(0u64, |n, d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')))?;
+        let ino = inode
+            .iter()
+            .try_fold(0u64, |n, d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')))?;
         let spaces = rest.iter().take_while(|b| **b == b' ').count();
         Some(Self {
             start,
             end: (end >= start).then_some(end)?,
-            prot: bit(*r, b'r', prot::READ) | bit(*w, b'w', prot::WRITE) | bit(*x, b'x', prot::EXEC),
+            prot: bit(*r, b'r', prot::READ)
+                | bit(*w, b'w', prot::WRITE)
+                | bit(*x, b'x', prot::EXEC),
             flags: if *s == b's' { map_flags::SHARED } else { map_flags::PRIVATE },
             pgoff,
-            file: FileId { maj: u32::try_from(maj).ok()?, min: u32::try_from(min).ok()?, ino, generation: 0 },
+            file: FileId {
+                maj: u32::try_from(maj).ok()?,
+                min: u32::try_from(min).ok()?,
+                ino,
+                generation: 0,
+            },
             path: rest.get(spaces..)?,
         })
     }
@@ -83,7 +92,10 @@ mod tests {
 
     #[test]
     fn a_library() {
-        let m = parsed("7f5c0a228000-7f5c0a39b000 r-xp 00028000 fd:01 41038                      /usr/lib/libc.so.6");
+        let m = parsed(
+            "7f5c0a228000-7f5c0a39b000 r-xp 00028000 fd:01 41038                      \
+             /usr/lib/libc.so.6",
+        );
         assert_eq!((m.start, m.end, m.pgoff), (0x7f5c_0a22_8000, 0x7f5c_0a39_b000, 0x28000));
         assert_eq!((m.prot, m.flags), (prot::READ | prot::EXEC, map_flags::PRIVATE));
         assert_eq!(m.file, FileId { maj: 0xfd, min: 1, ino: 41038, generation: 0 });

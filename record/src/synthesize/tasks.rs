@@ -1,4 +1,5 @@
-//! Existing tasks, from `/proc`: FORK and COMM for each thread, MMAP2 for each mapping of a process.
+//! Existing tasks, from `/proc`: FORK and COMM for each thread, MMAP2 for each mapping of a
+//! process.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -35,8 +36,8 @@ struct Stat<'a> {
 }
 
 impl<'a> Stat<'a> {
-    /// Parses `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at the last
-    /// parenthesis.
+    /// Parses `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at
+    /// the last parenthesis.
     fn parse(line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
@@ -44,7 +45,11 @@ impl<'a> Stat<'a> {
         let mut fields = rest.split_ascii_whitespace();
         let parent = fields.nth(1)?.parse().ok()?;
         let flags: u64 = fields.nth(4)?.parse().ok()?;
-        Some(Self { comm: line.get(open + 1..close)?, parent, kernel_thread: flags & KERNEL_THREAD != 0 })
+        Some(Self {
+            comm: line.get(open + 1..close)?,
+            parent,
+            kernel_thread: flags & KERNEL_THREAD != 0,
+        })
     }
 }
 
@@ -65,8 +70,13 @@ impl Proc {
         Some(&self.bytes)
     }
 
-    /// Reads the lines of a file that can be read within the time limit. Also returns whether that is the whole file.
-    fn read_within(&mut self, path: std::fmt::Arguments<'_>, limit: Duration) -> Option<(&[u8], bool)> {
+    /// Reads the lines of a file that can be read within the time limit. Also returns whether that
+    /// is the whole file.
+    fn read_within(
+        &mut self,
+        path: std::fmt::Arguments<'_>,
+        limit: Duration,
+    ) -> Option<(&[u8], bool)> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         self.bytes.clear();
@@ -75,7 +85,8 @@ impl Proc {
         // The kernel returns one page at a time, so the time can be checked only between pages.
         while (&mut file).take(PIECE).read_to_end(&mut self.bytes).ok()? > 0 {
             if start.elapsed() > limit {
-                let whole = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                let whole =
+                    self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
                 return Some((self.bytes.get(..whole)?, false));
             }
         }
@@ -83,7 +94,8 @@ impl Proc {
     }
 }
 
-/// Writes records for existing tasks, and for the mappings of their processes. Tasks that end meanwhile are skipped.
+/// Writes records for existing tasks, and for the mappings of their processes. Tasks that end
+/// meanwhile are skipped.
 ///
 /// # Errors
 /// Returns I/O errors from the output.
@@ -126,10 +138,16 @@ enum TaskKind {
     Kernel,
 }
 
-fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Result<Option<TaskKind>> {
+fn thread(
+    to: &mut Synthesizer<'_>,
+    proc: &mut Proc,
+    pid: u32,
+    tid: u32,
+) -> Result<Option<TaskKind>> {
     let stat = proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
     let Some(stat) = stat.and_then(Stat::parse) else { return Ok(None) };
-    // Like perf, take the first thread as the parent of the others, as /proc does not have their parent.
+    // Like perf, take the first thread as the parent of the others, as /proc does not have their
+    // parent.
     let parent = if tid == pid { stat.parent } else { pid };
     to.fork([pid, tid], [parent, parent])?;
     let comm = stat.comm;
@@ -141,7 +159,8 @@ fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Resu
     Ok(Some(if kernel_thread { TaskKind::Kernel } else { TaskKind::User }))
 }
 
-/// Returns device and inode of each namespace of a thread, in the kernel's order; zeroes if they are hidden.
+/// Returns device and inode of each namespace of a thread, in the kernel's order; zeroes if they
+/// are hidden.
 fn namespaces(pid: u32, tid: u32) -> [[u64; 2]; 7] {
     use std::os::unix::fs::MetadataExt as _;
     ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"].map(|kind| {
@@ -154,7 +173,9 @@ fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -
     // The first thread may have ended before the others; it has no memory then.
     let limit = to.map_timeout();
     for tid in std::iter::once(&pid).chain(tids) {
-        let Some((maps, whole)) = proc.read_within(format_args!("/proc/{pid}/task/{tid}/maps"), limit) else {
+        let Some((maps, whole)) =
+            proc.read_within(format_args!("/proc/{pid}/task/{tid}/maps"), limit)
+        else {
             continue;
         };
         if maps.is_empty() {
@@ -183,9 +204,15 @@ mod tests {
     #[test]
     fn names_may_have_anything_in_them() {
         let line = b"7 (a) (b c) S 1 7 7 0 -1 4194304 100 0\n";
-        assert_eq!(Stat::parse(line), Some(Stat { comm: b"a) (b c", parent: 1, kernel_thread: false }));
+        assert_eq!(
+            Stat::parse(line),
+            Some(Stat { comm: b"a) (b c", parent: 1, kernel_thread: false })
+        );
         let line = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";
-        assert_eq!(Stat::parse(line), Some(Stat { comm: b"kthreadd", parent: 0, kernel_thread: true }));
+        assert_eq!(
+            Stat::parse(line),
+            Some(Stat { comm: b"kthreadd", parent: 0, kernel_thread: true })
+        );
         assert_eq!(Stat::parse(b"7 (x"), None);
         assert_eq!(Stat::parse(b""), None);
     }
@@ -203,16 +230,22 @@ mod tests {
     #[test]
     fn mappings_are_cut_at_the_end_of_a_line_when_they_take_too_long() {
         let mut proc = Proc::default();
-        let lines: String = (0..2000).map(|n| format!("{n:08x}-{:08x} r-xp 00000000 00:00 0\n", n + 1)).collect();
+        let lines: String =
+            (0..2000).map(|n| format!("{n:08x}-{:08x} r-xp 00000000 00:00 0\n", n + 1)).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &lines).unwrap();
         let mut read = |limit| {
-            let (bytes, whole) = proc.read_within(format_args!("{}", file.path().display()), limit).unwrap();
+            let (bytes, whole) =
+                proc.read_within(format_args!("{}", file.path().display()), limit).unwrap();
             (String::from_utf8(bytes.to_vec()).unwrap(), whole)
         };
         let (cut, whole) = read(Duration::ZERO);
         assert!(
-            !whole && cut.ends_with('\n') && cut.len() > 2000 && cut.len() < lines.len() && lines.starts_with(&cut)
+            !whole
+                && cut.ends_with('\n')
+                && cut.len() > 2000
+                && cut.len() < lines.len()
+                && lines.starts_with(&cut)
         );
         assert_eq!(read(Duration::from_secs(60)), (lines.clone(), true));
     }

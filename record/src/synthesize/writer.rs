@@ -9,8 +9,8 @@ use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{
-    Body, BpfEvent, Cgroup, Comm, Inode, KSymbol, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, SampleId,
-    Task as TaskFields,
+    Body, BpfEvent, Cgroup, Comm, Inode, KSymbol, Mmap, Mmap2, MmapBuildId, MmapIdentity,
+    Namespaces, Record, SampleId, Task as TaskFields,
 };
 use recrep_format::wire::Text;
 
@@ -45,9 +45,16 @@ pub struct Synthesizer<'a> {
 }
 
 impl<'a> Synthesizer<'a> {
-    /// Creates a writer to `output`. `attr` and `id` (of a counter) are those of the tracking event, whose fields the
-    /// records get; `asked` selects the kinds of records. Mapped files are added to `modules`.
-    pub fn new(output: &'a Output, modules: &'a mut Modules, attr: &Attr, id: u64, asked: &SideBand) -> Self {
+    /// Creates a writer to `output`. `attr` and `id` (of a counter) are those of the tracking
+    /// event, whose fields the records get; `asked` selects the kinds of records. Mapped files are
+    /// added to `modules`.
+    pub fn new(
+        output: &'a Output,
+        modules: &'a mut Modules,
+        attr: &Attr,
+        id: u64,
+        asked: &SideBand,
+    ) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
         let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));
@@ -85,7 +92,12 @@ impl<'a> Synthesizer<'a> {
     /// Returns I/O errors from the output.
     pub fn kernel(&mut self, image: &KernelImage) -> Result<()> {
         let name = format!("[kernel.kallsyms]{}", image.reference);
-        self.kernel_mmap(image.start, image.end - image.start, image.reference_at, name.as_bytes())?;
+        self.kernel_mmap(
+            image.start,
+            image.end - image.start,
+            image.reference_at,
+            name.as_bytes(),
+        )?;
         for module in &image.modules {
             self.kernel_mmap(module.start, module.size, 0, module.path.as_bytes())?;
         }
@@ -94,7 +106,11 @@ impl<'a> Synthesizer<'a> {
 
     pub(super) fn bpf_symbol(&mut self, addr: u64, len: u32, name: &[u8]) -> Result<()> {
         let (ksym_type, flags) = (KSymbolType::BPF, KSymbolFlags::empty());
-        self.put(0, Body::KSymbol(KSymbol { addr, len, ksym_type, flags, name: Text::new(name) }), [0, 0])
+        self.put(
+            0,
+            Body::KSymbol(KSymbol { addr, len, ksym_type, flags, name: Text::new(name) }),
+            [0, 0],
+        )
     }
 
     /// A program that was loaded, unless such records are not wanted.
@@ -102,12 +118,17 @@ impl<'a> Synthesizer<'a> {
         if !self.flags.contains(AttrFlags::BPF_EVENT) {
             return Ok(());
         }
-        let event = BpfEvent { event_type: BpfEventType::PROG_LOAD, flags: 0, id: program.id, tag: program.tag };
+        let event = BpfEvent {
+            event_type: BpfEventType::PROG_LOAD,
+            flags: 0,
+            id: program.id,
+            tag: program.tag,
+        };
         self.put(0, Body::BpfEvent(event), [0, 0])
     }
 
-    /// Writes the buffered records, and a FINISHED_INIT record. Returns the number of processes whose mappings could
-    /// not all be read in time.
+    /// Writes the buffered records, and a FINISHED_INIT record. Returns the number of processes
+    /// whose mappings could not all be read in time.
     ///
     /// # Errors
     /// Returns I/O errors from the output.
@@ -131,18 +152,24 @@ impl<'a> Synthesizer<'a> {
         self.put(0, Body::Comm(Comm { pid, tid, comm: Text::new(comm) }), [pid, tid])
     }
 
-    /// Writes a mapping. `cut` marks the last one that was read in time, which is written in any case.
+    /// Writes a mapping. `cut` marks the last one that was read in time, which is written in any
+    /// case.
     pub(super) fn mmap(&mut self, pid: u32, map: &MapsLine<'_>, cut: bool) -> Result<()> {
         self.cut += usize::from(cut);
         let code = map.is_code();
-        let wanted = cut || code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
+        let wanted =
+            cut || code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
         if !wanted {
             return Ok(());
         }
         let (id, name) = (map.file, map.name());
         let mapped = MappedFile { pid, range: map.start..map.end, file: id };
         // As the kernel does, of data too.
-        let known = if self.flags.contains(AttrFlags::BUILD_ID) { self.modules.build_id(name, &mapped) } else { None };
+        let known = if self.flags.contains(AttrFlags::BUILD_ID) {
+            self.modules.build_id(name, &mapped)
+        } else {
+            None
+        };
         match known {
             Some(known) if code => self.modules.add_identified(name, known, None),
             None if code => self.modules.add_file(name, mapped),

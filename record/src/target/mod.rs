@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt as _;
 
 use crate::messages::error::{Error, Result, why_words};
 
-/// Name of the process that removes rec's probes at its end. It is rec's own, so it is nobody's target.
+/// Name of the process that removes rec's probes at its end. It is rec's own, so it is nobody's
+/// target.
 pub const GUARD: &str = "rec-probe-guard";
 
 /// Target of a recording.
@@ -43,7 +44,8 @@ impl Target {
         matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
     }
 
-    /// Returns the current threads of the target's processes or threads; empty for the other targets.
+    /// Returns the current threads of the target's processes or threads; empty for the other
+    /// targets.
     ///
     /// # Errors
     /// Returns an error if a process or thread does not exist.
@@ -65,7 +67,8 @@ impl Target {
                 tasks = tasks_of_user(*uid);
                 if tasks.is_empty() {
                     return Err(Error::Failed(format!(
-                        "cannot record user {uid} (-u): it has no running processes; start one first"
+                        "cannot record user {uid} (-u): it has no running processes; start one \
+                         first"
                     )));
                 }
             }
@@ -79,21 +82,27 @@ impl Target {
 fn threads_of(pid: u32) -> Result<Vec<Task>> {
     let gone = |why: &std::io::Error| match why.kind() {
         std::io::ErrorKind::NotFound => Error::Failed(format!(
-            "cannot record process {pid} (-p {pid}): there is no such process; it may have ended already"
+            "cannot record process {pid} (-p {pid}): there is no such process; it may have ended \
+             already"
         )),
-        _ => Error::Failed(format!("cannot list the threads of process {pid} (-p {pid}): {}", why_words(why))),
+        _ => Error::Failed(format!(
+            "cannot list the threads of process {pid} (-p {pid}): {}",
+            why_words(why)
+        )),
     };
     let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| gone(&e))?;
     let tids = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
     Ok(tids.map(|tid| Task { pid, tid }).collect())
 }
 
-/// Returns all threads of a user's processes, without rec's own. Threads that end meanwhile are skipped.
+/// Returns all threads of a user's processes, without rec's own. Threads that end meanwhile are
+/// skipped.
 fn tasks_of_user(uid: u32) -> Vec<Task> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pid = |entry: fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        (entry.metadata().ok()?.uid() == uid && pid != std::process::id() && !is_guard(pid)).then_some(pid)
+        (entry.metadata().ok()?.uid() == uid && pid != std::process::id() && !is_guard(pid))
+            .then_some(pid)
     };
     entries.filter_map(pid).filter_map(|pid| threads_of(pid).ok()).flatten().collect()
 }
@@ -105,12 +114,14 @@ fn is_guard(pid: u32) -> bool {
 }
 
 fn process_of(tid: u32) -> Result<u32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
-        std::io::ErrorKind::NotFound => Error::Failed(format!(
-            "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended already"
-        )),
-        _ => Error::io(format!("cannot read the status of thread {tid} (-t {tid})"), why),
-    })?;
+    let status =
+        fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
+            std::io::ErrorKind::NotFound => Error::Failed(format!(
+                "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended \
+             already"
+            )),
+            _ => Error::io(format!("cannot read the status of thread {tid} (-t {tid})"), why),
+        })?;
     let tgid = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
     Ok(tgid.and_then(|t| t.trim().parse().ok()).unwrap_or(tid))
 }
@@ -125,13 +136,18 @@ pub fn parse_user(text: &str) -> Result<u32, String> {
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     user_of(&passwd, text).ok_or_else(|| {
-        format!("there is no user '{text}' in /etc/passwd; for users defined elsewhere, give the ID (id -u {text})")
+        format!(
+            "there is no user '{text}' in /etc/passwd; for users defined elsewhere, give the \
+                 ID (id -u {text})"
+        )
     })
 }
 
 fn user_of(passwd: &str, name: &str) -> Option<u32> {
     let mut users = passwd.lines().map(|line| line.split(':'));
-    users.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten())
+    users.find_map(|mut fields| {
+        (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
 }
 
 /// Parses `1,2,3`.
@@ -139,13 +155,16 @@ fn user_of(passwd: &str, name: &str) -> Option<u32> {
 /// # Errors
 /// Returns a message about an item that is not a number.
 pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
-    list.split(',').map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list))).collect()
+    list.split(',')
+        .map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list)))
+        .collect()
 }
 
 /// Parses the process IDs of `-p`.
 ///
 /// # Errors
-/// Returns a message about an item that is not a number; with the IDs of the processes of that name.
+/// Returns a message about an item that is not a number; with the IDs of the processes of that
+/// name.
 pub fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
     parse_ids(list).map_err(|why| {
         let is_name = |item: &&str| number(item).is_none() && !item.is_empty();
@@ -153,7 +172,9 @@ pub fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
         let found: Vec<String> = processes_called(name).iter().map(u32::to_string).collect();
         match found.is_empty() {
             true => format!("'{name}' is no process ID, and no process has that name"),
-            false => format!("'{name}' is no process ID; processes called {name}: {}", found.join(", ")),
+            false => {
+                format!("'{name}' is no process ID; processes called {name}: {}", found.join(", "))
+            }
         }
     })
 }
@@ -164,8 +185,11 @@ fn processes_called(name: &str) -> Vec<u32> {
     let comm = name.as_bytes().get(..15).unwrap_or(name.as_bytes());
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_called = |pid: &u32| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_ascii_end() == comm);
-    let mut found: Vec<u32> = pids.filter(is_called).filter(|pid| *pid != std::process::id()).collect();
+    let is_called = |pid: &u32| {
+        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_ascii_end() == comm)
+    };
+    let mut found: Vec<u32> =
+        pids.filter(is_called).filter(|pid| *pid != std::process::id()).collect();
     found.sort_unstable();
     found
 }
@@ -175,7 +199,8 @@ fn processes_called(name: &str) -> Vec<u32> {
 /// # Errors
 /// Returns a message about an item that is not a number or a range.
 pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
-    /// Limit above any kernel's number of CPUs, so that a mistyped range does not exhaust the memory.
+    /// Limit above any kernel's number of CPUs, so that a mistyped range does not exhaust the
+    /// memory.
     const MOST: u32 = 1 << 16;
     let mut cpus = Vec::new();
     for item in list.trim().split(',') {
@@ -194,7 +219,8 @@ pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
 #[must_use]
 pub fn ranges(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a + 1 == *b).filter_map(|run| run.first().zip(run.last()));
-    let texts: Vec<_> = runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    let texts: Vec<_> =
+        runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
     texts.join(",")
 }
 
@@ -228,14 +254,17 @@ mod tests {
     #[test]
     fn a_name_in_the_place_of_a_process_id() {
         assert_eq!(parse_pids("1,2"), Ok(vec![1, 2]));
-        assert!(parse_pids("no-such-name-anywhere").unwrap_err().contains("no process has that name"));
+        assert!(
+            parse_pids("no-such-name-anywhere").unwrap_err().contains("no process has that name")
+        );
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id().to_string();
         let told = || parse_pids("sleep").unwrap_err();
         // Its comm changes when it is executed.
         let is_told = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            told().starts_with("'sleep' is no process ID; processes called sleep: ") && told().contains(&pid)
+            told().starts_with("'sleep' is no process ID; processes called sleep: ")
+                && told().contains(&pid)
         });
         child.kill().unwrap();
         child.wait().unwrap();

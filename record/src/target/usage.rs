@@ -5,18 +5,23 @@ use std::fs;
 
 use super::Task;
 
-/// Returns the `most` threads that ran most between two looks, and before; in the order of their numbers. Those that
-/// ended are left out.
+/// Returns the `most` threads that ran most between two looks, and before; in the order of their
+/// numbers. Those that ended are left out.
 #[must_use]
 pub fn busiest(tasks: &[Task], most: usize) -> Vec<Task> {
     let before: Vec<u64> = tasks.iter().map(|task| run_time(*task).unwrap_or(0)).collect();
-    let looks = tasks.iter().zip(before).filter_map(|(task, before)| Some((*task, before, run_time(*task)?)));
+    let looks = tasks
+        .iter()
+        .zip(before)
+        .filter_map(|(task, before)| Some((*task, before, run_time(*task)?)));
     rank(looks.collect(), most)
 }
 
 /// The same, of threads with how long they had run at either look.
 fn rank(mut looks: Vec<(Task, u64, u64)>, most: usize) -> Vec<Task> {
-    looks.sort_unstable_by_key(|(task, before, now)| (Reverse((now.saturating_sub(*before), *now)), *task));
+    looks.sort_unstable_by_key(|(task, before, now)| {
+        (Reverse((now.saturating_sub(*before), *now)), *task)
+    });
     looks.truncate(most);
     let mut chosen: Vec<Task> = looks.into_iter().map(|(task, ..)| task).collect();
     chosen.sort_unstable();
@@ -25,7 +30,8 @@ fn rank(mut looks: Vec<(Task, u64, u64)>, most: usize) -> Vec<Task> {
 
 /// Returns the nanoseconds that a thread has run; `None`: it ended.
 fn run_time(task: Task) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/task/{}/schedstat", task.pid, task.tid)).ok()?;
+    let text =
+        fs::read_to_string(format!("/proc/{}/task/{}/schedstat", task.pid, task.tid)).ok()?;
     // A kernel without it gives zeroes.
     Some(text.split_ascii_whitespace().next()?.parse().unwrap_or(0))
 }
@@ -38,7 +44,8 @@ mod tests {
     fn who_runs_now_comes_before_who_ran() {
         let look = |tid, before, now| (Task { pid: 1, tid }, before, now);
         let looks = vec![look(1, 900, 900), look(2, 5, 10), look(3, 0, 0), look(4, 0, 8)];
-        let first = |most| rank(looks.clone(), most).iter().map(|task| task.tid).collect::<Vec<_>>();
+        let first =
+            |most| rank(looks.clone(), most).iter().map(|task| task.tid).collect::<Vec<_>>();
         assert_eq!(
             [first(0), first(1), first(2), first(3), first(9)],
             [vec![], vec![4], vec![2, 4], vec![1, 2, 4], vec![1, 2, 3, 4]]

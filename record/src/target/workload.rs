@@ -9,8 +9,9 @@
 //!     ◀── Ok, or error of exec ──── spawn returns ◀── (close-on-exec) ──┘
 //! ```
 //!
-//! The standard library performs the fork, the search in PATH, the exec, and the report of its failure. If rec ends
-//! before the gate opens, the child reads end-of-file and exits without executing anything.
+//! The standard library performs the fork, the search in PATH, the exec, and the report of its
+//! failure. If rec ends before the gate opens, the child reads end-of-file and exits without
+//! executing anything.
 
 #![allow(unsafe_code)] // There is no safe interface for code between fork and exec.
 
@@ -34,8 +35,8 @@ pub struct Workload {
     name: String,
     pid: u32,
     stage: Stage,
-    /// Keeps the thread that started it: its end is a parent's end to a command that asked for a signal then
-    /// (PR_SET_PDEATHSIG).
+    /// Keeps the thread that started it: its end is a parent's end to a command that asked for a
+    /// signal then (PR_SET_PDEATHSIG).
     _parent: Sender<()>,
 }
 
@@ -52,27 +53,35 @@ enum Stage {
 }
 
 impl Workload {
-    /// Forks the command and holds it at the gate. It has signals and descriptors as they were `before` rec changed
-    /// them. `aside` sends its standard output to rec's standard error, because rec writes the recording to standard
-    /// output.
+    /// Forks the command and holds it at the gate. It has signals and descriptors as they were
+    /// `before` rec changed them. `aside` sends its standard output to rec's standard error,
+    /// because rec writes the recording to standard output.
     ///
     /// # Errors
     /// Returns an error if the fork fails.
     pub fn at_gate(command: &[OsString], aside: bool, before: Inherited) -> Result<Option<Self>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let name = program.to_string_lossy().into_owned();
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::io("cannot create a pipe to the command", e));
+        let pipe = || {
+            pipe_with(PipeFlags::CLOEXEC)
+                .map_err(|e| Error::io("cannot create a pipe to the command", e))
+        };
         let (gate_read, gate) = pipe()?;
         let (ready, ready_write) = pipe()?;
         let mut command = Command::new(program);
         command.args(arguments);
         if aside {
             let stderr = io::stderr().as_fd().try_clone_to_owned();
-            command.stdout(stderr.map_err(|e| Error::io("cannot send the command's output to standard error", e))?);
+            command.stdout(
+                stderr.map_err(|e| {
+                    Error::io("cannot send the command's output to standard error", e)
+                })?,
+            );
         }
         let before = if aside { before.with_output() } else { before };
         wait_at_gate(&mut command, gate_read, ready_write, gate.as_raw_fd(), before);
-        // `spawn` returns only after the exec, which waits for this thread, so another thread must call it.
+        // `spawn` returns only after the exec, which waits for this thread, so another thread must
+        // call it.
         let ((answer, spawned), (parent, end)) = (channel(), channel());
         std::thread::spawn(move || {
             let child = command.spawn();
@@ -86,12 +95,22 @@ impl Workload {
         let read = rustix::io::retry_on_intr(|| rustix::io::read(ready.as_fd(), &mut pid));
         if read != Ok(pid.len()) {
             let why = match spawned.recv() {
-                Ok(Err(why)) => return Err(Error::io(format_args!("cannot start a process for '{name}'"), why)),
+                Ok(Err(why)) => {
+                    return Err(Error::io(
+                        format_args!("cannot start a process for '{name}'"),
+                        why,
+                    ));
+                }
                 _ => "it ended immediately",
             };
             return Err(Error::Failed(format!("cannot start a process for '{name}': {why}")));
         }
-        Ok(Some(Self { name, pid: u32::from_ne_bytes(pid), stage: Stage::AtGate { gate, spawned }, _parent: parent }))
+        Ok(Some(Self {
+            name,
+            pid: u32::from_ne_bytes(pid),
+            stage: Stage::AtGate { gate, spawned },
+            _parent: parent,
+        }))
     }
 
     /// Returns the pid, which the command keeps after its exec.
@@ -105,11 +124,16 @@ impl Workload {
     /// # Errors
     /// Returns an error if the command is not found or cannot be executed.
     pub fn release(&mut self) -> Result<()> {
-        let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing) else { return Ok(()) };
+        let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing)
+        else {
+            return Ok(());
+        };
         // If the child has ended, this fails, and `spawn` returns the error.
         let _ = rustix::io::write(&gate, &[1]);
         drop(gate);
-        let spawned = spawned.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that started it ended")));
+        let spawned = spawned
+            .recv()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that started it ended")));
         self.stage = Stage::Running(spawned.map_err(|why| cannot_execute(&self.name, &why))?);
         Ok(())
     }
@@ -127,8 +151,8 @@ impl Workload {
         }
     }
 
-    /// Sends SIGTERM if the command is running, waits for its end, and returns its exit status like a shell: its own,
-    /// or 128 + N if signal N killed it.
+    /// Sends SIGTERM if the command is running, waits for its end, and returns its exit status like
+    /// a shell: its own, or 128 + N if signal N killed it.
     pub fn finish(mut self) -> u8 {
         self.ask_to_end();
         if let Stage::Running(child) = &mut self.stage
@@ -153,19 +177,27 @@ impl Drop for Workload {
         // After a failed recording, nothing else waits for the command.
         self.ask_to_end();
         // Without a byte from the gate, the child exits, and the spawner thread reaps it.
-        if let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing) {
+        if let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing)
+        {
             drop(gate);
             let _ = spawned.recv();
         }
     }
 }
 
-/// Makes the child send its pid, and wait for a byte before its exec; from then on, signals are the command's own.
-fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd, gate_write: i32, before: Inherited) {
+/// Makes the child send its pid, and wait for a byte before its exec; from then on, signals are the
+/// command's own.
+fn wait_at_gate(
+    command: &mut Command,
+    gate_read: OwnedFd,
+    ready_write: OwnedFd,
+    gate_write: i32,
+    before: Inherited,
+) {
     let wait = move || {
         before.restore()?;
-        // SAFETY: this is the child's copy of rec's end of the gate, which nothing in the child uses. It is closed so
-        // that the child reads end-of-file if rec dies.
+        // SAFETY: this is the child's copy of rec's end of the gate, which nothing in the child
+        // uses. It is closed so that the child reads end-of-file if rec dies.
         unsafe { libc::close(gate_write) };
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         rustix::io::write(&ready_write, &pid.to_ne_bytes())?;
@@ -175,8 +207,9 @@ fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd,
             _ => Err(io::Error::from(rustix::io::Errno::CANCELED)),
         }
     };
-    // SAFETY: the closure runs between fork and exec; it makes system calls only (signal, sigmask, close, getpid, write,
-    // read), which are async-signal-safe, and neither allocates nor takes locks.
+    // SAFETY: the closure runs between fork and exec; it makes system calls only (signal, sigmask,
+    // close, getpid, write, read), which are async-signal-safe, and neither allocates nor takes
+    // locks.
     unsafe { command.pre_exec(wait) };
 }
 
@@ -193,7 +226,9 @@ fn cannot_execute(name: &str, why: &io::Error) -> Error {
     }
     let hint = match why.kind() {
         io::ErrorKind::PermissionDenied => " (it must be a file with the permission to execute it)",
-        _ if why.raw_os_error() == Some(libc::ENOEXEC) => " (a script needs a first line such as #!/bin/sh)",
+        _ if why.raw_os_error() == Some(libc::ENOEXEC) => {
+            " (a script needs a first line such as #!/bin/sh)"
+        }
         _ => "",
     };
     Error::CannotExecute(format!("cannot run '{name}': {}{hint}", why_words(why)))

@@ -1,5 +1,5 @@
-//! Command lines, and every field of every attr that they must give: as perf record 6.12 has them, but for rec's own
-//! rules (`record/docs/options.md`).
+//! Command lines, and every field of every attr that they must give: as perf record 6.12 has them,
+//! but for rec's own rules (`record/docs/options.md`).
 //!
 //! The cases are in `attrs/*.cases`:
 //!
@@ -10,12 +10,17 @@
 //! rings: pages=64                   of the rings, what is not as without flags
 //! ```
 //!
-//! Each event in its order has its name and the fields that are not 0; a field without a value is 1. `+` in
-//! `sample_type` and `read_format` stands for what every attr has, `mmap2` for `build_id` too, unless `build_id=0` is
-//! there. `leader`, `cpus`, `pids`, `filter` and `cgroup` are told where they are not the plan's. `size` is 128 unless
-//! told.
+//! Each event in its order has its name and the fields that are not 0; a field without a value
+//! is 1. `+` in `sample_type` and `read_format` stands for what every attr has, `mmap2` for
+//! `build_id` too, unless `build_id=0` is there. `leader`, `cpus`, `pids`, `filter` and `cgroup`
+//! are told where they are not the plan's. `size` is 128 unless told.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod machine;
 mod options;
@@ -51,10 +56,13 @@ fn shown(plan: &Value) -> Vec<String> {
         let mut words = vec![format!("{}:", event["name"].as_str().unwrap())];
         let attr = event["attr"].as_object().unwrap();
         words.extend(FIELDS.iter().filter_map(|name| word(name, attr)));
-        words.extend(attr.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| word(name, attr)));
+        words.extend(
+            attr.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| word(name, attr)),
+        );
         let mut differs = |name: &str, value: &Value, usual: &Value| {
             if value != usual {
-                let text = value.as_str().map_or_else(|| value.to_string(), |text| format!("'{text}'"));
+                let text =
+                    value.as_str().map_or_else(|| value.to_string(), |text| format!("'{text}'"));
                 words.push(format!("{name}={}", text.replace(' ', "")));
             }
         };
@@ -67,9 +75,11 @@ fn shown(plan: &Value) -> Vec<String> {
         lines.push(words.join(" "));
     }
     let rings = plan["rings"].as_object().unwrap();
-    let told = ["pages", "aux_pages", "snapshot_bytes"].map(|name| (name, rings[name].as_u64().unwrap()));
+    let told =
+        ["pages", "aux_pages", "snapshot_bytes"].map(|name| (name, rings[name].as_u64().unwrap()));
     let usual = BTreeMap::from([("pages", 128)]);
-    let told: Vec<_> = told.into_iter().filter(|(name, n)| *n != *usual.get(name).unwrap_or(&0)).collect();
+    let told: Vec<_> =
+        told.into_iter().filter(|(name, n)| *n != *usual.get(name).unwrap_or(&0)).collect();
     if !told.is_empty() {
         let words: Vec<_> = told.iter().map(|(name, n)| format!("{name}={n}")).collect();
         lines.push(format!("rings: {}", words.join(" ")));
@@ -105,7 +115,8 @@ const FIELDS: &[&str] = &[
     "precise_ip",
 ];
 
-/// Returns whether a field is among [`FIELDS`], by its own name or that of the one it shares its place with.
+/// Returns whether a field is among [`FIELDS`], by its own name or that of the one it shares its
+/// place with.
 fn is_told(name: &str) -> bool {
     FIELDS.contains(&name) || ["bp_addr", "bp_len"].contains(&name)
 }
@@ -120,7 +131,9 @@ fn word(name: &str, attr: &serde_json::Map<String, Value>) -> Option<String> {
         "size" => (value != 128).then(|| format!("size={value}")),
         "sample_freq" => (freq && value != 0).then(|| format!("sample_freq={value}")),
         "sample_period" => (!freq && value != 0).then(|| format!("sample_period={value}")),
-        "wakeup_watermark" => (watermark && value != 0).then(|| format!("wakeup_watermark={value}")),
+        "wakeup_watermark" => {
+            (watermark && value != 0).then(|| format!("wakeup_watermark={value}"))
+        }
         "wakeup_events" => (!watermark && value != 0).then(|| format!("wakeup_events={value}")),
         "sample_type" => {
             use SampleType as S;
@@ -137,9 +150,8 @@ fn word(name: &str, attr: &serde_json::Map<String, Value>) -> Option<String> {
             let more: Vec<_> = (bits - always).iter_names().map(|(name, _)| name).collect();
             (!more.is_empty()).then(|| format!("read_format=+{}", more.join("|")))
         }
-        "sample_regs_user" | "sample_regs_intr" | "config" | "config1" | "config2" | "branch_sample_type" => {
-            (value != 0).then(|| format!("{name}={value:#x}"))
-        }
+        "sample_regs_user" | "sample_regs_intr" | "config" | "config1" | "config2"
+        | "branch_sample_type" => (value != 0).then(|| format!("{name}={value:#x}")),
         "build_id" => (value != number("mmap2")).then(|| format!("build_id={value}")),
         _ if value == 1 && !FIELDS.contains(&name) => Some(name.to_owned()),
         _ => (value != 0).then(|| format!("{name}={value}")),
@@ -155,11 +167,17 @@ struct Case {
 fn cases(file: &str) -> Vec<Case> {
     let text = fs::read_to_string(data(file)).unwrap();
     let (mut machine, mut cases) = (String::new(), Vec::<Case>::new());
-    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in
+        text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         if let Some(name) = line.strip_prefix("machine ") {
             machine = name.to_owned();
         } else if let Some(line) = line.strip_prefix("$ ") {
-            cases.push(Case { machine: machine.clone(), line: line.to_owned(), expected: Vec::new() });
+            cases.push(Case {
+                machine: machine.clone(),
+                line: line.to_owned(),
+                expected: Vec::new(),
+            });
         } else {
             cases.last_mut().unwrap().expected.push(line.to_owned());
         }
@@ -175,7 +193,8 @@ fn hold(file: &str, least: usize) {
     let mut wrong = Vec::new();
     for case in &cases {
         let machine = machines.entry(&case.machine).or_insert_with(|| machine(&case.machine));
-        let found = plan(&case.line, machine).map_or_else(|e| vec![format!("refused: {e}")], |plan| shown(&plan));
+        let found = plan(&case.line, machine)
+            .map_or_else(|e| vec![format!("refused: {e}")], |plan| shown(&plan));
         if found != case.expected {
             let (must, is) = (case.expected.join("\n"), found.join("\n"));
             wrong.push(format!("{}: $ {}\nmust be\n{must}\nis\n{is}\n", case.machine, case.line));
@@ -219,14 +238,25 @@ fn the_memory_events_that_a_machine_has() {
     let listed = |name: &str| {
         let machine = machine(name);
         let mut rec = Command::new(env!("CARGO_BIN_EXE_rec"));
-        rec.args(["mem", "-e", "list", "--dry-run", "--machine"]).arg(machine.path().join("machine.json"));
+        rec.args(["mem", "-e", "list", "--dry-run", "--machine"])
+            .arg(machine.path().join("machine.json"));
         let output = rec.output().unwrap();
-        (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+        (
+            output.status.code().unwrap(),
+            String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
+        )
     };
     assert_eq!(listed("amd"), (0, "mem-ldst      ibs_op//\n".to_owned()));
     let (status, none) = listed("user");
-    assert!(status == 125 && none.starts_with("rec: rec mem: this machine cannot sample"), "{none}");
-    assert!(listed("spr").1.starts_with("ldlat-loads   {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/}:P\n"));
+    assert!(
+        status == 125 && none.starts_with("rec: rec mem: this machine cannot sample"),
+        "{none}"
+    );
+    assert!(
+        listed("spr")
+            .1
+            .starts_with("ldlat-loads   {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/}:P\n")
+    );
 }
 
 #[test]
@@ -342,7 +372,11 @@ fn what_does_not_go_together_is_told_with_what_to_do() {
         assert!(said.contains(named), "{line}: {said}");
     }
     let said = plan("mem x", &machine("user")).unwrap_err();
-    assert!(said.contains("this machine cannot sample memory accesses") && said.contains("virtual machine"), "{said}");
+    assert!(
+        said.contains("this machine cannot sample memory accesses")
+            && said.contains("virtual machine"),
+        "{said}"
+    );
     assert!(plan("mem -t load x", &machine("amd")).unwrap_err().contains("leave -t out"));
 }
 
@@ -350,7 +384,14 @@ fn what_does_not_go_together_is_told_with_what_to_do() {
 #[test]
 fn record_and_report_are_words_of_perf_not_programs() {
     let x86 = machine("x86");
-    for line in ["mem report", "mem report -i x", "mem -t load report x", "c2c report", "c2c rep", "mem repor -- x"] {
+    for line in [
+        "mem report",
+        "mem report -i x",
+        "mem -t load report x",
+        "c2c report",
+        "c2c rep",
+        "mem repor -- x",
+    ] {
         let tool = &line[..3];
         let said = plan(line, &x86).unwrap_err();
         assert!(said.contains(&format!("rep {tool} [FILE]")), "{line}: {said}");
@@ -360,9 +401,14 @@ fn record_and_report_are_words_of_perf_not_programs() {
         let said = plan(line, &x86).unwrap_err();
         assert!(said.contains("nothing to record"), "{line}: {said}");
     }
-    for line in
-        ["mem -- report", "mem record report", "mem rec -- rep", "c2c -o report re", "c2c x report", "mem reports"]
-    {
+    for line in [
+        "mem -- report",
+        "mem record report",
+        "mem rec -- rep",
+        "c2c -o report re",
+        "c2c x report",
+        "mem reports",
+    ] {
         assert_eq!(plan(line, &x86).map(drop), Ok(()), "{line}");
     }
 }
@@ -373,5 +419,8 @@ fn accesses_that_some_cpus_cannot_sample_are_noted() {
     let atom = hybrid.path().join("sys/bus/event_source/devices/cpu_atom/events");
     fs::remove_dir_all(atom).unwrap();
     let noted = plan("mem x", &hybrid).unwrap();
-    assert_eq!(noted["notes"][0], "sampling memory accesses on CPU 0-1 only; CPU 2-3 has no events for them");
+    assert_eq!(
+        noted["notes"][0],
+        "sampling memory accesses on CPU 0-1 only; CPU 2-3 has no events for them"
+    );
 }

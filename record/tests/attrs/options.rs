@@ -1,5 +1,6 @@
-//! The table of options (`docs/options.md`) tells the truth: each option of perf record 6.12 has a row, what is the
-//! same or different is taken, what is not is refused by name with advice, and every option that rec has is told of.
+//! The table of options (`docs/options.md`) tells the truth: each option of perf record 6.12 has a
+//! row, what is the same or different is taken, what is not is refused by name with advice, and
+//! every option that rec has is told of.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -10,13 +11,18 @@ use recrep_record::cli;
 const TABLE: &str = include_str!("../../docs/options.md");
 
 /// The long names of perf record 6.12 (`tools/perf/builtin-record.c`); `-g` has none.
-const PERF: &str = "event filter exclude-perf pid tid realtime no-buffering raw-samples all-cpus cpu count output no-inherit \
-    tail-synthesize overwrite no-bpf-event strict-freq freq mmap-pages mmap-flush g call-graph verbose quiet stat data phys-data \
-    data-page-size code-page-size sample-cpu sample-identifier timestamp period no-samples no-buildid-cache no-buildid cgroup \
-    delay kcore uid branch-any branch-filter weight transaction per-thread intr-regs user-regs running-time clockid snapshot \
-    aux-sample proc-map-timeout namespaces all-cgroups switch-events all-kernel all-user kernel-callchains user-callchains vmlinux \
-    buildid-all buildid-mmap timestamp-filename timestamp-boundary switch-output switch-output-event switch-max-files dry-run aio \
-    affinity compression-level max-size num-thread-synthesize pfm-events control synth debuginfod threads off-cpu setup-filter";
+const PERF: &str = "event filter exclude-perf pid tid realtime no-buffering raw-samples all-cpus \
+                    cpu count output no-inherit tail-synthesize overwrite no-bpf-event strict-freq \
+                    freq mmap-pages mmap-flush g call-graph verbose quiet stat data phys-data \
+                    data-page-size code-page-size sample-cpu sample-identifier timestamp period \
+                    no-samples no-buildid-cache no-buildid cgroup delay kcore uid branch-any \
+                    branch-filter weight transaction per-thread intr-regs user-regs running-time \
+                    clockid snapshot aux-sample proc-map-timeout namespaces all-cgroups \
+                    switch-events all-kernel all-user kernel-callchains user-callchains vmlinux \
+                    buildid-all buildid-mmap timestamp-filename timestamp-boundary switch-output \
+                    switch-output-event switch-max-files dry-run aio affinity compression-level \
+                    max-size num-thread-synthesize pfm-events control synth debuginfod threads \
+                    off-cpu setup-filter";
 
 struct Row<'a> {
     names: Vec<&'a str>,
@@ -27,8 +33,14 @@ struct Row<'a> {
 
 /// The rows of the table that has four columns.
 fn rows() -> Vec<Row<'static>> {
-    let cells = |line: &'static str| -> Vec<&str> { line.trim_matches('|').split('|').map(str::trim).collect() };
-    let lines = TABLE.lines().filter(|line| line.starts_with("| `")).map(cells).filter(|cells| cells.len() == 4);
+    let cells = |line: &'static str| -> Vec<&str> {
+        line.trim_matches('|').split('|').map(str::trim).collect()
+    };
+    let lines = TABLE
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(cells)
+        .filter(|cells| cells.len() == 4);
     let row = |cells: Vec<&'static str>| Row {
         names: cells[0].split(", ").map(|name| name.trim_matches('`')).collect(),
         answer: cells[1],
@@ -45,8 +57,8 @@ impl Row<'_> {
     }
 }
 
-/// Parses the example as rec does: before a command, where it names no other target; where it is about tracepoints, on
-/// a machine that is described.
+/// Parses the example as rec does: before a command, where it names no other target; where it is
+/// about tracepoints, on a machine that is described.
 fn parse(row: &Row<'_>) -> Result<(), String> {
     let attached = ["-a", "-p", "-t", "-C", "-u"].iter().any(|flag| row.tried.starts_with(flag));
     let command = if attached { "" } else { "x" };
@@ -78,15 +90,26 @@ fn at_least_85_of_100_are_the_same() {
 fn what_is_taken_is_and_what_is_not_is_refused_by_name_with_advice() {
     for row in rows() {
         let example = row.tried;
-        assert!(row.names.iter().any(|name| example.contains(name.trim_start_matches('-'))), "{example}");
+        assert!(
+            row.names.iter().any(|name| example.contains(name.trim_start_matches('-'))),
+            "{example}"
+        );
         match (row.answer, parse(&row)) {
             ("not", Err(said)) => {
-                let named = format!("--{} is a flag of perf record that rec does not have: ", row.long());
-                let (_, advice) = said.split_once(&named).unwrap_or_else(|| panic!("{example}: {said}"));
-                assert!(advice.lines().next().unwrap().len() > 30 && row.why.len() > 30, "{example}: {said}");
+                let named =
+                    format!("--{} is a flag of perf record that rec does not have: ", row.long());
+                let (_, advice) =
+                    said.split_once(&named).unwrap_or_else(|| panic!("{example}: {said}"));
+                assert!(
+                    advice.lines().next().unwrap().len() > 30 && row.why.len() > 30,
+                    "{example}: {said}"
+                );
             }
             ("not", Ok(())) => panic!("{example} is taken"),
-            (_, Ok(())) => assert!(row.answer == "same" || row.why.len() > 30, "{example}: why is it different?"),
+            (_, Ok(())) => assert!(
+                row.answer == "same" || row.why.len() > 30,
+                "{example}: why is it different?"
+            ),
             (_, Err(said)) => panic!("{example}: {said}"),
         }
     }
@@ -98,9 +121,12 @@ fn every_option_of_rec_is_told_of() {
     let help = String::from_utf8(help.stdout).unwrap();
     // What an example tells of rep is no option of rec.
     let lines = help.lines().map(|line| line.split(" rep -").next().unwrap_or(line));
-    let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[=,.;)".contains(c)));
+    let words =
+        lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[=,.;)".contains(c)));
     let mut options: Vec<_> = words
-        .filter(|word| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
+        .filter(|word| {
+            word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase)
+        })
         .collect();
     options.sort_unstable();
     options.dedup();

@@ -15,7 +15,8 @@ const CORE: &str = r#"[
     {"EventName": "OPS.SLOW", "EventCode": "0xCD", "UMask": "0x1", "MSRIndex": "0x3F6", "MSRValue": "0x40", "PEBS": "2",
      "SampleAfterValue": "1009", "BriefDescription": "Slow operations"}
 ]"#;
-const UNCORE: &str = r#"[{"EventName": "READS", "EventCode": "0x4", "Unit": "iMC", "PerPkg": "1"}]"#;
+const UNCORE: &str =
+    r#"[{"EventName": "READS", "EventCode": "0x4", "Unit": "iMC", "PerPkg": "1"}]"#;
 
 /// The machine of `x86.txt` as one whose CPU is known, and tables for it.
 fn known() -> TempDir {
@@ -30,7 +31,10 @@ fn known() -> TempDir {
     machine["cpuid"] = json!("TestVendor-6-55-4");
     fs::write(facts, machine.to_string()).unwrap();
     write("sys/bus/event_source/devices/cpu/format/cmask", "config:24-31\n");
-    write("arch/x86/mapfile.csv", "Family-model,Version,Filename,EventType\nTestVendor-6-55-[01234],v1,model,core\n");
+    write(
+        "arch/x86/mapfile.csv",
+        "Family-model,Version,Filename,EventType\nTestVendor-6-55-[01234],v1,model,core\n",
+    );
     write("arch/x86/model/core.json", CORE);
     write("arch/x86/model/uncore.json", UNCORE);
     dir
@@ -80,9 +84,13 @@ fn names_that_no_table_has() {
     let said = |line: &str| String::from_utf8(rec(dir.path(), line).stderr).unwrap();
     let unknown = said("-e ops.dome x");
     assert!(unknown.contains("did you mean 'ops.done'?"), "{unknown}");
-    assert!(unknown.contains("the table of events is model for CPU TestVendor-6-55-4"), "{unknown}");
+    assert!(
+        unknown.contains("the table of events is model for CPU TestVendor-6-55-4"),
+        "{unknown}"
+    );
     fs::remove_file(dir.path().join("arch/x86/mapfile.csv")).unwrap();
     assert!(said("-e ops.done x").contains("--event-tables: there is no mapfile.csv"));
-    let without = Command::new(env!("CARGO_BIN_EXE_rec")).args(["-e", "ops.done", "x"]).output().unwrap();
+    let without =
+        Command::new(env!("CARGO_BIN_EXE_rec")).args(["-e", "ops.done", "x"]).output().unwrap();
     assert!(String::from_utf8(without.stderr).unwrap().contains("(--event-tables DIR)"));
 }

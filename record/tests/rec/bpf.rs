@@ -7,7 +7,8 @@ use recrep_format::record::Body;
 
 use super::common::{Recording, can_record_system, place, rec, said, skipped};
 
-/// Loads a program of two functions (r0 = 0 in the second), prints its id, and keeps it until standard input ends.
+/// Loads a program of two functions (r0 = 0 in the second), prints its id, and keeps it until
+/// standard input ends.
 const LOADER: &str = "\
 import ctypes, platform, struct, sys
 code = bytes.fromhex('8510000001000000' '9500000000000000' 'b700000000000000' '9500000000000000')
@@ -30,7 +31,8 @@ fn loaded() -> Option<Child> {
     if line.trim() == "loaded" { Some(child) } else { None }
 }
 
-/// Lengths and names of the functions of the newest program with two of them, and its tag, sorted; with each address.
+/// Lengths and names of the functions of the newest program with two of them, and its tag, sorted;
+/// with each address.
 fn functions(recording: &Recording) -> (Vec<(u32, String)>, Vec<[u8; 8]>) {
     let (mut functions, mut tags) = (Vec::new(), Vec::new());
     for record in recording.records() {
@@ -52,20 +54,30 @@ fn programs_from_before_are_recorded_as_the_kernel_records_new_ones() {
     }
     let Some(mut child) = loaded() else { return skipped("needs python3, and a kernel with BPF") };
     let (_dir, before) = place();
-    let output = rec().arg("-o").arg(&before).args(["-a", "-e", "cpu-clock", "--", "true"]).output().unwrap();
+    let output = rec()
+        .arg("-o")
+        .arg(&before)
+        .args(["-a", "-e", "cpu-clock", "--", "true"])
+        .output()
+        .unwrap();
     drop(child.stdin.take());
     child.wait().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let (_dir, meanwhile) = place();
     let command = ["-a", "-e", "cpu-clock", "--", "python3", "-c", LOADER];
-    let output = rec().arg("-o").arg(&meanwhile).args(command).stdin(Stdio::null()).output().unwrap();
+    let output =
+        rec().arg("-o").arg(&meanwhile).args(command).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let (was_there, tags_before) = functions(&Recording::read(&before));
     let (came, tags_meanwhile) = functions(&Recording::read(&meanwhile));
     // The newest is the last, in both.
-    let [newest, expected] = [&was_there, &came].map(|all| all[all.len().saturating_sub(2)..].to_vec());
+    let [newest, expected] =
+        [&was_there, &came].map(|all| all[all.len().saturating_sub(2)..].to_vec());
     assert_eq!(newest.len(), 2, "{was_there:?}");
     assert_eq!(newest, expected);
-    assert!(newest[0].1.starts_with("bpf_prog_") && newest[0].1.ends_with("_recrep_test"), "{newest:?}");
+    assert!(
+        newest[0].1.starts_with("bpf_prog_") && newest[0].1.ends_with("_recrep_test"),
+        "{newest:?}"
+    );
     assert_eq!(tags_before.last(), tags_meanwhile.last());
 }

@@ -1,4 +1,5 @@
-//! Build IDs of files that a look at their paths would not find: deleted, replaced, in another mount namespace.
+//! Build IDs of files that a look at their paths would not find: deleted, replaced, in another
+//! mount namespace.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,10 @@ use recrep_format::record::Body;
 
 use super::common::{Recording, can_record, place, run, said, skipped};
 
-/// Mounts a file system of its own at `$1`, where the same path has another file outside, and runs a program there.
-const ELSEWHERE: &str = "mount -t tmpfs tmpfs \"$1\" && cp \"$2\" \"$1/program\" && shift 2 && exec \"$@\"";
+/// Mounts a file system of its own at `$1`, where the same path has another file outside, and runs
+/// a program there.
+const ELSEWHERE: &str =
+    "mount -t tmpfs tmpfs \"$1\" && cp \"$2\" \"$1/program\" && shift 2 && exec \"$@\"";
 
 fn build_id(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap();
@@ -25,7 +28,11 @@ fn recorded(path: &Path, name: &str) -> [BTreeSet<String>; 2] {
     let is_it = |path: &[u8]| String::from_utf8_lossy(path).trim_end_matches(" (deleted)") == name;
     let file = recording.file();
     let table = file.feature::<BuildIds<'_>>().unwrap().unwrap();
-    let table = table.entries.iter().filter(|entry| is_it(entry.name())).map(|entry| entry.build_id().unwrap());
+    let table = table
+        .entries
+        .iter()
+        .filter(|entry| is_it(entry.name()))
+        .map(|entry| entry.build_id().unwrap());
     let records = recording.records();
     let mapped = records.iter().filter_map(|record| match &record.body {
         Body::Mmap2(mmap) if is_it(mmap.filename.as_bytes()) => mmap.identity.build_id(),
@@ -111,13 +118,19 @@ fn a_process_whose_program_was_deleted_is_identified() {
         assert!(output.status.success(), "{}", said(&output));
         let [mapped, table] = recorded(&path, name);
         assert_eq!(table, id, "{flag}");
-        assert_eq!(mapped, if flag == "--buildid-mmap" && kernel_tells() { id } else { BTreeSet::new() }, "{flag}");
+        assert_eq!(
+            mapped,
+            if flag == "--buildid-mmap" && kernel_tells() { id } else { BTreeSet::new() },
+            "{flag}"
+        );
     }
 }
 
 #[test]
 fn a_file_in_another_mount_namespace_is_not_taken_for_its_namesake() {
-    let can_mount = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    let can_mount = || {
+        Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success())
+    };
     if !can_record() || !can_mount() {
         return skipped("needs root, and unshare");
     }
@@ -133,6 +146,10 @@ fn a_file_in_another_mount_namespace_is_not_taken_for_its_namesake() {
         assert!(output.status.success(), "{}", said(&output));
         let [mapped, table] = recorded(&path, name);
         assert_eq!(table, id, "{flag}");
-        assert_eq!(mapped, if flag == "--buildid-mmap" && kernel_tells() { id } else { BTreeSet::new() }, "{flag}");
+        assert_eq!(
+            mapped,
+            if flag == "--buildid-mmap" && kernel_tells() { id } else { BTreeSet::new() },
+            "{flag}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The command line's promises: exit statuses, messages, what happens to files. Most need no perf events.
+//! The command line's promises: exit statuses, messages, what happens to files. Most need no perf
+//! events.
 
 use super::common::{can_record, place, rec, run, said};
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +45,10 @@ fn usage_errors_are_2_and_name_what_is_wrong() {
 fn usage_errors_of_lists_are_one_line_too() {
     let output = rec().args(["list", "--jsn"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(said(&output), "rec: there is no option '--jsn'; did you mean '--json'? (see rec list --help)\n");
+    assert_eq!(
+        said(&output),
+        "rec: there is no option '--jsn'; did you mean '--json'? (see rec list --help)\n"
+    );
 }
 
 #[test]
@@ -87,9 +91,12 @@ fn the_file_is_out_data_private_and_the_old_one_is_kept() {
     }
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        assert!(rec().args(["-q", "--", "true"]).current_dir(dir.path()).status().unwrap().success());
+        assert!(
+            rec().args(["-q", "--", "true"]).current_dir(dir.path()).status().unwrap().success()
+        );
     }
-    let mut names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["out.data", "out.data.old"]);
     let mode = std::fs::metadata(dir.path().join("out.data")).unwrap().permissions().mode();
@@ -106,7 +113,10 @@ fn quiet_says_nothing_and_verbose_explains() {
     let verbose = said(&run(&path, &["-v", "-e", "cpu-clock", "--", "true"]));
     assert!(verbose.contains("event cpu-clock") && verbose.contains("rings:"), "{verbose}");
     // Bits by their names alone, and the last line is the last.
-    assert!(verbose.contains("sample_type IP|TID|TIME|") && verbose.contains("flags DISABLED|INHERIT|"), "{verbose}");
+    assert!(
+        verbose.contains("sample_type IP|TID|TIME|") && verbose.contains("flags DISABLED|INHERIT|"),
+        "{verbose}"
+    );
     assert!(verbose.contains("rec: kept 0 recorded files (0 bytes)"), "{verbose}");
     assert!(verbose.lines().last().unwrap().starts_with("rec: recorded "), "{verbose}");
 }
@@ -141,7 +151,8 @@ fn a_command_s_end_is_noticed_where_the_signal_of_it_was_blocked() {
         "-o",
     ];
     let mut env = std::process::Command::new("env");
-    let output = env.args(blocked).arg(&path).args(["-e", "cpu-clock", "--", "true"]).output().unwrap();
+    let output =
+        env.args(blocked).arg(&path).args(["-e", "cpu-clock", "--", "true"]).output().unwrap();
     assert_eq!((said(&output).as_str(), output.status.code()), ("", Some(0)));
 }
 
@@ -158,7 +169,19 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
         let work = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
         let command = format!("ulimit -f unlimited; {work}; echo > {}; exit {end}", done.display());
         let mut sh = std::process::Command::new("sh");
-        sh.args(["-c", script, "sh", env!("CARGO_BIN_EXE_rec"), "-e", "cpu-clock", "-F", "20000", "-m", "2", "-o"]);
+        sh.args([
+            "-c",
+            script,
+            "sh",
+            env!("CARGO_BIN_EXE_rec"),
+            "-e",
+            "cpu-clock",
+            "-F",
+            "20000",
+            "-m",
+            "2",
+            "-o",
+        ]);
         let output = sh.arg(&file).args(["--", "sh", "-c", &command]).output().unwrap();
         let said = said(&output);
         assert_eq!(output.status.code(), Some(status), "{said}");

@@ -41,8 +41,8 @@ pub(crate) fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Returns whether the kernel lets this user count anything at all. Where not, the test is skipped; with `CI=true` it
-/// fails.
+/// Returns whether the kernel lets this user count anything at all. Where not, the test is skipped;
+/// with `CI=true` it fails.
 pub(crate) fn can_record() -> bool {
     let (_dir, path) = place();
     let output = run(&path, &["-e", "cpu-clock", "--", "true"]);
@@ -67,13 +67,15 @@ pub(crate) fn can_record_system() -> bool {
     false
 }
 
-/// Returns whether a test may become nobody, who may record user space but not the kernel; as above where not.
+/// Returns whether a test may become nobody, who may record user space but not the kernel; as above
+/// where not.
 pub(crate) fn nobody_records_user_space() -> bool {
     if !rustix::process::geteuid().is_root() {
         skipped("needs root, to become somebody else");
         return false;
     }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let paranoid =
+        std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     if paranoid.trim() != "2" {
         skipped("needs kernel.perf_event_paranoid to be 2");
         return false;
@@ -154,20 +156,27 @@ pub(crate) struct Told {
     pub(crate) lost_samples: u64,
 }
 
-/// Reads rec's last line: `rec: recorded 6,992 samples in 2.0 s (388 KiB), 1 lost event, 3 lost samples: …`.
+/// Reads rec's last line: `rec: recorded 6,992 samples in 2.0 s (388 KiB), 1 lost event, 3 lost
+/// samples: …`.
 pub(crate) fn last_line(output: &Output) -> Told {
     let all = said(output);
     let line = all.lines().last().unwrap();
     let number = |what: &str| {
         let (before, _) = line.split_once(what)?;
-        let digits: String = before.rsplit(' ').next()?.chars().filter(char::is_ascii_digit).collect();
+        let digits: String =
+            before.rsplit(' ').next()?.chars().filter(char::is_ascii_digit).collect();
         digits.parse().ok()
     };
     let size = line.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let lost = |what| if line.contains("), none lost: ") { Some(0) } else { number(what) };
     let told = || {
         let (samples, size) = (number(" sample")?, size?.0.to_owned());
-        Some(Told { samples, size, lost_events: lost(" lost event")?, lost_samples: lost(" lost sample")? })
+        Some(Told {
+            samples,
+            size,
+            lost_events: lost(" lost event")?,
+            lost_samples: lost(" lost sample")?,
+        })
     };
     told().unwrap_or_else(|| panic!("not all is told in: {line}"))
 }

@@ -14,14 +14,15 @@ use recrep_format::read::Recording as Records;
 use recrep_record::messages::units;
 
 use super::common::{
-    Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped, wait_until,
+    Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped,
+    wait_until,
 };
 
 /// Two shells that are busy.
 const BUSY: &str = "b() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; b & b; wait";
 
-/// Counts samples, and holds the promise of FINISHED_ROUND: no sample after a mark is older than one before the mark
-/// before it.
+/// Counts samples, and holds the promise of FINISHED_ROUND: no sample after a mark is older than
+/// one before the mark before it.
 fn samples_in_true_rounds(recording: &Recording) -> usize {
     let file = recording.file();
     let (mut samples, mut oldest_allowed, mut before_mark, mut youngest) = (0, 0, 0, 0);
@@ -38,14 +39,20 @@ fn samples_in_true_rounds(recording: &Recording) -> usize {
     samples
 }
 
-/// Counts the samples and the bytes of a directory; each ring's file has its samples in order of time, and no rounds.
+/// Counts the samples and the bytes of a directory; each ring's file has its samples in order of
+/// time, and no rounds.
 fn samples_in_order(dir: &Path) -> (u64, u64) {
-    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let bytes: Vec<_> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
     let (data, rings) = bytes.split_first().unwrap();
-    assert!(rings.len() > 1 && files[0].ends_with("data") && files[1].ends_with("data.0"), "{files:?}");
-    let mut recording = Records::of_bytes_with_streams(data, rings.iter().map(Vec::as_slice)).unwrap();
+    assert!(
+        rings.len() > 1 && files[0].ends_with("data") && files[1].ends_with("data.0"),
+        "{files:?}"
+    );
+    let mut recording =
+        Records::of_bytes_with_streams(data, rings.iter().map(Vec::as_slice)).unwrap();
     let mut newest = vec![0; bytes.len()];
     let mut samples = 0;
     while let Some(record) = recording.next_record() {
@@ -108,8 +115,8 @@ fn threads_leave_a_stream_like_any_other() {
     }
 }
 
-/// Nobody reads while the command runs: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is
-/// recorded in half a second, however fast the machine is.
+/// Nobody reads while the command runs: the pipe holds 64 KiB, and the rings 64 KiB each, a
+/// fraction of what is recorded in half a second, however fast the machine is.
 #[test]
 fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
     if !can_record_system() {
@@ -168,13 +175,35 @@ fn threads_end_with_what_they_are_attached_to_and_at_sizes() {
     child.wait().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let (dir, path) = place();
-    let asked = ["--threads", "-a", "-e", "cpu-clock", "-F", "10000", "--switch-output=64K", "--switch-max-files=3"];
+    let asked = [
+        "--threads",
+        "-a",
+        "-e",
+        "cpu-clock",
+        "-F",
+        "10000",
+        "--switch-output=64K",
+        "--switch-max-files=3",
+    ];
     let long = format!("{BUSY}; {BUSY}; {BUSY}; {BUSY}");
     assert!(run(&path, &[&asked[..], &["--", "sh", "-c", &long]].concat()).status.success());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
     let (_dir, path) = place();
-    let output =
-        run(&path, &["--threads", "-a", "-e", "cpu-clock", "-F", "10000", "--max-size=64K", "--", "sleep", "60"]);
+    let output = run(
+        &path,
+        &[
+            "--threads",
+            "-a",
+            "-e",
+            "cpu-clock",
+            "-F",
+            "10000",
+            "--max-size=64K",
+            "--",
+            "sleep",
+            "60",
+        ],
+    );
     assert!(said(&output).contains("stopped at"), "{}", said(&output));
 }
 
@@ -197,7 +226,8 @@ fn mappings_that_took_too_long_are_marked_and_told_of() {
     let recording = Recording::read(&path);
     let marked = |misc: u16| misc & misc::PROC_MAP_PARSE_TIMEOUT != 0;
     let file = recording.file();
-    let mmaps = file.records().map(Result::unwrap).filter(|raw| raw.header.kind == RecordType::MMAP2);
+    let mmaps =
+        file.records().map(Result::unwrap).filter(|raw| raw.header.kind == RecordType::MMAP2);
     assert!(mmaps.filter(|raw| marked(raw.header.misc)).count() > 0);
     let output = run(&path, &["-a", "-e", "cpu-clock", "--", "true"]);
     assert!(!said(&output).contains("--proc-map-timeout"), "{}", said(&output));
@@ -218,7 +248,17 @@ fn niceness_is_for_draining_only() {
     let usual = niceness(std::process::id());
     let asked = usual + 1;
     let mut rec = rec();
-    let rec = rec.args(["-q", "-a", "-e", "cpu-clock", "-o", "-", &format!("--nice={asked}"), "--", "cat"]);
+    let rec = rec.args([
+        "-q",
+        "-a",
+        "-e",
+        "cpu-clock",
+        "-o",
+        "-",
+        &format!("--nice={asked}"),
+        "--",
+        "cat",
+    ]);
     let mut child = rec.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stream = child.stdout.take().unwrap();
     // What there was before does not fit into this, so that rec waits before the first round.
@@ -228,7 +268,8 @@ fn niceness_is_for_draining_only() {
         assert_eq!(niceness(child.id()), usual, "while /proc is read");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let reader = std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
+    let reader =
+        std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
     wait_until(|| niceness(child.id()) == asked);
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
@@ -246,9 +287,14 @@ fn niceness_that_this_user_may_not_have_is_refused_before_anything_runs() {
     let program = dir.path().join("rec");
     std::fs::copy(env!("CARGO_BIN_EXE_rec"), &program).unwrap();
     let mut rec = std::process::Command::new(&program);
-    let rec = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--nice=-20", "touch"]).arg(&started);
+    let rec =
+        rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--nice=-20", "touch"]).arg(&started);
     let output = rec.uid(65534).gid(65534).output().unwrap();
     assert_eq!(output.status.code(), Some(125), "{}", said(&output));
-    assert!(said(&output).contains("cannot run with niceness -20 (--nice; less than"), "{}", said(&output));
+    assert!(
+        said(&output).contains("cannot run with niceness -20 (--nice; less than"),
+        "{}",
+        said(&output)
+    );
     assert!(!started.exists() && !path.exists());
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use recrep_format::abi::{RecordType, SwEvent, misc};
 
 use super::common::{
-    Recording, can_record_system, last_line, nobody_records_user_space, place, run, run_as_nobody, said, skipped,
+    Recording, can_record_system, last_line, nobody_records_user_space, place, run, run_as_nobody,
+    said, skipped,
 };
 
 /// Sleeps of a known length, one after the other.
@@ -29,8 +30,9 @@ fn switches(recording: &Recording) -> BTreeMap<u32, Vec<(u64, What)>> {
     for raw in file.records().map(Result::unwrap) {
         let (tid, time, what) = match raw.header.kind {
             RecordType::SAMPLE => {
-                // Where another recording (of a test beside this one) samples the same software event, the kernel fills
-                // one perf_sample_data for both, so that the second's sample has the first's id.
+                // Where another recording (of a test beside this one) samples the same software
+                // event, the kernel fills one perf_sample_data for both, so that the second's
+                // sample has the first's id.
                 let Some((event, sample)) = file.attrs.sample(raw) else { continue };
                 if Some(event.0) != sampled {
                     continue;
@@ -57,8 +59,8 @@ fn waited(list: &[(u64, What)]) -> u64 {
     waits.map(|pair| pair[1].0 - pair[0].0).sum()
 }
 
-/// Returns whether the five who slept and the shell waited for as long; a busy machine may have interrupted them in
-/// between.
+/// Returns whether the five who slept and the shell waited for as long; a busy machine may have
+/// interrupted them in between.
 fn have_slept(threads: &BTreeMap<u32, Vec<(u64, What)>>) -> bool {
     threads.values().filter(|list| waited(list) >= NAP / 2).count() == 6
 }
@@ -80,13 +82,18 @@ fn each_switch_is_a_sample_and_two_records() {
     let recording = Recording::read(&path);
     let threads = switches(&recording);
     for (tid, list) in &threads {
-        let of = |what| list.iter().filter(|(_, is)| *is == what).map(|(time, _)| *time).collect::<Vec<_>>();
+        let of = |what| {
+            list.iter().filter(|(_, is)| *is == what).map(|(time, _)| *time).collect::<Vec<_>>()
+        };
         let (samples, outs, ins) = (of(What::Sample), of(What::Out), of(What::In));
         assert_eq!(samples.len(), outs.len(), "{tid}: {list:?}");
         // The kernel samples on the way out, just before it writes the record.
         assert!(samples.iter().zip(&outs).all(|(sample, out)| sample <= out), "{tid}: {list:?}");
         let runs: Vec<_> = list.iter().filter(|(_, what)| *what != What::Sample).collect();
-        assert!(runs.windows(2).all(|pair| pair[0].1 != pair[1].1), "{tid} goes out and in by turns: {list:?}");
+        assert!(
+            runs.windows(2).all(|pair| pair[0].1 != pair[1].1),
+            "{tid} goes out and in by turns: {list:?}"
+        );
         // Whoever is born comes in first, and whoever ends is not told of any more.
         let first = usize::from(runs.first().is_some_and(|(_, what)| *what == What::In));
         assert_eq!(ins.len() - first, outs.len(), "{tid} has come back from each switch: {list:?}");
@@ -103,17 +110,20 @@ fn samples_of_switches_have_callchains_up_to_the_user_s() {
     assert!(run(&path, &["--off-cpu", "-e", "cpu-clock", "--", "sleep", "0.01"]).status.success());
     let recording = Recording::read(&path);
     let file = recording.file();
-    let names: Vec<_> = file.attrs.entries().iter().map(|entry| entry.name.clone().unwrap()).collect();
+    let names: Vec<_> =
+        file.attrs.entries().iter().map(|entry| entry.name.clone().unwrap()).collect();
     assert_eq!(names, ["cpu-clock", "context-switches"]);
     let raw: Vec<_> = file.records().map(Result::unwrap).collect();
-    let samples = raw.iter().filter_map(|raw| file.attrs.sample(*raw)).filter(|(event, _)| event.0 == 1);
+    let samples =
+        raw.iter().filter_map(|raw| file.attrs.sample(*raw)).filter(|(event, _)| event.0 == 1);
     let both = |chain: Vec<u64>| {
         let marker = |wanted: i64| chain.iter().any(|ip| *ip == wanted.cast_unsigned());
         // PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
         marker(-128) && marker(-512)
     };
-    let chains: Vec<bool> =
-        samples.map(|(_, sample)| both(sample.callchain().unwrap().unwrap().iter().collect())).collect();
+    let chains: Vec<bool> = samples
+        .map(|(_, sample)| both(sample.callchain().unwrap().unwrap().iter().collect()))
+        .collect();
     assert!(!chains.is_empty() && chains.iter().all(|both| *both), "{chains:?}");
 }
 
@@ -129,7 +139,8 @@ fn on_all_cpus_each_sample_has_its_record() {
         return skipped("the machine is too busy to record all of its switches");
     }
     let recording = Recording::read(&path);
-    let [wide, narrow] = [RecordType::SWITCH_CPU_WIDE, RecordType::SWITCH].map(|kind| recording.count(kind));
+    let [wide, narrow] =
+        [RecordType::SWITCH_CPU_WIDE, RecordType::SWITCH].map(|kind| recording.count(kind));
     assert!(wide > 20 && narrow == 0, "{wide} and {narrow} switches: {}", said(&output));
     let threads = switches(&recording);
     // The idle tasks of several CPUs have one number, and so have threads that have exited.
@@ -150,10 +161,19 @@ fn plain_users_get_the_records_alone_with_a_line_that_says_so() {
     let (_dir, path) = place();
     let output = run_as_nobody(&path, &["--off-cpu", "--", "sh", "-c", NAPS]);
     assert!(output.status.success(), "{}", said(&output));
-    let told: Vec<_> = said(&output).lines().filter(|l| l.contains("context switches")).map(str::to_owned).collect();
-    assert!(matches!(told.as_slice(), [line] if line.contains("perf_event_paranoid is 2")), "{}", said(&output));
+    let told: Vec<_> = said(&output)
+        .lines()
+        .filter(|l| l.contains("context switches"))
+        .map(str::to_owned)
+        .collect();
+    assert!(
+        matches!(told.as_slice(), [line] if line.contains("perf_event_paranoid is 2")),
+        "{}",
+        said(&output)
+    );
     let recording = Recording::read(&path);
-    let names: Vec<_> = recording.file().attrs.entries().iter().map(|e| e.name.clone().unwrap()).collect();
+    let names: Vec<_> =
+        recording.file().attrs.entries().iter().map(|e| e.name.clone().unwrap()).collect();
     assert!(names.len() == 1 && names[0].ends_with(":u"), "{names:?}");
     let threads = switches(&recording);
     assert!(have_slept(&threads), "{threads:?}");

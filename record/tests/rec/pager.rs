@@ -7,12 +7,17 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::common::rec;
 use super::status::{read, terminal};
 
-/// Runs `rec list` on a terminal with so many rows, in front of which `sed` marks each line that a pager shows.
+/// Runs `rec list` on a terminal with so many rows, in front of which `sed` marks each line that a
+/// pager shows.
 fn listed(rows: u16, words: &[&str]) -> String {
     let (master, end) = terminal();
     tcsetwinsize(&end, Winsize { ws_row: rows, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     let mut list = rec();
-    list.arg("list").args(words).env("TERM", "xterm").env("PAGER", "sed 's/^/| /'").env_remove("REC_PAGER");
+    list.arg("list")
+        .args(words)
+        .env("TERM", "xterm")
+        .env("PAGER", "sed 's/^/| /'")
+        .env_remove("REC_PAGER");
     let mut child = list.stdin(Stdio::null()).stdout(end).spawn().unwrap();
     // The other end is closed with the command.
     drop(list);
@@ -24,7 +29,10 @@ fn listed(rows: u16, words: &[&str]) -> String {
 #[test]
 fn a_list_that_does_not_fit_is_shown_in_a_pager() {
     let paged = listed(5, &["sw"]);
-    assert!(paged.lines().count() > 5 && paged.lines().all(|line| line.starts_with("| ")), "{paged}");
+    assert!(
+        paged.lines().count() > 5 && paged.lines().all(|line| line.starts_with("| ")),
+        "{paged}"
+    );
     for (rows, words) in [(100, &["sw"][..]), (5, &["sw", "--no-pager"]), (5, &["sw", "--json"])] {
         let text = listed(rows, words);
         assert!(text.contains("page-faults") && !text.contains("| "), "{words:?}: {text}");

@@ -14,7 +14,8 @@ use super::common::{can_record_system, place, rec, run, said};
 const CLEARED: &str = "\r\x1b[K";
 const COLUMNS: u16 = 40;
 
-/// A terminal of so many columns: what is written to it can be read, and the end that programs have.
+/// A terminal of so many columns: what is written to it can be read, and the end that programs
+/// have.
 pub(crate) fn terminal() -> (File, OwnedFd) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -22,7 +23,8 @@ pub(crate) fn terminal() -> (File, OwnedFd) {
     let name = ptsname(&master, Vec::new()).unwrap();
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
     let end = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
-    tcsetwinsize(&end, Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    tcsetwinsize(&end, Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 })
+        .unwrap();
     (File::from(master), end)
 }
 
@@ -69,7 +71,10 @@ fn one_line_that_is_written_over_and_is_gone_at_the_end() {
     let (lines, last) = rest.rsplit_once(CLEARED).unwrap();
     assert!(!lines.contains('\n'), "{all:?}");
     for line in lines.split(CLEARED).skip(1) {
-        assert!(line.starts_with("rec: 0:00:0") && line.len() == usize::from(COLUMNS) - 1, "cut: {all:?}");
+        assert!(
+            line.starts_with("rec: 0:00:0") && line.len() == usize::from(COLUMNS) - 1,
+            "cut: {all:?}"
+        );
     }
     // The kernel may have throttled the sampling, which is told before.
     let told: Vec<&str> = last.lines().collect();

@@ -1,7 +1,7 @@
 //! Information about the branches through a node of a call tree.
 //!
-//! Each frame of a branch has a word that describes this branch; [`BranchInfo`] is their sum over samples, and is
-//! displayed as by perf.
+//! Each frame of a branch has a word that describes this branch; [`BranchInfo`] is their sum over
+//! samples, and is displayed as by perf.
 //!
 //! ```text
 //!   bit    63 62   61…32                31…16        15…8    7…0
@@ -34,14 +34,18 @@ const UPPER: u32 = 32;
 
 /// Bit of the first additional kind (`BranchNewKind`), behind those of `BranchKind`.
 const ADDITIONAL: u8 = BranchKind::EXTEND_ABI.0;
-/// Bit of the kind of branches to another page, and behind it that of branches to another huge page.
+/// Bit of the kind of branches to another page, and behind it that of branches to another huge
+/// page.
 const CROSSING: u8 = ADDITIONAL + 8;
 
 /// Returns the word for a branch's target.
 pub(super) fn to_info(jump: &Jump) -> u64 {
     let flags = jump.branch.flags;
     let known = kinds(jump.branch.from, jump.branch.to, flags) << UPPER;
-    BRANCH | known | if flags.predicted() { PREDICTED } else { 0 } | if flags.abort() { ABORTED } else { 0 }
+    BRANCH
+        | known
+        | if flags.predicted() { PREDICTED } else { 0 }
+        | if flags.abort() { ABORTED } else { 0 }
 }
 
 /// Returns the word for a branch's source.
@@ -51,7 +55,8 @@ pub(super) fn from_info(jump: &Jump) -> u64 {
     BRANCH | SOURCE | jump.cycles << UPPER | cycles | jump.turns << 8
 }
 
-/// Returns the kinds of a branch, as bits: the number of its kind, for conditional branches 0 or 1 by direction.
+/// Returns the kinds of a branch, as bits: the number of its kind, for conditional branches 0 or 1
+/// by direction.
 fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
     // perf counts no kind for a branch from address 0.
     if from == 0 || flags.kind_name().is_empty() {
@@ -69,9 +74,14 @@ fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
 
 /// Returns the names of the kinds by their bits, which is the order in which they are displayed.
 fn kind_names() -> impl Iterator<Item = &'static str> {
-    let named = BranchKind::NAMED.iter().take(ADDITIONAL.into()).skip(2).filter_map(|kind| kind.name());
+    let named =
+        BranchKind::NAMED.iter().take(ADDITIONAL.into()).skip(2).filter_map(|kind| kind.name());
     let additional = BranchNewKind::NAMED.iter().filter_map(|kind| kind.name());
-    ["COND_FWD", "COND_BWD"].into_iter().chain(named).chain(additional).chain(["CROSS_4K", "CROSS_2M"])
+    ["COND_FWD", "COND_BWD"]
+        .into_iter()
+        .chain(named)
+        .chain(additional)
+        .chain(["CROSS_4K", "CROSS_2M"])
 }
 
 /// Returns whether a frame's word marks it as part of a branch.
@@ -95,7 +105,8 @@ pub struct BranchInfo {
 impl BranchInfo {
     /// Adds a frame's word for so many samples.
     pub fn add(&mut self, word: u64, samples: u64) {
-        let add = |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
+        let add =
+            |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
         let upper = word >> UPPER & 0x3fff_ffff;
         if word & (BRANCH | SOURCE) == BRANCH {
             add(&mut self.targets, 1);
@@ -139,8 +150,8 @@ impl BranchInfo {
     }
 }
 
-/// Prints the text after a function's name: about branches to it, or about branches from it if these are more; nothing
-/// if there is nothing to report.
+/// Prints the text after a function's name: about branches to it, or about branches from it if
+/// these are more; nothing if there is nothing to report.
 impl fmt::Display for BranchInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts = match (self.targets, self.sources) {
@@ -157,7 +168,11 @@ mod tests {
     use super::*;
 
     fn jump(from: u64, to: u64, flags: u64) -> Jump {
-        Jump { branch: BranchEntry { from, to, flags: BranchFlags(flags) }, turns: 3, cycles: 127 * 0xffff }
+        Jump {
+            branch: BranchEntry { from, to, flags: BranchFlags(flags) },
+            turns: 3,
+            cycles: 127 * 0xffff,
+        }
     }
 
     fn text(words: &[(u64, u64)]) -> String {
@@ -170,8 +185,14 @@ mod tests {
     fn targets_show_predictions_and_sources_show_cycles() {
         let (good, bad) = (jump(0x10, 0x20, 2 | 7 << 4), jump(0x10, 0x20, 1 | 8 | 10 << 4));
         assert_eq!(text(&[(to_info(&good), 5)]), "");
-        assert_eq!(text(&[(to_info(&good), 2), (to_info(&bad), 1)]), " (predicted:66.7% abort:33.3%)");
-        assert_eq!(text(&[(from_info(&good), 2), (from_info(&bad), 2)]), " (cycles:8 iter:3 avg_cycles:2774315)");
+        assert_eq!(
+            text(&[(to_info(&good), 2), (to_info(&bad), 1)]),
+            " (predicted:66.7% abort:33.3%)"
+        );
+        assert_eq!(
+            text(&[(from_info(&good), 2), (from_info(&bad), 2)]),
+            " (cycles:8 iter:3 avg_cycles:2774315)"
+        );
         assert_eq!(text(&[(0, 5)]), " (calltrace)");
     }
 
@@ -181,7 +202,10 @@ mod tests {
         let call = jump(0x10, 0x40_0000, 2 | 4 << 20);
         let all = [&ahead, &back, &call].map(|jump| (to_info(jump), 1));
         assert_eq!(text(&all), " (COND_FWD COND_BWD CALL CROSS_4K CROSS_2M)");
-        assert_eq!(text(&[(to_info(&jump(0x10, 0x20, 2 | 15 << 20 | 1 << 26)), 1)]), " (FAULT_DATA)");
+        assert_eq!(
+            text(&[(to_info(&jump(0x10, 0x20, 2 | 15 << 20 | 1 << 26)), 1)]),
+            " (FAULT_DATA)"
+        );
     }
 
     #[test]

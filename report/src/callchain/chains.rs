@@ -5,8 +5,9 @@
 //!                    └─ print (4)                    chain 0: no frames
 //! ```
 //!
-//! A chain is the number of its innermost frame's node. Callers have smaller numbers than what they call, so sums over
-//! subtrees and properties of paths take one pass over the nodes, in one direction or the other.
+//! A chain is the number of its innermost frame's node. Callers have smaller numbers than what they
+//! call, so sums over subtrees and properties of paths take one pass over the nodes, in one
+//! direction or the other.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -49,7 +50,8 @@ impl Chains {
     /// Iterates over the frames of a chain, innermost first.
     #[inline]
     pub fn frames(&self, chain: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.node(chain), |node| self.node(node.callers)).map(|node| node.frame)
+        std::iter::successors(self.node(chain), |node| self.node(node.callers))
+            .map(|node| node.frame)
     }
 
     /// Returns a value for each chain, from chain 0 on, computed from that of its callers.
@@ -83,7 +85,9 @@ impl Chains {
         let (hash, node) = (longer(self.hash(callers), frame), Node { callers, frame });
         let Self { nodes, hashes, indexes } = self;
         let is_equal = |index: &u32| nodes.get(*index as usize) == Some(&node);
-        match indexes.entry(hash, is_equal, |index| hashes.get(*index as usize).copied().unwrap_or(0)) {
+        match indexes
+            .entry(hash, is_equal, |index| hashes.get(*index as usize).copied().unwrap_or(0))
+        {
             Entry::Occupied(index) => index.get().saturating_add(1),
             Entry::Vacant(slot) => {
                 slot.insert(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
@@ -94,17 +98,19 @@ impl Chains {
         }
     }
 
-    /// Adds frames of which each calls the next, the first being called by `callers`, and writes the numbers of the
-    /// longer chains into `chains`.
+    /// Adds frames of which each calls the next, the first being called by `callers`, and writes
+    /// the numbers of the longer chains into `chains`.
     #[inline]
     pub fn add_all(&mut self, callers: u32, frames: &[u32], chains: &mut Vec<u32>) {
         chains.clear();
-        // Chains are looked up by hashes that do not depend on the numbers of their callers, so the processor waits for
-        // several at once. Nearly all are found so.
+        // Chains are looked up by hashes that do not depend on the numbers of their callers, so the
+        // processor waits for several at once. Nearly all are found so.
         let mut hash = self.hash(callers);
         chains.extend(frames.iter().map(|frame| {
             hash = longer(hash, *frame);
-            let is_like = |index: &u32| self.nodes.get(*index as usize).is_some_and(|node| node.frame == *frame);
+            let is_like = |index: &u32| {
+                self.nodes.get(*index as usize).is_some_and(|node| node.frame == *frame)
+            };
             self.indexes.find(hash, is_like).map_or(0, |index| index.saturating_add(1))
         }));
         let mut callers = callers;
@@ -119,7 +125,11 @@ impl Chains {
     /// Returns the hash of a chain.
     #[inline]
     fn hash(&self, chain: u32) -> u64 {
-        (chain as usize).checked_sub(1).and_then(|index| self.hashes.get(index)).copied().unwrap_or(0)
+        (chain as usize)
+            .checked_sub(1)
+            .and_then(|index| self.hashes.get(index))
+            .copied()
+            .unwrap_or(0)
     }
 }
 
@@ -138,8 +148,9 @@ mod tests {
     #[test]
     fn values_follow_from_those_of_callers() {
         let mut chains = Chains::default();
-        let numbers = [&[1, 2, 3][..], &[1, 4], &[1, 2, 3], &[]]
-            .map(|outermost_first| outermost_first.iter().fold(0, |callers, frame| chains.add(callers, *frame)));
+        let numbers = [&[1, 2, 3][..], &[1, 4], &[1, 2, 3], &[]].map(|outermost_first| {
+            outermost_first.iter().fold(0, |callers, frame| chains.add(callers, *frame))
+        });
         assert_eq!((numbers[0], numbers[3], chains.len()), (numbers[2], 0, 4));
         let depths = chains.fold_callers(0, |_, depth| depth + 1);
         assert_eq!((depths[0], numbers.map(|chain| depths[chain as usize])), (0, [3, 2, 3, 0]));

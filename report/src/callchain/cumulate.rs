@@ -1,19 +1,23 @@
 //! Children: the metrics of each function including everything that it called.
 //!
-//! A sample counts once for each distinct row that the frames of its chain would have, even if a function calls itself.
-//! Two frames have the same row if they look alike in the requested columns, so frames are first sorted into classes:
+//! A sample counts once for each distinct row that the frames of its chain would have, even if a
+//! function calls itself. Two frames have the same row if they look alike in the requested columns,
+//! so frames are first sorted into classes:
 //!
 //! ```text
 //!   columns comm,dso:    frames  main (ls) · qsort (libc) · compare (ls)  ─► classes  ls · libc · ls  ─► 2 rows
 //!   columns comm,symbol:                                                  ─► classes  0 · 1 · 2       ─► 3 rows
 //! ```
 //!
-//! Columns with one text for several frames (`reach`, functions and files of one name) join classes ([`Classified::join`]).
+//! Columns with one text for several frames (`reach`, functions and files of one name) join classes
+//! ([`Classified::join`]).
 //!
-//! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
+//! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair
+//! of base and class.
 //!
-//! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node
-//! then has the sum of all samples below it, and counts for its class unless a caller has the same class.
+//! The samples of a base are added up over the tree of chains, from the innermost frames to the
+//! outermost: each node then has the sum of all samples below it, and counts for its class unless a
+//! caller has the same class.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,8 +73,8 @@ impl Sample {
 }
 
 impl Classified {
-    /// Sorts the frames of `stacks` into classes by the fields that the columns show, and turns the rows into samples of
-    /// these.
+    /// Sorts the frames of `stacks` into classes by the fields that the columns show, and turns the
+    /// rows into samples of these.
     pub(crate) fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
         let class = |frame: Frame| {
@@ -98,7 +102,13 @@ impl Classified {
                 layout.pack(&key, &mut base);
                 base.iter_mut().zip(&mask).for_each(|(word, mask)| *word &= mask);
                 let base = small(bases.add(&base, &()));
-                Sample { base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
+                Sample {
+                    base,
+                    class,
+                    own: own.filter(|_| chained.own),
+                    callers: chained.callers,
+                    count,
+                }
             };
             (numbers.map(sample).collect::<Vec<_>>(), bases)
         };
@@ -116,7 +126,10 @@ impl Classified {
             let sample = *samples.get(number % size)?;
             Some(Sample { base: *bases.get(sample.base as usize)?, ..sample })
         };
-        let samples = (0..rows.len()).into_par_iter().map(|number| sample(number).unwrap_or_default()).collect();
+        let samples = (0..rows.len())
+            .into_par_iter()
+            .map(|number| sample(number).unwrap_or_default())
+            .collect();
         Self { samples, classes, layout: layout.clone(), bases, shown }
     }
 
@@ -131,22 +144,28 @@ impl Classified {
         self.bases.len()
     }
 
-    /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
+    /// Returns the metrics of each row, in no particular order. With `own_only`, callers are
+    /// ignored.
     pub(crate) fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
         let paths = stacks.chains.fold_callers(Path::default(), |node, callers| {
             let class = self.class_of(node.frame);
-            let repeats = !own_only && callers.may_have(class) && self.has_class(stacks, node.callers, class);
+            let repeats =
+                !own_only && callers.may_have(class) && self.has_class(stacks, node.callers, class);
             Path { classes: callers.classes | Path::bit(class), depth: callers.depth + 1, repeats }
         });
         let bases = self.samples.iter().map(|sample| sample.base as usize);
         let (_, by_base) = grouped(self.bases.len(), bases.zip(0..));
-        let by_base: Vec<&Sample> = by_base.iter().filter_map(|sample| self.samples.get(*sample as usize)).collect();
+        let by_base: Vec<&Sample> =
+            by_base.iter().filter_map(|sample| self.samples.get(*sample as usize)).collect();
         let most = self.samples.len().div_ceil(2 * rayon::current_num_threads()).max(1);
-        let units: Vec<&[&Sample]> =
-            by_base.chunk_by(|a, b| a.base == b.base).flat_map(|of_base| of_base.chunks(most)).collect();
+        let units: Vec<&[&Sample]> = by_base
+            .chunk_by(|a, b| a.base == b.base)
+            .flat_map(|of_base| of_base.chunks(most))
+            .collect();
         let next = AtomicUsize::new(0);
         let parts = rayon::broadcast(|_| {
-            let sums = if own_only { Vec::new() } else { vec![Below::default(); stacks.chains.len() + 1] };
+            let sums =
+                if own_only { Vec::new() } else { vec![Below::default(); stacks.chains.len() + 1] };
             let mut adding = Adding {
                 classified: self,
                 stacks,
@@ -269,13 +288,16 @@ impl Adding<'_> {
         let Some(base) = unit.first().map(|sample| sample.base) else { return };
         for chain in std::mem::take(&mut self.chains).into_iter().rev() {
             let (node, path) = (self.stacks.chains.node(chain), self.paths.get(chain as usize));
-            let (Some((node, path)), Some(below)) = (node.zip(path), self.sums.get(chain as usize).copied()) else {
+            let (Some((node, path)), Some(below)) =
+                (node.zip(path), self.sums.get(chain as usize).copied())
+            else {
                 continue;
             };
             self.add(node.callers, below);
             if !path.repeats {
                 let depth = (below.longest - path.depth + 1) as usize;
-                let callers = Metrics { count: Count::default(), all: below.count, depth, parts: None };
+                let callers =
+                    Metrics { count: Count::default(), all: below.count, depth, parts: None };
                 self.add_row((base, self.classified.class_of(node.frame)), &callers);
             }
         }
@@ -298,7 +320,10 @@ impl Adding<'_> {
 fn shown_of(frame: &Frame, columns: &Layout) -> Frame {
     let mut key = NO_KEY;
     frame.put(&mut key);
-    Field::ALL.iter().filter(|field| !columns.has(**field)).for_each(|field| *field.of_mut(&mut key) = 0);
+    Field::ALL
+        .iter()
+        .filter(|field| !columns.has(**field))
+        .for_each(|field| *field.of_mut(&mut key) = 0);
     let end = if columns.has(Field::Address) { frame.end } else { End::default() };
     Frame { end, ..Frame::of(&key) }
 }
@@ -324,7 +349,8 @@ mod tests {
     fn recursive() -> (Stacks, Rows) {
         let mut stacks = Stacks::default();
         let [main, f] = [frame(1, 10), frame(2, 20)].map(|frame| stacks.number(frame));
-        let callers = [main, f, f].into_iter().fold(0, |callers, frame| stacks.chains.add(callers, frame));
+        let callers =
+            [main, f, f].into_iter().fold(0, |callers, frame| stacks.chains.add(callers, frame));
         let mut query = args::parse(["rep"].map(Into::into)).unwrap();
         query.chains.counted = true;
         let layout = Layout::of(&query);
@@ -356,7 +382,13 @@ mod tests {
             .map(|(id, metrics)| {
                 let key = classified.key(id);
                 let (count, all) = (metrics.count, metrics.all);
-                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, metrics.depth)
+                (
+                    Field::Module.of(&key),
+                    Field::Address.of(&key),
+                    count.samples,
+                    all.period,
+                    metrics.depth,
+                )
             })
             .collect();
         all.sort_unstable();
@@ -373,9 +405,12 @@ mod tests {
     fn joined_classes_count_once() {
         let (stacks, mut classified) = classified("sym");
         classified.join(&[0, 0]);
-        let sum = classified.rows(&stacks, false).into_iter().fold((0, 0, 0), |(rows, own, all), (_, metrics)| {
-            (rows + 1, own + metrics.count.period, all + metrics.all.period)
-        });
+        let sum = classified.rows(&stacks, false).into_iter().fold(
+            (0, 0, 0),
+            |(rows, own, all), (_, metrics)| {
+                (rows + 1, own + metrics.count.period, all + metrics.all.period)
+            },
+        );
         assert_eq!(sum, (1, 35, 35));
     }
 

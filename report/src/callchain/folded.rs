@@ -6,9 +6,9 @@
 //!   lines   event, chain of the columns, chain of the frames, count
 //! ```
 //!
-//! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event by their bytes and
-//! merges equal ones, so that the result does not depend on the order of threads and files. It sorts the tree: the
-//! lines then have the order of its nodes.
+//! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event
+//! by their bytes and merges equal ones, so that the result does not depend on the order of threads
+//! and files. It sorts the tree: the lines then have the order of its nodes.
 
 use rayon::prelude::*;
 
@@ -31,7 +31,8 @@ pub struct Folded {
 /// Number of lines of several files from which on equal ones are merged before all files are read.
 const MANY: usize = 1 << 18;
 
-/// A line: index of its event in the profile, the chains of its columns and of its frames, and its count.
+/// A line: index of its event in the profile, the chains of its columns and of its frames, and its
+/// count.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     event: usize,
@@ -47,14 +48,15 @@ impl Folded {
         self.chains.add(before, label)
     }
 
-    /// Adds a line of an event: chains of the labels of its columns and of its frames, which may not be empty.
+    /// Adds a line of an event: chains of the labels of its columns and of its frames, which may
+    /// not be empty.
     #[inline]
     pub fn add(&mut self, event: usize, columns: u32, frames: u32, count: u64) {
         self.lines.push(Line { event, columns, frames, count });
     }
 
-    /// Adds the lines of another file, which has the same texts and whose events have the indexes `places` here.
-    /// Neither may be settled.
+    /// Adds the lines of another file, which has the same texts and whose events have the indexes
+    /// `places` here. Neither may be settled.
     pub fn append(&mut self, other: &Self, places: &[usize]) {
         let chains = other.chains.fold_callers(0, |node, before| self.chain(before, node.frame));
         let chain = |number: u32| chains.get(number as usize).copied().unwrap_or(0);
@@ -85,7 +87,8 @@ impl Folded {
     fn relabel(&mut self, labels: &[u32]) {
         let label = |label: u32| labels.get(label as usize).copied().unwrap_or(label);
         let mut chains = Chains::default();
-        let of_old = self.chains.fold_callers(0, |node, before| chains.add(before, label(node.frame)));
+        let of_old =
+            self.chains.fold_callers(0, |node, before| chains.add(before, label(node.frame)));
         let chain = |old: u32| of_old.get(old as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
             (line.columns, line.frames) = (chain(line.columns), chain(line.frames));
@@ -96,16 +99,21 @@ impl Folded {
     /// Sorts the lines and merges equal ones.
     fn merge_equal(&mut self) {
         let key = |line: &Line| (line.event, line.columns, line.frames);
-        merge_equal(&mut self.lines, key, |line, next| line.count = line.count.wrapping_add(next.count));
+        merge_equal(&mut self.lines, key, |line, next| {
+            line.count = line.count.wrapping_add(next.count)
+        });
         self.merged = self.lines.len();
     }
 
-    /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as beginnings of longer ones;
-    /// the empty chain has rank 0.
+    /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as
+    /// beginnings of longer ones; the empty chain has rank 0.
     fn ranks(&mut self, labels: &Labels) -> (Vec<u32>, Vec<u32>) {
         // A label has two forms: at the end of a line, and followed by a separator.
-        let bytes = |form: u32| labels.text((form / 2).into()).bytes().chain((form % 2 == 1).then_some(b';'));
-        let mut forms: Vec<u32> = (0..u32::try_from(labels.len() * 2).unwrap_or(u32::MAX)).collect();
+        let bytes = |form: u32| {
+            labels.text((form / 2).into()).bytes().chain((form % 2 == 1).then_some(b';'))
+        };
+        let mut forms: Vec<u32> =
+            (0..u32::try_from(labels.len() * 2).unwrap_or(u32::MAX)).collect();
         forms.par_sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)));
         let mut ranks = vec![0; forms.len()];
         for (rank, form) in (0u32..).zip(&forms) {
@@ -118,9 +126,13 @@ impl Folded {
                 (u64::from(node.callers) << 32 | u64::from(rank), chain * 2 + form)
             })
         };
-        let mut longer: Vec<(u64, u32)> = (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
+        let mut longer: Vec<(u64, u32)> =
+            (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
         longer.par_sort_unstable();
-        let starts = starts(self.chains.len() + 1, self.chains.nodes().iter().map(|node| node.callers as usize));
+        let starts = starts(
+            self.chains.len() + 1,
+            self.chains.nodes().iter().map(|node| node.callers as usize),
+        );
         let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
             Some([start, end]) => 2 * *start as usize..2 * *end as usize,
             _ => 0..0,
@@ -135,7 +147,8 @@ impl Folded {
             };
             let (chain, form) = (chain / 2, chain % 2);
             let slot = found.get_mut(form as usize).and_then(|ranks| ranks.get_mut(chain as usize));
-            slot.into_iter().for_each(|slot| *slot = u32::try_from(order.len()).unwrap_or(u32::MAX));
+            slot.into_iter()
+                .for_each(|slot| *slot = u32::try_from(order.len()).unwrap_or(u32::MAX));
             order.push(chain);
             if form == 1 {
                 open.push(range(chain));
@@ -151,8 +164,8 @@ impl Folded {
         self.lines.iter().map(|line| (line.event, line.count))
     }
 
-    /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`], and returns the
-    /// line's event and count.
+    /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`],
+    /// and returns the line's event and count.
     pub fn line(&self, index: usize, labels: &mut Vec<u32>) -> Option<(usize, u64)> {
         let line = self.lines.get(index)?;
         for rank in [line.frames, line.columns] {
@@ -177,7 +190,15 @@ mod tests {
         let line = |index| {
             let mut labels = Vec::new();
             let (event, count) = folded.line(index, &mut labels)?;
-            Some((event, labels.into_iter().map(|label| all.text(label.into())).collect::<Vec<_>>().join(";"), count))
+            Some((
+                event,
+                labels
+                    .into_iter()
+                    .map(|label| all.text(label.into()))
+                    .collect::<Vec<_>>()
+                    .join(";"),
+                count,
+            ))
         };
         (0..folded.counts().len()).filter_map(line).collect()
     }

@@ -7,20 +7,22 @@
 //!   in the words                 BRANCHES n (to info from info)×n  USER u2 …
 //! ```
 //!
-//! In caller order the same chain is read backwards: callers first, then the branches from the oldest to the newest,
-//! each from its source to its target. Everything is as in perf (`--branch-history`), except that in caller order perf
-//! has callers last and targets before their sources, and that perf loses the callers' CPU mode where the innermost
-//! callers are dropped:
+//! In caller order the same chain is read backwards: callers first, then the branches from the
+//! oldest to the newest, each from its source to its target. Everything is as in perf
+//! (`--branch-history`), except that in caller order perf has callers last and targets before their
+//! sources, and that perf loses the callers' CPU mode where the innermost callers are dropped:
 //!
-//! - a branch whose source occurred before starts another turn of a loop if the branches that follow it repeat those
-//!   that followed there; repeated turns are removed and counted at the branch where the loop continues
-//!   ([`remove_loops`]). Which sources are remembered depends on their hashes, so the hash function is perf's;
-//! - in callee order, an innermost caller is dropped if a branch came from at most 8 bytes before its return address;
+//! - a branch whose source occurred before starts another turn of a loop if the branches that
+//!   follow it repeat those that followed there; repeated turns are removed and counted at the
+//!   branch where the loop continues ([`remove_loops`]). Which sources are remembered depends on
+//!   their hashes, so the hash function is perf's;
+//! - in callee order, an innermost caller is dropped if a branch came from at most 8 bytes before
+//!   its return address;
 //! - as many callers are dropped as there are branches, at the end that is displayed last;
 //! - a stack of more than 127 branches is treated as damaged.
 //!
-//! Information about a branch is part of its two frames (`Frame::branch`), so that trees need only sums over equal
-//! samples: see [`super::BranchInfo`]. It is omitted if no tree shows it.
+//! Information about a branch is part of its two frames (`Frame::branch`), so that trees need only
+//! sums over equal samples: see [`super::BranchInfo`]. It is omitted if no tree shows it.
 
 use recrep_format::abi::{BranchEntry, context};
 
@@ -43,19 +45,29 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Creates a history with at most `most` branches and as many callers. `annotated` says whether trees show branch
-    /// information.
+    /// Creates a history with at most `most` branches and as many callers. `annotated` says whether
+    /// trees show branch information.
     pub(crate) fn new(most: ChainLimit, annotated: bool) -> Self {
         Self { most, annotated, jumps: Vec::new(), calls: Vec::new() }
     }
 
-    /// Puts the branches of a stack, newest first, in front of the callers in `words`. `joint` says whether the
-    /// callers were recorded together with the branches, so that some calls are in both.
-    pub(crate) fn put(&mut self, stack: impl ExactSizeIterator<Item = BranchEntry>, joint: bool, words: &mut Vec<u64>) {
+    /// Puts the branches of a stack, newest first, in front of the callers in `words`. `joint` says
+    /// whether the callers were recorded together with the branches, so that some calls are in
+    /// both.
+    pub(crate) fn put(
+        &mut self,
+        stack: impl ExactSizeIterator<Item = BranchEntry>,
+        joint: bool,
+        words: &mut Vec<u64>,
+    ) {
         let count = if stack.len() > MAX_BRANCHES { 0 } else { stack.len().min(self.most.frames) };
         let skipped = if self.most.outermost { stack.len().saturating_sub(count) } else { 0 };
         self.jumps.clear();
-        self.jumps.extend(stack.skip(skipped).take(count).map(|branch| Jump { branch, turns: 0, cycles: 0 }));
+        self.jumps.extend(stack.skip(skipped).take(count).map(|branch| Jump {
+            branch,
+            turns: 0,
+            cycles: 0,
+        }));
         let inner = if self.most.outermost { 0 } else { overlap(&self.jumps, words) };
         if self.most.outermost {
             self.jumps.reverse();
@@ -72,15 +84,19 @@ impl History {
         if !self.jumps.is_empty() {
             words.extend([BRANCHES, self.jumps.len() as u64]);
             for jump in &self.jumps {
-                let [to, from] =
-                    if self.annotated { [to_info(jump), from_info(jump)] } else { [BRANCH, BRANCH | SOURCE] };
+                let [to, from] = if self.annotated {
+                    [to_info(jump), from_info(jump)]
+                } else {
+                    [BRANCH, BRANCH | SOURCE]
+                };
                 words.extend([jump.branch.to, to, jump.branch.from, from]);
             }
         }
         words.extend(&self.calls);
     }
 
-    /// Drops the callers that the branches stand for; the context marker of the remaining ones stays.
+    /// Drops the callers that the branches stand for; the context marker of the remaining ones
+    /// stays.
     fn drop_callers(&mut self, inner: usize) {
         let count = self.jumps.len();
         let (start, end) = match self.most.outermost {
@@ -90,7 +106,8 @@ impl History {
         let start = start.min(self.calls.len());
         let end = end.max(start);
         let is_marker = |word: &&u64| **word >= context::MAX;
-        let marker = self.calls.get(..start).and_then(|dropped| dropped.iter().rfind(is_marker)).copied();
+        let marker =
+            self.calls.get(..start).and_then(|dropped| dropped.iter().rfind(is_marker)).copied();
         self.calls.truncate(end);
         self.calls.splice(..start, marker);
         // A marker without frames.
@@ -101,13 +118,14 @@ impl History {
     }
 }
 
-/// Returns how many words at the beginning of a chain the branches repeat: context markers, and return addresses just
-/// behind a branch.
+/// Returns how many words at the beginning of a chain the branches repeat: context markers, and
+/// return addresses just behind a branch.
 fn overlap(jumps: &[Jump], chain: &[u64]) -> usize {
     let mut count = 0;
     for jump in jumps {
         let from = jump.branch.from;
-        let is_repeated = |word: &u64| *word >= context::MAX || (from < *word && from >= word.saturating_sub(8));
+        let is_repeated =
+            |word: &u64| *word >= context::MAX || (from < *word && from >= word.saturating_sub(8));
         count += usize::from(chain.get(count).is_some_and(is_repeated));
     }
     count
@@ -121,7 +139,8 @@ fn remove_loops(jumps: &mut Vec<Jump>) {
         let Some(slot) = sources.get_mut(slot(from)) else { break };
         let first = *slot.get_or_insert(place);
         let len = (place - first).min(jumps.len() - place);
-        let sources_from = |start: usize| jumps.iter().skip(start).take(len).map(|jump| jump.branch.from);
+        let sources_from =
+            |start: usize| jumps.iter().skip(start).take(len).map(|jump| jump.branch.from);
         if len > 0 && sources_from(first).eq(sources_from(place)) {
             let turn = jumps.drain(place..place + len);
             let cycles = turn.map(|jump| u64::from(jump.branch.flags.cycles())).sum();
@@ -142,12 +161,13 @@ fn slot(from: u64) -> usize {
     usize::try_from(from.wrapping_mul(GOLDEN_RATIO) >> 57).unwrap_or(0) % SLOTS
 }
 
-/// Splits a chain into branches (pairs of an address and its branch information, target before source) and callers.
+/// Splits a chain into branches (pairs of an address and its branch information, target before
+/// source) and callers.
 pub(super) fn parts(words: &[u64]) -> (&[u64], &[u64]) {
     match words {
-        [BRANCHES, count, rest @ ..] => {
-            rest.split_at_checked(usize::try_from(*count).map_or(usize::MAX, |count| 4 * count)).unwrap_or((&[], rest))
-        }
+        [BRANCHES, count, rest @ ..] => rest
+            .split_at_checked(usize::try_from(*count).map_or(usize::MAX, |count| 4 * count))
+            .unwrap_or((&[], rest)),
         _ => (&[], words),
     }
 }
@@ -158,7 +178,11 @@ mod tests {
     use recrep_format::abi::BranchFlags;
 
     fn branches(sources: &[u64]) -> Vec<BranchEntry> {
-        let branch = |from: &u64| BranchEntry { from: *from, to: from + 0x1000, flags: BranchFlags(from << 4) };
+        let branch = |from: &u64| BranchEntry {
+            from: *from,
+            to: from + 0x1000,
+            flags: BranchFlags(from << 4),
+        };
         sources.iter().map(branch).collect()
     }
 
@@ -200,7 +224,10 @@ mod tests {
         );
         // In caller order nothing is matched, and the innermost callers are dropped.
         let caller = ChainLimit { outermost: true, ..callee };
-        assert_eq!(chain(caller, &[0x900, 0x100], &calls).1, [context::USER, 0x204, 0x304, 0x404, 0x504]);
+        assert_eq!(
+            chain(caller, &[0x900, 0x100], &calls).1,
+            [context::USER, 0x204, 0x304, 0x404, 0x504]
+        );
         // No caller is left.
         assert_eq!(chain(callee, &[0x900, 0x100], &calls[..3]).1, [0u64; 0]);
         assert_eq!(chain(callee, &[], &calls), (vec![], calls.to_vec()));
@@ -212,6 +239,9 @@ mod tests {
         assert_eq!(two(false), [0x1001, 1, 0x1002, 2]);
         assert_eq!(two(true), [0x1002, 2, 0x1003, 3]);
         let many: Vec<u64> = (0..128).collect();
-        assert_eq!(chain(ChainLimit { frames: 127, outermost: false }, &many, &[context::USER, 8]).0, [0u64; 0]);
+        assert_eq!(
+            chain(ChainLimit { frames: 127, outermost: false }, &many, &[context::USER, 8]).0,
+            [0u64; 0]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The pieces of mappings that a worker met last, the properties that all frames of a piece share (its image), and the
-//! words of keys that stand for frames.
+//! The pieces of mappings that a worker met last, the properties that all frames of a piece share
+//! (its image), and the words of keys that stand for frames.
 
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
@@ -24,8 +24,8 @@ pub(crate) struct FrameFields {
     pub unnamed: bool,
 }
 
-/// Address that stands for all unmapped addresses, or for all of a module without a function, if these are not
-/// distinguished.
+/// Address that stands for all unmapped addresses, or for all of a module without a function, if
+/// these are not distinguished.
 pub(crate) const UNMAPPED: u64 = u64::MAX;
 
 /// Properties that all frames of a piece share.
@@ -35,8 +35,8 @@ pub(super) struct Image {
     pub(super) frame: Frame,
     /// `true` if its addresses get functions.
     pub(super) is_named: bool,
-    /// Number to add to a recorded address to get the address in the module, if frames have recorded addresses: equal
-    /// addresses in the module are then different frames.
+    /// Number to add to a recorded address to get the address in the module, if frames have
+    /// recorded addresses: equal addresses in the module are then different frames.
     pub(super) shift: Option<u64>,
 }
 
@@ -44,7 +44,11 @@ impl Image {
     /// Returns an address's own frame.
     #[inline]
     pub(super) fn at(&self, address: u64) -> Frame {
-        Frame { address, ip: self.shift.map_or(0, |shift| address.wrapping_sub(shift)), ..self.frame }
+        Frame {
+            address,
+            ip: self.shift.map_or(0, |shift| address.wrapping_sub(shift)),
+            ..self.frame
+        }
     }
 }
 
@@ -63,9 +67,9 @@ impl Images {
         self.0.get_index(number as usize)
     }
 
-    /// Returns the frame for which a word of [`Field::Frame`](crate::query::Field::Frame) stands: one of the
-    /// worker's `stacks`, or with the highest bit set an address's own. There may be many of these, so they are in no
-    /// list.
+    /// Returns the frame for which a word of [`Field::Frame`](crate::query::Field::Frame) stands:
+    /// one of the worker's `stacks`, or with the highest bit set an address's own. There may be
+    /// many of these, so they are in no list.
     #[inline]
     pub(crate) fn frame(&self, word: u64, stacks: &Stacks) -> Option<Frame> {
         if word >> 63 == 0 {
@@ -81,7 +85,8 @@ impl Images {
     }
 }
 
-/// Number of bits of an address in a word that has no frame's number: of one in a file, or in a process.
+/// Number of bits of an address in a word that has no frame's number: of one in a file, or in a
+/// process.
 const ADDRESS_BITS: u32 = 48;
 
 /// Number of bits of an image's number in such a word.
@@ -101,8 +106,8 @@ pub(super) struct Piece {
     pub(super) end: u64,
     /// Number to add to an address to get the address in the module.
     pub(super) shift: u64,
-    /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what the image says, since
-    /// each address needs it.
+    /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what
+    /// the image says, since each address needs it.
     pub(super) mask: u64,
     pub(super) context: u32,
     pub(super) image: u32,
@@ -130,15 +135,18 @@ impl RecentPieces {
     /// Returns the piece that has an address, if it is known.
     #[inline]
     pub(super) fn get(&self, context: u32, ip: u64) -> Option<Piece> {
-        let at =
-            |(pieces, place): (&Vec<Piece>, usize)| pieces.get(place).filter(|piece| piece.has(context, ip)).copied();
+        let at = |(pieces, place): (&Vec<Piece>, usize)| {
+            pieces.get(place).filter(|piece| piece.has(context, ip)).copied()
+        };
         self.0.iter().zip(places(context, ip)).find_map(at)
     }
 
     /// Adds the piece that has an address.
     pub(super) fn put(&mut self, piece: Piece, ip: u64) {
         let kind = usize::from(piece.end - piece.start >= LARGE);
-        if let Some((pieces, at)) = self.0.get_mut(kind).zip(places(piece.context, ip).get(kind).copied()) {
+        if let Some((pieces, at)) =
+            self.0.get_mut(kind).zip(places(piece.context, ip).get(kind).copied())
+        {
             pieces.resize(1 << PIECES, Piece::default());
             pieces.get_mut(at).into_iter().for_each(|slot| *slot = piece);
         }

@@ -7,12 +7,13 @@
 //!                          Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
-//! A sample's key holds the sampled function or address. Only its callers are stored here: many sampled addresses have
-//! the same callers. Memory grows with distinct chains of functions, not with samples.
+//! A sample's key holds the sampled function or address. Only its callers are stored here: many
+//! sampled addresses have the same callers. Memory grows with distinct chains of functions, not
+//! with samples.
 //!
-//! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. Without callchains, a chain has one frame: the sampled address.
-//! Entries of the branch stack can precede the callers (`history`).
+//! A chain as read has the kernel's order: innermost frame first, with a context marker
+//! (`PERF_CONTEXT_*`) before the frames of each CPU mode. Without callchains, a chain has one
+//! frame: the sampled address. Entries of the branch stack can precede the callers (`history`).
 
 mod branch_info;
 mod chains;

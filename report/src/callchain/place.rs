@@ -1,19 +1,22 @@
-//! Turns addresses into frames, and recorded chains into chains of frames, while samples are counted.
+//! Turns addresses into frames, and recorded chains into chains of frames, while samples are
+//! counted.
 //!
 //! ```text
 //!   words      KERNEL k1 k2 USER u1 u2 u3              u2 and u3 are as in the chain before
 //!   chain 0 ◄─ u3 ◄─ u2 ◄─ u1 ◄─ k2 ◄─ k1              so this chain begins at the node of that chain's u2
 //! ```
 //!
-//! An address means the same as long as its *context* is the same: the CPU mode, the address space, and the changes
-//! that its mappings had seen ([`Contexts`]). It is looked up in two steps, each with a direct-mapped cache of ranges:
+//! An address means the same as long as its *context* is the same: the CPU mode, the address space,
+//! and the changes that its mappings had seen ([`Contexts`]). It is looked up in two steps, each
+//! with a direct-mapped cache of ranges:
 //!
 //! ```text
 //!   context, address      ──► piece of a mapping ──► image: module and all else that its frames have in common
 //!   image, address in it  ──► function           ──► frame
 //! ```
 //!
-//! Processes that run the same code share the second step, so that a new process is not unknown territory.
+//! Processes that run the same code share the second step, so that a new process is not unknown
+//! territory.
 
 use std::ops::Range;
 
@@ -25,7 +28,9 @@ use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::End;
 use crate::symbols::Functions;
-use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
+use crate::timeline::{
+    Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place,
+};
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -43,11 +48,13 @@ pub(crate) struct FrameFinder<'t> {
     last: Piece,
     pieces: RecentPieces,
     pub images: Images,
-    /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if unknown.
+    /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if
+    /// unknown.
     of_symbols: Vec<Vec<Vec<u32>>>,
     recent: Vec<Recent>,
     words: Vec<ChainWord>,
-    /// Frames that are not those of the chain before, outermost first, and the chains that begin there.
+    /// Frames that are not those of the chain before, outermost first, and the chains that begin
+    /// there.
     new: (Vec<u32>, Vec<u32>),
     /// The chain before.
     before: Vec<ChainWord>,
@@ -108,8 +115,8 @@ const RECENT: u32 = 14;
 const NEIGHBORS: u32 = 6;
 
 impl<'t> FrameFinder<'t> {
-    /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses of sampled
-    /// instructions, and if `names_callers` those of callers.
+    /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses
+    /// of sampled instructions, and if `names_callers` those of callers.
     pub(crate) fn new(
         timeline: &'t Timeline,
         fields: FrameFields,
@@ -135,14 +142,23 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the context of instructions that are sampled in this mode from now on, and when it ends.
-    pub(crate) fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
+    /// Returns the context of instructions that are sampled in this mode from now on, and when it
+    /// ends.
+    pub(crate) fn sampled(
+        &mut self,
+        mode: CpuMode,
+        space: Option<SpaceId>,
+        at: Moment,
+    ) -> (Sampled, Range<Moment>) {
         let context = self.context(Some(mode), true, space, at);
-        (Sampled { context, space }, self.epoch.as_ref().map_or(at..at, |epoch| epoch.moments.clone()))
+        (
+            Sampled { context, space },
+            self.epoch.as_ref().map_or(at..at, |epoch| epoch.moments.clone()),
+        )
     }
 
-    /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
-    /// [`Images::frame`]).
+    /// Returns the word that stands for the frame of a sampled instruction, with its function if it
+    /// has one (see [`Images::frame`]).
     #[inline]
     pub(crate) fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
         let Piece { shift, image, is_mapped, .. } = self.piece(sampled.context, ip, at);
@@ -156,10 +172,16 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the
-    /// end of a branch.
+    /// Returns the frame of an instruction by its address in the module: of a sampled one, or
+    /// without a CPU mode of the end of a branch.
     #[inline]
-    pub(crate) fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
+    pub(crate) fn mapped(
+        &mut self,
+        mode: Option<CpuMode>,
+        space: Option<SpaceId>,
+        ip: u64,
+        at: Moment,
+    ) -> Frame {
         let context = self.context(mode, false, space, at);
         let Piece { shift, image, .. } = self.piece(context, ip, || at);
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
@@ -168,12 +190,19 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the context of an instruction that is in no chain.
     #[inline]
-    fn context(&mut self, mode: Option<CpuMode>, is_named: bool, space: Option<SpaceId>, at: Moment) -> u32 {
+    fn context(
+        &mut self,
+        mode: Option<CpuMode>,
+        is_named: bool,
+        space: Option<SpaceId>,
+        at: Moment,
+    ) -> u32 {
         let epoch = self.epoch(space, at);
         Kind { mode, is_return: false, is_named, branch: 0 }.context(&mut self.contexts, epoch)
     }
 
-    /// Appends the number of the frame of each address, with its function if it has one, and the address in its module.
+    /// Appends the number of the frame of each address, with its function if it has one, and the
+    /// address in its module.
     #[inline]
     pub(crate) fn resolve(
         &mut self,
@@ -204,13 +233,23 @@ impl<'t> FrameFinder<'t> {
         found.clear();
         let (branches, callers) = parts(words);
         for [ip, branch] in branches.as_chunks().0 {
-            let kind = Kind { mode: None, is_return: false, is_named: self.names_callers, branch: *branch };
-            found.push(ChainWord { ip: *ip, context: kind.context(&mut self.contexts, epoch), chain: 0 });
+            let kind = Kind {
+                mode: None,
+                is_return: false,
+                is_named: self.names_callers,
+                branch: *branch,
+            };
+            found.push(ChainWord {
+                ip: *ip,
+                context: kind.context(&mut self.contexts, epoch),
+                chain: 0,
+            });
         }
         let mut last: Option<(Kind, u32)> = None;
         for_each_address(CpuMode::User, callers, |mode, ip, is_return| {
             let is_return = is_return && self.fields.returns;
-            let kind = Kind { mode: Some(mode), is_return, is_named: self.names_callers, branch: 0 };
+            let kind =
+                Kind { mode: Some(mode), is_return, is_named: self.names_callers, branch: 0 };
             let context = match last {
                 Some((before, context)) if before == kind => context,
                 _ => kind.context(&mut self.contexts, epoch),
@@ -229,7 +268,9 @@ impl<'t> FrameFinder<'t> {
         }
         let (mut frames, mut chains) = std::mem::take(&mut self.new);
         frames.clear();
-        frames.extend(found.iter().take(new).rev().map(|word| self.frame(word.context, word.ip, at).0));
+        frames.extend(
+            found.iter().take(new).rev().map(|word| self.frame(word.context, word.ip, at).0),
+        );
         self.stacks.chains.add_all(chain, &frames, &mut chains);
         for (word, added) in found.iter_mut().take(new).rev().zip(&chains) {
             chain = *added;
@@ -257,12 +298,14 @@ impl<'t> FrameFinder<'t> {
         (self.frame_at(address & mask, image, true), address)
     }
 
-    /// Returns the number of the frame at an address of an image. Unless `is_numbered`, it is [`NO_FUNCTION`] for an
-    /// address that has a frame of its own.
+    /// Returns the number of the frame at an address of an image. Unless `is_numbered`, it is
+    /// [`NO_FUNCTION`] for an address that has a frame of its own.
     #[inline]
     fn frame_at(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
         let place = cache_place(address >> NEIGHBORS, image, RECENT);
-        let has = |recent: &&Recent| recent.image == image && recent.start <= address && address < recent.end;
+        let has = |recent: &&Recent| {
+            recent.image == image && recent.start <= address && address < recent.end
+        };
         match self.recent.get(place).filter(has) {
             Some(recent) if !is_numbered || recent.frame != NO_FUNCTION => recent.frame,
             _ => self.new_frame((address, image), place, is_numbered),
@@ -273,7 +316,9 @@ impl<'t> FrameFinder<'t> {
     fn new_frame(&mut self, (address, image): (u64, u32), place: usize, is_numbered: bool) -> u32 {
         let (frame, Range { start, end }) = match self.look_up(address, image) {
             (Some(frame), range) => (self.number_of(frame, image), range),
-            (None, _) if is_numbered => (self.number(address, image), address..address.saturating_add(1)),
+            (None, _) if is_numbered => {
+                (self.number(address, image), address..address.saturating_add(1))
+            }
             (None, range) => (NO_FUNCTION, range),
         };
         self.recent.resize(1 << RECENT, Recent::default());
@@ -315,24 +360,27 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the frame of an address, and a range around it with the same frame. `None` stands for a frame of its own
-    /// for each address of the range.
+    /// Returns the frame of an address, and a range around it with the same frame. `None` stands
+    /// for a frame of its own for each address of the range.
     fn look_up(&self, address: u64, image: u32) -> (Option<Frame>, Range<u64>) {
         let all = 0..u64::MAX;
         let Some(image) = self.images.get(image) else { return (None, all) };
         let functions = self.functions.filter(|_| image.is_named);
-        let found = |module: u32| functions.map(|functions| functions.find(module as usize, address));
+        let found =
+            |module: u32| functions.map(|functions| functions.find(module as usize, address));
         let frame = image.at(address);
         let (frame, range) = match image.frame.module.checked_sub(1).map(found) {
-            // Without frame pointers, callchains contain arbitrary values, which differ in each sample and mean nothing
-            // to a reader.
+            // Without frame pointers, callchains contain arbitrary values, which differ in each
+            // sample and mean nothing to a reader.
             None if !self.fields.unmapped => (Frame { address: UNMAPPED, ..frame }, all),
             None | Some(None) => return (None, all),
             Some(Some((Some(symbol), function))) => {
                 let end = End { is_symbol: true, ..frame.end };
                 (Frame { end, address: symbol.0.into(), ..frame }, function)
             }
-            Some(Some((None, gap))) if !self.fields.unnamed => (Frame { address: UNMAPPED, ..frame }, gap),
+            Some(Some((None, gap))) if !self.fields.unnamed => {
+                (Frame { address: UNMAPPED, ..frame }, gap)
+            }
             Some(Some((None, gap))) => return (None, gap),
         };
         (Some(frame), if self.fields.ip { address..address.saturating_add(1) } else { range })
@@ -342,14 +390,17 @@ impl<'t> FrameFinder<'t> {
     #[inline]
     fn piece(&mut self, context: u32, ip: u64, at: impl FnOnce() -> Moment) -> Piece {
         if !self.last.has(context, ip) {
-            self.last = self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at()));
+            self.last =
+                self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at()));
         }
         self.last
     }
 
     #[cold]
     fn new_piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
-        let Some((kind, SpaceEpoch { space, .. })) = self.contexts.get(context) else { return Piece::default() };
+        let Some((kind, SpaceEpoch { space, .. })) = self.contexts.get(context) else {
+            return Piece::default();
+        };
         let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, kind);
         let (mode, place, Range { start, end }) = match mode {
             Some(mode) => {
@@ -368,7 +419,8 @@ impl<'t> FrameFinder<'t> {
             ..Frame::default()
         };
         let shift = place.address.wrapping_sub(ip);
-        let image = self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
+        let image =
+            self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
         self.of_symbols.resize(self.of_symbols.len().max(image as usize + 1), Vec::new());
         let is_mapped = frame.module > 0;
         let is_distinct = is_mapped || fields.unmapped || fields.ip;

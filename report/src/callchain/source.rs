@@ -1,5 +1,5 @@
-//! Sources of callchains: the kernel following frame pointers, the hardware's record of calls, an unwinder. All give
-//! chains in one form, so that later steps need not know the source.
+//! Sources of callchains: the kernel following frame pointers, the hardware's record of calls, an
+//! unwinder. All give chains in one form, so that later steps need not know the source.
 
 use recrep_format::abi::{BranchSampleType, CpuMode, RecordType, SampleType, context};
 use recrep_format::attr::Attr;
@@ -15,8 +15,11 @@ use crate::count::metrics::share;
 use crate::timeline::SampleContext;
 
 /// Context markers that are known, and the CPU modes of the frames behind them.
-const MARKERS: [(u64, CpuMode); 3] =
-    [(context::KERNEL, CpuMode::Kernel), (context::USER, CpuMode::User), (context::HV, CpuMode::Hypervisor)];
+const MARKERS: [(u64, CpuMode); 3] = [
+    (context::KERNEL, CpuMode::Kernel),
+    (context::USER, CpuMode::User),
+    (context::HV, CpuMode::Hypervisor),
+];
 
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +29,19 @@ pub(crate) struct ChainLimit {
     pub outermost: bool,
 }
 
-/// User parts of callchains that were recorded after their samples (`PERF_RECORD_CALLCHAIN_DEFERRED`), by thread and
-/// cookie: a thread's user stack does not change while the thread is in the kernel, so one record, written at the return
-/// to user space, serves all samples until then.
+/// User parts of callchains that were recorded after their samples
+/// (`PERF_RECORD_CALLCHAIN_DEFERRED`), by thread and cookie: a thread's user stack does not change
+/// while the thread is in the kernel, so one record, written at the return to user space, serves
+/// all samples until then.
 pub(crate) type Deferred<'a> = FxHashMap<(u32, u64), U64s<'a>>;
 
 /// Collects the deferred callchains among these records.
 pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) -> Deferred<'a> {
     let chain = |raw: &RawRecord<'a>| {
         let record = file.attrs.decode(raw).ok()?;
-        let (Body::CallchainDeferred(chain), [_, tid]) = (record.body, record.trailer.tid?) else { return None };
+        let (Body::CallchainDeferred(chain), [_, tid]) = (record.body, record.trailer.tid?) else {
+            return None;
+        };
         Some(((tid, chain.cookie), chain.ips))
     };
     let of_kind = records.iter().filter(|raw| raw.header.kind == RecordType::CALLCHAIN_DEFERRED);
@@ -50,8 +56,9 @@ pub(crate) struct Recorded<'d> {
 }
 
 impl Recorded<'_> {
-    /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a context marker
-    /// (`PERF_CONTEXT_*`) before those of each CPU mode. Fails if the record is too short for its fields.
+    /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a
+    /// context marker (`PERF_CONTEXT_*`) before those of each CPU mode. Fails if the record is too
+    /// short for its fields.
     #[inline]
     pub(crate) fn chain(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
         match sample.callchain()? {
@@ -70,18 +77,24 @@ impl Recorded<'_> {
         Ok(())
     }
 
-    /// Writes a chain whose user part is the hardware's record of the calls that had not returned yet
-    /// (`PERF_SAMPLE_BRANCH_CALL_STACK`).
+    /// Writes a chain whose user part is the hardware's record of the calls that had not returned
+    /// yet (`PERF_SAMPLE_BRANCH_CALL_STACK`).
     ///
     /// ```text
     ///   recorded   KERNEL k1 k2 USER u1 u2 …        branch stack, newest first   from→to  from→to  …
     ///   chain      KERNEL k1 k2 USER  to(0) from(0) from(1) …
     /// ```
-    pub(super) fn with_hardware_calls(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
+    pub(super) fn with_hardware_calls(
+        &self,
+        sample: &Sample<'_, '_>,
+        words: &mut Vec<u64>,
+    ) -> Result<()> {
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
         let calls = fields.branch_stack.map(|stack| stack.entries());
-        let (Some(chain), Some(mut calls)) = (fields.callchain, calls.filter(|calls| calls.len() > 0)) else {
+        let (Some(chain), Some(mut calls)) =
+            (fields.callchain, calls.filter(|calls| calls.len() > 0))
+        else {
             return self.chain(sample, words);
         };
         words.extend(chain.iter().take(self.most.frames));
@@ -113,7 +126,9 @@ impl Origin {
     /// Returns the source for an event with this attr.
     pub(crate) fn of(attr: &Attr) -> Self {
         let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
-        if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
+        if has(SampleType::BRANCH_STACK)
+            && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
+        {
             Self::Calls
         } else if has(SampleType::REGS_USER | SampleType::STACK_USER) {
             Self::Copied
@@ -138,8 +153,8 @@ impl UnwindStats {
         let percent = share(truncated, all);
         (truncated > 0).then(|| {
             format!(
-                "{truncated} of {all} callchains ({percent:.1}%) lack outer frames: too little stack was copied; \
-                 record with a larger copy (--call-graph dwarf,SIZE)"
+                "{truncated} of {all} callchains ({percent:.1}%) lack outer frames: too little \
+                 stack was copied; record with a larger copy (--call-graph dwarf,SIZE)"
             )
         })
     }
@@ -184,7 +199,12 @@ impl<'u> ChainSources<'u> {
     }
 
     /// Appends the frames of a sample's copied stack to `words`.
-    fn unwind(&mut self, sample: &Sample<'_, '_>, at: SampleContext, words: &mut Vec<u64>) -> Result<()> {
+    fn unwind(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        at: SampleContext,
+        words: &mut Vec<u64>,
+    ) -> Result<()> {
         let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
@@ -208,9 +228,14 @@ impl<'u> ChainSources<'u> {
     }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (`mode`
-/// before the first marker), and whether it is a return address: all are, except the innermost of each mode.
-pub(crate) fn for_each_address(mut mode: CpuMode, words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context
+/// markers (`mode` before the first marker), and whether it is a return address: all are, except
+/// the innermost of each mode.
+pub(crate) fn for_each_address(
+    mut mode: CpuMode,
+    words: &[u64],
+    mut frame: impl FnMut(CpuMode, u64, bool),
+) {
     let mut is_return = false;
     for word in words {
         if let Some((_, next_mode)) = MARKERS.iter().find(|(marker, _)| marker == word) {
@@ -245,21 +270,25 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     *words = kept;
 }
 
-/// Returns whether all context markers in a chain are known. perf treats a chain with any other marker as damaged and
-/// discards it whole: without frame pointers, callchains contain arbitrary values, which can look like markers.
+/// Returns whether all context markers in a chain are known. perf treats a chain with any other
+/// marker as damaged and discards it whole: without frame pointers, callchains contain arbitrary
+/// values, which can look like markers.
 #[inline]
 pub(crate) fn is_sound(words: &[u64]) -> bool {
-    words.iter().all(|word| *word < context::MAX || MARKERS.iter().any(|(marker, _)| marker == word))
+    words
+        .iter()
+        .all(|word| *word < context::MAX || MARKERS.iter().any(|(marker, _)| marker == word))
 }
 
-/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and returns the number
-/// of words left, at the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers,
-/// so these are kept alone.
+/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and
+/// returns the number of words left, at the end of `words`; `None` if the chain starts elsewhere.
+/// Many instructions share their callers, so these are kept alone.
 #[inline]
 pub(crate) fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
     let marker = context_marker(mode);
     match words {
-        [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first() {
+        [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first()
+        {
             None => Some(0),
             // No frame of this CPU mode is left.
             Some(next) if *next >= context::MAX => Some(rest.len()),
@@ -301,11 +330,19 @@ mod tests {
     fn context_markers_set_the_cpu_mode_of_later_addresses() {
         let of = |words: &[u64]| {
             let mut all = Vec::new();
-            for_each_address(CpuMode::User, words, |mode, ip, is_return| all.push((mode, ip, is_return)));
+            for_each_address(CpuMode::User, words, |mode, ip, is_return| {
+                all.push((mode, ip, is_return))
+            });
             all
         };
         let chain = [context::KERNEL, 1, 2, context::USER, 3];
-        assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
-        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);
+        assert_eq!(
+            of(&chain),
+            [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]
+        );
+        assert_eq!(
+            of(&[7, context::HV, 8]),
+            [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]
+        );
     }
 }

@@ -27,7 +27,8 @@ pub struct Frame {
     pub line: u32,
     /// Size of the mapping in bytes, if asked for.
     pub size: u64,
-    /// Information about the branch whose source or target it is ([`super::BranchInfo`]); 0 for a frame of a call.
+    /// Information about the branch whose source or target it is ([`super::BranchInfo`]); 0 for a
+    /// frame of a call.
     pub branch: u64,
 }
 
@@ -99,12 +100,14 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames, innermost first.
-    /// Returns the new numbers of chains, indexed by the old ones. Chains that become equal get one number.
+    /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames,
+    /// innermost first. Returns the new numbers of chains, indexed by the old ones. Chains that
+    /// become equal get one number.
     #[must_use]
     pub fn join(&mut self, other: &Self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> Vec<u32> {
         self.chains.reserve(other.chains.len());
-        let (mut new, mut of_frames, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
+        let (mut new, mut of_frames, mut ends) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
         ends.push(0);
         for old in &other.frames {
             new.clear();
@@ -160,7 +163,8 @@ mod tests {
 
     /// Adds a chain of frames, innermost first.
     fn add(stacks: &mut Stacks, addresses: &[u64]) -> u32 {
-        let numbers: Vec<u32> = addresses.iter().map(|address| stacks.number(frame(*address))).collect();
+        let numbers: Vec<u32> =
+            addresses.iter().map(|address| stacks.number(frame(*address))).collect();
         numbers.iter().rev().fold(0, |callers, frame| stacks.chains.add(callers, *frame))
     }
 
@@ -178,7 +182,10 @@ mod tests {
         assert!(folded.frames.iter().eq(&[frame(1), frame(2)]));
         let texts = chains.map(|chain| addresses(&folded, numbers[chain as usize]));
         assert_eq!(texts, [vec![1, 2], vec![1, 2], vec![2], vec![]]);
-        assert_eq!((numbers[chains[0] as usize], folded.chains.len()), (numbers[chains[1] as usize], 2));
+        assert_eq!(
+            (numbers[chains[0] as usize], folded.chains.len()),
+            (numbers[chains[1] as usize], 2)
+        );
     }
 
     #[test]

@@ -8,9 +8,10 @@
 //!             items (sample, first frame) ─► grouped by frame, depth by depth ─► nodes (paths compressed)
 //! ```
 //!
-//! Trees are built when rows are printed, only for those rows, from data that the scan keeps anyway. Nodes that are too
-//! small to be displayed are never built. Chains with equal beginnings share a path, and a path without a fork is one
-//! node. Frames of different files are equal if module and function have the same text.
+//! Trees are built when rows are printed, only for those rows, from data that the scan keeps
+//! anyway. Nodes that are too small to be displayed are never built. Chains with equal beginnings
+//! share a path, and a path without a fork is one node. Frames of different files are equal if
+//! module and function have the same text.
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -35,7 +36,8 @@ pub struct CallTrees {
     pub classes: Vec<u32>,
     /// Label of each frame: a [`frame_name`].
     pub names: Vec<u32>,
-    /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty unless it is shown.
+    /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty
+    /// unless it is shown.
     pub branches: Vec<u64>,
     /// Index of each row in the profile.
     pub rows: Vec<(RowId, RowIndex)>,
@@ -55,7 +57,8 @@ pub struct Shows {
 /// What several files can have in common; its indexes are the numbers in the merged callchains.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// Classes: the words that show the frame, and the number of earlier classes of the same file with these words.
+    /// Classes: the words that show the frame, and the number of earlier classes of the same file
+    /// with these words.
     classes: Partition<()>,
     /// Bases: the words that show the base.
     bases: Partition<()>,
@@ -73,11 +76,11 @@ const MANY: usize = 1 << 18;
 const NO_CLASS: u32 = u32::MAX;
 
 impl CallTrees {
-    /// Adds the callchains of another profile, or the first ones. `row` gives the index that one of its rows has in this
-    /// profile, and the words of the row.
+    /// Adds the callchains of another profile, or the first ones. `row` gives the index that one of
+    /// its rows has in this profile, and the words of the row.
     ///
-    /// Bases and classes of several files are one if their words are equal. Two classes of one file stay two, because a
-    /// chain with both counts for both.
+    /// Bases and classes of several files are one if their words are equal. Two classes of one file
+    /// stay two, because a chain with both counts for both.
     pub fn add<'r>(&mut self, other: Self, row: impl Fn(RowIndex) -> (RowIndex, &'r [u64])) {
         if other.samples.is_empty() {
             return;
@@ -85,7 +88,8 @@ impl CallTrees {
         let merged = self.merged.get_or_insert_default();
         let (mut of_class, mut of_base) = (Vec::new(), Vec::new());
         for ((base, class), row) in &other.rows {
-            for (rows, number) in [(&mut of_base, *base as usize), (&mut of_class, *class as usize)] {
+            for (rows, number) in [(&mut of_base, *base as usize), (&mut of_class, *class as usize)]
+            {
                 rows.resize(rows.len().max(number + 1), None);
                 rows.get_mut(number).into_iter().for_each(|of| *of = Some(*row));
             }
@@ -114,7 +118,8 @@ impl CallTrees {
         let base = |base: u32| bases.get(base as usize).copied().unwrap_or(0);
         let frame = |(frame, (of, name)): (usize, (&u32, &u32))| {
             let branch = other.branches.get(frame).copied();
-            let (number, is_new) = merged.frames.insert_full((class(*of), *name, branch.unwrap_or(0)));
+            let (number, is_new) =
+                merged.frames.insert_full((class(*of), *name, branch.unwrap_or(0)));
             if is_new {
                 self.classes.push(class(*of));
                 self.names.push(*name);
@@ -122,9 +127,12 @@ impl CallTrees {
             }
             small(number)
         };
-        let frames: Vec<u32> = other.classes.iter().zip(&other.names).enumerate().map(frame).collect();
+        let frames: Vec<u32> =
+            other.classes.iter().zip(&other.names).enumerate().map(frame).collect();
         let frame = |frame: u32| frames.get(frame as usize).copied().unwrap_or(0);
-        let chains = other.chains.fold_callers(0, |node, callers| self.chains.add(callers, frame(node.frame)));
+        let chains = other
+            .chains
+            .fold_callers(0, |node, callers| self.chains.add(callers, frame(node.frame)));
         self.samples.extend(other.samples.iter().map(|sample| Sample {
             base: base(sample.base),
             class: class(sample.class),
@@ -155,7 +163,8 @@ impl CallTrees {
 /// Replaces `words` by those of a row that show something.
 fn put_words(words: &mut Vec<u64>, row: &[u64], shows: &[Shows], is_shown: fn(&Shows) -> bool) {
     words.clear();
-    words.extend(row.iter().zip(shows).map(|(word, shows)| if is_shown(shows) { *word } else { 0 }));
+    words
+        .extend(row.iter().zip(shows).map(|(word, shows)| if is_shown(shows) { *word } else { 0 }));
 }
 
 /// Limits and options of a tree.
@@ -167,8 +176,8 @@ pub struct TreeOptions {
     pub share: f64,
     /// `true` to fill [`Node::passed`].
     pub passed: bool,
-    /// `true` if a row's tree has the chains of all samples that contain the row, starting at the row's frame;
-    /// otherwise only those of the row's own samples.
+    /// `true` if a row's tree has the chains of all samples that contain the row, starting at the
+    /// row's frame; otherwise only those of the row's own samples.
     pub children: bool,
     pub from_caller: bool,
 }
@@ -208,7 +217,8 @@ pub(crate) fn function(name: &str) -> &str {
 impl CallTrees {
     /// Returns the trees of these rows; `labels` has the names.
     pub fn trees(&self, rows: &[RowIndex], labels: &Labels, wanted: TreeOptions) -> Vec<Vec<Node>> {
-        let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+        let places: FxHashMap<RowIndex, usize> =
+            rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
         let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
         let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
@@ -231,7 +241,8 @@ impl CallTrees {
     ) -> (Part<'f>, RowItems) {
         let mut part = Part { samples, frames: Vec::new() };
         // Of each class that wanted rows have, the last sample with it.
-        let mut last = vec![None; rows.keys().map(|(_, class)| *class as usize + 1).max().unwrap_or(0)];
+        let mut last =
+            vec![None; rows.keys().map(|(_, class)| *class as usize + 1).max().unwrap_or(0)];
         for (_, class) in rows.keys() {
             last.get_mut(*class as usize).into_iter().for_each(|last| *last = Some(u32::MAX));
         }
@@ -245,7 +256,8 @@ impl CallTrees {
             let (start, before) = (part.frames.len(), items.len());
             let mut add = |class: u32, place: usize| {
                 let last = last.get_mut(class as usize).and_then(Option::as_mut);
-                let is_new = last.is_some_and(|last| std::mem::replace(last, sample_number) != sample_number);
+                let is_new = last
+                    .is_some_and(|last| std::mem::replace(last, sample_number) != sample_number);
                 if is_new && let Some(row) = rows.get(&(sample.base, class)) {
                     let at = u32::try_from(start + place).unwrap_or(u32::MAX);
                     items.push((*row, Item { part: number, sample: sample_number, at }));
@@ -256,7 +268,10 @@ impl CallTrees {
             }
             if wanted.children {
                 for (place, frame) in path.iter().enumerate() {
-                    self.classes.get(*frame as usize).into_iter().for_each(|class| add(*class, place));
+                    self.classes
+                        .get(*frame as usize)
+                        .into_iter()
+                        .for_each(|class| add(*class, place));
                 }
             }
             if items.len() > before {
@@ -307,11 +322,14 @@ impl<'c> Walk<'c> {
     fn nodes(self, items: &[Item], depth: u32) -> Vec<Node> {
         let mut groups = FxHashMap::<u32, Vec<Item>>::default();
         for item in items {
-            self.name(item, depth).into_iter().for_each(|name| groups.entry(name).or_default().push(*item));
+            self.name(item, depth)
+                .into_iter()
+                .for_each(|name| groups.entry(name).or_default().push(*item));
         }
         let least = self.wanted.least.max(part_of(self.sum(items).period, self.wanted.share));
         groups.retain(|_, group| self.sum(group).period >= least);
-        let mut nodes: Vec<Node> = groups.into_values().map(|group| self.node(&group, depth)).collect();
+        let mut nodes: Vec<Node> =
+            groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
             let name = |node: &Node| node.names.first().copied().unwrap_or(0).into();
             b.all().period.cmp(&a.all().period).then_with(|| self.labels.compare(name(a), name(b)))
@@ -335,7 +353,8 @@ impl<'c> Walk<'c> {
                 break;
             }
         }
-        let (own, below): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| self.name(item, depth).is_none());
+        let (own, below): (Vec<Item>, Vec<Item>) =
+            items.iter().partition(|item| self.name(item, depth).is_none());
         (node.own, node.below) = (self.sum(&own), self.sum(&below));
         node.nodes = self.nodes(&below, depth);
         node
@@ -345,7 +364,8 @@ impl<'c> Walk<'c> {
     fn branches(self, items: &[Item], depth: u32) -> BranchInfo {
         let mut branches = BranchInfo::default();
         for item in items {
-            let branch = self.frame(item, depth).and_then(|frame| self.trees.branches.get(frame as usize));
+            let branch =
+                self.frame(item, depth).and_then(|frame| self.trees.branches.get(frame as usize));
             branches.add(branch.copied().unwrap_or(0), self.count(item).samples);
         }
         branches
@@ -356,7 +376,10 @@ impl<'c> Walk<'c> {
     }
 
     fn count(self, item: &Item) -> Count {
-        let sample = self.parts.get(item.part as usize).and_then(|part| part.samples.get(item.sample as usize));
+        let sample = self
+            .parts
+            .get(item.part as usize)
+            .and_then(|part| part.samples.get(item.sample as usize));
         sample.map(|sample| sample.count).unwrap_or_default()
     }
 

@@ -1,17 +1,19 @@
-//! Callchains from copied stacks (`--call-graph dwarf`): unwinds the copy of the user stack with the call frame
-//! information of the mapped files.
+//! Callchains from copied stacks (`--call-graph dwarf`): unwinds the copy of the user stack with
+//! the call frame information of the mapped files.
 //!
 //! ```text
 //!   registers at the sample ─► ip ─► mapping at that moment ─► its file's rules  ─► the caller's registers ─► ip …
 //!                                    (timeline)                (once per file)      (from the copied stack)
 //! ```
 //!
-//! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared once, even if
-//! processes map it at different addresses. The timeline says which file was mapped at the sample's moment. Nothing is kept per
-//! sample. As in perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
+//! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared
+//! once, even if processes map it at different addresses. The timeline says which file was mapped
+//! at the sample's moment. Nothing is kept per sample. As in perf, the address of a caller is that
+//! of the last byte of its call instruction: return address − 1.
 //!
-//! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end
-//! of the copied stack. In the last case it is truncated, and a larger copy would give more frames.
+//! A chain ends at the outermost frame, at an unmapped address, in a file without call frame
+//! information, or at the end of the copied stack. In the last case it is truncated, and a larger
+//! copy would give more frames.
 
 use std::mem;
 use std::sync::OnceLock;
@@ -58,9 +60,14 @@ pub(super) struct Scratch {
 }
 
 impl<'s> StackUnwinder<'s> {
-    /// Creates an unwinder for the samples of a file. `None` if no event has user registers and copied stacks, or if
-    /// the CPU is not supported.
-    pub fn new(file: &File<'_>, timeline: &'s Timeline, modules: &'s Modules, resolver: &'s Resolver) -> Option<Self> {
+    /// Creates an unwinder for the samples of a file. `None` if no event has user registers and
+    /// copied stacks, or if the CPU is not supported.
+    pub fn new(
+        file: &File<'_>,
+        timeline: &'s Timeline,
+        modules: &'s Modules,
+        resolver: &'s Resolver,
+    ) -> Option<Self> {
         let needed = SampleType::REGS_USER | SampleType::STACK_USER;
         let has = |entry: &AttrEntry| entry.attr.sample_type.contains(needed);
         file.attrs.entries().iter().any(has).then_some(())?;
@@ -75,8 +82,9 @@ impl<'s> StackUnwinder<'s> {
         Some(Self { timeline, modules, endian: file.endian, resolver, arch, files })
     }
 
-    /// Writes the addresses of at most `most` frames of a sample into `ips`, innermost first. Returns whether they
-    /// end where the copy of the stack ends; `None` if the sample lacks a copied stack or registers to unwind it with.
+    /// Writes the addresses of at most `most` frames of a sample into `ips`, innermost first.
+    /// Returns whether they end where the copy of the stack ends; `None` if the sample lacks a
+    /// copied stack or registers to unwind it with.
     pub(super) fn sample(
         &self,
         fields: &SampleFields<'_>,
@@ -124,7 +132,8 @@ impl Prepared {
             return None;
         }
         // Mapped at the file's own addresses (bias 0).
-        let module = Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
+        let module =
+            Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
         let unwinder = match arch {
             RegsArch::X86 => ArchUnwinder::X86(unwinder_of(module)),
             _ => ArchUnwinder::Arm(unwinder_of(module)),
@@ -132,8 +141,8 @@ impl Prepared {
         Some(Self { frames, unwinder })
     }
 
-    /// Returns the return address of the frame at `address`, and sets `registers` to those of its caller. If the chain
-    /// ends here, returns whether the reason is the end of the copied stack.
+    /// Returns the return address of the frame at `address`, and sets `registers` to those of its
+    /// caller. If the chain ends here, returns whether the reason is the end of the copied stack.
     fn caller(
         &self,
         address: u64,
@@ -169,7 +178,9 @@ impl Prepared {
     }
 }
 
-fn unwinder_of<U: Unwinder<Module = Unwindable<Vec<u8>>> + Default>(module: Unwindable<Vec<u8>>) -> U {
+fn unwinder_of<U: Unwinder<Module = Unwindable<Vec<u8>>> + Default>(
+    module: Unwindable<Vec<u8>>,
+) -> U {
     let mut unwinder = U::default();
     unwinder.add_module(module);
     unwinder
@@ -194,8 +205,8 @@ enum Registers {
 }
 
 impl Registers {
-    /// Returns a sample's user registers, the instruction pointer and the stack pointer; `None` if the sample has none,
-    /// is of a 32-bit task, or lacks a required register.
+    /// Returns a sample's user registers, the instruction pointer and the stack pointer; `None` if
+    /// the sample has none, is of a 32-bit task, or lacks a required register.
     fn of(arch: RegsArch, regs: &Regs<'_>) -> Option<(Self, u64, u64)> {
         if regs.abi != RegsAbi::ABI_64 {
             return None;
@@ -243,7 +254,8 @@ impl<'a> UserStack<'a> {
     }
 }
 
-/// Default limit of the stack size (8 MiB): addresses farther from the stack pointer are not on this stack.
+/// Default limit of the stack size (8 MiB): addresses farther from the stack pointer are not on
+/// this stack.
 const MAX_STACK_SIZE: u64 = 8 << 20;
 
 /// Reason why a word cannot be read.
@@ -265,7 +277,8 @@ mod tests {
     fn registers_are_found_by_their_bits() {
         // BX, SP, IP, R8.
         let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
-        let words: Vec<u8> = [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let words: Vec<u8> =
+            [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
         let regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&words, Endian::Little) };
         let (found, ip, sp) = Registers::of(RegsArch::X86, &regs).unwrap();
         assert_eq!((ip, sp), (0x400, 0x7000));
@@ -281,7 +294,10 @@ mod tests {
     fn numbers_are_those_of_the_names() {
         let name = |arch: RegsArch, number| arch.register(number).unwrap().name;
         for (reg, number) in x86_regs() {
-            assert_eq!(format!("{reg:?}").trim_start_matches('R'), name(RegsArch::X86, number).trim_start_matches('R'));
+            assert_eq!(
+                format!("{reg:?}").trim_start_matches('R'),
+                name(RegsArch::X86, number).trim_start_matches('R')
+            );
         }
         assert_eq!((name(RegsArch::Arm64, ARM_FP), name(RegsArch::Arm64, ARM_LR)), ("x29", "lr"));
     }
@@ -289,7 +305,8 @@ mod tests {
     #[test]
     fn words_beyond_the_copy_are_distinguished_from_other_addresses() {
         let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, Endian::Little);
+        let stack =
+            UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, Endian::Little);
         assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));
         assert_eq!(stack.word(0x1010), Err(ReadError::Copy));
         assert_eq!(stack.word(0xff8), Err(ReadError::Elsewhere));

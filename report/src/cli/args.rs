@@ -6,14 +6,17 @@ use clap::{ColorChoice, CommandFactory as _, Parser};
 
 use crate::cli::{self, Asked, Refusal, SourcesArgs};
 use crate::query::{
-    ChainOptions, Column, Format, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey, TableColumn,
-    lists::pattern,
+    ChainOptions, Column, Format, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey,
+    TableColumn, lists::pattern,
 };
 
 /// Read perf.data files and report where samples were taken
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, long_about = None, disable_help_subcommand = true)]
-#[command(override_usage = "rep [OPTIONS] [FILE…]\n       rep COMMAND [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
+#[command(
+    override_usage = "rep [OPTIONS] [FILE…]\n       rep COMMAND [OPTIONS] [FILE…]\n       … | rep \
+                      [OPTIONS] -"
+)]
 #[command(args_override_self = true)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -21,17 +24,18 @@ pub(crate) struct Args {
 
     /// Group by these keys (`rep help keys`) [default: comm,dso,symbol]
     ///
-    /// Other defaults: trace if all events are tracepoints; comm with --format folded; srcline,symbol,dso with
-    /// --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with -b; local_weight,mem,symbol,dso and seven more
-    /// with --mem-mode
+    /// Other defaults: trace if all events are tracepoints; comm with --format folded;
+    /// srcline,symbol,dso with --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with
+    /// -b; local_weight,mem,symbol,dso and seven more with --mem-mode
     #[arg(short, long, value_name = "KEY[,KEY…]", help_heading = TABLE)]
     sort: Option<String>,
 
     /// Show these columns, in this order: sort keys and numbers
     ///
-    /// At least one sort key must be given, here or in -s. Numbers: overhead, overhead_children, overhead_sys,
-    /// overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and averages: weight1, weight2, weight3. With
-    /// --children, overhead as first column becomes two: Children and Self
+    /// At least one sort key must be given, here or in -s. Numbers: overhead, overhead_children,
+    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and
+    /// averages: weight1, weight2, weight3. With --children, overhead as first column becomes two:
+    /// Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]", help_heading = TABLE)]
     fields: Option<String>,
 
@@ -55,8 +59,8 @@ pub(crate) struct Args {
 
     /// Leave out rows and call tree entries below PERCENT of their event's total
     ///
-    /// With --group, of the first event's total; with -g fractal, entries below PERCENT of their parent (at the top of a
-    /// tree: of their row)
+    /// With --group, of the first event's total; with -g fractal, entries below PERCENT of their
+    /// parent (at the top of a tree: of their row)
     #[arg(long, value_name = "PERCENT", help_heading = TABLE)]
     percent_limit: Option<f64>,
 
@@ -64,20 +68,22 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "mem_mode", help_heading = COUNTED)]
     branch_stack: bool,
 
-    /// Report memory accesses; the period is the sample's weight, which for loads is usually the latency
+    /// Report memory accesses; the period is the sample's weight, which for loads is usually the
+    /// latency
     #[arg(long, help_heading = COUNTED)]
     mem_mode: bool,
 
     /// Show where threads waited, and how long (files of rec --off-cpu)
     ///
-    /// The event `off-cpu` has the nanoseconds that threads were off CPUs, by the code in which they stopped
+    /// The event `off-cpu` has the nanoseconds that threads were off CPUs, by the code in which
+    /// they stopped
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
     off_cpu: bool,
 
     /// Show where threads waited and where they ran (files of rec --off-cpu)
     ///
-    /// The event `wall` has the nanoseconds of threads off CPUs (as --off-cpu) and on CPUs (computed from the CPU
-    /// samples)
+    /// The event `wall` has the nanoseconds of threads off CPUs (as --off-cpu) and on CPUs
+    /// (computed from the CPU samples)
     #[arg(long, conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
     wall: bool,
 
@@ -89,7 +95,11 @@ pub(crate) struct Args {
     hide_unresolved: bool,
 
     /// Output format: text, json, folded or csv
-    #[arg(long, hide_possible_values = true, value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text", help_heading = "Output")]
+    #[arg(
+        long, hide_possible_values = true,
+        value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text",
+        help_heading = "Output"
+    )]
     format: Format,
 
     /// Same as --format json, but cannot be given with --stdio
@@ -101,7 +111,10 @@ pub(crate) struct Args {
     stdio: bool,
 
     /// List all records, raw and decoded, as `rep dump` does
-    #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
+    #[arg(
+        short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"],
+        help_heading = INSTEAD
+    )]
     dump_raw_trace: bool,
 
     /// Print only the number of records of each type, and of samples of each event
@@ -109,11 +122,17 @@ pub(crate) struct Args {
     stats: bool,
 
     /// Print the tree of tasks
-    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
+    #[arg(
+        long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"],
+        help_heading = INSTEAD
+    )]
     tasks: bool,
 
     /// Print the tree of tasks, each with its final memory mappings
-    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"], help_heading = INSTEAD)]
+    #[arg(
+        long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"],
+        help_heading = INSTEAD
+    )]
     mmaps: bool,
 }
 
@@ -122,8 +141,16 @@ const COUNTED: &str = "What is counted";
 const INSTEAD: &str = "In place of a report";
 
 /// Options that concern the file's own events or records.
-const OF_EVENTS: [&str; 8] =
-    ["branch_stack", "mem_mode", "branch_details", "events", "stats", "tasks", "mmaps", "dump_raw_trace"];
+const OF_EVENTS: [&str; 8] = [
+    "branch_stack",
+    "mem_mode",
+    "branch_details",
+    "events",
+    "stats",
+    "tasks",
+    "mmaps",
+    "dump_raw_trace",
+];
 
 /// Parses a command line, whose first word is the program's name.
 ///
@@ -165,7 +192,10 @@ fn query(args: Args) -> Result<Query, String> {
     };
     let format = if args.json { Format::Json } else { args.format };
     if format == Format::Folded && mode == Mode::Branches {
-        return Err("--format folded prints callchains and -b counts branches: leave out one of them".into());
+        return Err(
+            "--format folded prints callchains and -b counts branches: leave out one of them"
+                .into(),
+        );
     }
     let default_keys = match mode {
         _ if format == Format::Folded => "comm",
@@ -173,7 +203,9 @@ fn query(args: Args) -> Result<Query, String> {
         _ => mode.default_keys(),
     };
     let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
-    if args.query.chains.parent.is_some() && columns.iter().all(|column| column.key != SortKey::Parent) {
+    if args.query.chains.parent.is_some()
+        && columns.iter().all(|column| column.key != SortKey::Parent)
+    {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
     }
@@ -182,7 +214,10 @@ fn query(args: Args) -> Result<Query, String> {
         sources: args.sources.sources(),
         mode,
         columns: Column::with_companions(columns, format),
-        has_default_columns: !has_keys && mode == Mode::Samples && format != Format::Folded && !by_history,
+        has_default_columns: !has_keys
+            && mode == Mode::Samples
+            && format != Format::Folded
+            && !by_history,
         shown,
         format,
         limit: args.limit,
@@ -200,9 +235,10 @@ fn query(args: Args) -> Result<Query, String> {
 /// perf's default for `--parent`.
 const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
 
-/// Returns the options of callchains with what follows from them. As in perf, text has children and trees by default; not
-/// if rows are sampled addresses: no sample has the address of its callers' calls. JSON and CSV have children only on
-/// request, by option or as a column. A hierarchy has no children.
+/// Returns the options of callchains with what follows from them. As in perf, text has children and
+/// trees by default; not if rows are sampled addresses: no sample has the address of its callers'
+/// calls. JSON and CSV have children only on request, by option or as a column. A hierarchy has no
+/// children.
 fn chains(query: &Query) -> Result<ChainOptions, String> {
     let Query { chains: asked, mode, .. } = query;
     let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
@@ -227,13 +263,20 @@ fn chains(query: &Query) -> Result<ChainOptions, String> {
     let children_requested = !asked.no_children && (asked.children || has_column);
     let has_graph = asked.call_graph.is_some() && graph.is_some();
     let is_asked = asked.children || asked.inverted || branches || has_graph;
-    if mode.is_of_branches() && (is_asked || has_column || has_parent || asked.ignored_callees.is_some()) {
-        return Err("-b counts branches, which have no callchains: leave out -b or the callchain options".into());
+    if mode.is_of_branches()
+        && (is_asked || has_column || has_parent || asked.ignored_callees.is_some())
+    {
+        return Err(
+            "-b counts branches, which have no callchains: leave out -b or the callchain options"
+                .into(),
+        );
     }
     if asked.only_parents && !has_parent {
         return Err("--exclude-other needs the sort key `parent`: add -p REGEX or -s parent".into());
     }
-    let parent = has_parent.then(|| asked.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok)).transpose()?;
+    let parent = has_parent
+        .then(|| asked.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok))
+        .transpose()?;
     Ok(ChainOptions {
         counted: query.format == Format::Folded,
         children: children_requested || (default_children && !asked.no_children),
@@ -255,8 +298,14 @@ fn check_format(query: &Query) -> Result<(), String> {
     cli::refuse([
         (is_other && style.header.is_asked(), "--header needs text output (--format text)"),
         (is_other && style.widths.is_some(), "--column-widths needs text output (--format text)"),
-        (is_other && style.colour == ColorChoice::Always, "--stdio-color needs text output (--format text)"),
-        (is_other && query.separator.is_some(), "--field-separator needs text output (--format text)"),
+        (
+            is_other && style.colour == ColorChoice::Always,
+            "--stdio-color needs text output (--format text)",
+        ),
+        (
+            is_other && query.separator.is_some(),
+            "--field-separator needs text output (--format text)",
+        ),
         (
             query.format == Format::Csv && is_nested,
             "--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
@@ -276,8 +325,13 @@ fn inspection(args: &Args) -> Option<Inspection> {
     all.into_iter().find_map(|(is_asked, inspection)| is_asked.then_some(inspection))
 }
 
-/// Returns the sort keys, and the columns in the order shown. Sort keys that `-F` does not name come last.
-fn columns(args: &Args, mode: Mode, default_keys: &str) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
+/// Returns the sort keys, and the columns in the order shown. Sort keys that `-F` does not name
+/// come last.
+fn columns(
+    args: &Args,
+    mode: Mode,
+    default_keys: &str,
+) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
     let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
     let mut take = |flag: &str, list: &str| {
         let mut keys = Vec::new();
@@ -285,11 +339,14 @@ fn columns(args: &Args, mode: Mode, default_keys: &str) -> Result<(Vec<Column>, 
             match Number::named(name) {
                 Some(number) => named.push(Ok(number)),
                 None => {
-                    let mut column = Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
+                    let mut column =
+                        Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
                     if let SortKey::TraceField(number) = &mut column.key {
-                        let place = fields.iter().position(|have| have == name).unwrap_or(fields.len());
+                        let place =
+                            fields.iter().position(|have| have == name).unwrap_or(fields.len());
                         fields.resize(fields.len().max(place + 1), name.to_owned());
-                        *number = u8::try_from(place).map_err(|_| format!("{flag}: too many fields"))?;
+                        *number =
+                            u8::try_from(place).map_err(|_| format!("{flag}: too many fields"))?;
                     }
                     named.push(Err(column.key));
                     keys.push(column);

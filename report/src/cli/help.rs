@@ -1,4 +1,5 @@
-//! The help: the list of commands, and the layout of `-h` (what most users need) and `--help` (everything).
+//! The help: the list of commands, and the layout of `-h` (what most users need) and `--help`
+//! (everything).
 
 use clap::{Arg, Command};
 
@@ -23,7 +24,11 @@ enum Place {
     Nowhere,
 }
 
-const fn command(name: &'static str, shows: &'static str, examples: &'static [&'static str]) -> Listed {
+const fn command(
+    name: &'static str,
+    shows: &'static str,
+    examples: &'static [&'static str],
+) -> Listed {
     Listed { name, shows, examples, place: Place::Line }
 }
 
@@ -48,29 +53,59 @@ const COMMANDS: [Listed; 14] = [
         "samples, in time order",
         &["rep script -F comm,tid,time,ip,sym", "rep script --comm nginx --time 0%-10%"],
     ),
-    command("timeline", "when threads ran: samples per time slice", &["rep timeline --time-quantum 10ms"]),
+    command(
+        "timeline",
+        "when threads ran: samples per time slice",
+        &["rep timeline --time-quantum 10ms"],
+    ),
     command("modules", "where symbols were found, or why not", &["rep modules --unresolved"]),
     command(
         "mem",
         "cost of memory accesses",
-        &["rep mem                     latencies by memory level", "rep mem -s symbol -t load   by function"],
+        &[
+            "rep mem                     latencies by memory level",
+            "rep mem -s symbol -t load   by function",
+        ],
     )
     .at(Place::Name),
     command("c2c", "contended cache lines", &["rep c2c -c pid,iaddr"]).at(Place::Name),
-    command("branches", "jumps, loops, and the code between branches", &["rep branches --limit 20"]).at(Place::Name),
-    command("bundle", "a recording with its names, in one file, for other machines", &["rep bundle -o named.data"])
+    command(
+        "branches",
+        "jumps, loops, and the code between branches",
+        &["rep branches --limit 20"],
+    )
+    .at(Place::Name),
+    command(
+        "bundle",
+        "a recording with its names, in one file, for other machines",
+        &["rep bundle -o named.data"],
+    )
+    .at(Place::Name),
+    command("info", "header, events and record counts of a file", &["rep info --json out.data"])
         .at(Place::Name),
-    command("info", "header, events and record counts of a file", &["rep info --json out.data"]).at(Place::Name),
     command("evlist", "events of a file", &["rep evlist -v"]).at(Place::Name),
-    command("dump", "all records, raw and decoded", &["rep dump --type MMAP2,COMM --no-raw"]).at(Place::Name),
+    command("dump", "all records, raw and decoded", &["rep dump --type MMAP2,COMM --no-raw"])
+        .at(Place::Name),
     command("help", "help of a command, or of a topic: keys, fields", &[]).at(Place::Name),
-    command("man", "the manual page, as roff: rep man [COMMAND]", &["rep man | man -l -"]).at(Place::Nowhere),
-    command("completions", "completions for bash, zsh or fish: rep completions SHELL", &[]).at(Place::Nowhere),
+    command("man", "the manual page, as roff: rep man [COMMAND]", &["rep man | man -l -"])
+        .at(Place::Nowhere),
+    command("completions", "completions for bash, zsh or fish: rep completions SHELL", &[])
+        .at(Place::Nowhere),
 ];
 
 /// Options of `rep report` that `-h` shows, without a heading.
-const COMMON: [&str; 10] =
-    ["sort", "limit", "off_cpu", "call_graph", "comms", "dsos", "symbols", "pids", "times", "format"];
+const COMMON: [&str; 10] = [
+    "sort",
+    "limit",
+    "off_cpu",
+    "call_graph",
+    "comms",
+    "dsos",
+    "symbols",
+    "pids",
+    "times",
+    "format",
+];
 
 /// Headings of options that the `-h` of other commands leaves out, but for those in [`COMMON`].
 const RARE_HEADINGS: [&str; 4] = ["Symbols", "Filters", "Other records", "Output"];
@@ -128,10 +163,19 @@ pub(super) fn text(mut command: Command, is_long: bool) -> String {
     let is_report = name == "rep";
     // Arguments that are hidden stay in it.
     let usage = command.render_usage().to_string();
-    let usage = if is_report && !is_long { usage.lines().take(2).collect::<Vec<_>>().join("\n") } else { usage };
+    let usage = if is_report && !is_long {
+        usage.lines().take(2).collect::<Vec<_>>().join("\n")
+    } else {
+        usage
+    };
     let command = command.override_usage(usage.trim_start_matches("Usage: ").trim_end().to_owned());
-    let command = if is_long { command.mut_args(whole) } else { command.mut_args(|arg| short(arg, is_report)) };
-    let template = "{about-with-newline}\n{usage-heading} {usage}\n{before-help}\n{all-args}{after-help}";
+    let command = if is_long {
+        command.mut_args(whole)
+    } else {
+        command.mut_args(|arg| short(arg, is_report))
+    };
+    let template =
+        "{about-with-newline}\n{usage-heading} {usage}\n{before-help}\n{all-args}{after-help}";
     let mut command = command.help_template(template).next_line_help(false);
     if is_report {
         command = command.before_help(if is_long { list() } else { short_list() });
@@ -142,7 +186,8 @@ pub(super) fn text(mut command: Command, is_long: bool) -> String {
         end.push_str(&format!("\nExamples:\n{examples}"));
     }
     if !is_long {
-        let default = if is_report { "Without FILE: out.data or perf.data, the newer one. " } else { "" };
+        let default =
+            if is_report { "Without FILE: out.data or perf.data, the newer one. " } else { "" };
         end.push_str(&format!("\n{default}All options: {name} --help\n"));
     }
     let text = command.after_help(end.trim_end().to_owned()).render_help().to_string();
@@ -167,7 +212,8 @@ fn short(arg: Arg, is_report: bool) -> Arg {
         return arg.hide(true);
     }
     let names = arg.get_value_names().unwrap_or_default().iter();
-    let names: Vec<String> = names.map(|name| name.split('[').next().unwrap_or_default().to_owned()).collect();
+    let names: Vec<String> =
+        names.map(|name| name.split('[').next().unwrap_or_default().to_owned()).collect();
     let has_names = !names.is_empty() && names.iter().all(|name| !name.is_empty());
     let arg = if has_names { arg.value_names(names) } else { arg };
     // The help of these names all that is needed.

@@ -1,4 +1,5 @@
-//! What perf has and `rep` lacks: options, refused with the reason, and words that name commands elsewhere.
+//! What perf has and `rep` lacks: options, refused with the reason, and words that name commands
+//! elsewhere.
 
 use std::path::Path;
 
@@ -11,9 +12,18 @@ type Lacking = &'static [(&'static [&'static str], &'static str)];
 /// Options that no command has.
 const EVERYWHERE: Lacking = &[
     (&["-v", "--verbose"], "rep prints every problem as a warning anyway; leave it out"),
-    (&["-f", "--force"], "rep does not ask who owns a file, so there is nothing to force; leave it out"),
-    (&["--tui", "--gtk"], "rep has no interactive interface; on a terminal its text is shown in a pager"),
-    (&["--itrace"], "rep does not decode the traces of processors (Intel PT, SPE); use perf for these"),
+    (
+        &["-f", "--force"],
+        "rep does not ask who owns a file, so there is nothing to force; leave it out",
+    ),
+    (
+        &["--tui", "--gtk"],
+        "rep has no interactive interface; on a terminal its text is shown in a pager",
+    ),
+    (
+        &["--itrace"],
+        "rep does not decode the traces of processors (Intel PT, SPE); use perf for these",
+    ),
     (&["--stitch-lbr"], "rep does not join the call stacks of several samples; leave it out"),
     (&["--addr2line", "--objdump"], "rep starts no other program to find lines; leave it out"),
     (&["--show-ref-call-graph"], "each event shows its own callchains only; leave it out"),
@@ -27,8 +37,17 @@ const OF_REPORT: Lacking = &[
         "rep does not report counter values of threads; rep dump --type READ lists them",
     ),
     (
-        &["--source", "--asm-raw", "-M", "--disassembler-style", "--prefix", "--prefix-strip", "--percent-type"],
-        "rep does not annotate instructions; -s srcline has source lines, perf annotate reads the same file",
+        &[
+            "--source",
+            "--asm-raw",
+            "-M",
+            "--disassembler-style",
+            "--prefix",
+            "--prefix-strip",
+            "--percent-type",
+        ],
+        "rep does not annotate instructions; -s srcline has source lines, perf annotate reads the \
+         same file",
     ),
     (&["--samples"], "rep script lists single samples"),
     (&["--total-cycles"], "rep branches has the cycles of each edge"),
@@ -38,13 +57,33 @@ const OF_REPORT: Lacking = &[
 /// Options of `perf script` alone.
 const OF_SCRIPT: Lacking = &[
     (
-        &["-l", "--list", "-s", "--script", "-g", "--gen-script", "--list-dlfilters", "--dlfilter", "--dlarg"],
+        &[
+            "-l",
+            "--list",
+            "-s",
+            "--script",
+            "-g",
+            "--gen-script",
+            "--list-dlfilters",
+            "--dlfilter",
+            "--dlarg",
+        ],
         "rep runs no scripts or filters of others; let them read its output, or use perf script",
     ),
-    (&["-d", "--debug-mode"], "it checks how perf orders records, and rep sorts them all; leave it out"),
+    (
+        &["-d", "--debug-mode"],
+        "it checks how perf orders records, and rep sorts them all; leave it out",
+    ),
     (&["-a", "--all-cpus"], "it is for recording; leave it out"),
     (
-        &["--insn-trace", "--call-trace", "--call-ret-trace", "--xed", "--graph-function", "--max-blocks"],
+        &[
+            "--insn-trace",
+            "--call-trace",
+            "--call-ret-trace",
+            "--xed",
+            "--graph-function",
+            "--max-blocks",
+        ],
         "rep neither decodes traces nor disassembles; use perf script",
     ),
     (
@@ -54,10 +93,13 @@ const OF_SCRIPT: Lacking = &[
 ];
 
 /// Options of `perf mem report` and `perf c2c report` alone.
-const OF_MEM: Lacking = &[(&["-T", "--type-profile"], "rep does not disassemble; use perf mem report")];
-const OF_C2C: Lacking = &[(&["-g", "--call-graph"], "rep --mem-mode -g shows the callchains of accesses")];
+const OF_MEM: Lacking =
+    &[(&["-T", "--type-profile"], "rep does not disassemble; use perf mem report")];
+const OF_C2C: Lacking =
+    &[(&["-g", "--call-graph"], "rep --mem-mode -g shows the callchains of accesses")];
 
-/// Returns why a command (`rep`, `rep script`, …) lacks an option that perf has; `None` if perf lacks it too.
+/// Returns why a command (`rep`, `rep script`, …) lacks an option that perf has; `None` if perf
+/// lacks it too.
 pub(super) fn option(command: &str, flag: &str) -> Option<String> {
     let own = match command {
         "rep script" => OF_SCRIPT,
@@ -72,17 +114,25 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
 const WORDS: [(&str, &str); 16] = [
-    ("diff", "rep cannot compare recordings; it prints each as --format csv or --json for other programs"),
+    (
+        "diff",
+        "rep cannot compare recordings; it prints each as --format csv or --json for other \
+         programs",
+    ),
     (
         "annotate",
-        "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf annotate reads the same file",
+        "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf \
+         annotate reads the same file",
     ),
     ("flame", FOLDED),
     ("flamegraph", FOLDED),
     ("html", FOLDED),
     ("export", "rep --format json, csv or folded prints what other programs read"),
     ("archive", "rep bundle packs a recording with its names; perf archive packs the binaries"),
-    ("stat", "rep reports samples; perf stat counts events, rep --stats counts the records of a file"),
+    (
+        "stat",
+        "rep reports samples; perf stat counts events, rep --stats counts the records of a file",
+    ),
     ("syscalls", "rep -s trace_fields shows the fields of recorded system calls"),
     ("trace", "rep script lists tracepoint samples in time order"),
     ("tui", "rep has no interactive interface; on a terminal its text is shown in a pager"),
@@ -96,7 +146,9 @@ const FOLDED: &str = "rep --format folded prints stacks for flamegraph.pl, infer
 
 /// Returns an error about a file on the command line that does not exist and looks like a command.
 pub(super) fn check_word(path: &Path) -> Result<(), String> {
-    let Some(word) = path.to_str().filter(|word| !word.contains(['/', '.']) && *word != "-" && !path.exists()) else {
+    let Some(word) =
+        path.to_str().filter(|word| !word.contains(['/', '.']) && *word != "-" && !path.exists())
+    else {
         return Ok(());
     };
     unknown_command(word).map_or(Ok(()), Err)
@@ -109,7 +161,9 @@ pub(super) fn unknown_command(word: &str) -> Option<String> {
     }
     let others = || WORDS.iter().map(|(name, _)| *name);
     let what = match near(word, command_names().chain(others()), 1).first() {
-        Some(name) if command_names().any(|known| known == *name) => format!("; did you mean 'rep {name}'?"),
+        Some(name) if command_names().any(|known| known == *name) => {
+            format!("; did you mean 'rep {name}'?")
+        }
         Some(name) => {
             let (_, there_is) = WORDS.iter().find(|(word, _)| word == name)?;
             format!(": {there_is}")
@@ -129,7 +183,10 @@ pub fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
         [name] if is_command(name) => Ok(Some(name)),
         [name] => Err(unknown_command(name).unwrap_or_else(|| {
             let known: Vec<&str> = command_names().collect();
-            format!("unknown command '{name}'; commands: {}; topics: keys, fields", known.join(", "))
+            format!(
+                "unknown command '{name}'; commands: {}; topics: keys, fields",
+                known.join(", ")
+            )
         })),
         _ => Err("rep help takes one command".into()),
     }

@@ -1,4 +1,5 @@
-//! Options of `rep report` and those that several commands share; exit statuses. Options become a `Query`.
+//! Options of `rep report` and those that several commands share; exit statuses. Options become a
+//! `Query`.
 
 pub mod args;
 pub mod help;
@@ -37,9 +38,11 @@ pub fn parse<A: Parser, Q>(
 ) -> Result<Asked<Q>, Refusal> {
     let words: Vec<OsString> = words.into_iter().collect();
     let mut command = A::command();
-    let matches =
-        command.try_get_matches_from_mut(&words).map_err(|error| Refusal::of(&error, &mut command, &words))?;
-    let args = A::from_arg_matches(&matches).map_err(|error| Refusal::of(&error, &mut command, &words))?;
+    let matches = command
+        .try_get_matches_from_mut(&words)
+        .map_err(|error| Refusal::of(&error, &mut command, &words))?;
+    let args =
+        A::from_arg_matches(&matches).map_err(|error| Refusal::of(&error, &mut command, &words))?;
     for file in paths(&matches, &["file", "files"]) {
         lacking::check_word(file).map_err(Refusal::Usage)?;
     }
@@ -66,7 +69,10 @@ pub fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), String> {
 /// Checks the values of options that several commands have.
 pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), String> {
     refuse([
-        (percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)), "--percent-limit takes a number from 0 to 100"),
+        (
+            percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)),
+            "--percent-limit takes a number from 0 to 100",
+        ),
         (separator == Some(""), "--field-separator takes at least one character"),
     ])
 }
@@ -84,7 +90,9 @@ pub struct SourceArgs {
     file: Option<PathBuf>,
 
     /// File to read
-    #[arg(short, long, value_name = "FILE", conflicts_with = "file", value_hint = ValueHint::FilePath)]
+    #[arg(
+        short, long, value_name = "FILE", conflicts_with = "file", value_hint = ValueHint::FilePath
+    )]
     input: Option<PathBuf>,
 
     #[command(flatten)]
@@ -122,7 +130,8 @@ pub struct SourcesArgs {
 
 impl SourcesArgs {
     pub(crate) fn sources(&self) -> Vec<Source> {
-        let named = self.input.iter().chain(&self.files).map(|path| Source::or_default(Some(path.clone())));
+        let named =
+            self.input.iter().chain(&self.files).map(|path| Source::or_default(Some(path.clone())));
         let named: Vec<_> = named.collect();
         if named.is_empty() { vec![Source::or_default(None)] } else { named }
     }

@@ -19,8 +19,9 @@ const USAGE: u8 = 2;
 /// Standard output of a command that prints while it runs, or its pager.
 pub type Out = BufWriter<Output>;
 
-/// Returns standard output, with a pager where that is a terminal. A pipe gets room for a megabyte, if the system allows
-/// it: with the usual 64 KiB, `rep` and the reader wait for each other for a quarter of the time of `rep script`.
+/// Returns standard output, with a pager where that is a terminal. A pipe gets room for a megabyte,
+/// if the system allows it: with the usual 64 KiB, `rep` and the reader wait for each other for a
+/// quarter of the time of `rep script`.
 pub fn output(no_pager: bool) -> Out {
     let _size = rustix::pipe::fcntl_setpipe_size(io::stdout(), 1 << 20);
     BufWriter::with_capacity(1 << 16, Output::new(!no_pager))
@@ -77,13 +78,19 @@ pub fn refused(refusal: &Refusal) -> ExitCode {
     }
 }
 
-/// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no more output.
+/// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no
+/// more output.
 pub fn failed(error: &anyhow::Error) -> ExitCode {
-    if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+    if error
+        .chain()
+        .filter_map(|e| e.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    {
         return ExitCode::SUCCESS;
     }
     say(&format!("rep: {}", escape(&format!("{error:#}"))));
-    // Some sort keys (tracepoint fields) can be checked only after the file was read: still a usage error.
+    // Some sort keys (tracepoint fields) can be checked only after the file was read: still a usage
+    // error.
     ExitCode::from(if error.is::<KeyError>() { USAGE } else { FAILED })
 }
 
@@ -95,7 +102,8 @@ pub fn written(result: io::Result<()>) -> ExitCode {
     }
 }
 
-/// Prints warnings to standard error, and returns the exit status: a failure if one says that there is no answer.
+/// Prints warnings to standard error, and returns the exit status: a failure if one says that there
+/// is no answer.
 pub fn warn(warnings: &[Warning]) -> ExitCode {
     for warning in warnings.iter().filter(|warning| !warning.is_failure()) {
         let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
@@ -115,7 +123,11 @@ pub fn say_default_input() {
     let Source::Path(path) = Source::or_default(None) else { return };
     if let Ok(time) = path.metadata().and_then(|file| file.modified()) {
         let date = date(time).unwrap_or_default();
-        say(&format!("rep: reading {}, written {date} ({})", path.display(), ago(time, SystemTime::now())));
+        say(&format!(
+            "rep: reading {}, written {date} ({})",
+            path.display(),
+            ago(time, SystemTime::now())
+        ));
     }
 }
 

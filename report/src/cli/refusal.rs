@@ -52,7 +52,9 @@ impl fmt::Display for Refusal {
 /// Returns what is wrong, and what the user may have meant.
 fn message(error: &clap::Error, command: &str) -> String {
     // These messages say all.
-    if let Some(UsageError(own)) = error.source().and_then(|source| source.downcast_ref::<UsageError>()) {
+    if let Some(UsageError(own)) =
+        error.source().and_then(|source| source.downcast_ref::<UsageError>())
+    {
         return own.clone();
     }
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
@@ -67,7 +69,8 @@ fn message(error: &clap::Error, command: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let text = text.split_once("\n\nUsage:").map_or(text, |(text, _)| text);
     let text = text.split_once("\n\nFor more information").map_or(text, |(text, _)| text);
-    // The advice to put `--` in front is of no use: words that begin with a dash are hardly ever files.
+    // The advice to put `--` in front is of no use: words that begin with a dash are hardly ever
+    // files.
     let lines = text.lines().filter(|line| !line.is_empty() && !line.contains("to pass '"));
     let lines: Vec<&str> = lines.map(str::trim_end).collect();
     format!("{}\n  options: '{command} -h', all: '{command} --help'", lines.join("\n"))

@@ -1,5 +1,5 @@
-//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options, the
-//! histogram, and the answer as text or JSON.
+//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`):
+//! common options, the histogram, and the answer as text or JSON.
 
 use std::io::{self, Write};
 
@@ -50,12 +50,20 @@ impl ViewArgs {
         let (sources, filters) = (self.sources.sources(), self.filters);
         let symbol_sources = self.symbol_sources.with_environment()?;
         let format = if self.json { Format::Json } else { self.format };
-        Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
+        Ok(Query {
+            sources,
+            mode,
+            format,
+            limit: self.limit,
+            filters,
+            symbol_sources,
+            ..Query::default()
+        })
     }
 }
 
-/// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile. Also
-/// returns what `of` makes of the session of each input, in their order.
+/// Computes the histogram by these columns, without limits on rows; starts again if an input
+/// changed meanwhile. Also returns what `of` makes of the session of each input, in their order.
 pub(crate) fn profile<T: Send>(
     query: &Query,
     columns: Vec<Column>,
@@ -65,7 +73,8 @@ pub(crate) fn profile<T: Send>(
     settled(&query.sources, || report::gather(&query, &of))
 }
 
-/// Prints an answer: as JSON with the parts that all answers have, or by `text`. Returns the warnings.
+/// Prints an answer: as JSON with the parts that all answers have, or by `text`. Returns the
+/// warnings.
 pub(crate) fn print<W: Write>(
     format: Format,
     (schema, inputs, answer): (&str, &impl Serialize, &impl Serialize),

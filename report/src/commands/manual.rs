@@ -1,4 +1,5 @@
-//! `rep help`, `rep man` and `rep completions`: texts about the command line, generated from its definition.
+//! `rep help`, `rep man` and `rep completions`: texts about the command line, generated from its
+//! definition.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -29,9 +30,16 @@ pub(super) fn help(words: &[OsString]) -> Result<Vec<OsString>, ExitCode> {
         ["keys"] => keys(),
         ["fields"] => format!("Fields of rep script, for -F: {}\n", field_names()),
         _ => {
-            let command = lacking::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
+            let command =
+                lacking::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
             let command = command.map(OsString::from);
-            return Ok(words.iter().take(1).cloned().chain(command).chain(["--help".into()]).collect());
+            return Ok(words
+                .iter()
+                .take(1)
+                .cloned()
+                .chain(command)
+                .chain(["--help".into()])
+                .collect());
         }
     };
     Err(refused(&Refusal::Text(text)))
@@ -44,8 +52,12 @@ fn keys() -> String {
         ("only with --off-cpu or --wall", Availability::OfTime),
         ("only with -b", Availability::OfBranches),
     ];
-    let lists = lists.map(|(what, availability)| format!("{what}: {}\n", SortKey::list_of(availability)));
-    format!("{}fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields (all of them)\n", lists.concat())
+    let lists =
+        lists.map(|(what, availability)| format!("{what}: {}\n", SortKey::list_of(availability)));
+    format!(
+        "{}fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields (all of them)\n",
+        lists.concat()
+    )
 }
 
 /// Print the manual page of rep, or of one of its commands, for man(1): rep man | man -l -
@@ -60,11 +72,15 @@ struct ManArgs {
 /// Print completions of the command line, for the shell to load
 #[derive(Debug, Parser)]
 #[command(name = "rep completions", version, long_about = None)]
-#[command(after_help = "bash: source <(rep completions bash)\nzsh: rep completions zsh >DIRECTORY_IN_FPATH/_rep\n\
-    fish: rep completions fish >~/.config/fish/completions/rep.fish")]
+#[command(after_help = "bash: source <(rep completions bash)\nzsh: rep completions zsh \
+                  >DIRECTORY_IN_FPATH/_rep\n\
+                  fish: rep completions fish >~/.config/fish/completions/rep.fish")]
 struct CompletionsArgs {
     /// Shell that loads them
-    #[arg(value_name = "SHELL", value_parser = clap::builder::PossibleValuesParser::new(["bash", "zsh", "fish"]))]
+    #[arg(
+        value_name = "SHELL",
+        value_parser = clap::builder::PossibleValuesParser::new(["bash", "zsh", "fish"])
+    )]
     shell: String,
 }
 
@@ -75,7 +91,9 @@ pub(super) fn man(words: Vec<OsString>) -> ExitCode {
         Some(name) => {
             lacking::named(&[&name])?;
             let found = whole().find_subcommand(&name).cloned();
-            found.ok_or_else(|| format!("'{name}' has no page of its own; it is in the page of rep: rep man"))
+            found.ok_or_else(|| {
+                format!("'{name}' has no page of its own; it is in the page of rep: rep man")
+            })
         }
     });
     let page = match page {
@@ -110,18 +128,22 @@ fn manual_page(command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the day that the page names: today, or what `SOURCE_DATE_EPOCH` says, so that builds can be repeated.
+/// Returns the day that the page names: today, or what `SOURCE_DATE_EPOCH` says, so that builds can
+/// be repeated.
 fn day() -> String {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
-    let now = fixed.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or_else(Timestamp::now);
+    let now = fixed
+        .and_then(|seconds| Timestamp::from_second(seconds).ok())
+        .unwrap_or_else(Timestamp::now);
     now.strftime("%F").to_string()
 }
 
-/// Writes a page of clap without its title, in the form that `mandoc -T lint` wants: lines of at most 80 bytes, no breaks
-/// beside empty lines, which become paragraphs.
+/// Writes a page of clap without its title, in the form that `mandoc -T lint` wants: lines of at
+/// most 80 bytes, no breaks beside empty lines, which become paragraphs.
 fn tidy(page: &str, out: &mut impl Write) -> std::io::Result<()> {
     const WIDTH: usize = 80;
-    let mut lines = page.lines().map(str::trim_end).filter(|line| !line.starts_with(".TH ")).peekable();
+    let mut lines =
+        page.lines().map(str::trim_end).filter(|line| !line.starts_with(".TH ")).peekable();
     let mut was_gap = false;
     while let Some(line) = lines.next() {
         let is_gap = |line: &str| line.is_empty() || line == ".br";
@@ -141,7 +163,8 @@ fn tidy(page: &str, out: &mut impl Write) -> std::io::Result<()> {
         let mut used = 0;
         for word in line.split(' ').filter(|word| !word.is_empty()) {
             // A word that begins a line must not look like a request.
-            let fits = used > 0 && (used + 1 + word.len() <= WIDTH || word.starts_with(['.', '\'']));
+            let fits =
+                used > 0 && (used + 1 + word.len() <= WIDTH || word.starts_with(['.', '\'']));
             let before = if fits { " " } else { "\n" };
             write!(out, "{}{word}", if used == 0 { "" } else { before })?;
             used = if fits { used + 1 + word.len() } else { word.len() };
@@ -180,7 +203,11 @@ fn whole() -> Command {
         ("info", InfoQuery::command()),
         ("evlist", EvlistQuery::command()),
         ("dump", DumpQuery::command()),
-        ("help", Command::new("help").arg(Arg::new("command").value_name("COMMAND").help("Command or topic"))),
+        (
+            "help",
+            Command::new("help")
+                .arg(Arg::new("command").value_name("COMMAND").help("Command or topic")),
+        ),
         ("man", ManArgs::command()),
         ("completions", CompletionsArgs::command()),
     ];
@@ -189,7 +216,9 @@ fn whole() -> Command {
         // Lists show one line of each command, pages all.
         let about = help::about(name);
         let long = command.get_about().map_or_else(|| about.to_owned(), ToString::to_string);
-        rep = rep.subcommand(command.name(name).display_name(format!("rep-{name}")).about(about).long_about(long));
+        rep = rep.subcommand(
+            command.name(name).display_name(format!("rep-{name}")).about(about).long_about(long),
+        );
     }
     rep
 }

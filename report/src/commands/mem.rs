@@ -1,8 +1,9 @@
-//! `rep mem`: the cost of memory accesses. Loads and stores by memory level, or by any other sort keys, with
-//! percentiles of the weight (of loads, usually the latency in cycles).
+//! `rep mem`: the cost of memory accesses. Loads and stores by memory level, or by any other sort
+//! keys, with percentiles of the weight (of loads, usually the latency in cycles).
 //!
-//! Percentiles are exact: the histogram has a row per distinct weight, so memory use grows with distinct weights, not
-//! with samples. The p-th percentile is the smallest weight that at least p percent of the samples do not exceed.
+//! Percentiles are exact: the histogram has a row per distinct weight, so memory use grows with
+//! distinct weights, not with samples. The p-th percentile is the smallest weight that at least p
+//! percent of the samples do not exceed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +21,8 @@ use crate::query::{Column, Mode, Warning, times};
 use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 
-/// Show the cost of memory accesses: samples by memory level, with percentiles of the weight (usually the latency)
+/// Show the cost of memory accesses: samples by memory level, with percentiles of the weight
+/// (usually the latency)
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
 #[command(args_override_self = true)]
@@ -30,7 +32,13 @@ pub struct MemArgs {
     sort: String,
 
     /// Only accesses of these kinds
-    #[arg(short = 't', long = "type", value_enum, value_delimiter = ',', value_name = "KIND[,KIND]")]
+    #[arg(
+        short = 't',
+        long = "type",
+        value_enum,
+        value_delimiter = ',',
+        value_name = "KIND[,KIND]"
+    )]
     kinds: Vec<Access>,
 
     /// Group by physical addresses too; with -D, show them
@@ -81,7 +89,8 @@ pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
     let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);
     let mut keys: Vec<Column> = Vec::new();
     for name in args.sort.split(',').map(str::trim).chain(more) {
-        let column = Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
+        let column =
+            Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
         if keys.iter().all(|have| have.key != column.key) {
             keys.push(column);
         }
@@ -175,7 +184,8 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     // The operation and the weight are the two columns after the keys.
     let keys = asked.query.columns.len();
     for row in table.rows() {
-        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys)) {
+        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys))
+        {
             continue;
         }
         samples += row.count().samples;
@@ -186,10 +196,18 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
         let samples = weights.iter().map(|(_, samples)| samples).sum();
         LatencyRow {
-            key: asked.query.columns.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
+            key: asked
+                .query
+                .columns
+                .iter()
+                .map(|key| key.typed.clone())
+                .zip(texts.iter().cloned())
+                .collect(),
             samples,
             percent: rounded(share(samples, total)),
-            weight: weights.iter().fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
+            weight: weights
+                .iter()
+                .fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
             latency: Latency::of(weights),
             texts,
         }
@@ -197,7 +215,10 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     let mut rows: Vec<LatencyRow> = costs.into_iter().map(row).collect();
     rows.retain(|row| asked.query.percent_limit.is_none_or(|limit| row.percent >= limit));
     rows.sort_by(|a, b| {
-        b.weight.cmp(&a.weight).then_with(|| b.samples.cmp(&a.samples)).then_with(|| a.texts.cmp(&b.texts))
+        b.weight
+            .cmp(&a.weight)
+            .then_with(|| b.samples.cmp(&a.samples))
+            .then_with(|| a.texts.cmp(&b.texts))
     });
     rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
     Event { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
@@ -206,18 +227,26 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
 fn print(events: &[Event<'_>], asked: &AccessQuery, out: &mut impl Write) -> std::io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
-        let headings: Vec<&str> = asked.query.columns.iter().map(|key| key.heading().trim()).collect();
+        let headings: Vec<&str> =
+            asked.query.columns.iter().map(|key| key.heading().trim()).collect();
         if let Some(separator) = &asked.separator {
             separated(event, separator, &headings, out)?;
             continue;
         }
-        writeln!(out, "#  Samples    Share      p50      p90      p99      Max  {}", headings.join("  "))?;
+        writeln!(
+            out,
+            "#  Samples    Share      p50      p90      p99      Max  {}",
+            headings.join("  ")
+        )?;
         for row in &event.rows {
             let Latency { p50, p90, p99, max, .. } = row.latency;
             let texts: Vec<_> = row.texts.iter().map(|text| escape(text)).collect();
             let (samples, share) = (row.samples, row.percent);
             let keys = texts.join("  ");
-            writeln!(out, "{samples:>10}  {share:>6.2}%  {p50:>7}  {p90:>7}  {p99:>7}  {max:>7}  {keys}")?;
+            writeln!(
+                out,
+                "{samples:>10}  {share:>6.2}%  {p50:>7}  {p90:>7}  {p99:>7}  {max:>7}  {keys}"
+            )?;
         }
         writeln!(out)?;
     }
@@ -225,7 +254,12 @@ fn print(events: &[Event<'_>], asked: &AccessQuery, out: &mut impl Write) -> std
 }
 
 /// Prints rows without padding, for other programs. A separator inside a text becomes a dot.
-fn separated(event: &Event<'_>, separator: &str, headings: &[&str], out: &mut impl Write) -> std::io::Result<()> {
+fn separated(
+    event: &Event<'_>,
+    separator: &str,
+    headings: &[&str],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     let numbers = ["Samples", "Share", "p50", "p90", "p99", "Max"];
     writeln!(out, "# {}", [&numbers[..], headings].concat().join(separator))?;
     for row in &event.rows {

@@ -1,9 +1,10 @@
-//! The commands of `rep`: command line → query → output → exit status. The module `info` also
-//! has the command `evlist`; `tasks` has the options `--tasks` and `--mmaps` of `rep report`; `derived` is shared by
-//! commands that summarize a histogram.
+//! The commands of `rep`: command line → query → output → exit status. The module `info` also has
+//! the command `evlist`; `tasks` has the options `--tasks` and `--mmaps` of `rep report`; `derived`
+//! is shared by commands that summarize a histogram.
 //!
-//! `report` is the default. Other commands have `run`, which answers a query and returns warnings. Most queries are the
-//! options themselves; other commands have `query`, which makes a query of the options or completes it.
+//! `report` is the default. Other commands have `run`, which answers a query and returns warnings.
+//! Most queries are the options themselves; other commands have `query`, which makes a query of the
+//! options or completes it.
 
 mod branches;
 mod bundle;
@@ -31,7 +32,8 @@ use crate::query::Demangle;
 use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
 
-/// Joins `--demangle` with its value where they are two words: the option may have none, and then a file follows.
+/// Joins `--demangle` with its value where they are two words: the option may have none, and then a
+/// file follows.
 fn with_joined_style(words: Vec<OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::with_capacity(words.len());
     for word in words {
@@ -47,7 +49,8 @@ fn with_joined_style(words: Vec<OsString>) -> Vec<OsString> {
     joined
 }
 
-/// Runs the command that a command line names (`words`, the program first) and returns the exit status.
+/// Runs the command that a command line names (`words`, the program first) and returns the exit
+/// status.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     keep_freed_memory();
     if words.get(1).is_some_and(|word| word == "help") {
@@ -86,7 +89,9 @@ mod tests {
 
     #[test]
     fn the_value_of_demangle_may_be_a_word_of_its_own() {
-        let joined = |line: &str| with_joined_style(line.split(' ').map(Into::into).collect()).join(" ".as_ref());
+        let joined = |line: &str| {
+            with_joined_style(line.split(' ').map(Into::into).collect()).join(" ".as_ref())
+        };
         assert_eq!(joined("rep --demangle full x"), "rep --demangle=full x");
         assert_eq!(joined("rep --demangle x full"), "rep --demangle x full");
         assert_eq!(joined("rep script --demangle=no no"), "rep script --demangle=no no");

@@ -1,5 +1,5 @@
-//! `rep modules`: for each module the number of samples with a function, the places searched for symbols, the reason
-//! why symbols are missing, and what would help.
+//! `rep modules`: for each module the number of samples with a function, the places searched for
+//! symbols, the reason why symbols are missing, and what would help.
 //!
 //! ```text
 //!   report (by dso, symbol) ─► Profile::module_uses ─► Listing ─► text, JSON
@@ -28,7 +28,8 @@ use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 
-/// Show for each module how many samples have a function name, where symbols were searched, and how to find more
+/// Show for each module how many samples have a function name, where symbols were searched, and how
+/// to find more
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, long_about = None)]
 // These concern names, which the listing does not show.
@@ -58,7 +59,10 @@ pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
     let sources = asked.sources.sources();
     let format = if asked.json { Format::Json } else { Format::Text };
     let symbol_sources = asked.symbol_sources.clone().with_environment()?;
-    Ok(ModulesQuery { report: Query { sources, format, symbol_sources, ..Query::default() }, ..asked })
+    Ok(ModulesQuery {
+        report: Query { sources, format, symbol_sources, ..Query::default() },
+        ..asked
+    })
 }
 
 /// Lists the modules, and returns warnings.
@@ -68,7 +72,8 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
-    let (answer, text) = (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
+    let (answer, text) =
+        (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
     derived::print(query.report.format, answer, &profile.warnings, text, out)
 }
 
@@ -114,7 +119,8 @@ const TRUNCATED: Explanation = Explanation {
 
 const AT_LIMIT: Explanation = Explanation {
     code: "truncated-stack",
-    message: "these callchains reach the kernel's maximum depth: their outer callers may be missing",
+    message: "these callchains reach the kernel's maximum depth: their outer callers may be \
+              missing",
     help: "raise kernel.perf_event_max_stack and record with --max-stack",
 };
 
@@ -141,8 +147,10 @@ impl<'p> Listing<'p> {
         writeln!(out, "# {} samples, {percent:.2}% of them with a function", self.samples)?;
         writeln!(out, "#\n# {:>9}  {:>8}  {:>8}  Module", "Samples", "Share", "Resolved")?;
         for module in &self.modules {
-            let (samples, share, resolved) = (module.samples, module.percent, module.resolved_percent);
-            let name = module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
+            let (samples, share, resolved) =
+                (module.samples, module.percent, module.resolved_percent);
+            let name =
+                module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
             writeln!(out, "{samples:>11}  {share:>7.2}%  {resolved:>7.2}%  {}", escape(name))?;
             if let Some(note) = module.note {
                 writeln!(out, "{:35}note: {note}", "")?;
@@ -151,7 +159,9 @@ impl<'p> Listing<'p> {
                 explain(reason, out)?;
             }
             for Attempt { source, path, result } in module.attempts {
-                let result = result.as_ref().map_or_else(ToString::to_string, |symbols| format!("{symbols} symbols"));
+                let result = result
+                    .as_ref()
+                    .map_or_else(ToString::to_string, |symbols| format!("{symbols} symbols"));
                 let path = path.to_string_lossy();
                 writeln!(out, "{:35}tried {} ({source}): {}", "", escape(&path), escape(&result))?;
             }
@@ -160,11 +170,18 @@ impl<'p> Listing<'p> {
         if stacks.copies > 0 {
             let (cut, all, bytes) = (stacks.copies_truncated, stacks.copies, stacks.copy_bytes);
             let percent = share(cut, all);
-            writeln!(out, "#\n# {cut} of {all} copied stacks ({percent:.2}%) are truncated at {bytes} bytes")?;
+            writeln!(
+                out,
+                "#\n# {cut} of {all} copied stacks ({percent:.2}%) are truncated at {bytes} bytes"
+            )?;
         }
         if stacks.callchains_at_limit > 0 {
             let (cut, all) = (stacks.callchains_at_limit, stacks.callchains);
-            writeln!(out, "#\n# {cut} of {all} callchains ({:.2}%) reach the kernel's maximum depth", share(cut, all))?;
+            writeln!(
+                out,
+                "#\n# {cut} of {all} callchains ({:.2}%) reach the kernel's maximum depth",
+                share(cut, all)
+            )?;
         }
         if let Some(reason) = &self.truncated_stacks {
             explain(reason, out)?;
@@ -230,8 +247,15 @@ impl StackSummary {
         if !session.samples_have(wanted) {
             return Self::default();
         }
-        let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| Self::of_records(session, piece.records(buffer));
-        session.split.pieces.par_iter().map_init(UnpackBuffer::default, of_piece).reduce(Self::default, Self::and)
+        let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
+            Self::of_records(session, piece.records(buffer))
+        };
+        session
+            .split
+            .pieces
+            .par_iter()
+            .map_init(UnpackBuffer::default, of_piece)
+            .reduce(Self::default, Self::and)
     }
 
     fn of_records<'r>(session: &Session<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
@@ -243,7 +267,10 @@ impl StackSummary {
                 continue;
             }
             if let Some(chain) = &fields.callchain {
-                let asked = attrs.entries().get(event.0).map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
+                let asked = attrs
+                    .entries()
+                    .get(event.0)
+                    .map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
                 let most = if asked == 0 { MAX_STACK } else { asked };
                 all.callchains += 1;
                 all.callchains_at_limit += u64::from(chain.len() >= most);
@@ -251,7 +278,8 @@ impl StackSummary {
             if let Some(stack) = fields.stack_user.filter(|stack| !stack.bytes.is_empty()) {
                 let size = stack.bytes.len() as u64;
                 all.copies += 1;
-                all.copies_truncated += u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
+                all.copies_truncated +=
+                    u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
                 all.copy_bytes = all.copy_bytes.max(size);
             }
         }

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use super::dump::{self, DumpOptions};
 use super::{info, tasks};
 use crate::cli::args;
-use crate::cli::outcome::{Out, end, failed, output, refused, say, say_default_input, stream, warn, written};
+use crate::cli::outcome::{
+    Out, end, failed, output, refused, say, say_default_input, stream, warn, written,
+};
 use crate::input::several;
 use crate::pipeline::report;
 use crate::query::{Format, Inspection, Query, Source, Warning};
@@ -25,9 +27,14 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     match asked.query.inspection {
         Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(asked), tasks::run),
         Some(Inspection::Records) => {
-            return stream(Ok(asked), each(|source, out| dump::print(source, &DumpOptions::default(), out)));
+            return stream(
+                Ok(asked),
+                each(|source, out| dump::print(source, &DumpOptions::default(), out)),
+            );
         }
-        Some(Inspection::Header) => return stream(Ok(asked), each(|source, out| info::print(source, false, out))),
+        Some(Inspection::Header) => {
+            return stream(Ok(asked), each(|source, out| info::print(source, false, out)));
+        }
         Some(Inspection::Stats) | None => {}
     }
     let has_heading = asked.query.format == Format::Text && asked.query.inspection.is_none();
@@ -59,7 +66,8 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
         status = warn(std::slice::from_ref(failure));
     }
     // JSON has the numbers of other records, which are an answer, and the warning.
-    let is_answered = |warning: &Warning| !warning.is_failure() || warning.code == Warning::NO_SAMPLES;
+    let is_answered =
+        |warning: &Warning| !warning.is_failure() || warning.code == Warning::NO_SAMPLES;
     if query.format == Format::Json && profile.warnings.iter().all(is_answered) {
         status = ExitCode::SUCCESS;
     }

@@ -1,12 +1,13 @@
-//! `rep report --tasks` and `--mmaps`: the tasks at the end of a recording, each below its parent, and their mappings.
+//! `rep report --tasks` and `--mmaps`: the tasks at the end of a recording, each below its parent,
+//! and their mappings.
 //!
 //! ```text
 //!   Timeline (frozen) ─► last use of each thread ID ─► tree by parents ─► rows, depth first
 //!                        parts of its address space ─► MMAP records of the side-band, by their offsets
 //! ```
 //!
-//! The timeline keeps only what samples need of a mapping. Protection, inode and build ID are read again from the MMAP
-//! record, which the file offset in the mapping's `Moment` finds.
+//! The timeline keeps only what samples need of a mapping. Protection, inode and build ID are read
+//! again from the MMAP record, which the file offset in the mapping's `Moment` finds.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -83,7 +84,13 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         Ok(Vec::new())
     })?;
     let format = if query.format == Format::Text { Format::Text } else { Format::Json };
-    derived::print(format, ("recrep-tasks/1", &lists, &()), &unreadable, |out| print(&lists, out), out)?;
+    derived::print(
+        format,
+        ("recrep-tasks/1", &lists, &()),
+        &unreadable,
+        |out| print(&lists, out),
+        out,
+    )?;
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
 }
 
@@ -99,7 +106,8 @@ fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {
             ppid: life.parent.unwrap_or(-1),
             comm: session.timeline.comm(life.comm(Moment::END)).into_owned(),
             depth,
-            mappings: with_mappings.then(|| parts.iter().map(|part| mapped(session, part)).collect()),
+            mappings: with_mappings
+                .then(|| parts.iter().map(|part| mapped(session, part)).collect()),
         })
     });
     TaskList { path: path.to_owned(), tasks: rows.collect(), warnings: session.warnings() }
@@ -116,10 +124,14 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     let (pgoff, prot, flags) = map.map_or((0, 0, 0), |map| (map.pgoff, map.prot, map.flags));
     let file = match map.map(|map| map.identity) {
         Some(MmapIdentity::Inode(inode)) => ("ino", number(inode.ino)),
-        Some(identity) => ("build_id", Value::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default())),
+        Some(identity) => (
+            "build_id",
+            Value::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default()),
+        ),
         None => ("ino", number(0)),
     };
-    let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
+    let module =
+        part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     MappedRow {
         start: part.start,
         end: part.end,
@@ -153,11 +165,12 @@ fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Orders tasks, each below its parent, by thread ID. Returns indices into `lives` (sorted by thread ID) with their
-/// depths, depth first. Tasks without a parent in the list have depth 0. If parents form a cycle, as reused thread IDs
-/// can, its first task by thread ID has depth 0 too.
+/// Orders tasks, each below its parent, by thread ID. Returns indices into `lives` (sorted by
+/// thread ID) with their depths, depth first. Tasks without a parent in the list have depth 0. If
+/// parents form a cycle, as reused thread IDs can, its first task by thread ID has depth 0 too.
 fn order(lives: &[&Life]) -> Vec<(usize, usize)> {
-    let places: FxHashMap<i32, usize> = lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
+    let places: FxHashMap<i32, usize> =
+        lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
     let parent = |life: &Life| life.parent.and_then(|tid| places.get(&tid).copied());
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); lives.len()];
     let mut roots = Vec::new();
@@ -173,7 +186,9 @@ fn order(lives: &[&Life]) -> Vec<(usize, usize)> {
     for root in roots.into_iter().chain(0..lives.len()) {
         let mut waiting = vec![(root, 0)];
         while let Some((place, depth)) = waiting.pop() {
-            let Some(is_listed) = listed.get_mut(place).filter(|is_listed| !**is_listed) else { continue };
+            let Some(is_listed) = listed.get_mut(place).filter(|is_listed| !**is_listed) else {
+                continue;
+            };
             *is_listed = true;
             order.push((place, depth));
             let below = children.get(place).map(Vec::as_slice).unwrap_or_default();
@@ -188,8 +203,14 @@ mod tests {
     use super::*;
 
     fn ordered(list: &[(i32, Option<i32>)]) -> Vec<(i32, usize)> {
-        let life =
-            |&(tid, parent)| Life { start: Moment::START, tid, pid: Some(tid), parent, space: None, names: Vec::new() };
+        let life = |&(tid, parent)| Life {
+            start: Moment::START,
+            tid,
+            pid: Some(tid),
+            parent,
+            space: None,
+            names: Vec::new(),
+        };
         let lives: Vec<Life> = list.iter().map(life).collect();
         let lives: Vec<&Life> = lives.iter().collect();
         order(&lives).into_iter().map(|(place, depth)| (list[place].0, depth)).collect()
@@ -197,7 +218,15 @@ mod tests {
 
     #[test]
     fn children_follow_their_parents() {
-        let list = [(0, None), (3, Some(9)), (5, None), (7, Some(5)), (8, Some(7)), (9, Some(5)), (10, Some(99))];
+        let list = [
+            (0, None),
+            (3, Some(9)),
+            (5, None),
+            (7, Some(5)),
+            (8, Some(7)),
+            (9, Some(5)),
+            (10, Some(99)),
+        ];
         assert_eq!(ordered(&list), [(0, 0), (5, 0), (7, 1), (8, 2), (9, 1), (3, 2), (10, 0)]);
     }
 

@@ -1,7 +1,8 @@
 //! `rep timeline`: number of samples per thread and time slice.
 //!
-//! A slice is `--time-quantum` long; `time` in the output is its start, in seconds of the perf clock. Text has a line
-//! per thread and a character per slice: `.` for no samples, else `1` to `9`, where `9` is the event's maximum.
+//! A slice is `--time-quantum` long; `time` in the output is its start, in seconds of the perf
+//! clock. Text has a line per thread and a character per slice: `.` for no samples, else `1` to
+//! `9`, where `9` is the event's maximum.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,14 +18,16 @@ use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
 use crate::terminal::units;
 
-/// Maximum number of characters per thread in text; with more slices, a character covers several of them.
+/// Maximum number of characters per thread in text; with more slices, a character covers several of
+/// them.
 const MAX_COLUMNS: usize = 100;
 
 /// Show when threads ran: samples per thread and time slice
 #[derive(Debug, Parser)]
 #[command(name = "rep timeline", version, long_about = None, args_override_self = true)]
 pub(crate) struct TimelineArgs {
-    /// Length of a slice: a whole number with s, ms, us or ns. Text joins slices to show at most 100
+    /// Length of a slice: a whole number with s, ms, us or ns. Text joins slices to show at most
+    /// 100
     #[arg(long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
     time_quantum: u64,
 
@@ -69,19 +72,27 @@ struct Slice {
 
 pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let precise = Query { nanosecs: true, ..asked.clone() };
-    let (profile, query, _) = derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
+    let (profile, query, _) =
+        derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
     let tables = profile.tables(&query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = Answer { quantum_ns: asked.quantum, events };
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-timeline/1", &profile.inputs, &answer), &profile.warnings, text, out)
+    derived::print(
+        query.format,
+        ("recrep-timeline/1", &profile.inputs, &answer),
+        &profile.warnings,
+        text,
+        out,
+    )
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
     let mut threads = IndexMap::<String, Vec<Slice>>::new();
     for row in table.rows() {
         let Count { samples, period } = row.count();
-        let slice = Slice { time: row.text(1).into_owned(), samples, period, nanoseconds: row.cell(1) };
+        let slice =
+            Slice { time: row.text(1).into_owned(), samples, period, nanoseconds: row.cell(1) };
         threads.entry(row.text(0).into_owned()).or_default().push(slice);
     }
     let thread = |(thread, mut slices): (String, Vec<Slice>)| {
@@ -116,11 +127,13 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
         let step = units::time(step);
         writeln!(
             out,
-            "# One column is {step}, the first from {seconds}.{nanos:09} s; 1 to 9 scale to {most} samples\n#"
+            "# One column is {step}, the first from {seconds}.{nanos:09} s; 1 to 9 scale to \
+             {most} samples\n#"
         )?;
         for (thread, sums) in lines {
             let mark = |column: u64| {
-                let ninths = sums.get(&column).map_or(0, |samples| samples.saturating_mul(9).div_ceil(most));
+                let ninths =
+                    sums.get(&column).map_or(0, |samples| samples.saturating_mul(9).div_ceil(most));
                 ".123456789".chars().nth(usize::try_from(ninths).unwrap_or(9)).unwrap_or('9')
             };
             let marks: String = (0..count.div_ceil(per_column)).map(mark).collect();

@@ -2,7 +2,9 @@
 
 use recrep_format::bytes::read_early;
 
-use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, for_width, hash, of_place, place};
+use super::partition::{
+    PARTITIONS, PLACES, Partition, Sum, are_equal, for_width, hash, of_place, place,
+};
 
 /// Count of a key: samples and period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +16,8 @@ pub struct Count {
 }
 
 impl Count {
-    /// Adds another count. Periods come from the file, so their sum may overflow and must not panic.
+    /// Adds another count. Periods come from the file, so their sum may overflow and must not
+    /// panic.
     #[inline]
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
@@ -59,18 +62,19 @@ const BATCH: usize = 32;
 
 /// Histogram over keys of a fixed number of words.
 ///
-/// The most recent keys are counted in a direct-mapped cache in front of the hash tables. Most programs have few hot
-/// addresses, so most samples never reach a table. Slots are looked up for 32 keys at a time: the processor then
-/// waits for several of them at once.
+/// The most recent keys are counted in a direct-mapped cache in front of the hash tables. Most
+/// programs have few hot addresses, so most samples never reach a table. Slots are looked up for 32
+/// keys at a time: the processor then waits for several of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     width: usize,
-    /// Keys that are looked up next, as they are in slots, and their places: the first `waiting` are in use.
+    /// Keys that are looked up next, as they are in slots, and their places: the first `waiting`
+    /// are in use.
     next: Vec<u64>,
     places: [usize; BATCH],
     waiting: usize,
-    /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the key. Samples are 0
-    /// if the slot is empty. There are none before the first key.
+    /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the
+    /// key. Samples are 0 if the slot is empty. There are none before the first key.
     recent: Vec<u64>,
     /// Indexes of the used slots.
     used: Vec<usize>,
@@ -104,7 +108,10 @@ impl Histogram {
     /// Counts the rows of a sample; `period` applies unless the rows have their own.
     pub(crate) fn count_rows(&mut self, event: usize, rows: &SampleRows, period: u64) {
         let period = rows.period.unwrap_or(period);
-        self.count_total(event, Count { samples: rows.count, period: period.wrapping_mul(rows.count) });
+        self.count_total(
+            event,
+            Count { samples: rows.count, period: period.wrapping_mul(rows.count) },
+        );
         for key in rows.keys.chunks_exact(self.width.max(1)) {
             self.add(key, Count { samples: 1, period });
         }
@@ -116,7 +123,9 @@ impl Histogram {
         // The length of an array is known where this is inlined; that of `width` is the same.
         let size = 2 + key.len();
         let next = self.next.get_mut(self.waiting * size..).and_then(|next| next.get_mut(..size));
-        let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
+        let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else {
+            return;
+        };
         (*samples, *period) = (count.samples, count.period);
         copy(key, into);
         if let Some(at) = self.places.get_mut(self.waiting) {
@@ -148,12 +157,19 @@ impl Histogram {
         }
         let Self { next, places, recent, used, partitions, .. } = self;
         let places = places.get(..waiting).unwrap_or_default();
-        let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| recent.get(at).copied());
+        let ends = |place: &usize| {
+            [place * size, (place + 1) * size - 1].map(|at| recent.get(at).copied())
+        };
         read_early(places.iter().flat_map(ends).flatten());
         for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
             let slot = recent.get_mut(place * size..).and_then(|slots| slots.get_mut(..size));
-            let Some(([samples, period], key)) = slot.and_then(<[u64]>::split_first_chunk_mut) else { continue };
-            let Some((&[new_samples, new_period], new)) = entry.split_first_chunk() else { continue };
+            let Some(([samples, period], key)) = slot.and_then(<[u64]>::split_first_chunk_mut)
+            else {
+                continue;
+            };
+            let Some((&[new_samples, new_period], new)) = entry.split_first_chunk() else {
+                continue;
+            };
             if *samples > 0 && are_equal(key, new) {
                 *samples += new_samples;
                 *period = period.wrapping_add(new_period);
@@ -181,8 +197,11 @@ impl Histogram {
         self.look_up();
         let (recent, size) = (std::mem::take(&mut self.recent), 2 + self.width);
         for place in self.used.drain(..) {
-            let slot = recent.get(place * size..(place + 1) * size).and_then(<[u64]>::split_first_chunk);
-            if let Some((([samples, period], key), partition)) = slot.zip(self.partitions.get_mut(of_place(place))) {
+            let slot =
+                recent.get(place * size..(place + 1) * size).and_then(<[u64]>::split_first_chunk);
+            if let Some((([samples, period], key), partition)) =
+                slot.zip(self.partitions.get_mut(of_place(place)))
+            {
                 partition.push(key, Count { samples: *samples, period: *period });
             }
         }

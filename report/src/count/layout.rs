@@ -2,7 +2,9 @@
 
 use recrep_format::abi::SampleType;
 
-use crate::query::{CacheLine, Field, FrameKey, INS_LAT, Key, Meta, Mode, NO_KEY, Number, Query, STAGE, SortKey};
+use crate::query::{
+    CacheLine, Field, FrameKey, INS_LAT, Key, Meta, Mode, NO_KEY, Number, Query, STAGE, SortKey,
+};
 
 /// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,33 +24,44 @@ pub struct Layout {
     pub branch: u64,
     /// Assumed size of a cache line, in bytes.
     pub line: u64,
-    /// Last needed field of a sample that is found only by walking the sample; `None` if there is none.
+    /// Last needed field of a sample that is found only by walking the sample; `None` if there is
+    /// none.
     pub last: Option<SampleType>,
 }
 
 impl Layout {
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key.declared());
-        let (by_module, by_symbol) = (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
-        let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
-        let callees_have_positions = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
+        let (by_module, by_symbol) =
+            (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
+        let weights = query
+            .numbers()
+            .any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
+        let callees_have_positions =
+            query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
         let needed = |field: &Field| match field {
             Field::Meta => true,
             Field::Module if by_module || by_symbol => true,
             Field::Address if by_symbol => true,
-            Field::FromModule | Field::FromAddress if query.filters.resolved => query.mode.is_of_branches(),
+            Field::FromModule | Field::FromAddress if query.filters.resolved => {
+                query.mode.is_of_branches()
+            }
             Field::Weight | Field::Latency if weights => true,
             Field::Module | Field::Address if query.chains.counted => true,
             // Lines are looked up by addresses.
             Field::Address if query.needs(Field::Line) => true,
             Field::FromAddress if query.needs(Field::FromLine) => true,
             Field::Chain => query.chains.counted,
-            // Functions that replace their callees become frames, which lines or offsets tell apart.
+            // Functions that replace their callees become frames, which lines or offsets tell
+            // apart.
             Field::Line | Field::Offset if callees_have_positions => true,
             field => query.needs(*field),
         };
-        let bits =
-            |field: Field| keys().filter(|key| key.fields.first() == Some(&field)).fold(0, |bits, key| bits | key.bits);
+        let bits = |field: Field| {
+            keys()
+                .filter(|key| key.fields.first() == Some(&field))
+                .fold(0, |bits, key| bits | key.bits)
+        };
         let meta = keys().fold(0, |meta, key| meta | key.meta);
         let mut layout = Self {
             cpu_mode: meta & (Meta::AT_MODE | Meta::FROM_MODE) != 0 || query.has_parts(),
@@ -64,7 +77,11 @@ impl Layout {
     }
 
     fn of_fields(fields: Vec<Field>) -> Self {
-        Self { bits: fields.iter().fold(0, |bits, field| bits | 1 << *field as u32), fields, ..Self::default() }
+        Self {
+            bits: fields.iter().fold(0, |bits, field| bits | 1 << *field as u32),
+            fields,
+            ..Self::default()
+        }
     }
 
     /// Returns this layout with a frame in the place of all that a frame tells.
@@ -86,7 +103,10 @@ impl Layout {
             (has(&[Field::Transaction]), SampleType::TRANSACTION),
             (has(&[Field::DataSrc]), SampleType::DATA_SRC),
             // WEIGHT or WEIGHT_STRUCT, whichever the event has.
-            (mode == Mode::Memory || has(&[Field::Weight, Field::Latency]), SampleType::WEIGHT_STRUCT),
+            (
+                mode == Mode::Memory || has(&[Field::Weight, Field::Latency]),
+                SampleType::WEIGHT_STRUCT,
+            ),
             (mode.is_of_branches(), SampleType::BRANCH_STACK),
             (has(&[Field::Payload]), SampleType::RAW),
             (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
@@ -94,11 +114,24 @@ impl Layout {
         needed.into_iter().find_map(|(is_needed, field)| is_needed.then_some(field))
     }
 
-    /// Returns whether any field depends on the sample's thread or on what was mapped, which samples do not tell.
+    /// Returns whether any field depends on the sample's thread or on what was mapped, which
+    /// samples do not tell.
     pub fn has_tasks(&self) -> bool {
         const IN_SAMPLES: [Field; 11] = {
             use Field::*;
-            [Meta, Ip, DataSrc, Weight, Latency, PhysAddr, Transaction, Time, CodePage, DataPage, Cgroup]
+            [
+                Meta,
+                Ip,
+                DataSrc,
+                Weight,
+                Latency,
+                PhysAddr,
+                Transaction,
+                Time,
+                CodePage,
+                DataPage,
+                Cgroup,
+            ]
         };
         !self.fields.iter().all(|field| IN_SAMPLES.contains(field))
     }
@@ -170,7 +203,10 @@ mod tests {
         assert_eq!(layout("rep -s sym").fields, [Field::Meta, Field::Module, Field::Address]);
         assert_eq!(layout("rep -s comm,dso,sym,ip,pid,cpu,event").len(), 6);
         assert!(layout("rep -s cpu").cpu && !layout("rep -s cpu").cpu_mode);
-        assert_eq!(layout("rep -s cpu -S main").fields, [Field::Meta, Field::Module, Field::Address]);
+        assert_eq!(
+            layout("rep -s cpu -S main").fields,
+            [Field::Meta, Field::Module, Field::Address]
+        );
     }
 
     #[test]
@@ -179,9 +215,16 @@ mod tests {
             let query = args::parse(line.split(' ').map(Into::into)).unwrap();
             Layout::of(&query).is_told_by(query.columns.iter().map(|column| column.key))
         };
-        assert!(["rep -s ip", "rep -s cpu,ip", "rep --mem-mode -s weight"].into_iter().all(is_told));
-        let untold =
-            ["rep -s ip,comm", "rep -s socket,ip", "rep -s time", "rep -s ip -S main", "rep --mem-mode -s mem"];
+        assert!(
+            ["rep -s ip", "rep -s cpu,ip", "rep --mem-mode -s weight"].into_iter().all(is_told)
+        );
+        let untold = [
+            "rep -s ip,comm",
+            "rep -s socket,ip",
+            "rep -s time",
+            "rep -s ip -S main",
+            "rep --mem-mode -s mem",
+        ];
         assert!(!untold.into_iter().any(is_told));
     }
 

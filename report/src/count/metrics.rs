@@ -1,7 +1,7 @@
 //! Metrics of table rows, and the numbers computed from them.
 //!
-//! A row has a self count and a children count, which includes what it called. Only the self count has parts. If
-//! children are not counted, the two counts are equal.
+//! A row has a self count and a children count, which includes what it called. Only the self count
+//! has parts. If children are not counted, the two counts are equal.
 
 use recrep_format::abi::CpuMode;
 
@@ -31,7 +31,8 @@ pub struct Parts {
 }
 
 impl Metrics {
-    /// Creates the metrics of a count; with parts if the row's key is given, which must have the words for them.
+    /// Creates the metrics of a count; with parts if the row's key is given, which must have the
+    /// words for them.
     pub fn of(count: Count, key: Option<&Key>) -> Self {
         let parts = key.map(|key| Box::new(Parts::of(count, key)));
         Self { count, all: count, depth: 0, parts }
@@ -79,7 +80,11 @@ impl Sum for Metrics {
         self.depth = self.depth.max(other.depth);
         if let Some(other) = &other.parts {
             let own = self.parts.get_or_insert_default();
-            let parts = own.levels.iter_mut().zip(&other.levels).chain(own.weights.iter_mut().zip(&other.weights));
+            let parts = own
+                .levels
+                .iter_mut()
+                .zip(&other.levels)
+                .chain(own.weights.iter_mut().zip(&other.weights));
             parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
         }
     }
@@ -148,6 +153,9 @@ mod tests {
         let text = |number: Number| metrics.value(number, 200).to_string();
         assert_eq!(text(Number::OverheadSys), "5.00%");
         assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);
-        assert_eq!([text(Number::Weight1), text(Number::Weight2), text(Number::Samples)], ["2", "2", "4"]);
+        assert_eq!(
+            [text(Number::Weight1), text(Number::Weight2), text(Number::Samples)],
+            ["2", "2", "4"]
+        );
     }
 }

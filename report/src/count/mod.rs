@@ -6,9 +6,9 @@
 //!   piece ─► worker: …                                                 ┘             └─► …           ─┘
 //! ```
 //!
-//! A key holds only what the query needs, so that samples of one row are merged early. The texts for its numbers are
-//! looked up afterwards, once per distinct key (`table`). `(names)`: before tables are merged, the scan replaces
-//! addresses by numbers of functions.
+//! A key holds only what the query needs, so that samples of one row are merged early. The texts
+//! for its numbers are looked up afterwards, once per distinct key (`table`). `(names)`: before
+//! tables are merged, the scan replaces addresses by numbers of functions.
 
 mod histogram;
 mod layout;
@@ -19,6 +19,10 @@ mod rows;
 
 pub(crate) use histogram::{Count, Histogram, SampleRows, add_totals};
 pub(crate) use layout::Layout;
-pub(crate) use partition::{Partition, Sum, add_all, by_part, distinct, for_width, joined, merge_equal, merged, push};
-pub(crate) use reads::{CounterKey, CounterTimes, LOWER_VALUES, PieceReads, Reading, Settled, settle_reads, times};
+pub(crate) use partition::{
+    Partition, Sum, add_all, by_part, distinct, for_width, joined, merge_equal, merged, push,
+};
+pub(crate) use reads::{
+    CounterKey, CounterTimes, LOWER_VALUES, PieceReads, Reading, Settled, settle_reads, times,
+};
 pub(crate) use rows::Rows;

@@ -1,8 +1,9 @@
 //! Hash table of keys and values, split into partitions. It holds counts and rows.
 //!
-//! Keys are distributed over [`PARTITIONS`] partitions by hash. New entries wait at the end of their partition until
-//! they reach a size limit or until [`Partition::settle`]; only then are equal keys merged. This works on one partition
-//! at a time, whose keys fit in a core's cache. Tables of several workers are merged in parallel, by partition.
+//! Keys are distributed over [`PARTITIONS`] partitions by hash. New entries wait at the end of
+//! their partition until they reach a size limit or until [`Partition::settle`]; only then are
+//! equal keys merged. This works on one partition at a time, whose keys fit in a core's cache.
+//! Tables of several workers are merged in parallel, by partition.
 //!
 //! ```text
 //!   words    │ a │ b │ c │ d ┊ b │ e │ a │        each of `width` words, in the order of arrival
@@ -32,7 +33,8 @@ pub trait Sum: Clone + Send {
     fn add(&mut self, other: &Self);
 }
 
-/// Returns the hash of a key. Bits 12 to 25 are its [`place`]; the highest of these are its partition.
+/// Returns the hash of a key. Bits 12 to 25 are its [`place`]; the highest of these are its
+/// partition.
 #[inline]
 pub(super) fn hash(key: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -69,8 +71,8 @@ pub(super) fn of_place(place: usize) -> usize {
     place / (PLACES / PARTITIONS)
 }
 
-/// Calls a function for keys of a fixed number of words, so that loops over them are unrolled; wider keys have the
-/// number 0, which stands for any.
+/// Calls a function for keys of a fixed number of words, so that loops over them are unrolled;
+/// wider keys have the number 0, which stands for any.
 macro_rules! for_width {
     ($width:expr, $this:ident.$method:ident($($arg:expr),*)) => {
         match $width {
@@ -124,7 +126,8 @@ impl<V: Sum> Partition<V> {
         }
     }
 
-    /// Makes room for as many entries again, and for some at first: small tables would grow many times.
+    /// Makes room for as many entries again, and for some at first: small tables would grow many
+    /// times.
     #[cold]
     fn grow(&mut self) {
         let more = self.values.len().max(64);
@@ -147,13 +150,19 @@ impl<V: Sum> Partition<V> {
     fn add_hashed(&mut self, hash: u64, key: &[u64], value: &V) -> usize {
         let (width, words) = (self.width, &self.words);
         let key_at = |at: u32| &words[at as usize * width..][..width];
-        if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag(hash) && are_equal(key_at(at), key)) {
+        if let Some(&(_, at)) =
+            self.index.find(hash, |&(have, at)| have == tag(hash) && are_equal(key_at(at), key))
+        {
             self.values[at as usize].add(value);
             return at as usize;
         }
         let settled = self.values.len();
         let rehash = |&(_, at): &(u32, u32)| self::hash(key_at(at));
-        self.index.insert_unique(hash, (tag(hash), u32::try_from(settled).unwrap_or(u32::MAX)), rehash);
+        self.index.insert_unique(
+            hash,
+            (tag(hash), u32::try_from(settled).unwrap_or(u32::MAX)),
+            rehash,
+        );
         self.words.extend_from_slice(key);
         self.values.push(value.clone());
         settled
@@ -198,16 +207,22 @@ impl<V: Sum> Partition<V> {
         self.words.truncate(self.index.len() * self.width);
     }
 
-    /// Merges the entry at `from` into the settled entry of its key, or settles it as the last one. Returns its index.
+    /// Merges the entry at `from` into the settled entry of its key, or settles it as the last one.
+    /// Returns its index.
     #[inline]
-    #[allow(clippy::indexing_slicing, reason = "settled indexes and `from` are below the number of values")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "settled indexes and `from` are below the number of values"
+    )]
     fn settle_one<const WIDTH: usize>(&mut self, from: usize) -> usize {
         let (width, settled) = (if WIDTH > 0 { WIDTH } else { self.width }, self.index.len());
         let (before, key) = self.words.split_at(from * width);
         let key = &key[..width];
         let (hash, tag) = (hash(key), tag(hash(key)));
         let of = |at: u32| &before[at as usize * width..][..width];
-        if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag && are_equal(of(at), key)) {
+        if let Some(&(_, at)) =
+            self.index.find(hash, |&(have, at)| have == tag && are_equal(of(at), key))
+        {
             let (before, value) = self.values.split_at_mut(from);
             before[at as usize].add(&value[0]);
             return at as usize;
@@ -269,7 +284,8 @@ pub(crate) fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>
     by_part(tables).into_par_iter().map(merge).collect()
 }
 
-/// Returns the parts of tables that have equally many: the first parts of all, then the second ones, and so on.
+/// Returns the parts of tables that have equally many: the first parts of all, then the second
+/// ones, and so on.
 pub(crate) fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
     let mut parts = Vec::new();
     for table in tables {
@@ -279,16 +295,20 @@ pub(crate) fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
     parts
 }
 
-/// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table may have no
-/// partitions yet. Returns the places of the entries in the table, for [`joined`].
-pub(crate) fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) -> Vec<Vec<AtomicUsize>> {
+/// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table
+/// may have no partitions yet. Returns the places of the entries in the table, for [`joined`].
+pub(crate) fn add_all<V: Sum + Sync>(
+    table: &mut Vec<Partition<V>>,
+    from: &[Partition<V>],
+) -> Vec<Vec<AtomicUsize>> {
     let places = from.iter().map(|from| from.values.iter().map(|_| AtomicUsize::new(0)).collect());
     let places: Vec<Vec<AtomicUsize>> = places.collect();
     let Some(width) = from.first().map(|first| first.width) else { return places };
     if table.is_empty() {
         *table = Partition::table(width);
     }
-    let parts: Vec<Distributed> = from.par_iter().map(|from| distributed(width, &from.words)).collect();
+    let parts: Vec<Distributed> =
+        from.par_iter().map(|from| distributed(width, &from.words)).collect();
     table.par_iter_mut().enumerate().for_each(|(number, into)| {
         for ((from, parts), places) in from.iter().zip(&parts).zip(&places) {
             for (hash, entry) in of_partition(parts, number) {
@@ -302,11 +322,16 @@ pub(crate) fn add_all<V: Sum + Sync>(table: &mut Vec<Partition<V>>, from: &[Part
     places
 }
 
-/// Joins the partitions of a table to one. Also returns a function from places in the table ([`add_all`]) to indexes.
+/// Joins the partitions of a table to one. Also returns a function from places in the table
+/// ([`add_all`]) to indexes.
 pub(crate) fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize) -> usize) {
-    let before = |start: &mut usize, part: &Partition<V>| Some(std::mem::replace(start, *start + part.len()));
+    let before = |start: &mut usize, part: &Partition<V>| {
+        Some(std::mem::replace(start, *start + part.len()))
+    };
     let starts: Vec<usize> = table.iter().scan(0, before).collect();
-    let index = move |place: usize| starts.get(place % PARTITIONS).map_or(0, |start| start + place / PARTITIONS);
+    let index = move |place: usize| {
+        starts.get(place % PARTITIONS).map_or(0, |start| start + place / PARTITIONS)
+    };
     (Partition::joined(table.into_iter()), index)
 }
 
@@ -338,7 +363,10 @@ fn distributed(width: usize, words: &[u64]) -> Distributed {
         let mut parts = vec![Vec::new(); PARTITIONS];
         for (entry, key) in (part * PART..).zip(words.chunks_exact(width)) {
             let hash = hash(key);
-            parts.get_mut(of_place(place(hash))).into_iter().for_each(|part| part.push((hash, entry)));
+            parts
+                .get_mut(of_place(place(hash)))
+                .into_iter()
+                .for_each(|part| part.push((hash, entry)));
         }
         parts
     };
@@ -350,8 +378,8 @@ fn of_partition(parts: &Distributed, partition: usize) -> impl Iterator<Item = &
     parts.iter().filter_map(move |parts| parts.get(partition)).flatten()
 }
 
-/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
-/// entries, and the index of each entry's key.
+/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of
+/// their first entries, and the index of each entry's key.
 pub(crate) fn distinct<V: Sum + Sync>(
     width: usize,
     mut words: Vec<u64>,
@@ -361,11 +389,13 @@ pub(crate) fn distinct<V: Sum + Sync>(
     let parts = distributed(width, &words);
     // Of each entry whose key came before: itself, and the first entry of the key.
     let repeated = |partition: usize| {
-        let mut firsts =
-            HashTable::with_capacity(parts.iter().filter_map(|parts| parts.get(partition)).map(Vec::len).sum());
+        let mut firsts = HashTable::with_capacity(
+            parts.iter().filter_map(|parts| parts.get(partition)).map(Vec::len).sum(),
+        );
         let mut repeated = Vec::new();
         for &(hash, entry) in of_partition(&parts, partition) {
-            let is_equal = |&(have, first): &(u64, usize)| have == hash && are_equal(key(first), key(entry));
+            let is_equal =
+                |&(have, first): &(u64, usize)| have == hash && are_equal(key(first), key(entry));
             match firsts.entry(hash, is_equal, |(hash, _)| *hash) {
                 Entry::Occupied(first) => repeated.push((entry, first.get().1)),
                 Entry::Vacant(slot) => {
@@ -375,7 +405,8 @@ pub(crate) fn distinct<V: Sum + Sync>(
         }
         repeated
     };
-    let mut repeated: Vec<(usize, usize)> = (0..PARTITIONS).into_par_iter().flat_map_iter(repeated).collect();
+    let mut repeated: Vec<(usize, usize)> =
+        (0..PARTITIONS).into_par_iter().flat_map_iter(repeated).collect();
     repeated.par_sort_unstable();
     let mut indexes: Vec<usize> = (0..values.len()).collect();
     let first = repeated.first().map_or(values.len(), |(entry, _)| *entry);
@@ -385,7 +416,11 @@ pub(crate) fn distinct<V: Sum + Sync>(
             Some((_, first)) => {
                 let index = indexes.get(first).copied().unwrap_or(0);
                 let (before, value) = values.split_at_mut(entry);
-                before.get_mut(index).zip(value.first()).into_iter().for_each(|(into, value)| into.add(value));
+                before
+                    .get_mut(index)
+                    .zip(value.first())
+                    .into_iter()
+                    .for_each(|(into, value)| into.add(value));
                 index
             }
             None => {
@@ -418,7 +453,11 @@ mod tests {
 
     /// Returns the entries of partitions in order.
     fn entries(parts: &[Partition<u64>]) -> Vec<([u64; 2], u64)> {
-        parts.iter().flat_map(Partition::iter).map(|(key, value)| ([key[0], key[1]], *value)).collect()
+        parts
+            .iter()
+            .flat_map(Partition::iter)
+            .map(|(key, value)| ([key[0], key[1]], *value))
+            .collect()
     }
 
     proptest! {
@@ -481,7 +520,10 @@ mod tests {
     #[test]
     fn keys_are_added_to_those_known_to_be_different() {
         let mut partition = Partition::of_distinct(1, vec![5, 6], vec![10, 20]);
-        assert_eq!((partition.add(&[6], &1), partition.add(&[7], &2), partition.add(&[5], &3)), (1, 2, 0));
+        assert_eq!(
+            (partition.add(&[6], &1), partition.add(&[7], &2), partition.add(&[5], &3)),
+            (1, 2, 0)
+        );
         assert!(partition.iter().map(|(_, value)| *value).eq([13, 21, 2]));
     }
 
@@ -489,7 +531,11 @@ mod tests {
     fn partitions_settle_when_many_entries_wait() {
         let mut partition = Partition::<u64>::new(1);
         (0..200_000).for_each(|n| partition.push(&[n % 3], 1));
-        assert!(partition.values.capacity() * 16 <= 4 * MAX_WAITING, "{}", partition.values.capacity());
+        assert!(
+            partition.values.capacity() * 16 <= 4 * MAX_WAITING,
+            "{}",
+            partition.values.capacity()
+        );
         assert_eq!(partition.add(&[7], &1), partition.len() - 1);
         partition.settle();
         assert_eq!(partition.len(), 4);

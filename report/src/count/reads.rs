@@ -1,9 +1,10 @@
 //! Samples with counter values (`PERF_SAMPLE_READ`): their periods are differences of values.
 //!
-//! Such a sample counts for each counter that it reads. The period is the increment since the counter's last value; an
-//! increment of zero is not counted. The values of a counter are in the order of the file, since they come through one
-//! ring. A worker knows the last value only within its piece, so the first value of each counter in a piece waits until
-//! all pieces are read and sorted:
+//! Such a sample counts for each counter that it reads. The period is the increment since the
+//! counter's last value; an increment of zero is not counted. The values of a counter are in the
+//! order of the file, since they come through one ring. A worker knows the last value only within
+//! its piece, so the first value of each counter in a piece waits until all pieces are read and
+//! sorted:
 //!
 //! ```text
 //!   piece 0: id 7: 100, 130     first 100 → waits; 130 → 30        last 130
@@ -11,8 +12,9 @@
 //!   in order:       100 - 0,  150 - 130
 //! ```
 //!
-//! A counter that shares its place in the PMU with others (multiplexing) counts for a part of the time that it is enabled.
-//! Where the values have both times, an increment is scaled to the whole time since the last value:
+//! A counter that shares its place in the PMU with others (multiplexing) counts for a part of the
+//! time that it is enabled. Where the values have both times, an increment is scaled to the whole
+//! time since the last value:
 //!
 //! ```text
 //!   value    100 → 150    50 more while it ran
@@ -20,8 +22,9 @@
 //!   running   10 →  30    20      50 × 40 / 20 = 100
 //! ```
 //!
-//! Counters never go back by themselves. After a value lower than the one before (somebody reset the counter, or records
-//! are lost), the increment is unknown: that sample is not counted, and the next increment starts from its value.
+//! Counters never go back by themselves. After a value lower than the one before (somebody reset
+//! the counter, or records are lost), the increment is unknown: that sample is not counted, and the
+//! next increment starts from its value.
 
 use recrep_format::record::{Counter, ReadValues};
 use rustc_hash::FxHashMap;
@@ -29,15 +32,17 @@ use rustc_hash::FxHashMap;
 use super::histogram::{Histogram, SampleRows};
 
 /// What a count of such values means.
-pub(crate) const LOWER_VALUES: &str = "counter values in samples are lower than the value before (reset, or records \
-                                       lost?): the increment is unknown and left out";
+pub(crate) const LOWER_VALUES: &str = "counter values in samples are lower than the value before \
+                                       (reset, or records lost?): the increment is unknown and \
+                                       left out";
 
 /// A counter whose values follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CounterKey {
     /// Event ID.
     pub id: u64,
-    /// The thread whose counter it is, packed, if each thread that inherited it has its own; else 0.
+    /// The thread whose counter it is, packed, if each thread that inherited it has its own;
+    /// else 0.
     pub thread: u64,
 }
 
@@ -60,8 +65,8 @@ impl Reading {
         Self { value: counter.value, scales, enabled, running }
     }
 
-    /// Returns the increment since the last reading, scaled to the time that the counter was enabled; `None` if it is
-    /// unknown, because the value is lower.
+    /// Returns the increment since the last reading, scaled to the time that the counter was
+    /// enabled; `None` if it is unknown, because the value is lower.
     pub(crate) fn increment(self, before: Self) -> Option<u64> {
         let counted = self.value.checked_sub(before.value)?;
         let enabled = self.enabled.saturating_sub(before.enabled);
@@ -69,7 +74,8 @@ impl Reading {
         if !self.scales || running == 0 || enabled <= running {
             return Some(counted);
         }
-        let (counted, enabled, running) = (u128::from(counted), u128::from(enabled), u128::from(running));
+        let (counted, enabled, running) =
+            (u128::from(counted), u128::from(enabled), u128::from(running));
         // Rounded to the nearest.
         Some(u64::try_from((counted * enabled + running / 2) / running).unwrap_or(u64::MAX))
     }
@@ -89,8 +95,8 @@ impl CounterTimes {
         self.running = self.running.saturating_add(other.running);
     }
 
-    /// Returns whether the counters were multiplexed. As they are not all enabled at the same moment, one percent is
-    /// tolerated.
+    /// Returns whether the counters were multiplexed. As they are not all enabled at the same
+    /// moment, one percent is tolerated.
     pub(crate) fn are_shared(self) -> bool {
         u128::from(self.running) * 100 < u128::from(self.enabled) * 99
     }
@@ -135,7 +141,11 @@ impl PieceReads {
 
     /// Replaces the waiting keys, of `width` words each: `change` appends the new key of each.
     #[must_use]
-    pub(crate) fn map(mut self, width: usize, mut change: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
+    pub(crate) fn map(
+        mut self,
+        width: usize,
+        mut change: impl FnMut(&[u64], &mut Vec<u64>),
+    ) -> Self {
         for readings in self.counters.values_mut() {
             let mut changed = Vec::new();
             readings.rows.keys.chunks_exact(width).for_each(|key| change(key, &mut changed));
@@ -144,8 +154,8 @@ impl PieceReads {
         self
     }
 
-    /// Records a value of a counter. Returns the period, 0 if it is unknown; `None` for the first value in the piece,
-    /// whose rows wait.
+    /// Records a value of a counter. Returns the period, 0 if it is unknown; `None` for the first
+    /// value in the piece, whose rows wait.
     pub(crate) fn read(
         &mut self,
         counter: CounterKey,
@@ -161,14 +171,18 @@ impl PieceReads {
                 Some(period.unwrap_or(0))
             }
             None => {
-                self.counters.insert(counter, Readings { first: reading, event, rows: rows(), last: reading });
+                self.counters.insert(
+                    counter,
+                    Readings { first: reading, event, rows: rows(), last: reading },
+                );
                 None
             }
         }
     }
 }
 
-/// Counts the first values of all pieces, which waited, and returns what else they tell. The pieces may be in any order.
+/// Counts the first values of all pieces, which waited, and returns what else they tell. The pieces
+/// may be in any order.
 pub(crate) fn settle_reads(mut pieces: Vec<PieceReads>, histogram: &mut Histogram) -> Settled {
     pieces.sort_by_key(|p| p.piece);
     let mut last = FxHashMap::<CounterKey, (usize, Reading)>::default();
@@ -184,16 +198,19 @@ pub(crate) fn settle_reads(mut pieces: Vec<PieceReads>, histogram: &mut Histogra
             }
         }
     }
-    let readings = last.into_iter().map(|(counter, (event, reading))| (event, counter.thread, reading));
+    let readings =
+        last.into_iter().map(|(counter, (event, reading))| (event, counter.thread, reading));
     settled.times = times(readings);
     settled
 }
 
 /// Returns the times of each event's counters, given event, thread and last value of each counter.
 ///
-/// Those of a thread on several CPUs are all enabled while it runs, and one of them runs: the longest time enabled stands
-/// for them all.
-pub(crate) fn times(readings: impl IntoIterator<Item = (usize, u64, Reading)>) -> Vec<CounterTimes> {
+/// Those of a thread on several CPUs are all enabled while it runs, and one of them runs: the
+/// longest time enabled stands for them all.
+pub(crate) fn times(
+    readings: impl IntoIterator<Item = (usize, u64, Reading)>,
+) -> Vec<CounterTimes> {
     let mut of_threads = FxHashMap::<(usize, u64), CounterTimes>::default();
     let mut all = Vec::new();
     let mut add = |event: usize, times| {
@@ -231,7 +248,8 @@ mod tests {
                 let mut piece = PieceReads::new(piece);
                 for (thread, value) in part {
                     let reading = Reading { value: *value, ..Reading::default() };
-                    if let Some(period) = piece.read(CounterKey { id: 7, thread: *thread }, reading, 0, row)
+                    if let Some(period) =
+                        piece.read(CounterKey { id: 7, thread: *thread }, reading, 0, row)
                         && period != 0
                     {
                         histogram.count_rows(0, &row(), period);
@@ -254,11 +272,27 @@ mod tests {
         let increment = |before, now: Reading| now.increment(before);
         assert_eq!(increment(reading(100, 20, 10), reading(150, 60, 30)), Some(100));
         assert_eq!(increment(reading(0, 0, 0), reading(7, 3, 2)), Some(11), "10.5, rounded");
-        assert_eq!(increment(reading(100, 20, 20), reading(150, 60, 60)), Some(50), "not multiplexed");
-        assert_eq!(increment(reading(100, 20, 10), reading(100, 60, 10)), Some(0), "it did not run");
-        assert_eq!(increment(reading(100, 20, 10), reading(150, 10, 5)), Some(50), "times that go back");
+        assert_eq!(
+            increment(reading(100, 20, 20), reading(150, 60, 60)),
+            Some(50),
+            "not multiplexed"
+        );
+        assert_eq!(
+            increment(reading(100, 20, 10), reading(100, 60, 10)),
+            Some(0),
+            "it did not run"
+        );
+        assert_eq!(
+            increment(reading(100, 20, 10), reading(150, 10, 5)),
+            Some(50),
+            "times that go back"
+        );
         assert_eq!(increment(reading(100, 0, 0), reading(99, 0, 0)), None);
-        assert_eq!(increment(reading(0, 0, 0), reading(u64::MAX, u64::MAX, 1)), Some(u64::MAX), "damaged");
+        assert_eq!(
+            increment(reading(0, 0, 0), reading(u64::MAX, u64::MAX, 1)),
+            Some(u64::MAX),
+            "damaged"
+        );
         let unscaled = Reading { scales: false, ..reading(150, 60, 30) };
         assert_eq!(increment(reading(100, 20, 10), unscaled), Some(50));
     }
@@ -266,12 +300,22 @@ mod tests {
     #[test]
     fn times_of_counters_add_up() {
         let reading = |scales, enabled, running| Reading { value: 1, scales, enabled, running };
-        let of = |readings: &[(u64, Reading)]| times(readings.iter().map(|(thread, reading)| (1, *thread, *reading)));
+        let of = |readings: &[(u64, Reading)]| {
+            times(readings.iter().map(|(thread, reading)| (1, *thread, *reading)))
+        };
         let whole = of(&[(0, reading(true, 100, 100))]);
         assert!(whole.len() == 2 && !whole[0].are_shared() && !whole[1].are_shared());
         let shared = of(&[(0, reading(true, 100, 100)), (0, reading(true, 100, 20))])[1];
         assert!(shared.are_shared() && (shared.share() - 60.0).abs() < 1e-9);
-        let moved = of(&[(5, reading(false, 100, 70)), (5, reading(false, 90, 30)), (6, reading(false, 50, 50))])[1];
-        assert_eq!(moved, CounterTimes { enabled: 150, running: 150 }, "two threads, of which one changed the CPU");
+        let moved = of(&[
+            (5, reading(false, 100, 70)),
+            (5, reading(false, 90, 30)),
+            (6, reading(false, 50, 50)),
+        ])[1];
+        assert_eq!(
+            moved,
+            CounterTimes { enabled: 150, running: 150 },
+            "two threads, of which one changed the CPU"
+        );
     }
 }

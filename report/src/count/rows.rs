@@ -7,8 +7,9 @@ use super::layout::Layout;
 use super::partition::Partition;
 use crate::query::{Key, NO_KEY};
 
-/// Keys and their counts, unordered. Only the words in use are stored, as they were in the partitions of the table:
-/// to copy them together takes a tenth of the time of a histogram with a million rows.
+/// Keys and their counts, unordered. Only the words in use are stored, as they were in the
+/// partitions of the table: to copy them together takes a tenth of the time of a histogram with a
+/// million rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     layout: Layout,
@@ -73,7 +74,8 @@ impl Rows {
     #[inline]
     pub fn read_key(&self, row: usize, key: &mut Key) {
         let width = self.layout.len();
-        let words = self.find(row).and_then(|(part, at)| part.words.get(at * width..(at + 1) * width));
+        let words =
+            self.find(row).and_then(|(part, at)| part.words.get(at * width..(at + 1) * width));
         self.layout.unpack_into(words.unwrap_or_default(), key);
     }
 
@@ -84,7 +86,10 @@ impl Rows {
 
     pub fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
         let width = self.layout.len().max(1);
-        let rows = self.parts.iter().flat_map(move |part| part.words.chunks_exact(width).zip(&part.counts));
+        let rows = self
+            .parts
+            .iter()
+            .flat_map(move |part| part.words.chunks_exact(width).zip(&part.counts));
         rows.map(|(words, count)| (self.layout.unpack(words), *count))
     }
 

@@ -1,7 +1,8 @@
-//! Inputs that were compressed by hand (gzip, xz, zstd): unpacked into a temporary file without a name, which is mapped as
-//! any other input.
+//! Inputs that were compressed by hand (gzip, xz, zstd): unpacked into a temporary file without a
+//! name, which is mapped as any other input.
 //!
-//! A few bytes can unpack to any number of them, so their number is limited, as that of compressed records is.
+//! A few bytes can unpack to any number of them, so their number is limited, as that of compressed
+//! records is.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -31,9 +32,14 @@ pub(super) struct Unpacked {
 pub enum UnpackError {
     #[error("its {0} data cannot be unpacked: {1}")]
     Damaged(&'static str, io::Error),
-    #[error("its {0} data unpacks to more than {1} bytes, which is unlike a recording; unpack it with {2}")]
+    #[error(
+        "its {0} data unpacks to more than {1} bytes, which is unlike a recording; unpack it with \
+         {2}"
+    )]
     TooLarge(&'static str, usize, &'static str),
-    #[error("it cannot be unpacked into a temporary file: {0}; TMPDIR can name a directory with room")]
+    #[error(
+        "it cannot be unpacked into a temporary file: {0}; TMPDIR can name a directory with room"
+    )]
     Temporary(io::Error),
 }
 
@@ -72,7 +78,10 @@ impl Compression {
             Self::Xz => self.copy(lzma_rust2::XzReader::new(packed, true), packed.len()),
             Self::Zstd => {
                 let decoder = zstd::stream::read::Decoder::new(packed);
-                self.copy(decoder.map_err(|error| UnpackError::Damaged(self.name(), error))?, packed.len())
+                self.copy(
+                    decoder.map_err(|error| UnpackError::Damaged(self.name(), error))?,
+                    packed.len(),
+                )
             }
         }
     }
@@ -95,12 +104,18 @@ impl Compression {
             to.write_all(buffer.get(..part).unwrap_or_default()).map_err(UnpackError::Temporary)?;
         };
         if let (Some(error), 0) = (&torn, len) {
-            return Err(UnpackError::Damaged(self.name(), io::Error::new(error.kind(), error.to_string())));
+            return Err(UnpackError::Damaged(
+                self.name(),
+                io::Error::new(error.kind(), error.to_string()),
+            ));
         }
-        let mut file: File = to.into_inner().map_err(|error| UnpackError::Temporary(error.into_error()))?;
+        let mut file: File =
+            to.into_inner().map_err(|error| UnpackError::Temporary(error.into_error()))?;
         file.rewind().map_err(UnpackError::Temporary)?;
         let bytes = Bytes::of_file(file, true).map_err(UnpackError::Temporary)?;
-        let torn = torn.map(|error| format!("its {} data can be unpacked to byte {len} only: {error}", self.name()));
+        let torn = torn.map(|error| {
+            format!("its {} data can be unpacked to byte {len} only: {error}", self.name())
+        });
         Ok(Unpacked { bytes, torn })
     }
 }
@@ -130,10 +145,17 @@ mod tests {
             assert!(*whole.bytes == *data && whole.torn.is_none(), "{compression:?}");
             let half = compression.unpack(&packed[..packed.len() * 9 / 10]);
             match half {
-                Ok(half) => assert!(data.starts_with(&half.bytes) && half.torn.is_some(), "{compression:?}"),
-                Err(error) => assert!(matches!(error, UnpackError::Damaged(..)), "{compression:?}: {error}"),
+                Ok(half) => {
+                    assert!(data.starts_with(&half.bytes) && half.torn.is_some(), "{compression:?}")
+                }
+                Err(error) => {
+                    assert!(matches!(error, UnpackError::Damaged(..)), "{compression:?}: {error}")
+                }
             }
-            assert!(matches!(compression.unpack(&packed[..7]), Err(UnpackError::Damaged(..))), "{compression:?}");
+            assert!(
+                matches!(compression.unpack(&packed[..7]), Err(UnpackError::Damaged(..))),
+                "{compression:?}"
+            );
         }
         assert_eq!(Compression::of(b"PERFILE2"), None);
     }
@@ -142,6 +164,10 @@ mod tests {
     fn a_bomb_is_refused() {
         let zeros = vec![0; 40 << 20];
         let packed = zstd::bulk::compress(&zeros, 1).unwrap();
-        assert!(matches!(Compression::Zstd.unpack(&packed), Err(UnpackError::TooLarge(..))), "{}", packed.len());
+        assert!(
+            matches!(Compression::Zstd.unpack(&packed), Err(UnpackError::TooLarge(..))),
+            "{}",
+            packed.len()
+        );
     }
 }

@@ -1,18 +1,20 @@
-//! Contents of files, mapped or copied; truncation of a file while it is mapped; a setting of the allocator (all `unsafe`
-//! code of this package).
+//! Contents of files, mapped or copied; truncation of a file while it is mapped; a setting of the
+//! allocator (all `unsafe` code of this package).
 //!
 //! ```text
 //!   mapping:   [ page | page | page | page ]          the file is truncated to 1.5 pages
 //!   reading:     ok     ok ½0   SIGBUS ─► handler: maps zero pages from here to the end, stores the offset
 //! ```
 //!
-//! The kernel sends SIGBUS to a thread that touches a page of a mapping beyond the end of its file. The handler in this
-//! module maps zero pages there, so that reading continues and soon stops: a record of size 0 ends every walk. Results
-//! computed from such zeros are wrong, so callers check [`Contents::lost`] after reading.
+//! The kernel sends SIGBUS to a thread that touches a page of a mapping beyond the end of its file.
+//! The handler in this module maps zero pages there, so that reading continues and soon stops: a
+//! record of size 0 ends every walk. Results computed from such zeros are wrong, so callers check
+//! [`Contents::lost`] after reading.
 //!
-//! Why files are mapped: on two cores with a warm page cache, one pass over 296 MB takes 0.04 to 0.05 s with a mapping,
-//! and 0.25 to 0.33 s with a copy in memory. Mapped pages belong to the page cache, so the kernel can reclaim them.
-//! Small files are copied: to unmap one interrupts all cores, and with 980 files of 1.7 MB by ip it is a tenth of the time.
+//! Why files are mapped: on two cores with a warm page cache, one pass over 296 MB takes 0.04 to
+//! 0.05 s with a mapping, and 0.25 to 0.33 s with a copy in memory. Mapped pages belong to the page
+//! cache, so the kernel can reclaim them. Small files are copied: to unmap one interrupts all
+//! cores, and with 980 files of 1.7 MB by ip it is a tenth of the time.
 
 use std::cell::Cell;
 use std::fs::{File, Metadata};
@@ -25,18 +27,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 use rayon::prelude::*;
 
-/// Tells the allocator to use freed memory again and to ask for more at a time. glibc returns large blocks to the
-/// kernel, which clears each page of the next one; that took 5 % of the time of a flat histogram. Each time a thread's
-/// heap grows, page faults of all threads wait; by 128 KiB that took 3 % of the time with call trees. For the beginning
-/// of a program: no other thread may allocate meanwhile.
+/// Tells the allocator to use freed memory again and to ask for more at a time. glibc returns large
+/// blocks to the kernel, which clears each page of the next one; that took 5 % of the time of a
+/// flat histogram. Each time a thread's heap grows, page faults of all threads wait; by 128 KiB
+/// that took 3 % of the time with call trees. For the beginning of a program: no other thread may
+/// allocate meanwhile.
 #[allow(unsafe_code, reason = "there is no safe way to set what the allocator does")]
 pub(crate) fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
-    for (option, bytes) in
-        [(libc::M_MMAP_THRESHOLD, 32 << 20), (libc::M_TRIM_THRESHOLD, 1 << 30), (libc::M_TOP_PAD, 4 << 20)]
-    {
-        // SAFETY: mallopt(3) takes two numbers and sets the allocator's own limits, whatever they are; a value that it
-        // does not accept changes nothing. There is one thread.
+    for (option, bytes) in [
+        (libc::M_MMAP_THRESHOLD, 32 << 20),
+        (libc::M_TRIM_THRESHOLD, 1 << 30),
+        (libc::M_TOP_PAD, 4 << 20),
+    ] {
+        // SAFETY: mallopt(3) takes two numbers and sets the allocator's own limits, whatever they
+        // are; a value that it does not accept changes nothing. There is one thread.
         unsafe { libc::mallopt(option, bytes) };
     }
 }
@@ -61,9 +66,9 @@ enum Held {
 const SMALL: usize = 2 << 20;
 
 impl Contents {
-    /// Maps a whole file. If all of it will be read, it is copied if it is small; if not, all cores take part when it is
-    /// dropped; the thread that drops it may do other work of the pool meanwhile, so it must not hold what that work
-    /// waits for.
+    /// Maps a whole file. If all of it will be read, it is copied if it is small; if not, all cores
+    /// take part when it is dropped; the thread that drops it may do other work of the pool
+    /// meanwhile, so it must not hold what that work waits for.
     pub(crate) fn new(file: File, is_read_whole: bool) -> io::Result<Self> {
         let before = file.metadata()?;
         let len = usize::try_from(before.len()).map_err(io::Error::other)?;
@@ -81,8 +86,8 @@ impl Contents {
         Ok(Self { held, file, before, is_read_whole })
     }
 
-    /// Returns the offset from which the bytes may differ from the file that was opened: where it was truncated, or 0
-    /// if it was rewritten. Appended bytes are no loss.
+    /// Returns the offset from which the bytes may differ from the file that was opened: where it
+    /// was truncated, or 0 if it was rewritten. Appended bytes are no loss.
     pub(crate) fn lost(&self) -> Option<u64> {
         let missed = match &self.held {
             Held::Mapped(_, region) => {
@@ -100,8 +105,8 @@ impl Contents {
         missed.into_iter().chain(changed).min()
     }
 
-    /// Takes the pages out of the address space on all cores: unmapping 300 MB takes one core 12 ms. They are found again
-    /// where they are read.
+    /// Takes the pages out of the address space on all cores: unmapping 300 MB takes one core 12
+    /// ms. They are found again where they are read.
     #[allow(unsafe_code, reason = "memmap2 cannot know what the pages are")]
     fn release(&self) {
         /// Bytes at a time.
@@ -113,9 +118,11 @@ impl Contents {
         }
         (0..len.div_ceil(PART)).into_par_iter().for_each(|part| {
             let at = part * PART;
-            // If it fails, unmapping takes longer.
-            // SAFETY: the pages are those of a read-only mapping of a file: a later read finds the file's bytes again.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PART.min(len - at)) };
+            // If it fails, unmapping takes longer. SAFETY: the pages are those of a read-only
+            // mapping of a file: a later read finds the file's bytes again.
+            let _ = unsafe {
+                map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PART.min(len - at))
+            };
         });
     }
 }
@@ -143,10 +150,11 @@ impl Drop for Contents {
 
 #[allow(unsafe_code, reason = "mapping lets all cores read hundreds of megabytes at once")]
 fn map(file: &File, len: usize) -> io::Result<Mmap> {
-    // SAFETY: the mapping is read-only and outlives every slice borrowed from it. Rust cannot rule out that another
-    // process changes or truncates the file meanwhile. All parsing works on bytes, is checked at each read and accepts
-    // every bit pattern, so changed bytes give a wrong answer, which `Contents::lost` reports, and never break an
-    // invariant; truncated bytes read as zeros, because of the handler below.
+    // SAFETY: the mapping is read-only and outlives every slice borrowed from it. Rust cannot rule
+    // out that another process changes or truncates the file meanwhile. All parsing works on bytes,
+    // is checked at each read and accepts every bit pattern, so changed bytes give a wrong answer,
+    // which `Contents::lost` reports, and never break an invariant; truncated bytes read as zeros,
+    // because of the handler below.
     unsafe { MmapOptions::new().len(len).map(file) }
 }
 
@@ -172,7 +180,8 @@ impl Bytes {
         }
     }
 
-    /// Returns the offset in the file from which the bytes may be others than those of the file that was opened.
+    /// Returns the offset in the file from which the bytes may be others than those of the file
+    /// that was opened.
     pub(crate) fn lost(&self) -> Option<u64> {
         match self {
             Self::Copied(_) => None,
@@ -204,7 +213,8 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-/// A mapping, as the signal handler sees it. Never freed, so that the handler may walk the list at any moment.
+/// A mapping, as the signal handler sees it. Never freed, so that the handler may walk the list at
+/// any moment.
 #[derive(Debug)]
 struct Region {
     start: usize,
@@ -223,13 +233,13 @@ static ADDING: Mutex<()> = Mutex::new(());
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// While this thread is in [`tolerating`], whether a missing page was replaced there. Has a constant initial value
-    /// and no destructor, so that the handler may use it.
+    /// While this thread is in [`tolerating`], whether a missing page was replaced there. Has a
+    /// constant initial value and no destructor, so that the handler may use it.
     static TOLERATED: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Calls `act`, which reads files that other code has mapped. Returns `None` if one of them was truncated meanwhile, or
-/// if the handler cannot be installed.
+/// Calls `act`, which reads files that other code has mapped. Returns `None` if one of them was
+/// truncated meanwhile, or if the handler cannot be installed.
 pub(crate) fn tolerating<R>(act: impl FnOnce() -> R) -> Option<R> {
     if handle_bus_errors().is_err() {
         return None;
@@ -252,7 +262,8 @@ impl Region {
 
 #[allow(unsafe_code, reason = "the handler cannot take a lock, so the list is a raw pointer")]
 fn last_region() -> Option<&'static Region> {
-    // SAFETY: null, or a region leaked by `add`: valid until the process ends, and only changed through its atomics.
+    // SAFETY: null, or a region leaked by `add`: valid until the process ends, and only changed
+    // through its atomics.
     unsafe { REGIONS.load(Ordering::SeqCst).as_ref() }
 }
 
@@ -264,13 +275,14 @@ fn handle_bus_errors() -> io::Result<()> {
         // SAFETY: returns a number and has no other effect.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
-        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
+        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+            on_bus_error;
         // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask, SIG_DFL.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the action is initialized and outlives the call; the handler has the signature that SA_SIGINFO
-        // requires, and is async-signal-safe (see its doc comment).
+        // SAFETY: the action is initialized and outlives the call; the handler has the signature
+        // that SA_SIGINFO requires, and is async-signal-safe (see its doc comment).
         match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
@@ -279,23 +291,31 @@ fn handle_bus_errors() -> io::Result<()> {
     INSTALLED.get_or_init(install).map_err(io::Error::from_raw_os_error)
 }
 
-/// Maps zero pages over the missing pages of a mapped file. Any other SIGBUS ends the process, as by default.
+/// Maps zero pages over the missing pages of a mapped file. Any other SIGBUS ends the process, as
+/// by default.
 ///
-/// Interrupts the thread anywhere, so it takes no lock and allocates nothing: it uses atomics and a thread-local that
-/// needs no initialization, and makes system calls (POSIX does not list `mmap` as async-signal-safe, but glibc's and
-/// musl's are the bare system call: no lock, no state).
+/// Interrupts the thread anywhere, so it takes no lock and allocates nothing: it uses atomics and a
+/// thread-local that needs no initialization, and makes system calls (POSIX does not list `mmap` as
+/// async-signal-safe, but glibc's and musl's are the bare system call: no lock, no state).
 #[allow(unsafe_code, reason = "a signal handler gets raw pointers and makes system calls")]
-extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel passes a `siginfo_t` that is valid until the handler returns (sigaction(2)).
+extern "C" fn on_bus_error(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
+    // SAFETY: with SA_SIGINFO the kernel passes a `siginfo_t` that is valid until the handler
+    // returns (sigaction(2)).
     let info = unsafe { &*info };
     let code = info.si_code;
-    // SAFETY: for SIGBUS this field is the address, unless a process sent it (see `code`); any bits are a valid number.
+    // SAFETY: for SIGBUS this field is the address, unless a process sent it (see `code`); any bits
+    // are a valid number.
     let address = unsafe { info.si_addr() }.addr();
     // Greater than 0: sent by the kernel because of an access (sigaction(2)).
     if code > 0 && replace_pages(address) {
         return;
     }
-    // SAFETY: a system call. The access is repeated once the handler returns, and then ends the process.
+    // SAFETY: a system call. The access is repeated once the handler returns, and then ends the
+    // process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     if code <= 0 {
         // SAFETY: a system call; the signal stays pending until the handler returns.
@@ -303,7 +323,8 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _con
     }
 }
 
-/// Maps zero pages at `address` if it is in a [`Region`] or this thread is in [`tolerating`]; returns whether it did.
+/// Maps zero pages at `address` if it is in a [`Region`] or this thread is in [`tolerating`];
+/// returns whether it did.
 fn replace_pages(address: usize) -> bool {
     let page = PAGE.load(Ordering::SeqCst);
     let start = address & !(page - 1);
@@ -311,7 +332,8 @@ fn replace_pages(address: usize) -> bool {
         region.is_mapped.load(Ordering::SeqCst)
             && address.checked_sub(region.start).is_some_and(|offset| offset < region.len)
     };
-    if let Some(region) = std::iter::successors(last_region(), |region| region.next).find(contains) {
+    if let Some(region) = std::iter::successors(last_region(), |region| region.next).find(contains)
+    {
         // All pages after a missing one are missing too: one new mapping covers them.
         let len = (region.start + region.len).next_multiple_of(page) - start;
         region.missed.fetch_min(start - region.start, Ordering::SeqCst);
@@ -328,10 +350,11 @@ fn replace_pages(address: usize) -> bool {
 fn put_zeros(start: usize, len: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let at = ptr::without_provenance_mut(start);
-    // SAFETY: `start` is the beginning of a page whose read just failed, and the `len` bytes are in the same mapping of
-    // a file: either a `Region`, which is read-only and stays mapped while it is read, or a single page that is read in
-    // `tolerating`. Mapped files hold no memory of Rust's own and are not written to, and the kernel replaces the pages
-    // atomically for all threads, so each read gives the file's bytes or zeros.
+    // SAFETY: `start` is the beginning of a page whose read just failed, and the `len` bytes are in
+    // the same mapping of a file: either a `Region`, which is read-only and stays mapped while it
+    // is read, or a single page that is read in `tolerating`. Mapped files hold no memory of Rust's
+    // own and are not written to, and the kernel replaces the pages atomically for all threads, so
+    // each read gives the file's bytes or zeros.
     let put = unsafe { libc::mmap(at, len, libc::PROT_READ, flags, -1, 0) };
     put != libc::MAP_FAILED
 }
@@ -380,7 +403,11 @@ mod tests {
         });
         assert_eq!(mapped[page + page / 2 - 1], 1);
         assert_eq!(mapped.lost(), Some(page as u64 * 3 / 2));
-        assert_eq!(region(&other).missed.load(Ordering::SeqCst), usize::MAX, "not read through this mapping");
+        assert_eq!(
+            region(&other).missed.load(Ordering::SeqCst),
+            usize::MAX,
+            "not read through this mapping"
+        );
         assert_eq!(other.lost(), Some(page as u64 * 3 / 2), "the size of the file shows it");
     }
 
@@ -456,7 +483,9 @@ mod tests {
     #[test]
     fn any_other_bus_error_ends_the_process() {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "input::map::tests::dies_if_asked_to"]).env("RECREP_TEST_DIES", "yes");
+        child
+            .args(["--exact", "input::map::tests::dies_if_asked_to"])
+            .env("RECREP_TEST_DIES", "yes");
         let ended = child.output().unwrap().status;
         assert_eq!(ended.signal(), Some(libc::SIGBUS), "{ended:?}");
     }

@@ -1,4 +1,5 @@
-//! Inputs: opens files, standard input and directories, unpacks them, and cuts them at the ends of records.
+//! Inputs: opens files, standard input and directories, unpacks them, and cuts them at the ends of
+//! records.
 //!
 //! ```text
 //!   Source ─► open (map, read, unpack) ─► Input ─► streams ─► split: pieces of whole records, side-band

@@ -1,9 +1,12 @@
-//! Opening of inputs: a file is mapped, or copied if it is small; standard input is read into memory.
+//! Opening of inputs: a file is mapped, or copied if it is small; standard input is read into
+//! memory.
 //!
-//! `perf record --threads` writes a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream of
-//! records without a header. Such a directory is one input. Any other directory stands for the perf.data files in it.
+//! `perf record --threads` writes a directory: `data`, a perf.data file, and `data.0`, `data.1`, …,
+//! each a stream of records without a header. Such a directory is one input. Any other directory
+//! stands for the perf.data files in it.
 //!
-//! Large files are mapped (`input::map`), so that memory use does not grow with them and all cores can start at once.
+//! Large files are mapped (`input::map`), so that memory use does not grow with them and all cores
+//! can start at once.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -93,12 +96,17 @@ fn shown(path: &Path) -> Cow<'_, str> {
 }
 
 fn hint(path: &Path) -> &'static str {
-    if path == Path::new("perf.data") { " (nor out.data); name the file, or record one: rec -- COMMAND" } else { "" }
+    if path == Path::new("perf.data") {
+        " (nor out.data); name the file, or record one: rec -- COMMAND"
+    } else {
+        ""
+    }
 }
 
 impl Input {
-    /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory in name order. Files
-    /// of the directory that cannot be opened are included, so that they are reported.
+    /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory
+    /// in name order. Files of the directory that cannot be opened are included, so that they are
+    /// reported.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be read or has no perf.data file.
@@ -106,7 +114,10 @@ impl Input {
         match source {
             Source::Path(path) if path.is_dir() && !is_recording(path) => {
                 let mut files = files_in(path)?;
-                files.retain(|file| has_perf_magic(file).unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof));
+                files.retain(|file| {
+                    has_perf_magic(file)
+                        .unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof)
+                });
                 if files.is_empty() {
                     return Err(OpenError::NothingIn(path.clone()));
                 }
@@ -119,7 +130,8 @@ impl Input {
     /// Opens one input.
     ///
     /// # Errors
-    /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is not a recording.
+    /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is
+    /// not a recording.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let Source::Path(path) = source else {
             let opened = read_all(&mut io::stdin().lock(), Path::new(STDIN))?;
@@ -132,8 +144,10 @@ impl Input {
         if !is_recording(path) {
             return Err(OpenError::Directory(path.into()));
         }
-        let mut numbered: Vec<(u32, PathBuf)> =
-            files_in(path)?.into_iter().filter_map(|file| Some((stream_number(&file)?, file))).collect();
+        let mut numbered: Vec<(u32, PathBuf)> = files_in(path)?
+            .into_iter()
+            .filter_map(|file| Some((stream_number(&file)?, file)))
+            .collect();
         numbered.sort();
         let stream = |(_, file): (u32, PathBuf)| {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -175,9 +189,12 @@ impl Input {
     /// Parses the file and calls `act` with it.
     ///
     /// # Errors
-    /// Returns `OpenError::Format` if it is not a perf.data file, `Changed` if it changed while `act` ran, and any
-    /// error of `act`.
-    pub fn read<R>(&self, act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+    /// Returns `OpenError::Format` if it is not a perf.data file, `Changed` if it changed while
+    /// `act` ran, and any error of `act`.
+    pub fn read<R>(
+        &self,
+        act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>,
+    ) -> anyhow::Result<R> {
         let outcome = self.parsed().map_err(anyhow::Error::from).and_then(|file| act(&file));
         self.changed().map_or(outcome, |changed| Err(changed.into()))
     }
@@ -185,17 +202,26 @@ impl Input {
     fn parsed(&self) -> Result<read::File<'_>, OpenError> {
         let path = || PathBuf::from(&self.name);
         let file = read::File::parse(self.bytes()).map_err(|error| match error.kind {
-            ErrorKind::Magic => others::describe(self.bytes())
-                .map_or_else(|| OpenError::Format(path(), error), |what| OpenError::Other(path(), what)),
+            ErrorKind::Magic => others::describe(self.bytes()).map_or_else(
+                || OpenError::Format(path(), error),
+                |what| OpenError::Other(path(), what),
+            ),
             _ => OpenError::Format(path(), error),
         })?;
         let header = &file.header;
-        let is_nowhere = [header.attrs, header.data].iter().all(|part| (part.offset, part.size) == (0, 0));
-        if file.mode == Mode::File && is_nowhere { Err(OpenError::Zeroed(path())) } else { Ok(file) }
+        let is_nowhere =
+            [header.attrs, header.data].iter().all(|part| (part.offset, part.size) == (0, 0));
+        if file.mode == Mode::File && is_nowhere {
+            Err(OpenError::Zeroed(path()))
+        } else {
+            Ok(file)
+        }
     }
 
     fn changed(&self) -> Option<Changed> {
-        let beside = |stream: &Stream| Some((format!("{}/{}", self.name, stream.name), stream.bytes.lost()?));
+        let beside = |stream: &Stream| {
+            Some((format!("{}/{}", self.name, stream.name), stream.bytes.lost()?))
+        };
         let own = self.bytes.lost().map(|from| (self.name.clone(), from));
         let (name, from) = own.or_else(|| self.streams.iter().find_map(beside))?;
         Some(Changed { name, from })
@@ -203,7 +229,11 @@ impl Input {
 
     /// Lets go of the memory of its bytes, of which few will be read again.
     pub fn release(&self) {
-        self.streams.iter().map(|stream| &stream.bytes).chain([&self.bytes]).for_each(Bytes::release);
+        self.streams
+            .iter()
+            .map(|stream| &stream.bytes)
+            .chain([&self.bytes])
+            .for_each(Bytes::release);
     }
 
     /// Returns the streams beside it, in the order of their numbers.
@@ -252,7 +282,8 @@ fn stream_number(path: &Path) -> Option<u32> {
 
 /// Returns the files in a directory, in name order.
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
-    let paths = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let paths =
+        fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     let mut files: Vec<PathBuf> = paths.map_err(open_error(dir))?;
     files.retain(|path| path.is_file());
     files.sort();
@@ -283,7 +314,10 @@ fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {
 
 /// Returns the bytes, unpacked if they are compressed as a whole.
 fn unpacked(bytes: Bytes, path: &Path) -> Result<Opened, OpenError> {
-    let Some(compression) = Compression::of(&bytes) else { return Ok(Opened { bytes, ..Opened::default() }) };
-    let unpacked = compression.unpack(&bytes).map_err(|error| OpenError::Packed(path.into(), error))?;
+    let Some(compression) = Compression::of(&bytes) else {
+        return Ok(Opened { bytes, ..Opened::default() });
+    };
+    let unpacked =
+        compression.unpack(&bytes).map_err(|error| OpenError::Packed(path.into(), error))?;
     Ok(Opened { bytes: unpacked.bytes, written: None, torn: unpacked.torn })
 }

@@ -3,8 +3,16 @@
 /// Returns what a file that is no perf.data file is, by its first bytes, and what to do with it.
 pub(super) fn describe(bytes: &[u8]) -> Option<&'static str> {
     const SIGNS: &[(usize, &[u8], &str)] = &[
-        (257, b"ustar", "it is a tar archive; unpack it (tar xf FILE), or: tar xOf FILE NAME | rep -"),
-        (0, b"PK\x03\x04", "it is a zip archive; unpack it (unzip FILE), or: unzip -p FILE NAME | rep -"),
+        (
+            257,
+            b"ustar",
+            "it is a tar archive; unpack it (tar xf FILE), or: tar xOf FILE NAME | rep -",
+        ),
+        (
+            0,
+            b"PK\x03\x04",
+            "it is a zip archive; unpack it (unzip FILE), or: unzip -p FILE NAME | rep -",
+        ),
         (0, b"BZh", "it is compressed by bzip2; unpack it: bzcat FILE | rep -"),
         (0, b"\x04\x22\x4d\x18", "it is compressed by lz4; unpack it: lz4 -dc FILE | rep -"),
         (0, b"\x5d\0\0", "it is compressed by lzma; unpack it: xz -dc --format=lzma FILE | rep -"),
@@ -14,25 +22,36 @@ pub(super) fn describe(bytes: &[u8]) -> Option<&'static str> {
         (
             0,
             b"JiTD",
-            "it is the jitdump of a process; rep reads what was recorded (perf.data), and finds jitdumps itself",
+            "it is the jitdump of a process; rep reads what was recorded (perf.data), and finds \
+             jitdumps itself",
         ),
         (
             0,
             b"DTiJ",
-            "it is the jitdump of a process; rep reads what was recorded (perf.data), and finds jitdumps itself",
+            "it is the jitdump of a process; rep reads what was recorded (perf.data), and finds \
+             jitdumps itself",
         ),
     ];
-    let has = |(at, sign, _): &&(usize, &[u8], &str)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(sign));
+    let has = |(at, sign, _): &&(usize, &[u8], &str)| {
+        bytes.get(*at..).is_some_and(|rest| rest.starts_with(sign))
+    };
     if let Some((.., what)) = SIGNS.iter().find(has) {
         return Some(what);
     }
     let text = text(bytes)?.trim_start_matches('\u{feff}').trim_start();
     Some(match text.chars().next() {
-        Some('<') => "it is an HTML or SVG page, such as a flame graph; rep reads what was recorded (perf.data)",
-        Some('{' | '[') => {
-            "it is a JSON text, such as a profile for a browser; rep reads what was recorded (perf.data)"
+        Some('<') => {
+            "it is an HTML or SVG page, such as a flame graph; rep reads what was recorded \
+             (perf.data)"
         }
-        _ => "it is a text, such as perf script or rep script prints; rep reads what was recorded (perf.data)",
+        Some('{' | '[') => {
+            "it is a JSON text, such as a profile for a browser; rep reads what was recorded \
+             (perf.data)"
+        }
+        _ => {
+            "it is a text, such as perf script or rep script prints; rep reads what was recorded \
+             (perf.data)"
+        }
     })
 }
 
@@ -43,7 +62,9 @@ fn text(bytes: &[u8]) -> Option<&str> {
     let valid = match std::str::from_utf8(head) {
         Ok(text) => text,
         // A character may be cut.
-        Err(error) if error.error_len().is_none() => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?
+        }
         Err(_) => return None,
     };
     let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x1b');

@@ -1,5 +1,5 @@
-//! Commands with several inputs: unreadable ones are left out, small ones are read side by side, and ones that change
-//! while they are read are read again.
+//! Commands with several inputs: unreadable ones are left out, small ones are read side by side,
+//! and ones that change while they are read are read again.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -22,8 +22,9 @@ const GROUP: usize = 8;
 /// Number of groups of each core whose results may wait to be merged.
 const AHEAD: usize = 4;
 
-/// Calls `act` with each input of `sources`, in order; returns its warnings, and one for each input that cannot be read.
-/// Fails if no input can be read, and with any error of `act` that is not an [`OpenError`].
+/// Calls `act` with each input of `sources`, in order; returns its warnings, and one for each input
+/// that cannot be read. Fails if no input can be read, and with any error of `act` that is not an
+/// [`OpenError`].
 pub(crate) fn each(
     sources: &[Source],
     mut act: impl FnMut(&Source) -> anyhow::Result<Vec<Warning>>,
@@ -36,8 +37,9 @@ pub(crate) fn each(
     Ok(warnings)
 }
 
-/// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each core reads groups
-/// of small files; until one input was read, and without it, `make` is called in order, too.
+/// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`,
+/// each core reads groups of small files; until one input was read, and without it, `make` is
+/// called in order, too.
 pub(crate) fn each_merged<T: Send>(
     sources: &[Source],
     side_by_side: bool,
@@ -93,8 +95,9 @@ fn is_small(source: &Source) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.len() < SMALL)
 }
 
-/// Calls `make` with groups of these inputs, and `merge` with the results, in their order. What elsewhere is done on all
-/// cores is done by one core here. The groups are dealt to the cores in turn, and each may be [`AHEAD`] of the merging:
+/// Calls `make` with groups of these inputs, and `merge` with the results, in their order. What
+/// elsewhere is done on all cores is done by one core here. The groups are dealt to the cores in
+/// turn, and each may be [`AHEAD`] of the merging:
 ///
 /// ```text
 ///   core 0   groups 0, 2, 4, …  ─► queue ─┐
@@ -134,7 +137,8 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Adds the outcome of the input with this number; returns its error unless that is an [`OpenError`].
+    /// Adds the outcome of the input with this number; returns its error unless that is an
+    /// [`OpenError`].
     fn add(&mut self, number: usize, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
         match outcome {
             Ok(()) => self.answered = true,
@@ -146,18 +150,29 @@ impl Outcomes {
     /// Returns a warning for each input that could not be read; an error if none could.
     fn finish(mut self) -> anyhow::Result<Vec<Warning>> {
         self.unreadable.sort_by_key(|(number, _)| *number);
-        let mut unreadable: Vec<OpenError> = self.unreadable.into_iter().map(|(_, error)| error).collect();
+        let mut unreadable: Vec<OpenError> =
+            self.unreadable.into_iter().map(|(_, error)| error).collect();
         if !self.answered && !unreadable.is_empty() {
-            return Err(if unreadable.len() > 1 { OpenError::All(unreadable) } else { unreadable.remove(0) }.into());
+            return Err(if unreadable.len() > 1 {
+                OpenError::All(unreadable)
+            } else {
+                unreadable.remove(0)
+            }
+            .into());
         }
-        let warning = |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
+        let warning =
+            |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
         Ok(unreadable.into_iter().map(warning).collect())
     }
 }
 
-/// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt opens it at its new
-/// size. The error of the last attempt counts. Standard input cannot be read again.
-pub(crate) fn settled<R>(sources: &[Source], mut answer: impl FnMut() -> anyhow::Result<R>) -> anyhow::Result<R> {
+/// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt
+/// opens it at its new size. The error of the last attempt counts. Standard input cannot be read
+/// again.
+pub(crate) fn settled<R>(
+    sources: &[Source],
+    mut answer: impl FnMut() -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
     for _ in 1..ATTEMPTS {
         match answer() {
             Err(error) if error.is::<Changed>() && !sources.contains(&Source::Stdin) => {}

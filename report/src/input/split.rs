@@ -1,4 +1,5 @@
-//! One pass over the data section: counts the records, cuts them into pieces, and collects those that are not samples.
+//! One pass over the data section: counts the records, cuts them into pieces, and collects those
+//! that are not samples.
 //!
 //! ```text
 //!   data:   R R S S S S S R S S S F S S S S … ▒▒▒ (damage: the walk ends here, with a warning)
@@ -9,12 +10,14 @@
 //! Only record headers are read here. The workers walk the pieces again and decode the samples.
 //!
 //! # On all cores
-//! The start of a record is known only from the size of the record before it, so a walk has to start at the beginning.
-//! To share the work, the data is cut into chunks of 4 MiB (`CHUNK`), and the walk of each chunk starts at a guess: the
-//! first position from which `PLAUSIBLE` headers in a row look valid (`Piece::guess`). A guess may be wrong (the data of
-//! an AUXTRACE record, or the bytes of a copied stack, can look like anything), so the walk of a chunk counts only if
-//! the walk of the chunk before it ended exactly where this one started; otherwise the chunk is walked again from
-//! there. The result is that of one walk from the beginning, whatever the guesses were, in damaged data too.
+//! The start of a record is known only from the size of the record before it, so a walk has to
+//! start at the beginning. To share the work, the data is cut into chunks of 4 MiB (`CHUNK`), and
+//! the walk of each chunk starts at a guess: the first position from which `PLAUSIBLE` headers in a
+//! row look valid (`Piece::guess`). A guess may be wrong (the data of an AUXTRACE record, or the
+//! bytes of a copied stack, can look like anything), so the walk of a chunk counts only if the walk
+//! of the chunk before it ended exactly where this one started; otherwise the chunk is walked again
+//! from there. The result is that of one walk from the beginning, whatever the guesses were, in
+//! damaged data too.
 
 use std::collections::BTreeMap;
 
@@ -65,8 +68,8 @@ pub struct Skimmed {
 pub struct Split<'a> {
     /// Number of records of each type.
     pub counts: BTreeMap<RecordType, u64>,
-    /// Records of the kernel other than samples and context switches, and records with build IDs or the kernel's symbols,
-    /// in file order.
+    /// Records of the kernel other than samples and context switches, and records with build IDs or
+    /// the kernel's symbols, in file order.
     pub side_band: Vec<RawRecord<'a>>,
     /// All records, cut into pieces for the workers.
     pub pieces: Vec<Piece<'a>>,
@@ -92,14 +95,17 @@ impl<'a> Split<'a> {
     fn walk_chunks(&mut self, parts: &[Piece<'a>], chunk: usize) {
         let chunks_of = |data: &Piece<'a>| {
             let (data, len) = (*data, data.bytes().len());
-            (0..len.max(1)).step_by(chunk).map(move |start| (data, start, start.saturating_add(chunk).min(len)))
+            (0..len.max(1))
+                .step_by(chunk)
+                .map(move |start| (data, start, start.saturating_add(chunk).min(len)))
         };
         let chunks: Vec<(Piece<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
         let walk = |(data, start, end): &(Piece<'a>, usize, usize)| {
             let begin = if *start == 0 { 0 } else { data.guess(*start, *end)? };
             Some((begin, data.walk(begin, *end)))
         };
-        let walks: Vec<Option<(usize, (usize, Self))>> = chunks.par_iter().with_max_len(1).map(walk).collect();
+        let walks: Vec<Option<(usize, (usize, Self))>> =
+            chunks.par_iter().with_max_len(1).map(walk).collect();
         let mut at = 0;
         for (walk, (data, start, end)) in walks.into_iter().zip(chunks) {
             if start == 0 {
@@ -141,14 +147,17 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Returns whether records of this type are side-band that is kept. Context switches tell nothing of what is counted,
-/// and there may be millions of them.
-/// Of perf's own records, only these are needed.
+/// Returns whether records of this type are side-band that is kept. Context switches tell nothing
+/// of what is counted, and there may be millions of them. Of perf's own records, only these are
+/// needed.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
     let is_other = matches!(
         kind,
-        RecordType::BUILD_ID | RecordType::ID_INDEX | RecordType::AUXTRACE | RecordType::SIMPLEPERF_KERNEL_SYMBOL
+        RecordType::BUILD_ID
+            | RecordType::ID_INDEX
+            | RecordType::AUXTRACE
+            | RecordType::SIMPLEPERF_KERNEL_SYMBOL
     );
     kind.is_kernel() && !is_switch || is_other
 }
@@ -201,7 +210,11 @@ impl<'a> Piece<'a> {
         let mut found = Split::default();
         let mut samples = 0u64;
         let bytes = self.bytes();
-        let mut frames = Frames::new(bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian);
+        let mut frames = Frames::new(
+            bytes.get(begin..).unwrap_or_default(),
+            self.offset + begin as u64,
+            self.endian,
+        );
         let (mut at, mut cut) = (begin, begin);
         while at < end {
             match frames.next() {
@@ -244,8 +257,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Returns a position in `from..to` where a record probably starts. The sizes of the kernel's records, and of
-    /// nearly all of perf's, are multiples of 8.
+    /// Returns a position in `from..to` where a record probably starts. The sizes of the kernel's
+    /// records, and of nearly all of perf's, are multiples of 8.
     fn guess(self, from: usize, to: usize) -> Option<usize> {
         (from..to).step_by(8).find(|begin| self.looks_like_records(*begin))
     }
@@ -279,9 +292,11 @@ impl Skimmed {
     /// Finds in whole records all that the pass needs.
     pub fn of(bytes: &[u8], endian: Endian) -> Self {
         let part = Part::Kept(bytes.into());
-        let (_, Split { counts, side_band, first_round, .. }) = Piece::new(&part, 0, endian).walk(0, bytes.len());
+        let (_, Split { counts, side_band, first_round, .. }) =
+            Piece::new(&part, 0, endian).walk(0, bytes.len());
         let offsets = side_band.iter().map(|raw| raw.offset).collect();
-        let side_band = side_band.iter().flat_map(|raw| raw.bytes.iter().chain(raw.payload)).copied().collect();
+        let side_band =
+            side_band.iter().flat_map(|raw| raw.bytes.iter().chain(raw.payload)).copied().collect();
         Self { len: bytes.len(), counts, first_round, side_band, offsets }
     }
 }
@@ -315,7 +330,8 @@ mod tests {
 
     #[test]
     fn pieces_cover_the_data_without_gap_or_overlap() {
-        let kinds = std::iter::repeat_n(RecordType::SAMPLE, 100).chain([RecordType::COMM, RecordType::FINISHED_ROUND]);
+        let kinds = std::iter::repeat_n(RecordType::SAMPLE, 100)
+            .chain([RecordType::COMM, RecordType::FINISHED_ROUND]);
         let data = stream(kinds, 50_000);
         let parts = [kept(&data)];
         let split = walked(&parts, 104);
@@ -355,8 +371,8 @@ mod tests {
         }
     }
 
-    /// A stream whose trace data and copied bytes look like records, with the byte at `damage` (modulo its length)
-    /// flipped.
+    /// A stream whose trace data and copied bytes look like records, with the byte at `damage`
+    /// (modulo its length) flipped.
     fn misleading(records: &[(u8, u16)], damage: Option<usize>) -> Vec<u8> {
         let mut e = Encoder::new(Endian::Little);
         let record = |e: &mut Encoder, kind, size| RecordHeader { kind, misc: 0, size }.encode(e);

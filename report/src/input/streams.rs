@@ -1,7 +1,7 @@
 //! The record streams of an input: its data section and, for a directory, the files beside it.
 //!
-//! Records have positions that continue from one stream to the next, so that any two can be compared; messages name the
-//! file and the offset in it instead:
+//! Records have positions that continue from one stream to the next, so that any two can be
+//! compared; messages name the file and the offset in it instead:
 //!
 //! ```text
 //!   data     data.0        data.1             files
@@ -53,11 +53,13 @@ impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     pub(crate) fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let main = (None, file.data_bytes(), file.data.offset);
-        let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), &*stream.bytes, 0));
+        let others =
+            input.streams().iter().map(|stream| (Some(stream.name.as_str()), &*stream.bytes, 0));
         let all: Vec<_> = std::iter::once(main).chain(others).collect();
         let kept = AtomicUsize::new(0);
         let skim = |bytes: &[u8]| {
-            let is_kept = keep == Keep::All || kept.fetch_add(bytes.len(), Ordering::Relaxed) < KEPT;
+            let is_kept =
+                keep == Keep::All || kept.fetch_add(bytes.len(), Ordering::Relaxed) < KEPT;
             (!is_kept).then(|| Skimmed::of(bytes, file.endian))
         };
         let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
@@ -67,7 +69,8 @@ impl<'f> Streams<'f> {
                 // Messages give the offset in the unpacked stream.
                 return Stream { file: name, begin: 0, offset: 0, unpacked };
             }
-            let unpacked = Unpacked { parts: vec![Part::Kept(packed.into())], ..Unpacked::default() };
+            let unpacked =
+                Unpacked { parts: vec![Part::Kept(packed.into())], ..Unpacked::default() };
             Stream { file: name, begin: offset, offset, unpacked }
         };
         let mut all: Vec<Stream<'f>> = all.par_iter().map(unpacked).collect();
@@ -85,7 +88,8 @@ impl<'f> Streams<'f> {
         for stream in &self.all {
             split.walk(&stream.unpacked.parts, stream.begin, endian);
             if stream.unpacked.containers > 0 {
-                *split.counts.entry(RecordType::COMPRESSED).or_default() += stream.unpacked.containers;
+                *split.counts.entry(RecordType::COMPRESSED).or_default() +=
+                    stream.unpacked.containers;
             }
         }
         split
@@ -99,8 +103,8 @@ impl<'f> Streams<'f> {
         })
     }
 
-    /// Replaces the position in a warning by the offset in the file, and names the file if it is not the data
-    /// section's.
+    /// Replaces the position in a warning by the offset in the file, and names the file if it is
+    /// not the data section's.
     pub(crate) fn located(&self, warning: Warning) -> Warning {
         let Some(position) = warning.offset else { return warning };
         match self.all.iter().rev().find(|stream| stream.begin <= position) {

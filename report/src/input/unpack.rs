@@ -1,8 +1,8 @@
 //! Unpacking of compressed data sections.
 //!
-//! COMPRESSED and COMPRESSED2 records (containers) hold pieces of one zstd stream. Each is replaced by the records that
-//! it unpacks to; a record that starts in one piece and ends in a later one comes where it ends. Messages about
-//! unpacked records give offsets in the unpacked section.
+//! COMPRESSED and COMPRESSED2 records (containers) hold pieces of one zstd stream. Each is replaced
+//! by the records that it unpacks to; a record that starts in one piece and ends in a later one
+//! comes where it ends. Messages about unpacked records give offsets in the unpacked section.
 //!
 //! Where the stream has several zstd frames, as `rec` writes it, these are unpacked on all cores:
 //!
@@ -12,12 +12,14 @@
 //!   └ section 1 ─────────┴ section 2 ─────────┴ section 3    …     each by one core
 //! ```
 //!
-//! A container in the middle of a frame can look like the begin of one, and a frame can end within a record. So a
-//! section counts only if all before it ended with a frame and a record; otherwise what unpacked the section before
-//! goes on with it. The result is that of one core that unpacks all.
+//! A container in the middle of a frame can look like the begin of one, and a frame can end within
+//! a record. So a section counts only if all before it ended with a frame and a record; otherwise
+//! what unpacked the section before goes on with it. The result is that of one core that unpacks
+//! all.
 //!
-//! What is unpacked can be many times as large as the file. Of a section that is a frame or several, the caller may keep
-//! only what it needs at once ([`Part::Packed`]); its records are unpacked again where they are read.
+//! What is unpacked can be many times as large as the file. Of a section that is a frame or
+//! several, the caller may keep only what it needs at once ([`Part::Packed`]); its records are
+//! unpacked again where they are read.
 
 use std::borrow::Cow;
 
@@ -28,15 +30,17 @@ use recrep_format::error::{Error, Result};
 use recrep_format::read::{Decompressor, Frames};
 use recrep_format::record::RawRecord;
 
-/// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the same stack to a
-/// seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
+/// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the
+/// same stack to a seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
 const MAX_RATIO: usize = 1000;
-/// Maximum unpacked size of one container in bytes: recorders pack at most one ring into it, and this is a large ring.
+/// Maximum unpacked size of one container in bytes: recorders pack at most one ring into it, and
+/// this is a large ring.
 const MAX_CONTAINER: usize = 64 << 20;
 /// Unpacked size in bytes that a file of any size may have.
 const ALWAYS_ALLOWED: usize = 16 << 20;
 
-/// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a section each.
+/// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a
+/// section each.
 pub(crate) const MIN_SECTION: usize = 4 << 10;
 
 /// Records of a data section that begin where a frame may begin.
@@ -48,8 +52,9 @@ pub struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Unpacks it as if nothing were before it, and returns what `skim` keeps of it instead of its bytes. `None` if
-    /// unpacking fails, or gives more than the section's share of what the file may unpack to.
+    /// Unpacks it as if nothing were before it, and returns what `skim` keeps of it instead of its
+    /// bytes. `None` if unpacking fails, or gives more than the section's share of what the file
+    /// may unpack to.
     fn alone<K>(
         &self,
         endian: Endian,
@@ -80,7 +85,8 @@ impl Section<'_> {
     }
 }
 
-/// Memory to unpack sections in, one after another. zstd's is kept too: it includes the last bytes of a frame.
+/// Memory to unpack sections in, one after another. zstd's is kept too: it includes the last bytes
+/// of a frame.
 #[derive(Debug, Default)]
 pub struct UnpackBuffer {
     bytes: Vec<u8>,
@@ -92,7 +98,12 @@ impl UnpackBuffer {
     fn unpacking(&mut self, endian: Endian, allowed: usize) -> Unpacking {
         let mut pending = std::mem::take(&mut self.bytes);
         pending.clear();
-        Unpacking { pending, decompressor: self.decompressor.take(), allowed, ..Unpacking::new(0, endian) }
+        Unpacking {
+            pending,
+            decompressor: self.decompressor.take(),
+            allowed,
+            ..Unpacking::new(0, endian)
+        }
     }
 }
 
@@ -120,15 +131,15 @@ pub(crate) struct Unpacked<'a, K> {
     pub damage: Option<Error>,
 }
 
-/// Returns whether the data has compressed records. perf compresses from the first sample on, so only the headers up to
-/// the first sample are read.
+/// Returns whether the data has compressed records. perf compresses from the first sample on, so
+/// only the headers up to the first sample are read.
 pub(crate) fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
     let mut first = frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE);
     first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
-/// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of a section and
-/// returns what to keep of them; `None` for all.
+/// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of
+/// a section and returns what to keep of them; `None` for all.
 pub(crate) fn unpack<'a, K: Default + Send>(
     frames: Frames<'a>,
     endian: Endian,
@@ -167,8 +178,9 @@ pub(crate) fn unpack<'a, K: Default + Send>(
 }
 
 impl<'a, K> Unpacked<'a, K> {
-    /// Joins the sections of `packed` bytes, each with what was unpacked from it alone, unless that failed. Returns
-    /// whether they are all of the data: what comes after bytes that are no records does not matter.
+    /// Joins the sections of `packed` bytes, each with what was unpacked from it alone, unless that
+    /// failed. Returns whether they are all of the data: what comes after bytes that are no records
+    /// does not matter.
     fn join(
         &mut self,
         packed: usize,
@@ -178,7 +190,8 @@ impl<'a, K> Unpacked<'a, K> {
         let mut all = Unpacking::new(packed, endian);
         let mut outcome = Ok(());
         for (section, alone) in sections {
-            let is_next = |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
+            let is_next =
+                |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
             match alone.filter(|(next, _)| is_next(next)) {
                 Some((mut next, skimmed)) => {
                     next.unpacked += all.unpacked;
@@ -244,14 +257,17 @@ impl Unpacking {
         for raw in records {
             let Some(piece) = raw.compressed_piece(self.endian) else {
                 let at = self.whole;
-                self.pending.splice(at..at, [raw.bytes, raw.payload].into_iter().flatten().copied());
+                self.pending
+                    .splice(at..at, [raw.bytes, raw.payload].into_iter().flatten().copied());
                 self.whole += raw.bytes.len() + raw.payload.len();
                 continue;
             };
             self.containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
             let outcome = self.feed(piece?, raw.offset);
-            let unframed = Frames::new(self.pending.get(self.whole..).unwrap_or_default(), 0, self.endian);
-            let whole = unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len());
+            let unframed =
+                Frames::new(self.pending.get(self.whole..).unwrap_or_default(), 0, self.endian);
+            let whole =
+                unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len());
             self.whole += whole.sum::<usize>();
             outcome?;
             if self.is_stuck() {
@@ -263,11 +279,13 @@ impl Unpacking {
 
     /// Returns whether everything so far ended with a frame and with a record.
     fn is_at_end(&self) -> bool {
-        self.decompressor.as_ref().is_none_or(Decompressor::is_between_frames) && self.whole == self.pending.len()
+        self.decompressor.as_ref().is_none_or(Decompressor::is_between_frames)
+            && self.whole == self.pending.len()
     }
 
-    /// Unpacks the next piece, found at byte `offset` of the file. Fails if the piece is damaged or unpacks to too many
-    /// bytes, or if zstd cannot allocate memory; bytes unpacked before that can be taken.
+    /// Unpacks the next piece, found at byte `offset` of the file. Fails if the piece is damaged or
+    /// unpacks to too many bytes, or if zstd cannot allocate memory; bytes unpacked before that can
+    /// be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
         let limit = (self.allowed - self.unpacked).min(MAX_CONTAINER);
@@ -293,8 +311,8 @@ impl Unpacking {
         self.pending.drain(..len)
     }
 
-    /// Returns whether the bytes left after the whole records were taken exceed the largest record: more pieces do not
-    /// help.
+    /// Returns whether the bytes left after the whole records were taken exceed the largest record:
+    /// more pieces do not help.
     pub(crate) fn is_stuck(&self) -> bool {
         self.pending.len() - self.whole > usize::from(u16::MAX)
     }
@@ -317,8 +335,9 @@ mod tests {
         into.extend(e.into_bytes());
     }
 
-    /// Returns a data section: `lens` are the lengths of the records; `cuts` are those of the bytes in each frame, of
-    /// the compressed bytes in each container, and how many containers come between records that are not compressed.
+    /// Returns a data section: `lens` are the lengths of the records; `cuts` are those of the bytes
+    /// in each frame, of the compressed bytes in each container, and how many containers come
+    /// between records that are not compressed.
     fn section(lens: &[u16], [frame, container, between]: [usize; 3]) -> (Vec<u8>, Vec<u8>) {
         let mut plain = Vec::new();
         for (number, len) in (0u8..).zip(lens) {
@@ -326,7 +345,8 @@ mod tests {
         }
         let packed = plain.chunks(frame).map(|frame| zstd::bulk::compress(frame, 1).unwrap());
         let mut data = Vec::new();
-        let containers = packed.flat_map(|frame| frame.chunks(container).map(<[u8]>::to_vec).collect::<Vec<_>>());
+        let containers = packed
+            .flat_map(|frame| frame.chunks(container).map(<[u8]>::to_vec).collect::<Vec<_>>());
         for (number, piece) in containers.enumerate() {
             record(&mut data, RecordType::COMPRESSED, &piece);
             if number % between == 0 {
@@ -340,7 +360,8 @@ mod tests {
         None
     }
 
-    /// Returns the bytes of each part, which were all kept when it was skimmed; what is unpacked again must be these.
+    /// Returns the bytes of each part, which were all kept when it was skimmed; what is unpacked
+    /// again must be these.
     fn bytes(unpacked: &Unpacked<'_, Vec<u8>>) -> Vec<Vec<u8>> {
         let mut buffer = UnpackBuffer::default();
         let of_part = |part: &Part<'_, Vec<u8>>| match part {
@@ -395,7 +416,10 @@ mod tests {
     fn a_frame_that_ends_with_a_record_ends_a_part() {
         let (data, plain) = section(&[92; 10], [200, 500, 100]);
         let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
-        assert_eq!(bytes(&unpacked).iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
+        assert_eq!(
+            bytes(&unpacked).iter().map(Vec::len).collect::<Vec<_>>(),
+            [208, 200, 200, 200, 200]
+        );
         assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
     }

@@ -11,7 +11,8 @@ use crate::count::{Count, Layout, Rows};
 use crate::pipeline::multiplexed;
 use crate::pipeline::session::Session;
 use crate::query::{
-    ChainOptions, Field, Format, FrameKey, KeyError, MAX_STACK, Meta, Mode, Number, Query, SortKey, Warning,
+    ChainOptions, Field, Format, FrameKey, KeyError, MAX_STACK, Meta, Mode, Number, Query, SortKey,
+    Warning,
 };
 use crate::scan::{Dropped, Scan, counted_by_thread, scaled};
 use crate::symbols::Resolver;
@@ -23,15 +24,20 @@ use crate::table::{Labeller, loaded};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
-/// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
-pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
+/// Counts the samples of each module, and those without a function; of callers too if callchains
+/// are counted.
+pub(crate) fn module_uses(
+    query: &Query,
+    session: &Session<'_>,
+    resolver: &Resolver,
+) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
     histogram(&mut profile, query, session, (resolver, &AnswerLabels::default()), true)?;
     Ok(profile.module_uses)
 }
 
-/// Counts the samples on all cores, adds the rows to the profile, and returns the numbers of samples without a row.
-/// With `only_uses`, the uses of modules are counted, and no rows are added.
+/// Counts the samples on all cores, adds the rows to the profile, and returns the numbers of
+/// samples without a row. With `only_uses`, the uses of modules are counted, and no rows are added.
 pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
@@ -42,22 +48,30 @@ pub(crate) fn histogram(
     // Without recorded callchains there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.used_unshown();
     let has_calls = session.samples_have(SampleType::CALLCHAIN);
-    let has_any = has_calls || (query.chains.branches && session.samples_have(SampleType::BRANCH_STACK));
+    let has_any =
+        has_calls || (query.chains.branches && session.samples_have(SampleType::BRANCH_STACK));
     let counted = query.chains.counted || (wanted && has_any);
     let children = query.chains.children && (has_calls || query.chains.children_requested);
     let is_shown = counted && query.chains.is_shown();
-    // As in perf, the frame at which chains begin does not depend on whether callchains were recorded.
+    // As in perf, the frame at which chains begin does not depend on whether callchains were
+    // recorded.
     let outermost = query.chains.from_caller();
-    let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
+    let query = &Query {
+        chains: ChainOptions { counted, children, ..query.chains.clone() },
+        ..query.clone()
+    };
     let (attrs, side_band) = (&session.file.attrs, &session.side_band);
     let layout = Layout::of(query);
     let by_thread = counted_by_thread(attrs, &session.split.side_band, &session.split.pieces);
     let scales = scaled(attrs, &session.split.side_band);
     let has_own = by_thread.contains(&true);
-    let (has_tasks, nobody) =
-        (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task() || has_own, Timeline::default());
+    let (has_tasks, nobody) = (
+        query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task() || has_own,
+        Timeline::default(),
+    );
     let timeline = if has_tasks { &*session.timeline } else { &nobody };
-    let by_group = query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
+    let by_group =
+        query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
     let groups = match by_group || query.filters.socket.is_some() {
         true => Groups::read(session.file, &session.split.side_band, &session.clock),
         false => Groups::default(),
@@ -93,7 +107,8 @@ pub(crate) fn histogram(
         module_count: side_band.modules.len(),
         recorded: Recorded { deferred: &deferred, most },
         unwinding: unwinding.as_ref(),
-        // Keys hold the function of the sampled instruction, which does not give inlined functions or addresses.
+        // Keys hold the function of the sampled instruction, which does not give inlined functions
+        // or addresses.
         whole: inlined || query.chains.key != FrameKey::Function,
         placed: FrameFields {
             cpu_mode: layout.cpu_mode,
@@ -132,13 +147,20 @@ pub(crate) fn histogram(
     for (index, total) in totals.iter().enumerate() {
         let of = |counts: &FxHashMap<Option<AttrIndex>, u64>| match &session.off_cpu {
             Some(times) if index == 0 => {
-                let is_time = |event: &Option<AttrIndex>| event.is_some_and(|event| times.role(event) != Role::None);
+                let is_time = |event: &Option<AttrIndex>| {
+                    event.is_some_and(|event| times.role(event) != Role::None)
+                };
                 counts.iter().filter(|(event, _)| is_time(event)).map(|(_, count)| count).sum()
             }
             Some(_) => 0,
             None => counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0),
         };
-        profile.add_total(index, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
+        profile.add_total(
+            index,
+            *total,
+            of(&side_band.lost_samples),
+            of(&side_band.filtered_samples),
+        );
     }
     if query.mode == Mode::Samples && !only_uses {
         profile.warnings.extend(signs(query, session, &labeller, (&scanned.rows, &scanned.stacks)));
@@ -164,8 +186,11 @@ pub(crate) fn histogram(
     if query.format == Format::Folded {
         // Lines add up periods, but not those of tracepoints, which `perf script` does not print.
         let of_samples = query.numbers().any(|number| number == Number::Samples);
-        let is_traced = |entry: &AttrEntry| entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time();
-        let by_samples: Vec<bool> = attrs.entries().iter().map(|entry| of_samples || is_traced(entry)).collect();
+        let is_traced = |entry: &AttrEntry| {
+            entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time()
+        };
+        let by_samples: Vec<bool> =
+            attrs.entries().iter().map(|entry| of_samples || is_traced(entry)).collect();
         labeller.fold(&rows, &stacks, &by_samples, &mut profile.folded);
         return Ok(scanned.dropped);
     }
@@ -176,7 +201,8 @@ pub(crate) fn histogram(
     }
     let with_parts = query.has_parts();
     let words = labeller.label(rows.len(), &|row, key| rows.read_key(row, key));
-    let of_row = |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
+    let of_row =
+        |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = (0..rows.len()).into_par_iter().map(of_row).collect();
     let are_distinct = rows.layout().is_told_by(query.columns.iter().map(|column| column.key));
     profile.set_rows(words, metrics, are_distinct);
@@ -184,7 +210,12 @@ pub(crate) fn histogram(
 }
 
 /// Returns hints at what the recording could show.
-fn signs(query: &Query, session: &Session<'_>, labeller: &Labeller<'_>, counted: (&Rows, &Stacks)) -> Vec<Warning> {
+fn signs(
+    query: &Query,
+    session: &Session<'_>,
+    labeller: &Labeller<'_>,
+    counted: (&Rows, &Stacks),
+) -> Vec<Warning> {
     let (rows, stacks) = counted;
     let layout = rows.layout();
     let mut hints = Vec::new();
@@ -193,7 +224,11 @@ fn signs(query: &Query, session: &Session<'_>, labeller: &Labeller<'_>, counted:
     }
     // Frames without a function must be there, and none of branches.
     let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
-    if !has_chains || query.chains.branches || query.filters.resolved || query.chains.frames() < MAX_STACK {
+    if !has_chains
+        || query.chains.branches
+        || query.filters.resolved
+        || query.chains.frames() < MAX_STACK
+    {
         return hints;
     }
     let entries = || session.file.attrs.entries().iter();
@@ -206,8 +241,8 @@ fn signs(query: &Query, session: &Session<'_>, labeller: &Labeller<'_>, counted:
         StackSource::FramePointers
     };
     let has_user = |entry: &AttrEntry| {
-        let is_left_out =
-            entry.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) && source == StackSource::FramePointers;
+        let is_left_out = entry.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+            && source == StackSource::FramePointers;
         entry.attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out
     };
     let has_chains: Vec<bool> = entries().map(has_user).collect();
@@ -227,9 +262,11 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
     }
 }
 
-/// Returns whether callchains come from the call stack of the hardware (LBR): their frames are calls, not return
-/// addresses.
+/// Returns whether callchains come from the call stack of the hardware (LBR): their frames are
+/// calls, not return addresses.
 fn are_calls(session: &Session<'_>) -> bool {
     let attrs = session.file.attrs.entries().iter();
-    attrs.map(|entry| entry.attr.branch_sample_type).any(|kind| kind.contains(BranchSampleType::CALL_STACK))
+    attrs
+        .map(|entry| entry.attr.branch_sample_type)
+        .any(|kind| kind.contains(BranchSampleType::CALL_STACK))
 }

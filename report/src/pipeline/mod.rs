@@ -6,8 +6,8 @@
 //!                                                fetching (debuginfod, on request)
 //! ```
 //!
-//! Truncation and damage are found by `recrep_format::read` and `crate::input::split`; [`session`] warns of them and
-//! decides whether a file is complete.
+//! Truncation and damage are found by `recrep_format::read` and `crate::input::split`; [`session`]
+//! warns of them and decides whether a file is complete.
 
 pub mod counted;
 pub mod fetching;

@@ -1,7 +1,7 @@
 //! Counters that were on their PMU for a part of the time only: multiplexed, or never.
 //!
-//! Samples with counter values tell their times ([`crate::count::CounterTimes`]); of other events the READ records do, that
-//! threads leave when they end (`rec -s`).
+//! Samples with counter values tell their times ([`crate::count::CounterTimes`]); of other events
+//! the READ records do, that threads leave when they end (`rec -s`).
 
 use recrep_format::abi::RecordType;
 use recrep_format::record::{Body, RawRecord, ReadRecord};
@@ -10,12 +10,18 @@ use crate::count::{CounterTimes, Reading, times};
 use crate::pipeline::session::Session;
 use crate::query::Warning;
 
-/// Returns warnings about multiplexed events, given the times that samples tell, and which events are scaled.
-pub(crate) fn warnings(session: &Session<'_>, of_samples: &[CounterTimes], scales: &[bool]) -> Vec<Warning> {
+/// Returns warnings about multiplexed events, given the times that samples tell, and which events
+/// are scaled.
+pub(crate) fn warnings(
+    session: &Session<'_>,
+    of_samples: &[CounterTimes],
+    scales: &[bool],
+) -> Vec<Warning> {
     let of_records = of_read_records(session, scales);
     let (mut scaled, mut unscaled, mut never) = (Vec::new(), Vec::new(), Vec::new());
     for (event, name) in session.events.iter().enumerate() {
-        let known = |times: &[CounterTimes]| times.get(event).copied().filter(|times| times.enabled > 0);
+        let known =
+            |times: &[CounterTimes]| times.get(event).copied().filter(|times| times.enabled > 0);
         let is_read = known(of_samples).is_some();
         let Some(times) = known(of_samples).or_else(|| known(&of_records)) else { continue };
         if times.running == 0 {
@@ -33,11 +39,20 @@ pub(crate) fn warnings(session: &Session<'_>, of_samples: &[CounterTimes], scale
             "multiplexed",
             format!("was counted part of the time, {why}; its counts are scaled to the whole time"),
         ),
-        (unscaled, "multiplexed", format!("was counted part of the time, {why}; its counts are not scaled")),
-        (never, "never-counted", "was never on the PMU: a pinned counter in error state, or a PMU without room".into()),
+        (
+            unscaled,
+            "multiplexed",
+            format!("was counted part of the time, {why}; its counts are not scaled"),
+        ),
+        (
+            never,
+            "never-counted",
+            "was never on the PMU: a pinned counter in error state, or a PMU without room".into(),
+        ),
     ];
     let some = all.into_iter().filter(|(events, ..)| !events.is_empty());
-    some.map(|(events, code, what)| Warning::new(code, format!("{}: {what}", events.join(", ")))).collect()
+    some.map(|(events, code, what)| Warning::new(code, format!("{}: {what}", events.join(", "))))
+        .collect()
 }
 
 /// Returns the times of each event's counters in READ records.
@@ -46,7 +61,9 @@ fn of_read_records(session: &Session<'_>, scales: &[bool]) -> Vec<CounterTimes> 
     let mut readings = Vec::new();
     let is_read = |raw: &&RawRecord<'_>| raw.header.kind == RecordType::READ;
     for raw in session.split.side_band.iter().filter(is_read) {
-        let Ok(Body::Read(ReadRecord { tid, values, .. })) = attrs.decode(raw).map(|record| record.body) else {
+        let Ok(Body::Read(ReadRecord { tid, values, .. })) =
+            attrs.decode(raw).map(|record| record.body)
+        else {
             continue;
         };
         for counter in values.counters() {

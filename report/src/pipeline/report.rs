@@ -18,7 +18,9 @@ use crate::input::{Input, OpenError};
 use crate::pipeline::counted::histogram;
 use crate::pipeline::session::{self, Session};
 use crate::pipeline::{fetching, unmatched};
-use crate::query::{ChainOptions, Column, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning};
+use crate::query::{
+    ChainOptions, Column, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning,
+};
 use crate::scan::Dropped;
 use crate::symbols::labels::AnswerLabels;
 use crate::symbols::{Resolver, tell_apart};
@@ -27,8 +29,8 @@ use crate::table::recording::{Recording, When};
 use crate::timeline::{Role, SwitchCounts, is_switches, total};
 use crate::tracepoints::Formats;
 
-/// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
-/// that was answered, too.
+/// Answers the query, by `trace` if no columns were named and the first input has only tracepoints;
+/// returns the query that was answered, too.
 ///
 /// # Errors
 /// Returns an error if no input can be read, or if an input lacks data that the query asks for.
@@ -37,7 +39,8 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
         if query.inspection == Some(Inspection::Stats) {
             // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
-            let counted = Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
+            let counted =
+                Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
             return Ok((gather(&counted, |_| ())?.0, query.clone()));
         }
         let (profile, query, _) = gather(query, |_| ())?;
@@ -45,8 +48,8 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     })
 }
 
-/// Like [`answer`], and returns what `of` makes of the session of each input, in their order. If an input changed while it
-/// was read, that is an error: there is no second attempt.
+/// Like [`answer`], and returns what `of` makes of the session of each input, in their order. If an
+/// input changed while it was read, that is an error: there is no second attempt.
 pub(crate) fn gather<T: Send>(
     query: &Query,
     of: impl Fn(&Session<'_>) -> T + Sync,
@@ -56,14 +59,20 @@ pub(crate) fn gather<T: Send>(
     let answered = OnceLock::new();
     let of_input = |source: &Source| {
         let input = Input::open(source)?;
-        let (mut profile, made) = session::named(&input, (query.mode, Keep::Some), Some(&resolver), |session| {
-            let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
-            let query = answered.get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
-            let profile = of_session(query, (&input, session), (&resolver, &labels))?;
-            Ok((profile, vec![of(session)]))
-        })?;
+        let (mut profile, made) =
+            session::named(&input, (query.mode, Keep::Some), Some(&resolver), |session| {
+                let by_trace =
+                    || query.has_default_columns && Formats::cover_all_events(session.file);
+                let query = answered
+                    .get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
+                let profile = of_session(query, (&input, session), (&resolver, &labels))?;
+                Ok((profile, vec![of(session)]))
+            })?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
-            profile.warnings.iter_mut().for_each(|w| w.message = format!("{}: {}", input.name, w.message));
+            profile
+                .warnings
+                .iter_mut()
+                .for_each(|w| w.message = format!("{}: {}", input.name, w.message));
         }
         Ok((profile, made))
     };
@@ -103,16 +112,23 @@ fn unknown_events(query: &Query, profile: &Profile) -> Vec<Warning> {
     let events: Vec<&str> = profile.event_names().collect();
     let warning = |wanted: &String| {
         let is_known = events.iter().any(|event| session::is_named(event, wanted));
-        let message = || format!("--event: no event is named `{wanted}`; events of the input: {}", events.join(", "));
+        let message = || {
+            format!(
+                "--event: no event is named `{wanted}`; events of the input: {}",
+                events.join(", ")
+            )
+        };
         (!is_known && !events.is_empty()).then(|| Warning::new("unknown-event", message()))
     };
     query.filters.events.iter().flatten().filter_map(warning).collect()
 }
 
-/// Turns an unreadable input into [`KeyError::NoFile`] if a column was typed as a bare word that is no known key: only
-/// the input could show that it is a tracepoint's field.
+/// Turns an unreadable input into [`KeyError::NoFile`] if a column was typed as a bare word that is
+/// no known key: only the input could show that it is a tracepoint's field.
 fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
-    let is_bare = |column: &&Column| matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.');
+    let is_bare = |column: &&Column| {
+        matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.')
+    };
     match query.columns.iter().find(is_bare).filter(|_| error.is::<OpenError>()) {
         Some(column) => KeyError::NoFile(column.typed.clone(), error.to_string()).into(),
         None => error,
@@ -131,24 +147,34 @@ fn of_session(
     if query.chains.is_asked && !session.samples_have(SampleType::CALLCHAIN) && !has_history {
         if query.chains.branches {
             anyhow::bail!(
-                "{name}: no branch stacks or callchains were recorded; record with -b or leave --branch-history out"
+                "{name}: no branch stacks or callchains were recorded; record with -b or leave \
+                 --branch-history out"
             );
         }
-        anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
+        anyhow::bail!(
+            "{name}: no callchains were recorded; record with -g, or leave --children, -g and -G \
+             out"
+        );
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
     profile.set_times(&session.count_time(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     if query.inspection.is_none() {
-        let recorded =
-            unmatched::Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: query.mode };
-        profile.filter_values = unmatched::filter_values(&query.filters, profile.is_without_rows(), recorded)?;
+        let recorded = unmatched::Recorded {
+            session,
+            resolver,
+            symbol_sources: &query.symbol_sources,
+            mode: query.mode,
+        };
+        profile.filter_values =
+            unmatched::filter_values(&query.filters, profile.is_without_rows(), recorded)?;
     }
     let (split, side_band) = (session.split, &session.side_band);
     let throttled = split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0);
     let mut recording = Recording::of(session.file, throttled);
-    recording.when = query.is_default_input.then(|| When::of(session.file, Path::new(name))).flatten();
+    recording.when =
+        query.is_default_input.then(|| When::of(session.file, Path::new(name))).flatten();
     profile.inputs.push(InputSummary {
         path: name.clone(),
         bytes: input.len(),
@@ -165,14 +191,15 @@ fn of_session(
     profile.warnings.extend(dropped_warnings(dropped));
     if let Some(times) = &session.off_cpu {
         if times.counts.unfinished > 0 {
-            let message =
-                "threads were off their CPUs when the recording ended; that time counts until its last record";
+            let message = "threads were off their CPUs when the recording ended; that time counts \
+                           until its last record";
             profile.hints.push(format!("{name}: {} {message}", times.counts.unfinished));
         }
         profile.warnings.extend(time_warnings(&times.counts));
     }
     if query.mode == Mode::Samples && have_switches(session) {
-        let message = "also has waits of threads: see where with --off-cpu, or waiting and running with --wall";
+        let message = "also has waits of threads: see where with --off-cpu, or waiting and \
+                       running with --wall";
         profile.hints.push(format!("{name} {message}"));
     }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
@@ -191,7 +218,8 @@ fn have_branches(session: &Session<'_>) -> bool {
 
 /// Returns an error if the data that the mode needs was not recorded.
 fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
-    let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
+    let access =
+        SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
         Mode::Branches | Mode::FallThroughs if !session.samples_have(SampleType::BRANCH_STACK) => {
             anyhow::bail!("{name}: no branch stacks were recorded; record with -b")
@@ -207,32 +235,39 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
 fn check_times(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
     let Some(times) = &session.off_cpu else { return Ok(()) };
     if times.counts.records == 0 {
-        anyhow::bail!("{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}");
+        anyhow::bail!(
+            "{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}"
+        );
     }
     let has_cpu = times.roles.iter().any(|role| matches!(role, Role::Clock | Role::Cycles));
     if mode == Mode::Wall && !has_cpu {
-        anyhow::bail!("{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}");
+        anyhow::bail!(
+            "{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}"
+        );
     }
     Ok(())
 }
 
 /// Commands that record what reports on time need.
-const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
-                      -e context-switches/period=1/ -g`";
+const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e \
+                      cpu-clock -e context-switches/period=1/ -g`";
 
 /// Returns whether a report by samples could be one on time.
 fn have_switches(session: &Session<'_>) -> bool {
     let counts = &session.split.counts;
-    let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE].iter().any(|kind| counts.contains_key(kind));
+    let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE]
+        .iter()
+        .any(|kind| counts.contains_key(kind));
     has_records && session.file.attrs.entries().iter().any(|entry| is_switches(&entry.attr))
 }
 
 /// Returns warnings of times that are missing, or shown at another stack.
 fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
-    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is unknown and left out";
+    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is \
+                    unknown and left out";
     let unsampled = format!(
-        "of {} waits have no stack of their own: their time is shown at the stack of the thread's CPU sample before, below \
-         `[nearest sample]`, or at `[no sample]`",
+        "of {} waits have no stack of their own: their time is shown at the stack of the thread's \
+         CPU sample before, below `[nearest sample]`, or at `[no sample]`",
         counts.stretches
     );
     let all = [

@@ -47,17 +47,21 @@ pub struct Session<'f> {
     streams: &'f Streams<'f>,
 }
 
-/// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and returns the result of
-/// `act`.
-pub fn on<R>(input: &Input, keep: Keep, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+/// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and
+/// returns the result of `act`.
+pub fn on<R>(
+    input: &Input,
+    keep: Keep,
+    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
     without_timeline(input, Mode::Samples, keep, |session| {
         LazyLock::force(&session.timeline);
         act(session)
     })
 }
 
-/// Like [`on`], for an act that shows names of `resolver`: JITs' code has the names of its time, and text that was moved
-/// to anonymous memory those of its file.
+/// Like [`on`], for an act that shows names of `resolver`: JITs' code has the names of its time,
+/// and text that was moved to anonymous memory those of its file.
 pub fn named_on<R>(
     input: &Input,
     keep: Keep,
@@ -70,8 +74,9 @@ pub fn named_on<R>(
     })
 }
 
-/// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all queries need. It must be
-/// used before workers use it: those that wait for it could have been given its building.
+/// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all
+/// queries need. It must be used before workers use it: those that wait for it could have been
+/// given its building.
 pub fn without_timeline<R>(
     input: &Input,
     mode: Mode,
@@ -103,9 +108,22 @@ pub fn named<R>(
             side_band.add_jit_code(resolver);
         }
         let changes = std::mem::take(&mut side_band.changes);
-        let timeline = LazyLock::new(Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>);
-        let events = file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
-        act(&Session { file, split, clock, side_band, timeline, events, off_cpu, streams: &streams, input })
+        let timeline = LazyLock::new(
+            Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>
+        );
+        let events =
+            file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
+        act(&Session {
+            file,
+            split,
+            clock,
+            side_band,
+            timeline,
+            events,
+            off_cpu,
+            streams: &streams,
+            input,
+        })
     })
 }
 
@@ -117,7 +135,9 @@ impl Session<'_> {
         events: Option<&[String]>,
         socket: Option<HashSet<u32>>,
     ) -> SampleFilter<'q> {
-        let passes = |wanted: &HashSet<String>| self.timeline.comms.iter().map(|comm| wanted.contains(comm)).collect();
+        let passes = |wanted: &HashSet<String>| {
+            self.timeline.comms.iter().map(|comm| wanted.contains(comm)).collect()
+        };
         let comms = filters.comms.as_ref().map(passes);
         let modules = filters.dsos.as_ref().map(|wanted| {
             let has = |name: &str| wanted.contains(name);
@@ -138,15 +158,19 @@ impl Session<'_> {
         SampleFilter { filters, comms, events, modules, socket, times }
     }
 
-    /// Returns the names of the events that are counted in a mode: those of the file, or the mode's own.
+    /// Returns the names of the events that are counted in a mode: those of the file, or the mode's
+    /// own.
     pub fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
-        mode.event().map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
+        mode.event()
+            .map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
-    /// Returns whether the periods of each event that is counted in a mode are times in nanoseconds.
+    /// Returns whether the periods of each event that is counted in a mode are times in
+    /// nanoseconds.
     pub fn count_time(&self, mode: Mode) -> Vec<bool> {
         let is_clock = |entry: &AttrEntry| {
-            let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&entry.attr.config);
+            let is_clock =
+                [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&entry.attr.config);
             entry.attr.kind == EventType::SOFTWARE && is_clock
         };
         match mode {
@@ -183,7 +207,12 @@ impl Session<'_> {
             let samples = piece.records(buffer).filter(|raw| raw.header.kind == RecordType::SAMPLE);
             samples.filter_map(|raw| attrs.time_of(&raw)).map(|time| (time, time)).reduce(both)
         };
-        self.split.pieces.par_iter().map_init(UnpackBuffer::default, times).flatten().reduce_with(both)
+        self.split
+            .pieces
+            .par_iter()
+            .map_init(UnpackBuffer::default, times)
+            .flatten()
+            .reduce_with(both)
     }
 
     /// Returns whether the samples of any event have one of these fields.
@@ -191,14 +220,20 @@ impl Session<'_> {
         self.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
     }
 
-    /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.
+    /// Returns whether the file is complete: its recorder finished it, and it was not truncated
+    /// since.
     pub fn is_complete(&self) -> bool {
         let file = self.file;
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
         // A recorder writes the data's size and the features last.
-        let ended = file.mode == read::Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
+        let ended =
+            file.mode == read::Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
         let torn = self.input.torn().is_some();
-        ended && !mended && !torn && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
+        ended
+            && !mended
+            && !torn
+            && self.split.damage.is_empty()
+            && self.streams.unpacking().next().is_none()
     }
 
     /// Returns warnings about the file's defects.
@@ -206,10 +241,15 @@ impl Session<'_> {
         let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
         let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
         let ends = self.streams.unpacking().chain(damage);
-        all.extend(ends.map(|w| Warning { message: format!("{}; records before it are reported", w.message), ..w }));
+        all.extend(ends.map(|w| Warning {
+            message: format!("{}; records before it are reported", w.message),
+            ..w
+        }));
         if let Some((count, first)) = &self.side_band.malformed {
-            let message =
-                format!("{count} records do not match their type's layout and are left out; the first: {}", first.kind);
+            let message = format!(
+                "{count} records do not match their type's layout and are left out; the first: {}",
+                first.kind
+            );
             let offset = Some(first.offset);
             all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
         }
@@ -217,27 +257,38 @@ impl Session<'_> {
             all.push(Warning::new("truncated", reason));
         }
         if let Some(error) = &self.side_band.torn_symbols {
-            let message = format!("the names of functions in the file are not all used: {}", error.kind);
+            let message =
+                format!("the names of functions in the file are not all used: {}", error.kind);
             all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
         }
         if self.side_band.aux_bytes > 0 {
             let size = units::size(self.side_band.aux_bytes);
-            let message = format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
+            let message =
+                format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
             all.push(Warning::new("aux-not-decoded", message));
         }
-        let truncated =
-            "records of AUX trace are truncated: the trace lacks what came after (larger AUX buffers may help)";
+        let truncated = "records of AUX trace are truncated: the trace lacks what came after \
+                         (larger AUX buffers may help)";
         all.extend(Warning::counted(self.side_band.aux_truncated, "aux-truncated", truncated));
         if self.file.attrs.entries().is_empty() {
-            all.push(Warning::new("no-events", "the file describes no events, so its samples cannot be read"));
+            all.push(Warning::new(
+                "no-events",
+                "the file describes no events, so its samples cannot be read",
+            ));
         }
         all
     }
 }
 
-/// Returns the side-band with the records of what was mapped before the recording, which simpleperf keeps apart.
-fn with_earlier<'r, 'a>(file: &File<'a>, side_band: &'r [RawRecord<'a>]) -> Cow<'r, [RawRecord<'a>]> {
-    let Some(Ok(SimpleperfInitMap { records })) = file.feature() else { return Cow::Borrowed(side_band) };
+/// Returns the side-band with the records of what was mapped before the recording, which simpleperf
+/// keeps apart.
+fn with_earlier<'r, 'a>(
+    file: &File<'a>,
+    side_band: &'r [RawRecord<'a>],
+) -> Cow<'r, [RawRecord<'a>]> {
+    let Some(Ok(SimpleperfInitMap { records })) = file.feature() else {
+        return Cow::Borrowed(side_band);
+    };
     // From offset 0 on: what has no time comes before all other records.
     let earlier = Frames::new(records, 0, file.endian).map_while(Result::ok);
     earlier.chain(side_band.iter().copied()).collect()

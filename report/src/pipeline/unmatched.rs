@@ -1,11 +1,14 @@
-//! Filters that leave out everything, or of whose lists some values match nothing: looks for what samples have.
+//! Filters that leave out everything, or of whose lists some values match nothing: looks for what
+//! samples have.
 //!
-//! This reads the samples again. It happens where nothing passed, and where a list names several values.
+//! This reads the samples again. It happens where nothing passed, and where a list names several
+//! values.
 
 use crate::pipeline::counted::histogram;
 use crate::pipeline::session::Session;
 use crate::query::{
-    ChainOptions, Column, FilterBy, FilterValues, Filters, Format, KeyError, Mode, Query, SymbolOptions,
+    ChainOptions, Column, FilterBy, FilterValues, Filters, Format, KeyError, Mode, Query,
+    SymbolOptions,
 };
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
@@ -20,8 +23,8 @@ pub(crate) struct Recorded<'s> {
     pub(crate) mode: Mode,
 }
 
-/// Returns the filters with the values that no sample of a file has. With `nothing_passed` they are looked for in all
-/// filters, otherwise in lists.
+/// Returns the filters with the values that no sample of a file has. With `nothing_passed` they are
+/// looked for in all filters, otherwise in lists.
 pub(crate) fn filter_values(
     filters: &Filters,
     nothing_passed: bool,
@@ -57,11 +60,14 @@ impl Recorded<'_> {
         {
             filter.count(&format!("{} to {} s", seconds(first), seconds(last)), 1);
         }
-        // Numbers are what they read; names may match in ways of their own (paths, parts, modifiers).
+        // Numbers are what they read; names may match in ways of their own (paths, parts,
+        // modifiers).
         let mut missing = Vec::new();
         for value in &filter.asked {
             let is_shown = filter.found.iter().any(|(have, _)| have == value);
-            if !is_shown && (by.is_number() || !self.any_passes(FilterValues::alone(by, value, filters))?) {
+            if !is_shown
+                && (by.is_number() || !self.any_passes(FilterValues::alone(by, value, filters))?)
+            {
                 missing.push(value.clone());
             }
         }
@@ -84,7 +90,10 @@ impl Recorded<'_> {
     /// Returns whether any sample passes these filters.
     fn any_passes(self, filters: Filters) -> Result<bool, KeyError> {
         // A key that costs nothing: all samples of an event have one row.
-        let columns = Column::list(if filters.by_symbol() { "symbol" } else { "event" }, self.counted_mode())?;
+        let columns = Column::list(
+            if filters.by_symbol() { "symbol" } else { "event" },
+            self.counted_mode(),
+        )?;
         Ok(!self.profile(&Query { columns, ..self.query(filters) })?.is_without_rows())
     }
 

@@ -1,4 +1,5 @@
-//! Columns: sort keys with the names that the user typed, tracepoint fields, and numbers. `-F` takes all of them.
+//! Columns: sort keys with the names that the user typed, tracepoint fields, and numbers. `-F`
+//! takes all of them.
 
 use super::nearest::did_you_mean;
 use super::{Availability, Format, Mode, SortKey};
@@ -23,10 +24,11 @@ pub enum KeyError {
         advice = advice(.0)
     )]
     NoField(String),
-    /// Not a sort key, and whether it is a field is unknown, because the file cannot be read. Reported instead of the
-    /// read error alone, because a mistyped key is more likely.
+    /// Not a sort key, and whether it is a field is unknown, because the file cannot be read.
+    /// Reported instead of the read error alone, because a mistyped key is more likely.
     #[error(
-        "unknown sort key `{0}`{advice}; the file could not be searched for such a tracepoint field: {1}",
+        "unknown sort key `{0}`{advice}; the file could not be searched for such a tracepoint \
+         field: {1}",
         advice = advice(.0)
     )]
     NoFile(String, String),
@@ -39,7 +41,8 @@ pub enum KeyError {
     OfTime(String),
 }
 
-/// Returns the end of a message about an unknown sort key or column: what it could mean, and where all are listed.
+/// Returns the end of a message about an unknown sort key or column: what it could mean, and where
+/// all are listed.
 fn advice(name: &str) -> String {
     let numbers = ALL.iter().map(|(_, name, ..)| *name);
     let near = did_you_mean(name, SortKey::names().chain(numbers));
@@ -54,10 +57,15 @@ impl Column {
     /// Returns an error if the key is unknown or not available in this mode.
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
         let field = || FieldSpec::parse(name).map(|_| SortKey::TraceField(0));
-        let key = SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
+        let key =
+            SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
         match key.declared().availability {
-            Availability::OfBranches if !mode.is_of_branches() => return Err(KeyError::OfBranch(name.into())),
-            Availability::OfTime if !mode.is_of_time() => return Err(KeyError::OfTime(name.into())),
+            Availability::OfBranches if !mode.is_of_branches() => {
+                return Err(KeyError::OfBranch(name.into()));
+            }
+            Availability::OfTime if !mode.is_of_time() => {
+                return Err(KeyError::OfTime(name.into()));
+            }
             _ => {}
         }
         Ok(Self { typed: name.into(), key })
@@ -89,7 +97,11 @@ impl Column {
     pub fn heading(&self) -> &str {
         match self.key {
             SortKey::TraceField(_) => {
-                let field = self.typed.rsplit_once('.').map(|(_, field)| field).filter(|field| !field.starts_with('*'));
+                let field = self
+                    .typed
+                    .rsplit_once('.')
+                    .map(|(_, field)| field)
+                    .filter(|field| !field.starts_with('*'));
                 let field = field.unwrap_or(&self.typed);
                 field.split_once('/').map_or(field, |(field, _)| field)
             }
@@ -115,8 +127,8 @@ impl Column {
 /// A tracepoint field, and the events that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldSpec {
-    /// Event: its name, a part of its name, or `%` and its number in the file, from 1. `None` means all events with the
-    /// field.
+    /// Event: its name, a part of its name, or `%` and its number in the file, from 1. `None` means
+    /// all events with the field.
     pub event: Option<String>,
     /// Field; `*` means all fields, and `trace_fields` all fields of all events.
     pub field: String,
@@ -157,7 +169,8 @@ impl FieldSpec {
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         let is_all = field == "*" && event.is_some();
-        let is_unsupported = event.is_none() && UNSUPPORTED.iter().any(|key| field.eq_ignore_ascii_case(key));
+        let is_unsupported =
+            event.is_none() && UNSUPPORTED.iter().any(|key| field.eq_ignore_ascii_case(key));
         let is_field = (is_name(field) || is_all) && !is_unsupported;
         is_field.then(|| Self { event, field: field.to_owned(), is_raw })
     }
@@ -181,8 +194,10 @@ impl FieldSpec {
             return Ok(place.filter(|place| *place < names.len()).into_iter().collect());
         }
         let is_whole = event.contains(':');
-        let fits = |name: &String| if is_whole { name == event } else { name.contains(event.as_str()) };
-        let found: Vec<usize> = (0..).zip(names).filter(|(_, name)| fits(name)).map(|(place, _)| place).collect();
+        let fits =
+            |name: &String| if is_whole { name == event } else { name.contains(event.as_str()) };
+        let found: Vec<usize> =
+            (0..).zip(names).filter(|(_, name)| fits(name)).map(|(place, _)| place).collect();
         if found.len() > 1 && !is_whole {
             return Err(found.iter().filter_map(|place| names.get(*place).cloned()).collect());
         }

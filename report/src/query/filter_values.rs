@@ -64,7 +64,8 @@ impl FilterBy {
         }
     }
 
-    /// Returns whether a list may have values that are not there without a word: a range names CPUs that were idle.
+    /// Returns whether a list may have values that are not there without a word: a range names CPUs
+    /// that were idle.
     pub(crate) fn is_list_of_names(self) -> bool {
         matches!(self, Self::Comm | Self::Module | Self::Process | Self::Thread | Self::Function)
     }
@@ -176,22 +177,29 @@ impl FilterValues {
         let missing = format!("{}{more}", missing.join(" or "));
         let subject = match self.by {
             FilterBy::Event => format!("no event with samples is named {missing}"),
-            FilterBy::FunctionPart => format!("no sample has a function whose name contains {missing}"),
-            FilterBy::Resolved => return "no sample has a known function; `rep modules` says why".into(),
+            FilterBy::FunctionPart => {
+                format!("no sample has a function whose name contains {missing}")
+            }
+            FilterBy::Resolved => {
+                return "no sample has a known function; `rep modules` says why".into();
+            }
             FilterBy::Time => "no sample is in the times of --time".into(),
             by => format!("no sample has {} {missing}", by.noun()),
         };
         format!("{subject}{}", self.present())
     }
 
-    /// Returns the end of a message: values near to those that are missing, else the most frequent ones.
+    /// Returns the end of a message: values near to those that are missing, else the most frequent
+    /// ones.
     fn present(&self) -> String {
         let known = || self.found.iter().map(|(value, _)| value.as_str());
         let mut near_ones: Vec<&str> = Vec::new();
         for missing in self.missing.iter().filter(|_| !self.by.is_number()) {
             let lower = missing.to_lowercase();
             let has = |value: &&str| value.to_lowercase().contains(&lower) && !lower.is_empty();
-            near_ones.extend(near(missing, known(), MOST).into_iter().chain(known().filter(has).take(MOST)));
+            near_ones.extend(
+                near(missing, known(), MOST).into_iter().chain(known().filter(has).take(MOST)),
+            );
         }
         let mut listed: Vec<&str> = Vec::new();
         for value in near_ones {
@@ -220,7 +228,8 @@ impl FilterValues {
         format!("; {adjective}{noun}s are: {}{more}", listed.join(", "))
     }
 
-    /// Returns the reason why nothing passed these filters, `samples` being the number of samples in all inputs.
+    /// Returns the reason why nothing passed these filters, `samples` being the number of samples
+    /// in all inputs.
     pub(crate) fn failure(all: &[Self], samples: u64) -> Warning {
         if samples == 0 {
             let code = if all.is_empty() { Warning::NO_SAMPLES } else { Warning::NO_MATCH };
@@ -230,7 +239,12 @@ impl FilterValues {
             return Warning::new(Warning::NO_MATCH, unmatched.message());
         }
         let message = match all.len() {
-            0 => return Warning::new(Warning::NO_SAMPLES, "no sample of the recording has what is counted here"),
+            0 => {
+                return Warning::new(
+                    Warning::NO_SAMPLES,
+                    "no sample of the recording has what is counted here",
+                );
+            }
             1 => "no sample passes the filter together with the other options",
             _ => "samples pass each filter, but none passes all of them; leave one out",
         };
@@ -239,7 +253,8 @@ impl FilterValues {
 
     /// Returns warnings about the values that nothing matched, where others of the same list did.
     pub(crate) fn partly(all: &[Self]) -> impl Iterator<Item = Warning> {
-        let some = all.iter().filter(|filter| filter.by.is_list_of_names() && !filter.missing.is_empty());
+        let some =
+            all.iter().filter(|filter| filter.by.is_list_of_names() && !filter.missing.is_empty());
         some.map(|filter| Warning::new("unmatched-value", filter.message()))
     }
 }
@@ -260,17 +275,32 @@ mod tests {
 
     #[test]
     fn a_message_lists_near_values_or_the_most_frequent_ones() {
-        let message = |missing: &[&str], found: &[(&str, u64)]| comms(missing, missing, found).message();
+        let message =
+            |missing: &[&str], found: &[(&str, u64)]| comms(missing, missing, found).message();
         let found = [("init", 1), ("worker-1", 2), ("cc1", 9)];
-        assert_eq!(message(&["wroker-1"], &found), "no sample has comm 'wroker-1'; near comms are: worker-1");
-        assert_eq!(message(&["work"], &found), "no sample has comm 'work'; near comms are: worker-1");
-        assert_eq!(message(&["x", "y"], &found), "no sample has comm 'x' or 'y'; comms are: cc1, worker-1, init");
-        let many: Vec<(String, u64)> = (0..9).map(|number| (format!("thread-{number}"), 1)).collect();
-        let many: Vec<(&str, u64)> = many.iter().map(|(name, samples)| (name.as_str(), *samples)).collect();
+        assert_eq!(
+            message(&["wroker-1"], &found),
+            "no sample has comm 'wroker-1'; near comms are: worker-1"
+        );
+        assert_eq!(
+            message(&["work"], &found),
+            "no sample has comm 'work'; near comms are: worker-1"
+        );
+        assert_eq!(
+            message(&["x", "y"], &found),
+            "no sample has comm 'x' or 'y'; comms are: cc1, worker-1, init"
+        );
+        let many: Vec<(String, u64)> =
+            (0..9).map(|number| (format!("thread-{number}"), 1)).collect();
+        let many: Vec<(&str, u64)> =
+            many.iter().map(|(name, samples)| (name.as_str(), *samples)).collect();
         let listed = "comms are: thread-0, thread-1, thread-2, thread-3, thread-4, …";
         assert_eq!(message(&["x"], &many), format!("no sample has comm 'x'; {listed}"));
         assert_eq!(message(&["x"], &[]), "no sample has comm 'x'; the recording has no comms");
-        let cpus = FilterValues { by: FilterBy::Cpu, ..comms(&["7"], &["7"], &[("10", 5), ("2", 1), ("1", 9)]) };
+        let cpus = FilterValues {
+            by: FilterBy::Cpu,
+            ..comms(&["7"], &["7"], &[("10", 5), ("2", 1), ("1", 9)])
+        };
         assert_eq!(cpus.message(), "no sample has CPU 7; CPUs are: 1, 2, 10");
     }
 
@@ -290,7 +320,11 @@ mod tests {
         let code = |all: &[FilterValues], samples| FilterValues::failure(all, samples).code;
         assert_eq!([code(&[], 0), code(std::slice::from_ref(&one), 0)], ["no-samples", "no-match"]);
         assert_eq!(code(&[], 3), "no-samples");
-        assert!(FilterValues::failure(&[one.clone(), none], 3).message.starts_with("no sample has comm 'x';"));
+        assert!(
+            FilterValues::failure(&[one.clone(), none], 3)
+                .message
+                .starts_with("no sample has comm 'x';")
+        );
         assert!(FilterValues::failure(&[one.clone(), one], 3).message.contains("none passes all"));
     }
 }

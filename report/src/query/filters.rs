@@ -14,25 +14,36 @@ pub struct SampleFilters {
     // Samples outside do not count in totals either.
     /// Only samples in these time ranges, such as 10%-20% or 12.5,13 (seconds)
     ///
-    /// Either pairs START,END in seconds, like the times in `rep script`, with spaces between pairs; or comma-separated
-    /// parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2 the second
+    /// Either pairs START,END in seconds, like the times in `rep script`, with spaces between
+    /// pairs; or comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2
+    /// the second
     #[arg(long = "time", value_name = "TIMES", value_parser = Times::parse)]
     pub times: Option<Times>,
 
     /// Only threads with these names
-    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]", value_parser = names::<HashSet<String>>)]
+    #[arg(
+        short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]",
+        value_parser = names::<HashSet<String>>
+    )]
     pub comms: Option<HashSet<String>>,
 
     /// Only modules (shared objects) with these names or paths
-    #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]", value_parser = names::<HashSet<String>>)]
+    #[arg(
+        short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]",
+        value_parser = names::<HashSet<String>>
+    )]
     pub dsos: Option<HashSet<String>>,
 
     /// Only these processes
-    #[arg(long = "pid", value_name = "PID[,PID…]", value_parser = |list: &str| numbers("--pid", list))]
+    #[arg(
+        long = "pid", value_name = "PID[,PID…]", value_parser = |list: &str| numbers("--pid", list)
+    )]
     pub pids: Option<HashSet<i32>>,
 
     /// Only these threads
-    #[arg(long = "tid", value_name = "TID[,TID…]", value_parser = |list: &str| numbers("--tid", list))]
+    #[arg(
+        long = "tid", value_name = "TID[,TID…]", value_parser = |list: &str| numbers("--tid", list)
+    )]
     pub tids: Option<HashSet<i32>>,
 
     // Samples on others do not count in totals either.
@@ -41,7 +52,8 @@ pub struct SampleFilters {
     pub cpus: Option<HashSet<u32>>,
 }
 
-/// Filters of the samples that make rows. As in perf, other samples still count in the event's totals, unless noted.
+/// Filters of the samples that make rows. As in perf, other samples still count in the event's
+/// totals, unless noted.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Filters {
@@ -57,7 +69,10 @@ pub struct Filters {
     /// Only functions with these names
     ///
     /// A name is short (`f`), whole (`f(int)`) or mangled (`_Z1fi`)
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = functions)]
+    #[arg(
+        short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]",
+        value_parser = functions
+    )]
     pub symbols: Option<HashSet<String>>,
 
     /// Only functions whose names contain TEXT

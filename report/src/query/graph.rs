@@ -69,13 +69,15 @@ impl Default for Graph {
 
 /// Words of `-g`, for messages.
 const WORDS: [&str; 14] = [
-    "graph", "fractal", "flat", "folded", "none", "caller", "callee", "function", "address", "srcline", "branch",
-    "percent", "period", "count",
+    "graph", "fractal", "flat", "folded", "none", "caller", "callee", "function", "address",
+    "srcline", "branch", "percent", "period", "count",
 ];
 
 fn unknown(word: &str) -> String {
     if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-        return format!("`{word}` is neither a percentage from 0 to 100 nor, after one, a number of entries");
+        return format!(
+            "`{word}` is neither a percentage from 0 to 100 nor, after one, a number of entries"
+        );
     }
     let near = did_you_mean(word, WORDS);
     let all = if near.is_empty() { format!("; words are {}", WORDS.join(", ")) } else { near };
@@ -94,7 +96,8 @@ impl Graph {
         (total as f64 * (self.percent / 100.0)) as u64
     }
 
-    /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may be abbreviated.
+    /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may
+    /// be abbreviated.
     pub fn parse(list: &str) -> Result<Option<Self>, String> {
         let mut graph = Self::default();
         let mut has_percent = false;
@@ -116,7 +119,8 @@ impl Graph {
                 _ if is("period") => graph.value = Value::Period,
                 _ if is("count") => graph.value = Value::Count,
                 _ if !has_percent => {
-                    let percent = f64::from_str(word).ok().filter(|percent| (0.0..=100.0).contains(percent));
+                    let percent =
+                        f64::from_str(word).ok().filter(|percent| (0.0..=100.0).contains(percent));
                     graph.percent = percent.ok_or_else(|| unknown(word))?;
                     has_percent = true;
                 }

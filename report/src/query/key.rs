@@ -23,8 +23,8 @@ fields! {
     Comm,
     /// Number of the module plus one; 0 if nothing was mapped. Of a branch, the target's.
     Module,
-    /// Address in its module ([`crate::symbols::ModuleKind::first_address`]); the recorded address if there is no module.
-    /// Of a branch, the target.
+    /// Address in its module ([`crate::symbols::ModuleKind::first_address`]); the recorded address
+    /// if there is no module. Of a branch, the target.
     Address,
     Ip,
     /// Thread ([`crate::timeline::ThreadRef::pack`]).
@@ -32,7 +32,8 @@ fields! {
     /// Data source: the bits that the query needs.
     DataSrc,
     Weight,
-    /// Second part of the weight in the low 16 bits, the third above it: those that the query needs.
+    /// Second part of the weight in the low 16 bits, the third above it: those that the query
+    /// needs.
     Latency,
     PhysAddr,
     /// Module of the data address, as [`Field::Module`].
@@ -70,26 +71,29 @@ fields! {
     DataLine,
     /// Offset of the data address in its cache line.
     LineOffset,
-    /// Whether the branch, or the one before the code that was run, went from one module to another.
+    /// Whether the branch, or the one before the code that was run, went from one module to
+    /// another.
     External,
     /// Number of the source line in its module plus one, once looked up.
     Line,
     /// Source line of the branch source, as [`Field::Line`].
     FromLine,
-    /// Caller by which rows are grouped (`parent`): its module as [`Field::Module`] in the upper half, its symbol's
-    /// number plus one in the lower half.
+    /// Caller by which rows are grouped (`parent`): its module as [`Field::Module`] in the upper
+    /// half, its symbol's number plus one in the lower half.
     Parent,
     /// Callchain ([`crate::callchain::ChainRef`]).
     Chain,
     Process,
-    /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
+    /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are
+    /// mapped.
     Reach,
     /// Activity of the thread ([`crate::timeline::Activity::pack`]).
     Switch,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
-    /// Frame of the sampled instruction in a worker ([`crate::callchain::Images::frame`]); it stands for all the words
-    /// that a frame has until the worker's rows are merged ([`crate::callchain::Frame::put`]).
+    /// Frame of the sampled instruction in a worker ([`crate::callchain::Images::frame`]); it
+    /// stands for all the words that a frame has until the worker's rows are merged
+    /// ([`crate::callchain::Frame::put`]).
     Frame,
 }
 
@@ -143,7 +147,11 @@ impl CacheLine {
 
     /// Unpacks a word of [`CacheLine::pack`].
     pub(crate) fn unpack(word: u64) -> Self {
-        Self { address: word & !(Self::LEN - 1), is_shared: word & 2 != 0, is_mapped: word & 1 != 0 }
+        Self {
+            address: word & !(Self::LEN - 1),
+            is_shared: word & 2 != 0,
+            is_mapped: word & 1 != 0,
+        }
     }
 }
 
@@ -197,7 +205,10 @@ impl Meta {
 
     #[inline]
     pub(crate) fn pack(self) -> u64 {
-        u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)
+        u64::from(self.event) << 48
+            | self.from.pack() << 40
+            | self.at.pack() << 32
+            | u64::from(self.cpu)
     }
 
     /// Returns whether the address is resolved; of a branch, both addresses.
@@ -206,7 +217,10 @@ impl Meta {
     }
 
     /// Unpacks a word of [`Meta::pack`].
-    #[allow(clippy::cast_possible_truncation, reason = "the casts select the parts by their widths")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the casts select the parts by their widths"
+    )]
     pub(crate) fn unpack(word: u64) -> Self {
         let (at, from) = (End::unpack(word >> 32), End::unpack(word >> 40));
         Self { event: (word >> 48) as u16, at, from, cpu: word as u32 }

@@ -13,7 +13,8 @@ pub struct UsageError(pub String);
 /// Names in the order in which they are given.
 pub(crate) type Names = Vec<String>;
 
-/// Parses a comma-separated list of functions. A comma within brackets belongs to the name, as in `f(int, char)`.
+/// Parses a comma-separated list of functions. A comma within brackets belongs to the name, as in
+/// `f(int, char)`.
 pub(crate) fn functions(list: &str) -> Result<HashSet<String>, Infallible> {
     let (mut all, mut from, mut depth) = (HashSet::new(), 0, 0_usize);
     for (at, c) in list.char_indices() {
@@ -50,8 +51,11 @@ pub(crate) fn cpus(list: &str) -> Result<HashSet<u32>, UsageError> {
     let mut all = HashSet::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return Err(UsageError(format!("--cpu takes CPUs and ranges such as 0,2-4, not `{part}`")));
+        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>())
+        else {
+            return Err(UsageError(format!(
+                "--cpu takes CPUs and ranges such as 0,2-4, not `{part}`"
+            )));
         };
         if first > last || last >= MAX_CPUS {
             return Err(UsageError(format!("--cpu: `{part}` is not a range of CPUs")));

@@ -14,14 +14,15 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the input that `path` names (`-` is standard input); without a path, the one of `out.data` and `perf.data`
-    /// that was written last.
+    /// Returns the input that `path` names (`-` is standard input); without a path, the one of
+    /// `out.data` and `perf.data` that was written last.
     pub fn or_default(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if path == Path::new("-") => Self::Stdin,
             Some(path) => Self::Path(path),
             None => {
-                let written = |name: &&str| Path::new(name).metadata().and_then(|file| file.modified()).ok();
+                let written =
+                    |name: &&str| Path::new(name).metadata().and_then(|file| file.modified()).ok();
                 // Of equally old ones it is rec's.
                 let newest = ["perf.data", "out.data"].into_iter().max_by_key(written);
                 let is_none = ["perf.data", "out.data"].iter().all(|name| written(name).is_none());
@@ -41,7 +42,8 @@ pub enum Mode {
     Memory,
     /// Branches of the samples' branch stacks, each with a period of 1 (`-b`).
     Branches,
-    /// Code ranges executed from the target of one branch to the next branch, each with a period of 1.
+    /// Code ranges executed from the target of one branch to the next branch, each with a period
+    /// of 1.
     FallThroughs,
     /// Times in which threads were off their CPUs, with their nanoseconds as periods (`--off-cpu`).
     OffCpu,

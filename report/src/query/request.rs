@@ -5,8 +5,8 @@ use regex_lite::Regex;
 
 use super::lists::pattern;
 use super::{
-    Column, Field, Filters, Format, FrameKey, Graph, Inspection, Kind, Mode, Number, Shape, SortKey, Source,
-    SymbolOptions, TableColumn, TraceColumn, times,
+    Column, Field, Filters, Format, FrameKey, Graph, Inspection, Kind, Mode, Number, Shape,
+    SortKey, Source, SymbolOptions, TableColumn, TraceColumn, times,
 };
 use crate::terminal::style::Style;
 
@@ -17,7 +17,8 @@ pub struct ChainOptions {
     // Afterwards the default too, if callchains were recorded.
     /// Count samples in their callers too
     ///
-    /// This is the default for text if callchains were recorded, but not with -b, --mem-mode, -H or the sort key `ip`
+    /// This is the default for text if callchains were recorded, but not with -b, --mem-mode, -H or
+    /// the sort key `ip`
     #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
     pub children: bool,
 
@@ -27,12 +28,16 @@ pub struct ChainOptions {
 
     /// Show call trees: caller, callee, flat, none, a minimum percentage, …
     ///
-    /// Call trees below rows are the default for text, but not with -b or the sort key `ip`. The words: a shape (graph,
-    /// fractal, flat, folded or none); caller (outermost function first; default with --children) or callee (sampled
-    /// function first; default otherwise); the frame key (function, address or srcline); the value (percent, period or
-    /// count); branch (like --branch-history, without predictions); a minimum percentage, and after it a maximum number of
-    /// entries per level [default: graph,0.5,percent,function]
-    #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
+    /// Call trees below rows are the default for text, but not with -b or the sort key `ip`. The
+    /// words: a shape (graph, fractal, flat, folded or none); caller (outermost function first;
+    /// default with --children) or callee (sampled function first; default otherwise); the frame
+    /// key (function, address or srcline); the value (percent, period or count); branch (like
+    /// --branch-history, without predictions); a minimum percentage, and after it a maximum number
+    /// of entries per level [default: graph,0.5,percent,function]
+    #[arg(
+        short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1,
+        default_missing_value = ""
+    )]
     pub call_graph: Option<String>,
 
     /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
@@ -41,13 +46,13 @@ pub struct ChainOptions {
 
     /// Add the branches of each sample's branch stack to its callchain
     ///
-    /// The target and the source address of each branch become frames. Call trees also show predictions, cycles and loop
-    /// iterations
+    /// The target and the source address of each branch become frames. Call trees also show
+    /// predictions, cycles and loop iterations
     #[arg(long = "branch-history", conflicts_with = "hierarchy")]
     pub branch_details: bool,
 
-    /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too [default with -s parent:
-    /// ^sys_|^do_page_fault]
+    /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too
+    /// [default with -s parent: ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX", value_parser = pattern)]
     pub parent: Option<Regex>,
 
@@ -59,8 +64,8 @@ pub struct ChainOptions {
     #[arg(long = "ignore-callees", value_name = "REGEX", value_parser = pattern)]
     pub ignored_callees: Option<Regex>,
 
-    /// Show inlined functions as frames (needs debug information) [default: only in callchains of recordings made with
-    /// --call-graph dwarf]
+    /// Show inlined functions as frames (needs debug information) [default: only in callchains of
+    /// recordings made with --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
 
@@ -90,7 +95,8 @@ pub struct ChainOptions {
     /// Whether inlined functions become frames; `None`: of unwound stacks only, as in perf.
     #[arg(skip)]
     pub inlined: Option<bool>,
-    /// `true` if an option that needs callchains was given; if none were recorded, that is an error.
+    /// `true` if an option that needs callchains was given; if none were recorded, that is an
+    /// error.
     #[arg(skip)]
     pub is_asked: bool,
 }
@@ -129,7 +135,8 @@ const TABLE: &str = "Rows and columns";
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 pub(crate) const MAX_STACK: usize = 127;
 
-/// Everything that the user requested. The fields that are arguments stand together, in the order of the help.
+/// Everything that the user requested. The fields that are arguments stand together, in the order
+/// of the help.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Query {
     /// Inputs, merged into one profile.
@@ -178,7 +185,10 @@ pub struct Query {
     pub raw_trace: bool,
 
     /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
-    #[arg(long = "time-quantum", value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum)]
+    #[arg(
+        long = "time-quantum", value_name = "LENGTH", default_value = "100ms",
+        value_parser = times::quantum
+    )]
     #[arg(help_heading = TABLE)]
     pub quantum: u64,
 
@@ -247,7 +257,8 @@ impl Query {
         })
     }
 
-    /// Returns the heading of a numeric column. Beside `Children`, `overhead` has the heading `Self`.
+    /// Returns the heading of a numeric column. Beside `Children`, `overhead` has the heading
+    /// `Self`.
     pub fn heading(&self, number: Number) -> &'static str {
         match number {
             Number::Overhead if self.numbers().any(|number| number == Number::Children) => "Self",
@@ -257,7 +268,10 @@ impl Query {
 
     /// Returns the names of the columns without companions, as typed.
     pub fn sort(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().filter(|column| !column.key.is_companion()).map(|column| column.typed.as_str())
+        self.columns
+            .iter()
+            .filter(|column| !column.key.is_companion())
+            .map(|column| column.typed.as_str())
     }
 
     /// Returns the tracepoint columns.
@@ -269,7 +283,8 @@ impl Query {
     pub fn by_trace(&self) -> Self {
         let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
         let is_number = |shown: &&TableColumn| matches!(shown, TableColumn::Number(_));
-        let shown = self.shown.iter().filter(is_number).copied().chain([TableColumn::Key(0)]).collect();
+        let shown =
+            self.shown.iter().filter(is_number).copied().chain([TableColumn::Key(0)]).collect();
         Self { columns, shown, ..self.clone() }
     }
 

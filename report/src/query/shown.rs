@@ -21,7 +21,8 @@ pub enum Kind {
     Cycles,
     /// CPUs; all ones if not sampled.
     Cpu,
-    /// Flags of a memory access: 1 if it has an address, 2 if its data is mapped, 4 if its code is mapped.
+    /// Flags of a memory access: 1 if it has an address, 2 if its data is mapped, 4 if its code is
+    /// mapped.
     Reach,
 }
 

@@ -1,14 +1,19 @@
-//! The sort keys. Each is declared once: its names, its heading, the fields of a counted key that it needs, and what it
-//! shows of them.
+//! The sort keys. Each is declared once: its names, its heading, the fields of a counted key that
+//! it needs, and what it shows of them.
 //!
-//! To add one, add a row to `keys!`. Where no [`Shown`] fits, add a text of the first field to `word_text.rs`, or a
-//! [`Name`] to `shown.rs` and its text to `table/texts.rs`; a new [`Field`] is filled by `scan`. List the key in
-//! `docs/options.md`; if perf has it too, compare it in `tests/tests/all/keys_agree.rs`.
+//! To add one, add a row to `keys!`. Where no [`Shown`] fits, add a text of the first field to
+//! `word_text.rs`, or a [`Name`] to `shown.rs` and its text to `table/texts.rs`; a new [`Field`] is
+//! filled by `scan`. List the key in `docs/options.md`; if perf has it too, compare it in
+//! `tests/tests/all/keys_agree.rs`.
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::word_text::{either, mapping, mode_name, page_size, prediction, source_file, transaction};
-use super::{Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown};
+use super::word_text::{
+    either, mapping, mode_name, page_size, prediction, source_file, transaction,
+};
+use super::{
+    Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown,
+};
 
 /// Declaration of a sort key: all that is to be said of one.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +30,8 @@ pub struct Declaration {
     pub meta: u64,
     /// What it shows of the fields.
     pub shown: Shown,
-    /// The companions: columns, with their names, that JSON and CSV add. In text they are the letter before the symbol.
+    /// The companions: columns, with their names, that JSON and CSV add. In text they are the
+    /// letter before the symbol.
     pub companions: &'static [(&'static str, SortKey)],
 }
 
@@ -65,8 +71,8 @@ impl Declaration {
         Self { companions, ..self }
     }
 
-    /// Returns the bits that are needed of the first field, or of [`Field::Meta`] if there is no other, and which
-    /// these are.
+    /// Returns the bits that are needed of the first field, or of [`Field::Meta`] if there is no
+    /// other, and which these are.
     fn first(&self, row: &Key) -> (u64, u64) {
         match self.fields.first() {
             Some(field) => (field.of(row) & self.bits, self.bits),
@@ -101,7 +107,10 @@ impl Declaration {
     /// Returns whether the text depends on the symbol at an address.
     pub fn is_of_symbol(&self) -> bool {
         use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize};
-        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine))
+        matches!(
+            self.shown,
+            Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine)
+        )
     }
 }
 
@@ -127,7 +136,8 @@ macro_rules! keys {
 
 // Companions of several keys.
 const MODE: &[(&str, SortKey)] = &[("cpumode", SortKey::CpuMode)];
-const LINE: &[(&str, SortKey)] = &[("cpumode", SortKey::CpuMode), ("mapping", SortKey::DataMapping)];
+const LINE: &[(&str, SortKey)] =
+    &[("cpumode", SortKey::CpuMode), ("mapping", SortKey::DataMapping)];
 const FROM_MODE: &[(&str, SortKey)] = &[("cpumode_from", SortKey::FromCpuMode)];
 const TO_MODE: &[(&str, SortKey)] = &[("cpumode_to", SortKey::ToCpuMode)];
 
@@ -139,8 +149,8 @@ const OFFSET: &[Field] = &[Field::Module, Field::Address, Field::Offset];
 const LATENCY: &[Field] = &[Field::Latency];
 const DATA: &[Field] = &[Field::DataModule, Field::DataAddr, Field::DataAddress];
 
-// Names and headings are perf's where perf has the key (`docs/options.md` lists those that only rep has). Of branches,
-// what is said of the sample is that of the target.
+// Names and headings are perf's where perf has the key (`docs/options.md` lists those that only rep
+// has). Of branches, what is said of the sample is that of the target.
 keys! {
     /// The thread's name at the time of the sample.
     Comm = key(&["comm"], "Command", &[Field::Comm], Named(Name::Comm));
@@ -185,7 +195,8 @@ keys! {
     LocalInsLat = key(&["local_ins_lat"], "Local INSTR Latency", LATENCY, Number(Kind::Number)).bits(INS_LAT);
     /// The instruction latency of one sample, times the number of samples.
     InsLat = key(&["ins_lat"], "INSTR Latency", LATENCY, Number(Kind::PerSample)).bits(INS_LAT);
-    /// The third part of the weight of one sample: the cycles in a pipeline stage, or until retirement.
+    /// The third part of the weight of one sample: the cycles in a pipeline stage, or until
+    /// retirement.
     LocalStageCycles =
         key(&["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Stage Cycle", LATENCY, Number(Kind::Number))
             .bits(STAGE);
@@ -228,7 +239,8 @@ keys! {
     LineOffset = key(&["line_offset"], "Offset", &[Field::LineOffset], Number(Kind::Address));
     /// The kind of access: load, store, and so on.
     Op = key(&["op"], "Operation", &[Field::DataSrc], Text(|word| DataSrc(word).op_name().into())).bits(DataSrc::OP);
-    /// Of a memory access, whether it has an address (`a`), and whether its data (`d`) and its code (`c`) are mapped.
+    /// Of a memory access, whether it has an address (`a`), and whether its data (`d`) and its code
+    /// (`c`) are mapped.
     Reach = key(&["reach"], "Reach", &[Field::Reach, Field::Module, Field::DataModule], Number(Kind::Reach));
     /// A tracepoint's fields, as the kernel prints them.
     Trace = key(&["trace"], "Trace output", &[Field::Payload], Shown::Trace);
@@ -284,7 +296,9 @@ keys! {
 impl SortKey {
     /// Returns the key with this name. As in perf, case is ignored.
     pub fn named(name: &str) -> Option<Self> {
-        let is_named = |declared: &Declaration| declared.names.iter().any(|have| have.eq_ignore_ascii_case(name));
+        let is_named = |declared: &Declaration| {
+            declared.names.iter().any(|have| have.eq_ignore_ascii_case(name))
+        };
         ALL.iter().find(|(_, declared)| is_named(declared)).map(|(key, _)| *key)
     }
 
@@ -322,8 +336,8 @@ impl SortKey {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
-    /// Returns the key under which JSON has the name of the function as its file spells it; `None` if the column shows no
-    /// function.
+    /// Returns the key under which JSON has the name of the function as its file spells it; `None`
+    /// if the column shows no function.
     pub fn mangled(self) -> Option<&'static str> {
         match self {
             Self::Symbol => Some("mangled"),
@@ -344,7 +358,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = ALL.iter().flat_map(|(_, declared)| declared.names).copied().collect();
+        let mut names: Vec<&str> =
+            ALL.iter().flat_map(|(_, declared)| declared.names).copied().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

@@ -54,8 +54,8 @@ pub struct SymbolOptions {
     #[arg(long = "buildid-dir", value_name = "DIR")]
     pub build_id_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with unresolved addresses in at least PERCENT
-    /// [default: 1] of all samples (and those that lack source lines)
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with unresolved addresses
+    /// in at least PERCENT [default: 1] of all samples (and those that lack source lines)
     ///
     /// Without this option nothing is fetched
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
@@ -66,8 +66,8 @@ pub struct SymbolOptions {
     #[arg(long = "no-demangle")]
     pub mangled: bool,
 
-    /// Demangle C++ and Rust symbols: `no`; `normal` (default), without parameters unless functions would read alike;
-    /// `full`, with parameters, return types and hashes
+    /// Demangle C++ and Rust symbols: `no`; `normal` (default), without parameters unless functions
+    /// would read alike; `full`, with parameters, return types and hashes
     #[arg(long, overrides_with = "mangled", value_name = "WHICH", num_args = 0..=1, require_equals = true,
           default_missing_value = "normal")]
     pub demangle: Option<Demangle>,
@@ -89,13 +89,19 @@ impl SymbolOptions {
     /// Adds the settings in environment variables to these options.
     ///
     /// # Errors
-    /// Returns an error if `--debuginfod` is given and its environment variables are missing or malformed.
+    /// Returns an error if `--debuginfod` is given and its environment variables are missing or
+    /// malformed.
     pub fn with_environment(self) -> Result<Self, String> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let set = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
         let default_dir = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
         let debuginfod_cache = debuginfod_cache(set);
         let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
-        let servers = self.debuginfod.map(|least| Servers::of(text, least, debuginfod_cache.clone())).transpose()?;
+        let servers = self
+            .debuginfod
+            .map(|least| Servers::of(text, least, debuginfod_cache.clone()))
+            .transpose()?;
         let build_id_dir = self.build_id_dir.or_else(default_dir);
         let cache = user_cache(set).map(|cache| cache.join("recrep"));
         Ok(Self { build_id_dir, servers, debuginfod_cache, cache, ..self })
@@ -106,7 +112,8 @@ impl SymbolOptions {
         if self.mangled { Demangle::No } else { self.demangle.unwrap_or_default() }
     }
 
-    /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded ones without proof.
+    /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded
+    /// ones without proof.
     pub fn trusts_paths(&self) -> bool {
         self.trust_paths || self.symfs.is_some()
     }
@@ -118,7 +125,8 @@ fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
         return Some(path);
     }
     // The cache of the first versions is still used if it exists.
-    let old = set("HOME").map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
+    let old =
+        set("HOME").map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
     old.or_else(|| Some(user_cache(set)?.join("debuginfod_client")))
 }
 
@@ -127,13 +135,14 @@ fn user_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
-/// The debuginfod servers, their timeouts and limits, from the environment variables of debuginfod's own clients
-/// (debuginfod-client-config(7)).
+/// The debuginfod servers, their timeouts and limits, from the environment variables of
+/// debuginfod's own clients (debuginfod-client-config(7)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
     /// Server addresses in the order of use, without trailing slashes.
     pub urls: Vec<String>,
-    /// Minimum share of samples without a function in a module for fetching its files, in hundredths of a percent.
+    /// Minimum share of samples without a function in a module for fetching its files, in
+    /// hundredths of a percent.
     pub least: u32,
     /// Maximum time without any data.
     pub patience: Duration,
@@ -141,8 +150,8 @@ pub struct Servers {
     pub max_time: Option<Duration>,
     pub max_bytes: Option<u64>,
     pub cache: PathBuf,
-    /// `true` if the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
-    /// that were built without support.
+    /// `true` if the user wants signatures checked (`ima:enforcing`). They are not checked, as in
+    /// debuginfod's clients that were built without support.
     pub ignores_signatures: bool,
 }
 
@@ -150,33 +159,46 @@ pub struct Servers {
 const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Servers {
-    /// Reads the settings from the environment; `set` returns the value of a variable unless it is empty.
+    /// Reads the settings from the environment; `set` returns the value of a variable unless it is
+    /// empty.
     ///
     /// # Errors
-    /// Returns a message if no server is named, if there is no cache directory, or if a variable is invalid.
-    pub fn of(set: impl Fn(&str) -> Option<String>, least: u32, cache: Option<PathBuf>) -> Result<Self, String> {
+    /// Returns a message if no server is named, if there is no cache directory, or if a variable is
+    /// invalid.
+    pub fn of(
+        set: impl Fn(&str) -> Option<String>,
+        least: u32,
+        cache: Option<PathBuf>,
+    ) -> Result<Self, String> {
         let list = set("DEBUGINFOD_URLS").unwrap_or_default();
         let words = || list.split_whitespace();
         let is_policy = |word: &&str| word.starts_with("ima:");
-        let urls = words().filter(|word| !is_policy(word)).map(address).collect::<Result<Vec<_>, _>>()?;
+        let urls =
+            words().filter(|word| !is_policy(word)).map(address).collect::<Result<Vec<_>, _>>()?;
         if urls.is_empty() {
             return Err(
-                "--debuginfod: DEBUGINFOD_URLS names no server; set it to a space-separated list of addresses, such as \
-                        DEBUGINFOD_URLS=http://localhost:8002"
+                "--debuginfod: DEBUGINFOD_URLS names no server; set it to a space-separated list \
+                 of addresses, such as DEBUGINFOD_URLS=http://localhost:8002"
                     .into(),
             );
         }
         let cache = cache.ok_or(
-            "--debuginfod: no directory for the fetched files; set DEBUGINFOD_CACHE_PATH, XDG_CACHE_HOME or HOME",
+            "--debuginfod: no directory for the fetched files; set DEBUGINFOD_CACHE_PATH, \
+             XDG_CACHE_HOME or HOME",
         )?;
         let number = |name: &str, unit: &str| {
             let Some(text) = set(name) else { return Ok(None) };
-            let wrong = |_| format!("--debuginfod: {name} is `{text}`, which is not a number of {unit}");
-            text.trim().parse::<u64>().map(|number| Some(number).filter(|number| *number > 0)).map_err(wrong)
+            let wrong =
+                |_| format!("--debuginfod: {name} is `{text}`, which is not a number of {unit}");
+            text.trim()
+                .parse::<u64>()
+                .map(|number| Some(number).filter(|number| *number > 0))
+                .map_err(wrong)
         };
         Ok(Self {
             least,
-            patience: number("DEBUGINFOD_TIMEOUT", "seconds")?.map_or(PATIENCE, Duration::from_secs),
+            patience: number("DEBUGINFOD_TIMEOUT", "seconds")?
+                .map_or(PATIENCE, Duration::from_secs),
             max_time: number("DEBUGINFOD_MAXTIME", "seconds")?.map(Duration::from_secs),
             max_bytes: number("DEBUGINFOD_MAXSIZE", "bytes")?,
             cache,
@@ -190,7 +212,8 @@ impl Servers {
     /// # Errors
     /// Returns a message if it is not a percentage.
     pub fn share(text: &str) -> Result<u32, String> {
-        let wrong = || format!("`{text}` is not a percentage; servers are set with DEBUGINFOD_URLS");
+        let wrong =
+            || format!("`{text}` is not a percentage; servers are set with DEBUGINFOD_URLS");
         let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
         if !(0.0..=100.0).contains(&percent) {
             return Err(wrong());
@@ -206,7 +229,9 @@ fn address(word: &str) -> Result<String, String> {
     match word.split_once("://") {
         None => Ok(format!("http://{word}")),
         Some(("http" | "https", _)) => Ok(word.to_owned()),
-        Some(_) => Err(format!("--debuginfod: DEBUGINFOD_URLS has `{word}`; only http and https are supported")),
+        Some(_) => Err(format!(
+            "--debuginfod: DEBUGINFOD_URLS has `{word}`; only http and https are supported"
+        )),
     }
 }
 
@@ -215,13 +240,17 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Result<Servers, String> {
-        let set = |name: &str| variables.iter().find(|(is, _)| *is == name).map(|(_, value)| (*value).to_owned());
+        let set = |name: &str| {
+            variables.iter().find(|(is, _)| *is == name).map(|(_, value)| (*value).to_owned())
+        };
         Servers::of(set, 100, Some("/cache".into()))
     }
 
     #[test]
     fn reads_servers_from_the_variable() {
-        let servers = of(&[("DEBUGINFOD_URLS", " http://a:8002/  ima:enforcing https://b/x localhost:1 ")]).unwrap();
+        let servers =
+            of(&[("DEBUGINFOD_URLS", " http://a:8002/  ima:enforcing https://b/x localhost:1 ")])
+                .unwrap();
         assert_eq!(servers.urls, ["http://a:8002", "https://b/x", "http://localhost:1"]);
         assert!(servers.ignores_signatures);
         assert_eq!((servers.patience, servers.max_time, servers.max_bytes), (PATIENCE, None, None));
@@ -235,7 +264,11 @@ mod tests {
         assert_eq!(with("DEBUGINFOD_TIMEOUT", "7").unwrap().patience, Duration::from_secs(7));
         assert_eq!(with("DEBUGINFOD_MAXTIME", "8").unwrap().max_time, Some(Duration::from_secs(8)));
         assert_eq!(with("DEBUGINFOD_MAXSIZE", "0").unwrap().max_bytes, None);
-        assert!(with("DEBUGINFOD_MAXSIZE", "1G").unwrap_err().contains("`1G`, which is not a number of bytes"));
+        assert!(
+            with("DEBUGINFOD_MAXSIZE", "1G")
+                .unwrap_err()
+                .contains("`1G`, which is not a number of bytes")
+        );
     }
 
     #[test]
@@ -245,6 +278,10 @@ mod tests {
             [100, 50, 10_000, 200, 0].map(Some)
         );
         assert!(Servers::share("http://localhost").unwrap_err().contains("DEBUGINFOD_URLS"));
-        assert!(Servers::share("101").is_err() && Servers::share("-1").is_err() && Servers::share("nan").is_err());
+        assert!(
+            Servers::share("101").is_err()
+                && Servers::share("-1").is_err()
+                && Servers::share("nan").is_err()
+        );
     }
 }

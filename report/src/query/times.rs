@@ -32,14 +32,16 @@ impl Times {
             let shares = text.split(',').map(|part| share(part).ok_or_else(|| wrong(part)));
             return shares.collect::<Result<_, _>>().map(Self::Shares);
         }
-        let intervals = text.split_whitespace().map(|part| interval(part).ok_or_else(|| wrong(part)));
+        let intervals =
+            text.split_whitespace().map(|part| interval(part).ok_or_else(|| wrong(part)));
         match intervals.collect::<Result<Vec<_>, _>>()? {
             none if none.is_empty() => Err(wrong(text)),
             all => Ok(Self::Absolute(all)),
         }
     }
 
-    /// Returns the intervals for a recording with the first sample at `first` and the last one at `last`.
+    /// Returns the intervals for a recording with the first sample at `first` and the last one at
+    /// `last`.
     pub fn intervals(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
             Self::Absolute(intervals) => intervals.clone(),
@@ -86,9 +88,12 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 fn share(part: &str) -> Option<(f64, f64)> {
-    let percent = |text: &str| text.trim().strip_suffix('%')?.parse::<f64>().ok().map(|percent| percent / 100.0);
+    let percent = |text: &str| {
+        text.trim().strip_suffix('%')?.parse::<f64>().ok().map(|percent| percent / 100.0)
+    };
     let share = if let Some((width, nth)) = part.split_once('/') {
-        let (width, nth) = (percent(width).filter(|width| *width > 0.0)?, nth.trim().parse::<u16>().ok()?);
+        let (width, nth) =
+            (percent(width).filter(|width| *width > 0.0)?, nth.trim().parse::<u16>().ok()?);
         (width * (f64::from(nth) - 1.0), width * f64::from(nth))
     } else if let Some((from, to)) = part.split_once('-') {
         (percent(from)?, percent(to)?)
@@ -110,7 +115,8 @@ pub(crate) fn quantum(text: &str) -> Result<u64, UsageError> {
         "s" => Some(1_000_000_000),
         _ => None,
     };
-    let length = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let length =
+        number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
     length.filter(|length| *length > 0).ok_or_else(|| {
         let form = "a whole number above 0 with s, ms, us or ns, such as 100ms";
         UsageError(format!("--time-quantum takes {form}, not `{text}`"))
@@ -133,10 +139,15 @@ mod tests {
 
     #[test]
     fn rejects_invalid_times() {
-        for text in ["", "x", "2,1", "1.0123456789,2", "101%", "20%-10%", "0%/1", "10%/0", "10%/11", "-5%"] {
+        for text in
+            ["", "x", "2,1", "1.0123456789,2", "101%", "20%-10%", "0%/1", "10%/0", "10%/11", "-5%"]
+        {
             assert!(Times::parse(text).is_err(), "{text}");
         }
-        assert_eq!([quantum("100ms"), quantum("2 s"), quantum("7")], [Ok(100_000_000), Ok(2_000_000_000), Ok(7)]);
+        assert_eq!(
+            [quantum("100ms"), quantum("2 s"), quantum("7")],
+            [Ok(100_000_000), Ok(2_000_000_000), Ok(7)]
+        );
         assert!(["0", "1h", "ms", ""].iter().all(|text| quantum(text).is_err()));
     }
 }

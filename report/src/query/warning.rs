@@ -35,7 +35,8 @@ impl Warning {
         Self { code, message: message.into(), offset: None }
     }
 
-    /// Returns whether it says that there is no answer: no sample was recorded, or none passes the filters.
+    /// Returns whether it says that there is no answer: no sample was recorded, or none passes the
+    /// filters.
     pub fn is_failure(&self) -> bool {
         matches!(self.code, Self::NO_SAMPLES | Self::NO_MATCH)
     }
@@ -48,7 +49,11 @@ impl Warning {
 
 impl From<&Error> for Warning {
     fn from(error: &Error) -> Self {
-        Self { code: error.kind.code(), message: error.kind.to_string(), offset: Some(error.offset) }
+        Self {
+            code: error.kind.code(),
+            message: error.kind.to_string(),
+            offset: Some(error.offset),
+        }
     }
 }
 

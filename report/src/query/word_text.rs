@@ -62,7 +62,8 @@ pub(super) fn mode_name(bits: u8) -> &'static str {
 
 /// Returns the file of a source line; `.` if unknown, as in perf.
 pub(super) fn source_file(line: &str) -> String {
-    let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_line =
+        |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let known = line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number));
     known.map_or(".", |(file, _)| file).into()
 }
@@ -79,7 +80,8 @@ const TRANSACTION: [(Transaction, &str); 8] = [
     (Transaction::CAPACITY_READ, "CAP-READ "),
 ];
 
-/// Flags that say whether the sampled instruction (`SYNC`) or another one (`ASYNC`) ended the transaction.
+/// Flags that say whether the sampled instruction (`SYNC`) or another one (`ASYNC`) ended the
+/// transaction.
 const SYNC_OR_ASYNC: Transaction = Transaction::SYNC.union(Transaction::ASYNC);
 
 /// Formats a transaction word. The abort code, in the upper half, comes last.
@@ -96,7 +98,8 @@ pub(super) fn transaction(word: u64) -> String {
     text.trim_end().to_owned()
 }
 
-/// Formats a page size in the unit that perf chooses: 1024 of a unit are not converted to the next one.
+/// Formats a page size in the unit that perf chooses: 1024 of a unit are not converted to the next
+/// one.
 pub(super) fn page_size(bytes: u64) -> String {
     if bytes == 0 {
         return "N/A".into();
@@ -114,13 +117,17 @@ mod tests {
         assert_eq!(padded_hex(0x903d), "0x000000000000903d");
         assert_eq!(padded_hex(0), "0000000000000000");
         assert_eq!([1, 2, 3, 4, 5, 0].map(cpu_mode_letter), ['k', '.', 'H', 'g', 'u', 'H']);
-        let modes = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
+        let modes =
+            ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
         assert_eq!([0, 1, 2, 3, 4, 5, 6].map(mode_name), modes);
     }
 
     #[test]
     fn page_sizes_have_perfs_units() {
-        assert_eq!([0, 4096, 2 << 20, 1 << 30, 1024].map(page_size), ["N/A", "4K", "2M", "1024M", "1024B"]);
+        assert_eq!(
+            [0, 4096, 2 << 20, 1 << 30, 1024].map(page_size),
+            ["N/A", "4K", "2M", "1024M", "1024B"]
+        );
     }
 
     #[test]

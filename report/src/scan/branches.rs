@@ -1,5 +1,5 @@
-//! Branches in one worker: only those without a recent row are looked up in the timeline. Their functions are found
-//! after the scan: there are far fewer distinct branches than branches.
+//! Branches in one worker: only those without a recent row are looked up in the timeline. Their
+//! functions are found after the scan: there are far fewer distinct branches than branches.
 
 use recrep_format::abi::{BranchEntry, CpuMode};
 use recrep_format::record::BranchStack;
@@ -10,9 +10,9 @@ use crate::query::{Field, Key, Meta, Mode};
 use crate::timeline::{SampleContext, SpaceEpoch};
 
 impl Worker<'_> {
-    /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter
-    /// readings say how often they count. Only of a guest's sample do we know the CPU mode of the ends: its addresses are
-    /// not those of this machine.
+    /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the
+    /// sample's counter readings say how often they count. Only of a guest's sample do we know the
+    /// CPU mode of the ends: its addresses are not those of this machine.
     pub(super) fn branches(
         &mut self,
         (key, guest): (&Key, Option<CpuMode>),
@@ -24,7 +24,8 @@ impl Worker<'_> {
         let has_external = layout.has(Field::External);
         let context = found.map(|(space, at)| {
             layout.pack(key, &mut self.packed);
-            let epoch = guest.map_or_else(|| self.chains.finder.epoch(space, at), SpaceEpoch::of_guest);
+            let epoch =
+                guest.map_or_else(|| self.chains.finder.epoch(space, at), SpaceEpoch::of_guest);
             self.recent.context(&self.packed, epoch)
         });
         let mut newer: Option<BranchEntry> = None;
@@ -38,12 +39,14 @@ impl Worker<'_> {
             self.rows.count += 1;
             let Some((context, found)) = context.zip(found) else { continue };
             let before = if has_external { branch.from } else { 0 };
-            let counted = Branch { from, to, flags: branch.flags.0 & layout.branch, before, context };
+            let counted =
+                Branch { from, to, flags: branch.flags.0 & layout.branch, before, context };
             let (place, is_recent) = self.recent.find(&counted);
             if !is_recent {
                 let mut key = self.branch_key((key, guest), found, &counted);
                 if has_external {
-                    let [from, to] = [branch.from, branch.to].map(|ip| self.code(guest, found, ip).module);
+                    let [from, to] =
+                        [branch.from, branch.to].map(|ip| self.code(guest, found, ip).module);
                     let is_external = from != to;
                     *Field::External.of_mut(&mut key) = u64::from(is_external);
                 }
@@ -58,7 +61,12 @@ impl Worker<'_> {
         }
     }
 
-    fn branch_key(&mut self, (key, guest): (&Key, Option<CpuMode>), found: SampleContext, branch: &Branch) -> Key {
+    fn branch_key(
+        &mut self,
+        (key, guest): (&Key, Option<CpuMode>),
+        found: SampleContext,
+        branch: &Branch,
+    ) -> Key {
         let (layout, mut key) = (self.scan.layout, *key);
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         if layout.has(Field::Module) {

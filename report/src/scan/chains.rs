@@ -6,7 +6,9 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
-use crate::callchain::{ChainLimit, ChainRef, ChainSources, FrameFinder, History, Origin, Recorded, callers, is_sound};
+use crate::callchain::{
+    ChainLimit, ChainRef, ChainSources, FrameFinder, History, Origin, Recorded, callers, is_sound,
+};
 use crate::timeline::{Moment, SampleContext, StandIn};
 
 /// Finds the callchains of one worker's samples.
@@ -37,8 +39,8 @@ impl<'f> ChainCounter<'f> {
         }
     }
 
-    /// Finds a sample's chain and returns the word that refers to it; it may be that of a frame that stands in for another
-    /// stack.
+    /// Finds a sample's chain and returns the word that refers to it; it may be that of a frame
+    /// that stands in for another stack.
     #[inline]
     pub(super) fn of(
         &mut self,
@@ -79,17 +81,20 @@ impl<'f> ChainCounter<'f> {
         self.numbered((CpuMode::Kernel, Some(frame.address)), at)
     }
 
-    /// Returns the chain of the words; the instruction `own` is only part of it if instructions stay in their chains.
+    /// Returns the chain of the words; the instruction `own` is only part of it if instructions
+    /// stay in their chains.
     #[inline]
     fn numbered(&mut self, own: (CpuMode, Option<u64>), (space, at): SampleContext) -> u64 {
-        let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
+        let left =
+            if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
         let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
         ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }.pack()
     }
 }
 
-/// Writes a sample's chain into `words`, preceded by its branches; leaves `words` empty if the chain is damaged.
+/// Writes a sample's chain into `words`, preceded by its branches; leaves `words` empty if the
+/// chain is damaged.
 fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,

@@ -1,4 +1,5 @@
-//! What consecutive samples have in common, and what only a sample itself tells: the state of [`super::short`].
+//! What consecutive samples have in common, and what only a sample itself tells: the state of
+//! [`super::short`].
 
 use std::ops::Range;
 
@@ -84,16 +85,20 @@ pub(super) struct Common {
 }
 
 impl Short<'_> {
-    /// Returns what the samples of a scan need; `None` if keys have words that neither samples have in common nor a
-    /// sample itself tells, or if there are filters that look at places.
+    /// Returns what the samples of a scan need; `None` if keys have words that neither samples have
+    /// in common nor a sample itself tells, or if there are filters that look at places.
     pub(super) fn of(layout: &Layout, scan: &Scan<'_>) -> Option<Self> {
         let common = [Field::Meta, Field::Comm, Field::Thread, Field::Process];
-        let [ip, frame, chain] = [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
+        let [ip, frame, chain] =
+            [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
         let own = [ip, frame, chain].iter().flatten().count();
         let has_places = scan.filter.modules.is_some() || scan.filter.socket.is_some();
-        let is_all = own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
+        let is_all =
+            own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
         let is_walked = scan.off_cpu.is_some() || scan.layout.last.is_some();
-        let mask = |of: Option<usize>| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 });
+        let mask = |of: Option<usize>| {
+            std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 })
+        };
         let is_possible = is_all && !has_places && !is_walked && layout.len() <= WIDEST;
         is_possible.then(|| Self {
             ip: mask(ip),

@@ -1,8 +1,8 @@
 //! Which counters each thread has for itself.
 //!
-//! An inherited counter has one ID, but each thread that inherits it counts from 0 on. A counter of a CPU has one value
-//! for all threads, and recorders set `inherit` there, too, though it means nothing. The values of an ID, in the order
-//! of the file, tell these apart:
+//! An inherited counter has one ID, but each thread that inherits it counts from 0 on. A counter of
+//! a CPU has one value for all threads, and recorders set `inherit` there, too, though it means
+//! nothing. The values of an ID, in the order of the file, tell these apart:
 //!
 //! ```text
 //!   thread      1    1    2    2    1        each thread's own: a value below the one before of another thread
@@ -24,18 +24,25 @@ use crate::input::unpack::UnpackBuffer;
 /// Number of samples that are examined.
 const EXAMINED: usize = 1 << 18;
 
-/// Number of times that a thread's value must follow on those of other threads to be taken for the CPU's.
+/// Number of times that a thread's value must follow on those of other threads to be taken for the
+/// CPU's.
 const FOLLOWING: usize = 8;
 
 /// Returns whether each event's values in samples are counted by each thread.
-pub(crate) fn counted_by_thread(attrs: &AttrTable, side_band: &[RawRecord<'_>], pieces: &[Piece<'_>]) -> Vec<bool> {
+pub(crate) fn counted_by_thread(
+    attrs: &AttrTable,
+    side_band: &[RawRecord<'_>],
+    pieces: &[Piece<'_>],
+) -> Vec<bool> {
     let mut found: Vec<bool> = attrs.entries().iter().map(can_be_of_threads).collect();
     if !found.contains(&true) {
         return found;
     }
     let mut is_indexed = false;
     for raw in side_band.iter().filter(|raw| raw.header.kind == RecordType::ID_INDEX) {
-        let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else { continue };
+        let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else {
+            continue;
+        };
         is_indexed = true;
         for IdIndexEntry { id, .. } in index.iter().filter(|entry| entry.tid == Tid::ANY) {
             let event = attrs.by_id(id).and_then(|event| found.get_mut(event.0));
@@ -48,24 +55,32 @@ pub(crate) fn counted_by_thread(attrs: &AttrTable, side_band: &[RawRecord<'_>], 
     found
 }
 
-/// Returns whether increments of each event's values are scaled to the time that its counters were enabled.
+/// Returns whether increments of each event's values are scaled to the time that its counters were
+/// enabled.
 ///
-/// A counter of a thread on one CPU is also enabled while the thread runs on another one, so its times do not tell when it
-/// was multiplexed. Where ID_INDEX does not say what counters are of, only those that are their event's only one are sure.
+/// A counter of a thread on one CPU is also enabled while the thread runs on another one, so its
+/// times do not tell when it was multiplexed. Where ID_INDEX does not say what counters are of,
+/// only those that are their event's only one are sure.
 pub(crate) fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    let is_alone = |AttrEntry { attr, ids, .. }: &AttrEntry| attr.read_format.contains(times) && ids.len() <= 1;
+    let is_alone = |AttrEntry { attr, ids, .. }: &AttrEntry| {
+        attr.read_format.contains(times) && ids.len() <= 1
+    };
     let mut found: Vec<bool> = attrs.entries().iter().map(is_alone).collect();
     let any_cpu = Cpu::ANY;
     for raw in side_band.iter().filter(|raw| raw.header.kind == RecordType::ID_INDEX) {
-        let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else { continue };
+        let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else {
+            continue;
+        };
         let mut is_of_both = vec![None; found.len()];
         for IdIndexEntry { id, cpu, tid, .. } in index.iter() {
             if let Some(event) = attrs.by_id(id).and_then(|event| is_of_both.get_mut(event.0)) {
                 *event = Some(*event == Some(true) || (tid != Tid::ANY && cpu != any_cpu));
             }
         }
-        for ((scales, is_of_both), AttrEntry { attr, .. }) in found.iter_mut().zip(is_of_both).zip(attrs.entries()) {
+        for ((scales, is_of_both), AttrEntry { attr, .. }) in
+            found.iter_mut().zip(is_of_both).zip(attrs.entries())
+        {
             if let Some(is_of_both) = is_of_both {
                 *scales = !is_of_both && attr.read_format.contains(times);
             }
@@ -76,7 +91,8 @@ pub(crate) fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool
 
 /// Returns whether threads may inherit the event's counters, which samples read.
 fn can_be_of_threads(AttrEntry { attr, .. }: &AttrEntry) -> bool {
-    attr.flags.contains(AttrFlags::INHERIT) && attr.sample_type.contains(SampleType::READ | SampleType::TID)
+    attr.flags.contains(AttrFlags::INHERIT)
+        && attr.sample_type.contains(SampleType::READ | SampleType::TID)
 }
 
 /// Values of one ID.
@@ -99,9 +115,9 @@ fn by_values(attrs: &AttrTable, pieces: &[Piece<'_>], of_threads: &mut [bool]) {
             if open.get(event.0) != Some(&true) {
                 continue;
             }
-            let Some(is_of_threads) = value(&sample)
-                .and_then(|(id, value)| ids.entry(id).or_default().add(sample.pid()?, sample.tid()?, value))
-            else {
+            let Some(is_of_threads) = value(&sample).and_then(|(id, value)| {
+                ids.entry(id).or_default().add(sample.pid()?, sample.tid()?, value)
+            }) else {
                 left -= 1;
                 if left == 0 {
                     return;
@@ -109,7 +125,10 @@ fn by_values(attrs: &AttrTable, pieces: &[Piece<'_>], of_threads: &mut [bool]) {
                 continue;
             };
             open.get_mut(event.0).into_iter().for_each(|open| *open = false);
-            of_threads.get_mut(event.0).into_iter().for_each(|of_threads| *of_threads = is_of_threads);
+            of_threads
+                .get_mut(event.0)
+                .into_iter()
+                .for_each(|of_threads| *of_threads = is_of_threads);
             if !open.contains(&true) {
                 return;
             }
@@ -122,7 +141,8 @@ fn value(sample: &Sample<'_, '_>) -> Option<(u64, u64)> {
     let mut fields = SampleFields::default();
     sample.walk(UpTo::field(SampleType::READ), &mut fields).ok()?;
     let (own, read) = (sample.event_id(), fields.read?);
-    let mut counters = read.counters().map(|counter| (counter.id.or(own).unwrap_or(0), counter.value));
+    let mut counters =
+        read.counters().map(|counter| (counter.id.or(own).unwrap_or(0), counter.value));
     counters.find(|(id, _)| own.is_none_or(|own| own == *id))
 }
 
@@ -166,7 +186,8 @@ mod tests {
     #[test]
     fn values_of_cpus_go_on() {
         assert_eq!(is_of_threads(&[(1, 100), (2, 200), (0, 300)]), Some(false));
-        let turns: Vec<(u32, u64)> = (1..20).map(|turn| (1 + u32::from(turn % 2 == 0), 100 * turn)).collect();
+        let turns: Vec<(u32, u64)> =
+            (1..20).map(|turn| (1 + u32::from(turn % 2 == 0), 100 * turn)).collect();
         assert_eq!(is_of_threads(&turns), Some(false));
     }
 }

@@ -1,4 +1,5 @@
-//! Sample filters, compiled once per file into small tables, so that filtering a sample costs a few lookups.
+//! Sample filters, compiled once per file into small tables, so that filtering a sample costs a few
+//! lookups.
 
 use std::collections::HashSet;
 
@@ -28,19 +29,23 @@ impl SampleFilter<'_> {
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
     pub fn takes_time(&self, time: Option<u64>) -> bool {
-        let is_in =
-            |times: &Vec<Interval>| time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to));
+        let is_in = |times: &Vec<Interval>| {
+            time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
+        };
         self.times.as_ref().is_none_or(is_in)
     }
 
     /// Returns whether a sample in this module passes the filter by module.
     #[inline]
     pub fn takes_module(&self, module: Option<ModuleId>) -> bool {
-        let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
+        let passes = |wanted: &Vec<bool>| {
+            module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true))
+        };
         self.modules.as_ref().is_none_or(passes)
     }
 
-    /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
+    /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time,
+    /// as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
         self.counts_event(event) && self.counts_sample(sample)
@@ -55,7 +60,10 @@ impl SampleFilter<'_> {
     /// Returns whether a sample counts at all, of whichever event: by CPU and by time.
     #[inline]
     pub(super) fn counts_sample(&self, sample: &Sample<'_, '_>) -> bool {
-        self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+        self.filters
+            .cpus
+            .as_ref()
+            .is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
             && (self.times.is_none() || self.takes_time(sample.time()))
     }
 
@@ -72,7 +80,9 @@ impl SampleFilter<'_> {
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
     pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
-        let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
+        let lacks = |set: &Option<HashSet<i32>>, number: i32| {
+            set.as_ref().is_some_and(|set| !set.contains(&number))
+        };
         let named = |comm: CommRef| match (&self.comms, &self.filters.comms, comm) {
             (Some(passes), _, CommRef::Known(id)) => passes.get(id as usize) == Some(&true),
             (_, Some(wanted), CommRef::Bare(tid)) => wanted.contains(&format!(":{tid}")),

@@ -1,9 +1,10 @@
 //! The pass over the samples: each worker takes the next piece until none is left.
 //!
-//! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
-//! worker remembers what it looked up in the timeline last, since consecutive samples are mostly of the same threads and
-//! addresses. Branches, weights and data sources come after a field of variable size, so they have no fixed
-//! offset. If a query needs one of these, samples are parsed from their start up to the last field needed.
+//! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the
+//! query needs it. Each worker remembers what it looked up in the timeline last, since consecutive
+//! samples are mostly of the same threads and addresses. Branches, weights and data sources come
+//! after a field of variable size, so they have no fixed offset. If a query needs one of these,
+//! samples are parsed from their start up to the last field needed.
 
 mod branches;
 mod chains;

@@ -14,8 +14,14 @@ use crate::timeline::{Activity, OffCpu, Role, StandIn, Unsampled};
 const EVENT: u16 = 0;
 
 impl Worker<'_> {
-    /// Counts what a sample stands for, and times without samples of their own for which this is the nearest one.
-    pub(super) fn times(&mut self, off_cpu: &OffCpu, (index, event): (AttrIndex, Event), sample: &Sample<'_, '_>) {
+    /// Counts what a sample stands for, and times without samples of their own for which this is
+    /// the nearest one.
+    pub(super) fn times(
+        &mut self,
+        off_cpu: &OffCpu,
+        (index, event): (AttrIndex, Event),
+        sample: &Sample<'_, '_>,
+    ) {
         let point = Point::of(sample);
         let (tid, time) = (point.tid, point.time.unwrap_or(0));
         let role = off_cpu.role(index);
@@ -27,9 +33,15 @@ impl Worker<'_> {
                 }
             }
             Role::Clock | Role::Cycles => {
-                let Some((share, unsampled)) = off_cpu.run(tid, (time, point.offset)) else { return };
+                let Some((share, unsampled)) = off_cpu.run(tid, (time, point.offset)) else {
+                    return;
+                };
                 if self.scan.query.mode == Mode::Wall {
-                    let length = if role == Role::Clock { sample.period().unwrap_or(event.period) } else { share };
+                    let length = if role == Role::Clock {
+                        sample.period().unwrap_or(event.period)
+                    } else {
+                        share
+                    };
                     self.time(&point, (event, sample), (length, Activity::Running));
                 }
                 for one in unsampled {
@@ -44,15 +56,27 @@ impl Worker<'_> {
         let Some(off_cpu) = self.scan.off_cpu else { return };
         for (pid, tid, all) in off_cpu.before_samples() {
             for unsampled in all {
-                let point =
-                    Point { mode: CpuMode::Kernel, ip: 0, cpu: None, time: Some(unsampled.at), offset: 0, pid, tid };
+                let point = Point {
+                    mode: CpuMode::Kernel,
+                    ip: 0,
+                    cpu: None,
+                    time: Some(unsampled.at),
+                    offset: 0,
+                    pid,
+                    tid,
+                };
                 self.unsampled(unsampled, point, None);
             }
         }
     }
 
     /// Counts the time that a sample stands for.
-    fn time(&mut self, point: &Point, (event, sample): (Event, &Sample<'_, '_>), (length, activity): (u64, Activity)) {
+    fn time(
+        &mut self,
+        point: &Point,
+        (event, sample): (Event, &Sample<'_, '_>),
+        (length, activity): (u64, Activity),
+    ) {
         if !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0)) {
             return;
         }
@@ -76,7 +100,12 @@ impl Worker<'_> {
     }
 
     /// Counts time without a sample of its own, at the nearest one if there is one.
-    fn unsampled(&mut self, unsampled: &Unsampled, nearest: Point, sample: Option<(Event, &Sample<'_, '_>)>) {
+    fn unsampled(
+        &mut self,
+        unsampled: &Unsampled,
+        nearest: Point,
+        sample: Option<(Event, &Sample<'_, '_>)>,
+    ) {
         let Unsampled { at: start, length, cpu, activity } = *unsampled;
         let cpu = (cpu != u32::MAX).then_some(cpu);
         let is_counted = self.scan.query.mode == Mode::Wall || activity != Activity::Running;
@@ -86,7 +115,8 @@ impl Worker<'_> {
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
         let frame = if sample.is_some() { StandIn::NEAREST_SAMPLE } else { StandIn::NO_SAMPLE };
-        let point = Point { mode: CpuMode::Kernel, ip: frame.address, cpu, time: Some(start), ..nearest };
+        let point =
+            Point { mode: CpuMode::Kernel, ip: frame.address, cpu, time: Some(start), ..nearest };
         let mut key = NO_KEY;
         let Some((_, at)) = self.key_at(EVENT, &point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {

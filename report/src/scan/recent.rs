@@ -1,8 +1,9 @@
 //! Rows of recent branches.
 //!
-//! The row of a branch follows from its source, target and flags, if the query needs it the branch before, and from its
-//! *context*: the rest of the sample's key, and the epoch of the address space. Programs take the same branches again and
-//! again, so the rows of recent ones stay in a direct-mapped cache.
+//! The row of a branch follows from its source, target and flags, if the query needs it the branch
+//! before, and from its *context*: the rest of the sample's key, and the epoch of the address
+//! space. Programs take the same branches again and again, so the rows of recent ones stay in a
+//! direct-mapped cache.
 
 use std::hash::BuildHasher;
 
@@ -26,7 +27,8 @@ pub(super) struct RecentBranches {
     width: usize,
     /// Numbers of contexts: packed keys, each followed by the words of an epoch.
     contexts: FxHashMap<Box<[u64]>, u32>,
-    /// The context that was asked for last and its number, the highest or an earlier one; 0 stands for none.
+    /// The context that was asked for last and its number, the highest or an earlier one; 0 stands
+    /// for none.
     last: (Vec<u64>, u32),
     /// Number of contexts so far.
     count: u32,
@@ -58,7 +60,11 @@ impl RecentBranches {
     }
 
     /// Returns the number of the context with this packed key: greater than 0.
-    pub(super) fn context(&mut self, key: &[u64], SpaceEpoch { space, mapped, kernel }: SpaceEpoch) -> u32 {
+    pub(super) fn context(
+        &mut self,
+        key: &[u64],
+        SpaceEpoch { space, mapped, kernel }: SpaceEpoch,
+    ) -> u32 {
         let space = space.map_or(0, |SpaceId(space)| u64::from(space) + 1);
         let epoch = [space, u64::from(mapped) << 32 | u64::from(kernel)];
         let (words, last) = &mut self.last;
@@ -69,7 +75,8 @@ impl RecentBranches {
         words.extend(key.iter().chain(&epoch));
         *last = self.contexts.get(words.as_slice()).copied().unwrap_or(0);
         if *last == 0 {
-            // Where every sample has a context of its own, as with times, the contexts before do not come again.
+            // Where every sample has a context of its own, as with times, the contexts before do
+            // not come again.
             if self.count.is_multiple_of(CONTEXTS) {
                 self.contexts.clear();
             }
@@ -101,14 +108,23 @@ impl RecentBranches {
     }
 
     /// Puts the row of a branch into a slot. What was counted there goes into the histogram.
-    pub(super) fn replace(&mut self, place: usize, (branch, key): (Branch, &[u64]), histogram: &mut Histogram) {
+    pub(super) fn replace(
+        &mut self,
+        place: usize,
+        (branch, key): (Branch, &[u64]),
+        histogram: &mut Histogram,
+    ) {
         self.slots.resize(SLOTS, Slot::default());
         self.keys.resize(SLOTS * self.width, 0);
         self.settle_one(place, histogram);
         if let Some(slot) = self.slots.get_mut(place) {
             *slot = Slot { branch, taken: 0 };
         }
-        self.keys.iter_mut().skip(place * self.width).zip(key).for_each(|(have, word)| *have = *word);
+        self.keys
+            .iter_mut()
+            .skip(place * self.width)
+            .zip(key)
+            .for_each(|(have, word)| *have = *word);
     }
 
     /// Adds all counts to the histogram.
@@ -145,7 +161,8 @@ mod tests {
         let keys = [(1, 0), (2, 0), (1, 1), (1, 0), (2, 0)];
         let numbers = keys.map(|(key, mapped)| recent.context(&[key, 0], epoch(mapped)));
         assert_eq!((numbers[0], numbers[1]), (numbers[3], numbers[4]));
-        let mut all: Vec<u32> = (0..2 * u64::from(CONTEXTS)).map(|key| recent.context(&[key, 7], epoch(0))).collect();
+        let mut all: Vec<u32> =
+            (0..2 * u64::from(CONTEXTS)).map(|key| recent.context(&[key, 7], epoch(0))).collect();
         all.extend(&numbers[..3]);
         all.sort_unstable();
         all.dedup();

@@ -8,7 +8,8 @@ use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
 use crate::count::{
-    Count, CounterTimes, Histogram, Layout, Partition, Rows, Settled, add_totals, merged, push, settle_reads,
+    Count, CounterTimes, Histogram, Layout, Partition, Rows, Settled, add_totals, merged, push,
+    settle_reads,
 };
 use crate::input::split::Piece;
 use crate::query::{Field, Key};
@@ -49,10 +50,14 @@ struct Part {
 impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
     ///
-    /// Then `prepare` gets the modules that were hit and returns the naming that turns keys into rows: keys with
-    /// symbols instead of addresses. It is returned, too. Naming runs on all cores too, before the merge: there are far
-    /// fewer rows than keys, so little is left to merge.
-    pub(crate) fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> (Scanned, F) {
+    /// Then `prepare` gets the modules that were hit and returns the naming that turns keys into
+    /// rows: keys with symbols instead of addresses. It is returned, too. Naming runs on all cores
+    /// too, before the merge: there are far fewer rows than keys, so little is left to merge.
+    pub(crate) fn run<F: Naming>(
+        &self,
+        pieces: &[Piece<'_>],
+        prepare: impl FnOnce(&[bool]) -> F,
+    ) -> (Scanned, F) {
         self.preload(pieces);
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|context| {
@@ -73,7 +78,8 @@ impl Scan<'_> {
             worker
         });
         let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);
-        let (mut parts, mut counts, mut reads, mut totals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut parts, mut counts, mut reads, mut totals) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for worker in workers {
             let (ends, torn_chains) = (worker.chains.sources.ends, worker.chains.torn);
             dropped.add(Dropped { ends, torn_chains, ..worker.dropped });
@@ -117,18 +123,21 @@ impl Scan<'_> {
             let all = all.flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
             let all: Vec<(Partition<Count>, &Part)> = all.collect();
             type Named = (Vec<Partition<Count>>, Vec<u64>);
-            let named_rows = |(mut into, mut words): Named, (mut one, part): (Partition<Count>, &Part)| {
-                one.settle();
-                for (key, count) in one.iter() {
-                    row(part, key, &mut words);
-                    push(&mut into, &words, *count);
-                }
-                (into, words)
-            };
+            let named_rows =
+                |(mut into, mut words): Named, (mut one, part): (Partition<Count>, &Part)| {
+                    one.settle();
+                    for (key, count) in one.iter() {
+                        row(part, key, &mut words);
+                        push(&mut into, &words, *count);
+                    }
+                    (into, words)
+                };
             let most = all.len().div_ceil(rayon::current_num_threads()).max(1);
             let named = all.into_par_iter().with_min_len(most);
             tables.par_extend(
-                named.fold(|| (Partition::table(width), vec![0; width]), named_rows).map(|(table, _)| table),
+                named
+                    .fold(|| (Partition::table(width), vec![0; width]), named_rows)
+                    .map(|(table, _)| table),
             );
         } else {
             tables.extend(counts);
@@ -146,7 +155,8 @@ impl Scan<'_> {
 
     /// Loads the modules that a few samples of each piece hit, all at once.
     fn preload(&self, pieces: &[Piece<'_>]) {
-        /// Enough of a piece to meet what takes most of the time, and of a small file to meet nearly all.
+        /// Enough of a piece to meet what takes most of the time, and of a small file to meet
+        /// nearly all.
         const OF_PIECE: usize = 20;
         const OF_FILE: usize = 1 << 13;
         let Some(functions) = self.early else { return };
@@ -162,8 +172,8 @@ impl Scan<'_> {
 }
 
 impl Part {
-    /// Sets the words of a counted key that its frame stands for, and the number of its chain among those of all
-    /// workers.
+    /// Sets the words of a counted key that its frame stands for, and the number of its chain among
+    /// those of all workers.
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
@@ -179,8 +189,8 @@ impl Part {
     }
 }
 
-/// Replaces addresses by functions in the chains of all workers, joins the chains, and sets the new numbers of each
-/// worker's chains.
+/// Replaces addresses by functions in the chains of all workers, joins the chains, and sets the new
+/// numbers of each worker's chains.
 fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
     let named = |part: &mut Part| {
         let mut stacks = Stacks::default();
@@ -194,7 +204,9 @@ fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
     let mut all = named.next().unwrap_or_default();
     for (stacks, part) in named.zip(parts.iter_mut().skip(1)) {
         let of = all.join(&stacks, |frame, into| into.push(frame));
-        part.numbers.iter_mut().for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
+        part.numbers
+            .iter_mut()
+            .for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
     }
     all
 }

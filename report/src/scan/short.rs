@@ -1,13 +1,13 @@
-//! The short way to count a sample: its key is put together from what it has in common with the samples before, and from
-//! what only the sample itself tells.
+//! The short way to count a sample: its key is put together from what it has in common with the
+//! samples before, and from what only the sample itself tells.
 //!
 //! ```text
 //!   common   [ event, CPU mode, CPU │ comm │ thread │ 0  │ 0     ]    found anew when one of them changes
 //!   own      [                      │      │        │ ip │ frame ]    of each sample
 //! ```
 //!
-//! Consecutive samples are mostly of one thread and one event, so most fields of a sample are only compared, as they were
-//! recorded, with those of a sample before.
+//! Consecutive samples are mostly of one thread and one event, so most fields of a sample are only
+//! compared, as they were recorded, with those of a sample before.
 
 use recrep_format::abi::CpuMode;
 use recrep_format::layout::Slot;
@@ -20,20 +20,28 @@ use crate::count::Count;
 use crate::query::{Field, NO_KEY};
 
 impl<'s> Worker<'s> {
-    /// Counts a sample whose key has `WIDTH` words; returns `false` if it must be counted the long way.
+    /// Counts a sample whose key has `WIDTH` words; returns `false` if it must be counted the long
+    /// way.
     #[inline]
-    pub(super) fn count_short<const WIDTH: usize>(&mut self, short: &mut Short<'s>, raw: RawRecord<'_>) -> bool {
+    pub(super) fn count_short<const WIDTH: usize>(
+        &mut self,
+        short: &mut Short<'s>,
+        raw: RawRecord<'_>,
+    ) -> bool {
         let Scan { attrs, clock, filter, .. } = *self.scan;
         let fields = FixedFields::of(raw.bytes, attrs.endian());
         if short.event.as_ref().is_none_or(|known| fields.recorded(known.id_at) != known.id) {
             short.event = self.known_event(raw);
         }
-        let Some(KnownEvent { index, event, layout, task, cpu, .. }) = short.event else { return false };
+        let Some(KnownEvent { index, event, layout, task, cpu, .. }) = short.event else {
+            return false;
+        };
         let sample = Sample::new(raw, layout, attrs.endian());
         if short.is_filtered && !filter.counts(index.0, &sample) {
             return true;
         }
-        let count = Count { samples: 1, period: fields.number(layout.period).unwrap_or(event.period) };
+        let count =
+            Count { samples: 1, period: fields.number(layout.period).unwrap_or(event.period) };
         self.histogram.count_total(index.0, count);
         let time = fields.number(layout.time).unwrap_or(0);
         let (task, cpu) = (fields.recorded(task), fields.recorded(cpu));
@@ -47,9 +55,15 @@ impl<'s> Worker<'s> {
         let Some(Common { sampled, words, .. }) = common else { return true };
         let ip = fields.number(layout.ip).unwrap_or(0);
         let at = || clock.moment(Some(time), raw.offset);
-        let frame = if self.layout.has(Field::Frame) { self.chains.finder.named(sampled, ip, at) } else { 0 };
+        let frame = if self.layout.has(Field::Frame) {
+            self.chains.finder.named(sampled, ip, at)
+        } else {
+            0
+        };
         let mut key: [u64; WIDTH] = std::array::from_fn(|_| 0);
-        for (((word, common), ip_mask), frame_mask) in key.iter_mut().zip(words).zip(&short.ip).zip(&short.frame) {
+        for (((word, common), ip_mask), frame_mask) in
+            key.iter_mut().zip(words).zip(&short.ip).zip(&short.frame)
+        {
             *word = *common | ip & ip_mask | frame & frame_mask;
         }
         if let Some(place) = short.chain {
@@ -60,7 +74,8 @@ impl<'s> Worker<'s> {
         true
     }
 
-    /// Finds the event of a sample and the places of its fields; `None` if its samples must be counted the long way.
+    /// Finds the event of a sample and the places of its fields; `None` if its samples must be
+    /// counted the long way.
     #[inline(never)]
     fn known_event(&self, raw: RawRecord<'_>) -> Option<KnownEvent<'s>> {
         let attrs = self.scan.attrs;
@@ -73,8 +88,8 @@ impl<'s> Worker<'s> {
         (!event.reads).then_some(KnownEvent { index, event, layout, id, id_at, task, cpu })
     }
 
-    /// Finds what the keys of samples like this have in common: perhaps what they had `before`; `None` if they get no
-    /// rows.
+    /// Finds what the keys of samples like this have in common: perhaps what they had `before`;
+    /// `None` if they get no rows.
     #[inline(never)]
     fn common(
         &mut self,
@@ -84,7 +99,9 @@ impl<'s> Worker<'s> {
     ) -> Option<Common> {
         let point = Point::of(sample);
         let at = self.scan.clock.moment(point.time, point.offset);
-        if let Some(common) = before.filter(|before| before.of == of && before.moments.contains(&at)) {
+        if let Some(common) =
+            before.filter(|before| before.of == of && before.moments.contains(&at))
+        {
             return Some(common);
         }
         let (mut key, mut words) = (NO_KEY, [0; WIDEST]);
@@ -95,7 +112,8 @@ impl<'s> Worker<'s> {
         self.layout.pack(&key, &mut words);
         let (sampled, mut moments) = self.chains.finder.sampled(of.mode, space, at);
         if self.scan.has_tasks {
-            let (span, _) = self.spans.get(self.scan.timeline, (point.pid, point.tid), at, |_| true);
+            let (span, _) =
+                self.spans.get(self.scan.timeline, (point.pid, point.tid), at, |_| true);
             moments = moments.start.max(span.moments.start)..moments.end.min(span.moments.end);
         }
         let times = self.scan.clock.times_within(&moments);

@@ -38,20 +38,24 @@ pub(crate) struct Scan<'f> {
     pub placed: FrameFields,
     /// `true` if sampled instructions stay in their callchains.
     pub whole: bool,
-    /// Functions that replace addresses while samples are counted; `None` if the query needs source lines or offsets in
-    /// functions.
+    /// Functions that replace addresses while samples are counted; `None` if the query needs source
+    /// lines or offsets in functions.
     pub early: Option<&'f Functions<'f>>,
 }
 
 impl Scan<'_> {
-    /// Returns the layout of the keys that workers count: with a frame where functions replace addresses, unless keys
-    /// have a recorded address and frames do not.
+    /// Returns the layout of the keys that workers count: with a frame where functions replace
+    /// addresses, unless keys have a recorded address and frames do not.
     pub(super) fn counted(&self) -> Layout {
         let has = |field| self.layout.has(field);
         let is_early = self.early.is_some() && !self.query.mode.is_of_branches();
         let has_own_ip = has(Field::Ip) && !self.placed.ip;
         let has_frame = has(Field::Chain) || has(Field::Address) && !has(Field::Ip);
-        if is_early && has_frame && !has_own_ip { self.layout.by_frame() } else { self.layout.clone() }
+        if is_early && has_frame && !has_own_ip {
+            self.layout.by_frame()
+        } else {
+            self.layout.clone()
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! One worker: turns samples into keys and counts them.
 
-use recrep_format::abi::{CpuMode, DataSrc, ReadFormat, RecordType, SampleType, Weight, WeightParts};
+use recrep_format::abi::{
+    CpuMode, DataSrc, ReadFormat, RecordType, SampleType, Weight, WeightParts,
+};
 use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
@@ -11,7 +13,9 @@ use super::common::{Event, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::{Frame, FrameFinder, Origin};
-use crate::count::{Count, CounterKey, Histogram, Layout, PieceReads, Reading, SampleRows, for_width};
+use crate::count::{
+    Count, CounterKey, Histogram, Layout, PieceReads, Reading, SampleRows, for_width,
+};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
@@ -46,7 +50,8 @@ pub(super) struct Worker<'s> {
     pub(super) rows: SampleRows,
     /// Packed key of the current sample or branch.
     pub(super) packed: Vec<u64>,
-    /// What samples that are counted the short way need; `None` if all must be counted the long way.
+    /// What samples that are counted the short way need; `None` if all must be counted the long
+    /// way.
     short: Option<Short<'s>>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
@@ -94,7 +99,8 @@ impl<'s> Worker<'s> {
         });
         let events: Vec<_> = events.collect();
         // READ follows the fields of fixed size and precedes all others.
-        let last = scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
+        let last =
+            scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
         let layout = scan.counted();
         Self {
             scan,
@@ -125,7 +131,9 @@ impl<'s> Worker<'s> {
         let bytes = piece.kept().unwrap_or_default();
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
-        for (index, sample) in samples.step_by(STEP).take(wanted).filter_map(|raw| attrs.sample(raw)) {
+        for (index, sample) in
+            samples.step_by(STEP).take(wanted).filter_map(|raw| attrs.sample(raw))
+        {
             let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(&sample);
             let at = self.scan.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
@@ -142,7 +150,8 @@ impl<'s> Worker<'s> {
         for_width!(width, self.samples(index, piece));
     }
 
-    /// Counts the samples of a piece, the short way if `WIDTH`, the number of words of the keys, is not 0.
+    /// Counts the samples of a piece, the short way if `WIDTH`, the number of words of the keys, is
+    /// not 0.
     fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
@@ -153,7 +162,9 @@ impl<'s> Worker<'s> {
             if raw.header.kind != RecordType::SAMPLE {
                 continue;
             }
-            if WIDTH > 0 && short.as_mut().is_some_and(|short| self.count_short::<WIDTH>(short, raw)) {
+            if WIDTH > 0
+                && short.as_mut().is_some_and(|short| self.count_short::<WIDTH>(short, raw))
+            {
                 continue;
             }
             match attrs.sample(raw) {
@@ -225,7 +236,12 @@ impl<'s> Worker<'s> {
                     self.rows = SampleRows { keys: Vec::new(), count: 0, period: self.rows.period };
                 }
                 for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
-                    self.reading(event, sample, (counter.id, Reading::of(read, &counter, event.scales)), reads);
+                    self.reading(
+                        event,
+                        sample,
+                        (counter.id, Reading::of(read, &counter, event.scales)),
+                        reads,
+                    );
                 }
             }
             None => {
@@ -235,8 +251,8 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Sets the words of a key from fields that only some samples have (cost and target of a memory access, data of a
-    /// tracepoint), and returns the weight.
+    /// Sets the words of a key from fields that only some samples have (cost and target of a memory
+    /// access, data of a tracepoint), and returns the weight.
     pub(super) fn extras(
         &mut self,
         event: Event,
@@ -261,8 +277,11 @@ impl<'s> Worker<'s> {
             *Field::DataAddr.of_mut(key) = addr;
             *Field::DataAddress.of_mut(key) = place.address;
             *Field::DataLine.of_mut(key) =
-                CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }.pack();
-            let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(self.is_mapped(key)) << 2;
+                CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }
+                    .pack();
+            let reach = u64::from(addr != 0)
+                | u64::from(is_mapped) << 1
+                | u64::from(self.is_mapped(key)) << 2;
             *Field::Reach.of_mut(key) = reach;
         }
         if let Some(traced) = self.scan.traced {
@@ -305,7 +324,8 @@ impl<'s> Worker<'s> {
             *Field::Meta.of_mut(&mut key) = meta.pack();
             layout.pack(&key, packed);
         }
-        let counter = CounterKey { id, thread: if event.by_thread { self.thread(sample).pack() } else { 0 } };
+        let counter =
+            CounterKey { id, thread: if event.by_thread { self.thread(sample).pack() } else { 0 } };
         if let Some(period) = reads.read(counter, reading, number, || rows.clone())
             && period != 0
         {
@@ -319,7 +339,12 @@ impl<'s> Worker<'s> {
         self.task(pid, tid, self.scan.clock.moment(time, offset)).0.thread
     }
 
-    fn counter_of(&self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>) -> Option<(u64, Event)> {
+    fn counter_of(
+        &self,
+        event: Event,
+        sample: &Sample<'_, '_>,
+        id: Option<u64>,
+    ) -> Option<(u64, Event)> {
         let Some(id) = id.or_else(|| sample.event_id()) else { return Some((0, event)) };
         match self.scan.attrs.by_id(id) {
             Some(index) => Some((id, *self.events.get(index.0)?)),
@@ -329,7 +354,12 @@ impl<'s> Worker<'s> {
 
     /// Fills the sample's key, and returns its address space and moment; `None` if it gets no row.
     #[inline(always)]
-    pub(super) fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
+    pub(super) fn key(
+        &mut self,
+        event: Event,
+        sample: &Sample<'_, '_>,
+        key: &mut Key,
+    ) -> Option<SampleContext> {
         let (space, at) = self.key_at(event.number, &Point::of(sample), key)?;
         if self.scan.layout.has(Field::Chain) {
             *Field::Chain.of_mut(key) = self.chains.of((sample, event.origin), (space, at), None);
@@ -337,13 +367,20 @@ impl<'s> Worker<'s> {
         Some((space, at))
     }
 
-    /// Fills a key but for the callchain, and returns address space and moment; `None` if it gets no row.
+    /// Fills a key but for the callchain, and returns address space and moment; `None` if it gets
+    /// no row.
     #[inline(always)]
-    pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
+    pub(super) fn key_at(
+        &mut self,
+        event: u16,
+        point: &Point,
+        key: &mut Key,
+    ) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = point.mode;
         let has_frame = self.layout.has(Field::Frame);
-        let cpu_mode = if layout.cpu_mode && !has_frame { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu_mode =
+            if layout.cpu_mode && !has_frame { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { point.cpu.unwrap_or(u32::MAX) } else { 0 };
         let at = End { cpu_mode, ..End::default() };
         *Field::Meta.of_mut(key) = Meta { event, at, cpu, ..Meta::default() }.pack();
@@ -381,9 +418,15 @@ impl<'s> Worker<'s> {
         Some((task.space, at))
     }
 
-    /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
+    /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a
+    /// branch.
     #[inline]
-    pub(super) fn code(&mut self, mode: Option<CpuMode>, (space, at): SampleContext, ip: u64) -> Frame {
+    pub(super) fn code(
+        &mut self,
+        mode: Option<CpuMode>,
+        (space, at): SampleContext,
+        ip: u64,
+    ) -> Frame {
         let frame = self.chains.finder.mapped(mode, space, ip, at);
         self.hit(frame.module.checked_sub(1).map(ModuleId));
         frame

@@ -1,5 +1,5 @@
-//! Names that the recording has itself, in a bundle ([`recrep_format::feature::Bundle`]): they stand in place of the
-//! files of the recorded machine, and need no proof.
+//! Names that the recording has itself, in a bundle ([`recrep_format::feature::Bundle`]): they
+//! stand in place of the files of the recorded machine, and need no proof.
 
 use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
@@ -10,8 +10,8 @@ use object::elf::{ELFCLASS64, ELFDATA2MSB, Machine, SHT_NOBITS, SHT_PROGBITS};
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Result;
 use recrep_format::feature::{
-    self, BundledImage, BundledKind, BundledModule, BundledSection, BundledSegment, BundledVersion, Counted,
-    bundled_modules, bundled_versions,
+    self, BundledImage, BundledKind, BundledModule, BundledSection, BundledSegment, BundledVersion,
+    Counted, bundled_modules, bundled_versions,
 };
 use recrep_format::read::File;
 use recrep_format::wire::List;
@@ -88,7 +88,8 @@ impl Bundle {
         for (number, module) in (0..).zip(&listed) {
             let versions = versions.remove(&number).unwrap_or_default();
             let bundled = Bundled { versions, ..Bundled::of(module) };
-            // Text that was moved to anonymous memory is a module of its own, with the names of the same file.
+            // Text that was moved to anonymous memory is a module of its own, with the names of the
+            // same file.
             match modules.entry(BundleKey::in_bundle(module)) {
                 Entry::Vacant(entry) => drop(entry.insert(bundled)),
                 Entry::Occupied(entry) => entry.into_mut().add(bundled),
@@ -194,7 +195,11 @@ fn image_of(image: &BundledImage<'_>) -> Image {
     Image {
         is_64: image.class == u32::from(ELFCLASS64.0),
         machine: Machine(u16::try_from(image.machine).unwrap_or(0)),
-        endian: if image.data == u32::from(ELFDATA2MSB.0) { Endianness::Big } else { Endianness::Little },
+        endian: if image.data == u32::from(ELFDATA2MSB.0) {
+            Endianness::Big
+        } else {
+            Endianness::Little
+        },
         build_id: None,
         segments: segments.collect(),
         sections,
@@ -258,7 +263,12 @@ impl UnwindingParts {
         for name in FOR_UNWINDING {
             let Some(section) = image.section(name) else { continue };
             let (address, size) = (section.address, section.size);
-            sections.push(UnwindingSection { name, address, size, contents: image.view(section).ok()?.to_vec() });
+            sections.push(UnwindingSection {
+                name,
+                address,
+                size,
+                contents: image.view(section).ok()?.to_vec(),
+            });
         }
         if sections.is_empty() {
             return None;

@@ -6,7 +6,8 @@ pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
     memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
-/// Returns the hexadecimal number at the start of a line, and the text after the space that follows it.
+/// Returns the hexadecimal number at the start of a line, and the text after the space that follows
+/// it.
 pub(super) fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
     let (digits, rest) = line.split_at_checked(memchr::memchr(b' ', line)?)?;
     let digits = std::str::from_utf8(digits).ok()?;

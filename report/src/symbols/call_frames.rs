@@ -1,4 +1,5 @@
-//! Data of a mapped file that unwinding needs: its call frame information and the addresses of its segments.
+//! Data of a mapped file that unwinding needs: its call frame information and the addresses of its
+//! segments.
 
 use std::ops::Range;
 
@@ -19,7 +20,8 @@ pub struct CallFrames {
 }
 
 impl CallFrames {
-    /// Reads the call frame information of a file; `None` if it has none or its instruction set is not supported.
+    /// Reads the call frame information of a file; `None` if it has none or its instruction set is
+    /// not supported.
     pub(super) fn of(image: &Image) -> Option<Self> {
         let arch = match image.machine {
             EM_X86_64 => RegsArch::X86,
@@ -57,7 +59,8 @@ impl CallFrames {
     /// Returns the range from the lowest to the highest linked address of all segments.
     pub fn span(&self) -> Range<u64> {
         let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);
-        let ends = self.segments.iter().map(|s| s.address.saturating_add(s.memory_size.max(s.file_size)));
+        let ends =
+            self.segments.iter().map(|s| s.address.saturating_add(s.memory_size.max(s.file_size)));
         start..ends.max().unwrap_or(0)
     }
 }

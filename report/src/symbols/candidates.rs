@@ -1,7 +1,8 @@
-//! Paths at which the symbols of a mapped file may be found; `search.rs` opens the files and checks them.
+//! Paths at which the symbols of a mapped file may be found; `search.rs` opens the files and checks
+//! them.
 //!
-//! Distributions strip their binaries and ship the symbols separately. The search tries these places in this order
-//! (`symfs` is the directory given with `--symfs`, if any):
+//! Distributions strip their binaries and ship the symbols separately. The search tries these
+//! places in this order (`symfs` is the directory given with `--symfs`, if any):
 //!
 //! | source             | place                                                               |
 //! |--------------------|---------------------------------------------------------------------|
@@ -13,7 +14,8 @@
 //! | debug by build ID  | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                     |
 //! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: fetched by its clients or [`super::fetch`] |
 //!
-//! A recorder may have appended zeros to a build ID ([`BuildId::spellings`]): a path has it without them or with them.
+//! A recorder may have appended zeros to a build ID ([`BuildId::spellings`]): a path has it without
+//! them or with them.
 //!
 //! A build ID in a path proves nothing, so files found there are verified like all others.
 
@@ -46,12 +48,18 @@ pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf>
 }
 
 /// Returns the paths at which the file named by the debuglink `link` may be.
-pub(super) fn debug_link(module: &Module, link: &[u8], options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+pub(super) fn debug_link(
+    module: &Module,
+    link: &[u8],
+    options: &SymbolOptions,
+) -> Vec<(Source, PathBuf)> {
     let Some(directory) = module.as_path().parent() else { return Vec::new() };
     let link = Path::new(OsStr::from_bytes(link));
     let near = below(options, directory);
     let far = below(options, &append(Path::new(DEBUG_DIRECTORY), directory));
-    [near.join(link), near.join(".debug").join(link), far.join(link)].map(|path| (Source::DebugLink, path)).into()
+    [near.join(link), near.join(".debug").join(link), far.join(link)]
+        .map(|path| (Source::DebugLink, path))
+        .into()
 }
 
 /// Returns the places that follow from the module's path and build ID alone.
@@ -62,7 +70,9 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
         places.extend(["elf", "debug"].map(|name| (Source::BuildIdCache, entry.join(name))));
         places.push((Source::BuildIdCache, entry));
     }
-    if let (Some(cache), Some(by_id)) = (&options.cache, module.build_id.as_ref().and_then(build_id_path)) {
+    if let (Some(cache), Some(by_id)) =
+        (&options.cache, module.build_id.as_ref().and_then(build_id_path))
+    {
         let mut path = cache.join("kept").join(by_id).into_os_string();
         path.push(".elf");
         places.push((Source::Kept, path.into()));
@@ -79,14 +89,19 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
         places.push((Source::DebugBuildId, below(options, Path::new(&path))));
     }
     for name in [EXECUTABLE, DEBUG_INFO] {
-        // The executable first: a debug file alone does not always give the offsets in the mapped file.
+        // The executable first: a debug file alone does not always give the offsets in the mapped
+        // file.
         places.extend(module.build_id.iter().flat_map(|id| fetched(id, name, options)));
     }
     places
 }
 
 /// Returns the paths in debuginfod's cache of the file `name` with this build ID.
-pub(super) fn fetched(id: &BuildId, name: &'static str, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+pub(super) fn fetched(
+    id: &BuildId,
+    name: &'static str,
+    options: &SymbolOptions,
+) -> Vec<(Source, PathBuf)> {
     let Some(cache) = &options.debuginfod_cache else { return Vec::new() };
     let place = |id: BuildId| (Source::Debuginfod, cache.join(id.to_string()).join(name));
     id.spellings().into_iter().map(place).collect()
@@ -95,12 +110,16 @@ pub(super) fn fetched(id: &BuildId, name: &'static str, options: &SymbolOptions)
 /// Returns the places that follow from the module's build ID alone.
 pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let is_by_build_id = |(source, _): &(Source, PathBuf)| {
-        matches!(source, Source::BuildIdCache | Source::Kept | Source::DebugBuildId | Source::Debuginfod)
+        matches!(
+            source,
+            Source::BuildIdCache | Source::Kept | Source::DebugBuildId | Source::Debuginfod
+        )
     };
     elsewhere(module, options).into_iter().filter(is_by_build_id).collect()
 }
 
-/// Returns the paths that `id` may have in the build ID cache, each of a directory or (written by older recorders) a file.
+/// Returns the paths that `id` may have in the build ID cache, each of a directory or (written by
+/// older recorders) a file.
 pub(super) fn cache_entries(id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
     let Some(cache) = &options.build_id_dir else { return Vec::new() };
     let paths = id.spellings().into_iter().filter_map(|id| build_id_path(&id));
@@ -137,7 +156,10 @@ mod tests {
     fn places_of_a_stripped_file() {
         let id = BuildId::new(&[0xab, 0xcd, 0xef]).unwrap();
         let module = Module::new(b"/usr/bin/x", Some(id), ModuleKind::File);
-        let options = SymbolOptions { build_id_dir: Some("/home/u/.debug".into()), ..SymbolOptions::default() };
+        let options = SymbolOptions {
+            build_id_dir: Some("/home/u/.debug".into()),
+            ..SymbolOptions::default()
+        };
         assert_eq!(
             paths(elsewhere(&module, &options)),
             [
@@ -192,7 +214,13 @@ mod tests {
     fn a_deleted_file_with_a_build_id_is_also_searched_without_the_suffix() {
         let options = SymbolOptions::default();
         let id = BuildId::new(&[1]);
-        assert_eq!(recorded(&Module::new(b"/b/x (deleted)", None, ModuleKind::File), &options).len(), 1);
-        assert_eq!(recorded(&Module::new(b"/b/x (deleted)", id, ModuleKind::File), &options)[1], Path::new("/b/x"));
+        assert_eq!(
+            recorded(&Module::new(b"/b/x (deleted)", None, ModuleKind::File), &options).len(),
+            1
+        );
+        assert_eq!(
+            recorded(&Module::new(b"/b/x (deleted)", id, ModuleKind::File), &options)[1],
+            Path::new("/b/x")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Coarse index of items that are sorted by address: a lookup touches one place of the index and one of the items,
-//! where a plain binary search in a large library touches a dozen.
+//! Coarse index of items that are sorted by address: a lookup touches one place of the index and
+//! one of the items, where a plain binary search in a large library touches a dozen.
 //!
 //! ```text
 //!   coarse  [ 0 | 2 | 2 | 3 | … ]       number of items before each bucket; all buckets have the same size
@@ -20,7 +20,8 @@ pub(super) struct Coarse {
 impl Coarse {
     /// Builds the index of items with these addresses.
     pub(super) fn new<T>(items: &[T], address: impl Fn(&T) -> u64) -> Self {
-        let (Some(first), Some(last)) = (items.first().map(&address), items.last().map(&address)) else {
+        let (Some(first), Some(last)) = (items.first().map(&address), items.last().map(&address))
+        else {
             return Self::default();
         };
         // About one item per bucket; the bucket size is rounded up to a power of two.
@@ -39,9 +40,16 @@ impl Coarse {
 
     /// Returns the index of the last of the same items that is not after `wanted`.
     #[inline]
-    pub(super) fn find<T>(&self, items: &[T], address: impl Fn(&T) -> u64, wanted: u64) -> Option<usize> {
+    pub(super) fn find<T>(
+        &self,
+        items: &[T],
+        address: impl Fn(&T) -> u64,
+        wanted: u64,
+    ) -> Option<usize> {
         let bucket = usize::try_from(wanted.checked_sub(self.first)? >> self.shift).ok()?;
-        let (Some(from), Some(to)) = (self.coarse.get(bucket), self.coarse.get(bucket.saturating_add(1))) else {
+        let (Some(from), Some(to)) =
+            (self.coarse.get(bucket), self.coarse.get(bucket.saturating_add(1)))
+        else {
             // After the last bucket.
             return items.len().checked_sub(1);
         };

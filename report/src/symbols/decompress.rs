@@ -1,6 +1,8 @@
-//! Decompression of kernel modules as distributions ship them, and of the symbol table in `.gnu_debugdata`.
+//! Decompression of kernel modules as distributions ship them, and of the symbol table in
+//! `.gnu_debugdata`.
 //!
-//! Data can be a thousand times as large as its compressed form, so the size is limited, above what real files need.
+//! Data can be a thousand times as large as its compressed form, so the size is limited, above what
+//! real files need.
 
 use std::io::Read;
 
@@ -13,7 +15,9 @@ const LIMIT: u64 = 1 << 29;
 pub(super) fn decompressed(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
     match bytes.as_slice() {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => xz(&bytes),
-        [0x1f, 0x8b, ..] => read_limited("gzip", flate2::read::MultiGzDecoder::new(bytes.as_slice())),
+        [0x1f, 0x8b, ..] => {
+            read_limited("gzip", flate2::read::MultiGzDecoder::new(bytes.as_slice()))
+        }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let decoder = zstd::stream::read::Decoder::new(bytes.as_slice())?;
             read_limited("zstd", decoder)
@@ -33,7 +37,9 @@ fn read_limited(kind: &str, from: impl Read) -> Result<Vec<u8>, Refusal> {
         .read_to_end(&mut bytes)
         .map_err(|error| Refusal::Malformed(format!("{kind} decompression failed: {error}")))?;
     if bytes.len() as u64 > LIMIT {
-        return Err(Refusal::Malformed(format!("its {kind} data is larger than {LIMIT} bytes when decompressed")));
+        return Err(Refusal::Malformed(format!(
+            "its {kind} data is larger than {LIMIT} bytes when decompressed"
+        )));
     }
     Ok(bytes)
 }
@@ -58,7 +64,10 @@ mod tests {
     #[test]
     fn damaged_data_is_refused() {
         for bytes in [&b"\xfd7zXZ\0\0\0"[..], b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd\xff"] {
-            assert!(matches!(decompressed(bytes.to_vec()), Err(Refusal::Malformed(_))), "{bytes:?}");
+            assert!(
+                matches!(decompressed(bytes.to_vec()), Err(Refusal::Malformed(_))),
+                "{bytes:?}"
+            );
         }
     }
 }

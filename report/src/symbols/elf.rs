@@ -1,7 +1,8 @@
 //! ELF files, as far as needed to place their symbols.
 //!
-//! An [`Image`] holds the layout of one file: its loadable segments, its sections, its build ID. The headers are
-//! untrusted: the file may be truncated or forged. A part is read only if it lies within the file.
+//! An [`Image`] holds the layout of one file: its loadable segments, its sections, its build ID.
+//! The headers are untrusted: the file may be truncated or forged. A part is read only if it lies
+//! within the file.
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
@@ -11,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use object::elf::{
-    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_ALLOC,
-    SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
+    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE,
+    SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
 };
 use object::pod::Pod;
 use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHeader};
@@ -97,7 +98,11 @@ impl Image {
 
     /// Returns the contents of a section; empty if it has no bytes in the file.
     pub(super) fn view(&self, section: &Section) -> Result<&[u8], Refusal> {
-        if section.is_in_memory_only() { Ok(&[]) } else { part(&self.file, section.offset, section.size) }
+        if section.is_in_memory_only() {
+            Ok(&[])
+        } else {
+            part(&self.file, section.offset, section.size)
+        }
     }
 
     /// Like [`Image::view`], for contents that are kept longer than the file.
@@ -109,14 +114,21 @@ impl Image {
     /// Reads the symbol table in `section` and the string table that it links to.
     pub(super) fn symbols(&self, section: &Section) -> Result<Symbols<'_>, Refusal> {
         let contents = self.view(section)?;
-        let names = self.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| self.keep(names))?;
+        let names = self
+            .sections
+            .get(section.link)
+            .map_or(Ok(Vec::new().into()), |names| self.keep(names))?;
         let wide = |word: U32<Endianness>| U64::new(self.endian, word.get(self.endian).into());
-        let widened = |&Sym32 { st_name, st_info, st_other, st_shndx, st_value, st_size }: &Sym32<_>| {
-            let (st_value, st_size) = (wide(st_value), wide(st_size));
-            Sym64 { st_name, st_info, st_other, st_shndx, st_value, st_size }
+        let widened =
+            |&Sym32 { st_name, st_info, st_other, st_shndx, st_value, st_size }: &Sym32<_>| {
+                let (st_value, st_size) = (wide(st_value), wide(st_size));
+                Sym64 { st_name, st_info, st_other, st_shndx, st_value, st_size }
+            };
+        let entries = if self.is_64 {
+            entries(contents).into()
+        } else {
+            entries(contents).iter().map(widened).collect()
         };
-        let entries =
-            if self.is_64 { entries(contents).into() } else { entries(contents).iter().map(widened).collect() };
         Ok(Symbols { entries, names })
     }
 
@@ -124,34 +136,41 @@ impl Image {
         matches!(self.machine, EM_386 | EM_X86_64)
     }
 
-    /// Returns the name of the debug file of a stripped file (`.gnu_debuglink`), without directory, and its CRC-32.
+    /// Returns the name of the debug file of a stripped file (`.gnu_debuglink`), without directory,
+    /// and its CRC-32.
     pub(super) fn debug_link(&self) -> Option<(Vec<u8>, Option<u32>)> {
         let section = self.view(self.section(b".gnu_debuglink")?).ok()?;
         let name = section.get(..memchr::memchr(0, section)?)?;
-        let crc = section.get((name.len() + 1).next_multiple_of(4)..).and_then(|rest| rest.first_chunk::<4>());
+        let crc = section
+            .get((name.len() + 1).next_multiple_of(4)..)
+            .and_then(|rest| rest.first_chunk::<4>());
         let crc = crc.map(|bytes| self.endian.read_u32(*bytes));
         (!name.is_empty() && !name.contains(&b'/')).then(|| (name.to_vec(), crc))
     }
 
-    /// Unpacks the small ELF file with function symbols that is embedded in a stripped file (`.gnu_debugdata`).
+    /// Unpacks the small ELF file with function symbols that is embedded in a stripped file
+    /// (`.gnu_debugdata`).
     pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
         let section = self.section(b".gnu_debugdata")?;
         let unpack = || Self::parse(decompress::xz(self.view(section)?)?.into());
         Some(unpack())
     }
 
-    /// Returns the path and the build ID of the file with debug information that several debug files share
-    /// (`.gnu_debugaltlink`).
+    /// Returns the path and the build ID of the file with debug information that several debug
+    /// files share (`.gnu_debugaltlink`).
     pub(super) fn alternate_link(&self) -> Option<(PathBuf, BuildId)> {
         let section = self.view(self.section(b".gnu_debugaltlink")?).ok()?;
         let (path, rest) = section.split_at_checked(memchr::memchr(0, section)?)?;
         Some((OsStr::from_bytes(path).into(), BuildId::new(rest.get(1..)?)?))
     }
 
-    /// Returns whether the file has DWARF debug information, the source of lines and inlined functions.
+    /// Returns whether the file has DWARF debug information, the source of lines and inlined
+    /// functions.
     pub(super) fn has_debug_info(&self) -> bool {
         let sections = [&b".debug_info"[..], b".zdebug_info"];
-        sections.iter().any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
+        sections
+            .iter()
+            .any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
     }
 }
 
@@ -208,12 +227,18 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<Imag
             offset: program.p_offset(endian).into(),
         })
         .collect();
-    let sections: Vec<_> = headers.iter().map(|header| section::<Elf>(header, endian, names)).collect();
+    let sections: Vec<_> =
+        headers.iter().map(|header| section::<Elf>(header, endian, names)).collect();
     let noted = sections.iter().filter(|section| section.kind == SHT_NOTE);
     let in_sections = noted.map(|section| (section.offset, section.size, section.alignment));
-    let in_segments = programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
-        (program.p_offset(endian).into(), program.p_filesz(endian).into(), program.p_align(endian).into())
-    });
+    let in_segments =
+        programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
+            (
+                program.p_offset(endian).into(),
+                program.p_filesz(endian).into(),
+                program.p_align(endian).into(),
+            )
+        });
     let build_id = build_id(in_sections.chain(in_segments), endian, data);
     let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
     Ok(Image { is_64, machine, endian, build_id, segments, sections, file })
@@ -236,25 +261,35 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
         entry_size: header.sh_entsize(endian).into(),
         alignment: header.sh_addralign(endian).into(),
         link: header.sh_link(endian) as usize,
-        text_or_data: [&b"text"[..], b"data"].iter().any(|word| memchr::memmem::find(name, word).is_some()),
+        text_or_data: [&b"text"[..], b"data"]
+            .iter()
+            .any(|word| memchr::memmem::find(name, word).is_some()),
     }
 }
 
-/// Returns the build ID from the first of these note areas (offset, size, alignment) that contains one.
-fn build_id(notes: impl Iterator<Item = (u64, u64, u64)>, endian: Endianness, file: &[u8]) -> Option<BuildId> {
+/// Returns the build ID from the first of these note areas (offset, size, alignment) that contains
+/// one.
+fn build_id(
+    notes: impl Iterator<Item = (u64, u64, u64)>,
+    endian: Endianness,
+    file: &[u8],
+) -> Option<BuildId> {
     // Real files have a few small note areas.
     const MAX_AREAS: usize = 64;
     const MAX_SIZE: u64 = 1 << 16;
-    notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS).find_map(|(offset, size, alignment)| {
-        let bytes = part(file, offset, size).ok()?;
-        find_build_id(bytes, if alignment == 8 { 8 } else { 4 }, endian)
-    })
+    notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS).find_map(
+        |(offset, size, alignment)| {
+            let bytes = part(file, offset, size).ok()?;
+            find_build_id(bytes, if alignment == 8 { 8 } else { 4 }, endian)
+        },
+    )
 }
 
 /// Finds the build ID in notes, whose layout is the same in both ELF classes.
 fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
     let notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
-    let is_build_id = |note: &Note<'_, _>| note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID;
+    let is_build_id =
+        |note: &Note<'_, _>| note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID;
     BuildId::new(notes.map_while(Result::ok).find(is_build_id)?.desc())
 }
 

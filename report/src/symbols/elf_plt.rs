@@ -1,7 +1,8 @@
 //! Names for the entries of a procedure linkage table (PLT), which have no symbols of their own.
 //!
-//! A call into another module goes through a stub: a jump through a slot of the global offset table that the dynamic
-//! loader fills. The relocations of the slots tell which function each stub calls. On x86:
+//! A call into another module goes through a stub: a jump through a slot of the global offset table
+//! that the dynamic loader fills. The relocations of the slots tell which function each stub calls.
+//! On x86:
 //!
 //! ```text
 //!   .plt      header, then one entry per relocation in .rela.plt, in the order of the slots; if there is a .plt.sec,
@@ -10,13 +11,15 @@
 //!   .plt.got  stubs without lazy binding: the jump's displacement gives the slot, its relocation is in .rela.dyn
 //! ```
 //!
-//! Names are those of perf 6.12 (6.1 names fewer entries): a stub is `function@plt`, also for an indirect function of
-//! the module itself; a stub whose relocation is not found is `offset_0x…@plt`; the header is `.plt`. Arm and AArch64,
-//! whose ABIs fix the sizes of header and entries, are treated alike.
+//! Names are those of perf 6.12 (6.1 names fewer entries): a stub is `function@plt`, also for an
+//! indirect function of the module itself; a stub whose relocation is not found is
+//! `offset_0x…@plt`; the header is `.plt`. Arm and AArch64, whose ABIs fix the sizes of header and
+//! entries, are treated alike.
 
 use object::Endianness;
 use object::elf::{
-    EM_386, EM_AARCH64, EM_ARM, EM_X86_64, FileHeader32, FileHeader64, R_X86_64_IRELATIVE, SHT_REL, SHT_RELA,
+    EM_386, EM_AARCH64, EM_ARM, EM_X86_64, FileHeader32, FileHeader64, R_X86_64_IRELATIVE, SHT_REL,
+    SHT_RELA,
 };
 use object::read::elf::{FileHeader, Rela, Sym};
 
@@ -34,12 +37,14 @@ struct Slot {
     indirect: Option<u64>,
 }
 
-/// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
-/// and must not be ranked against others at the same address. Returns `None` where it finds no more of them.
+/// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these
+/// symbols have sizes and must not be ranked against others at the same address. Returns `None`
+/// where it finds no more of them.
 pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
-    // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at `.plt`.
+    // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at
+    // `.plt`.
     table.end_at(plt.offset);
     if image.is_x86() {
         add_plt_got(image, table);
@@ -88,7 +93,11 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
 }
 
 fn slots(image: &Image, section: &Section) -> Vec<Slot> {
-    if image.is_64 { slots_of::<FileHeader64<_>>(image, section) } else { slots_of::<FileHeader32<_>>(image, section) }
+    if image.is_64 {
+        slots_of::<FileHeader64<_>>(image, section)
+    } else {
+        slots_of::<FileHeader32<_>>(image, section)
+    }
 }
 
 fn slots_of<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
@@ -103,7 +112,9 @@ fn slots_of<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Secti
     };
     match section.kind {
         SHT_RELA => elf::entries(contents).iter().copied().map(slot).collect(),
-        SHT_REL => elf::entries::<Elf::Rel>(contents).iter().map(|entry| slot((*entry).into())).collect(),
+        SHT_REL => {
+            elf::entries::<Elf::Rel>(contents).iter().map(|entry| slot((*entry).into())).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -119,7 +130,9 @@ fn add_plt_got(image: &Image, table: &mut TableBuilder) -> Option<()> {
     slots.sort_by_key(|slot| slot.address);
     let symbols = relocations.and_then(|section| linked_symbols(image, section));
     // In a reduced file the contents are elsewhere than in the mapped one.
-    let start = image.segment_of(section.address).map_or(section.offset, |segment| segment.to_offset(section.address));
+    let start = image
+        .segment_of(section.address)
+        .map_or(section.offset, |segment| segment.to_offset(section.address));
     for (offset, stub) in (start..).step_by(entry).zip(contents.chunks_exact(entry)) {
         let slot = slot_of_jump(stub).and_then(|distance| {
             let address = section.address.wrapping_add(offset - start).wrapping_add(distance);
@@ -133,7 +146,8 @@ fn add_plt_got(image: &Image, table: &mut TableBuilder) -> Option<()> {
     Some(())
 }
 
-/// Returns the distance from a stub's start to the slot of its jump: `[endbr64] [bnd] jmp *displacement(%rip)`.
+/// Returns the distance from a stub's start to the slot of its jump:
+/// `[endbr64] [bnd] jmp *displacement(%rip)`.
 fn slot_of_jump(stub: &[u8]) -> Option<u64> {
     let rest = stub.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(stub);
     let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
@@ -154,7 +168,8 @@ fn symbol_name(image: &Image, symbols: &Symbols<'_>, index: usize) -> Option<Vec
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
 }
 
-/// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced it.
+/// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced
+/// it.
 fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
     let symbol = table.at(image.segment_of(address)?.to_offset(address))?;
     symbol.name.is_ifunc().then(|| [table.name(symbol.name), PLT_SUFFIX].concat())

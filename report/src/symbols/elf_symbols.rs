@@ -1,18 +1,19 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
-//! For a mapped file, up to two files are involved: the one with the symbol table (perhaps a separate debug file) and
-//! the one that was mapped (`runtime`). Symbols have linked addresses; the program headers of the mapped file convert
-//! them to its file offsets ([`in_file`]). The headers of a debug file cannot be used, since its segments have no
-//! contents and arbitrary offsets.
+//! For a mapped file, up to two files are involved: the one with the symbol table (perhaps a
+//! separate debug file) and the one that was mapped (`runtime`). Symbols have linked addresses; the
+//! program headers of the mapped file convert them to its file offsets ([`in_file`]). The headers
+//! of a debug file cannot be used, since its segments have no contents and arbitrary offsets.
 //!
 //! # Symbols that count
-//! As in perf: functions and indirect functions; data objects; and labels without a type, if they are visible and in
-//! a section of code or data (by its name). All must be defined, named, and in a section that is loaded. On ARM, the
-//! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
+//! As in perf: functions and indirect functions; data objects; and labels without a type, if they
+//! are visible and in a section of code or data (by its name). All must be defined, named, and in a
+//! section that is loaded. On ARM, the mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and
+//! the Thumb bit is cleared.
 
 use object::elf::{
-    EM_AARCH64, EM_ARM, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STT_FUNC, STT_GNU_IFUNC,
-    STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType, Sym64,
+    EM_AARCH64, EM_ARM, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STT_FUNC,
+    STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType, Sym64,
 };
 use object::read::elf::Sym;
 use object::{Endianness, U32};
@@ -21,9 +22,9 @@ use super::elf::{self, Image, Section, Symbols};
 use super::outcome::Refusal;
 use super::table::{NameRef, Place, TableBuilder};
 
-/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles `table`, which ends its
-/// round. `place` gives the position of a symbol, from its linked address and the number and header of its section.
-/// Returns the number of symbols added.
+/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles
+/// `table`, which ends its round. `place` gives the position of a symbol, from its linked address
+/// and the number and header of its section. Returns the number of symbols added.
 pub(super) fn add_symbols(
     image: &Image,
     table_kind: SectionType,
@@ -47,7 +48,9 @@ pub(super) fn add_symbols(
         }
         let index = match symbol.st_shndx(image.endian) {
             SHN_UNDEF => continue,
-            SHN_XINDEX => extended.get(at).map_or(usize::MAX, |index| index.get(image.endian) as usize),
+            SHN_XINDEX => {
+                extended.get(at).map_or(usize::MAX, |index| index.get(image.endian) as usize)
+            }
             index => index.0.into(),
         };
         let Some(section) = image.sections.get(index) else { continue };
@@ -81,22 +84,33 @@ fn counts(symbol: &Sym64<Endianness>, section: &Section, endian: Endianness) -> 
     }
     match symbol.st_type() {
         STT_FUNC | STT_GNU_IFUNC | STT_OBJECT => true,
-        STT_NOTYPE => !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.text_or_data,
+        STT_NOTYPE => {
+            !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.text_or_data
+        }
         _ => false,
     }
 }
 
-/// Returns the offset in the mapped file of a symbol of `image` that is linked at `address` in `section`.
-pub(super) fn in_file(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
+/// Returns the offset in the mapped file of a symbol of `image` that is linked at `address` in
+/// `section`.
+pub(super) fn in_file(
+    address: u64,
+    section: &Section,
+    image: &Image,
+    runtime: &Image,
+) -> Option<u64> {
     let Some(segment) = runtime.segment_of(address) else {
         // Relocatable files, and the images that some JITs write, have no segments.
-        let section = if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };
+        let section =
+            if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };
         return Some(address.wrapping_sub(section.address).wrapping_add(section.offset));
     };
     let offset = segment.to_offset(address);
-    // A symbol without bytes in the file (.bss) must not hide another segment's symbol at the same file offset.
+    // A symbol without bytes in the file (.bss) must not hide another segment's symbol at the same
+    // file offset.
     let beyond = offset.wrapping_sub(segment.offset) >= segment.file_size;
-    let hides = beyond && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
+    let hides = beyond
+        && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
     (!hides).then_some(offset)
 }
 

@@ -21,7 +21,11 @@ fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
 fn names(symtab: Vec<TestSymbol>, dynsym: Vec<TestSymbol>) -> impl Fn(u64) -> String {
     let image = TestElf { symtab, dynsym, ..TestElf::default() }.image();
     let table = table_of(&image, &image);
-    move |offset| table.lookup(offset).map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+    move |offset| {
+        table
+            .lookup(offset)
+            .map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+    }
 }
 
 #[test]
@@ -30,7 +34,8 @@ fn addresses_become_file_offsets() {
         let symtab = vec![function("a", 0x1100 + bias, 0x20), function("b", 0x1120 + bias, 0x20)];
         let image = TestElf { bias, symtab, ..TestElf::default() }.image();
         let table = table_of(&image, &image);
-        let at = |offset| table.lookup(offset).map(|symbol| (symbol.name, symbol.start, symbol.end));
+        let at =
+            |offset| table.lookup(offset).map(|symbol| (symbol.name, symbol.start, symbol.end));
         assert_eq!(at(0x111f), Some((&b"a"[..], 0x1100, 0x1120)), "bias {bias:#x}");
         assert_eq!(at(0x1120), Some((&b"b"[..], 0x1120, 0x1140)));
         assert_eq!((at(0x10ff), at(0x1140)), (None, None));
@@ -47,7 +52,8 @@ fn symbols_that_count() {
     let undefined = TestSymbol { section: 0, ..function("undefined", 0x1040, 8) };
     let absolute = TestSymbol { section: 0xfff1, ..function("absolute", 0x1050, 8) };
     let unnamed = function("", 0x1060, 8);
-    let at = names(vec![label, hidden, in_bss, object, section, undefined, absolute, unnamed], vec![]);
+    let at =
+        names(vec![label, hidden, in_bss, object, section, undefined, absolute, unnamed], vec![]);
     // A label extends to the next symbol that counts, which is the object.
     assert_eq!([0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060].map(&at), ["label"; 6]);
     assert_eq!([0x3010, 0x3018, 0x3900].map(&at), ["object", "-", "-"]);
@@ -55,8 +61,14 @@ fn symbols_that_count() {
 
 #[test]
 fn symbols_without_size() {
-    let at =
-        names(vec![function("last", 0x1100, 0), function("first", 0x1000, 0), function("sized", 0x1080, 8)], vec![]);
+    let at = names(
+        vec![
+            function("last", 0x1100, 0),
+            function("first", 0x1000, 0),
+            function("sized", 0x1080, 8),
+        ],
+        vec![],
+    );
     assert_eq!(at(0x107f), "first");
     assert_eq!(at(0x1088), "-");
     // The last symbol ends at the end of the page after its own.
@@ -72,7 +84,10 @@ fn one_name_for_an_address() {
     assert_eq!(best(vec![weak("weak_and_long"), local("local")], vec![]), "local");
     assert_eq!(best(vec![local("local_and_long"), global("global")], vec![]), "global");
     assert_eq!(best(vec![global("__long_name"), global("_x"), global("y")], vec![]), "y");
-    assert_eq!(best(vec![global("free"), global("cfree@V_1"), global("cfre")], vec![]), "cfree@V_1");
+    assert_eq!(
+        best(vec![global("free"), global("cfree@V_1"), global("cfre")], vec![]),
+        "cfree@V_1"
+    );
     assert_eq!(best(vec![global("first"), global("equal")], vec![]), "first");
     assert_eq!(best(vec![function("sizeless_long", 0x1000, 0), local("l")], vec![]), "l");
     assert_eq!(best(vec![weak("w")], vec![global("g")]), "g");
@@ -81,7 +96,8 @@ fn one_name_for_an_address() {
 #[test]
 fn mangled_names_are_ranked_by_their_demangled_form() {
     // Longer than `plain_name` while mangled, shorter when demangled (`a::b`).
-    let symtab = vec![function("_ZN1a1bERKSsS1_S1_S1_", 0x1000, 8), function("plain_name", 0x1000, 8)];
+    let symtab =
+        vec![function("_ZN1a1bERKSsS1_S1_S1_", 0x1000, 8), function("plain_name", 0x1000, 8)];
     assert_eq!(names(symtab, vec![])(0x1000), "plain_name");
     let local = TestSymbol { bind: STB_LOCAL, ..function("_ZN1aIiiiiiE1bEv", 0x1000, 8) };
     let symtab = vec![local, function("g", 0x1000, 8), function("_ZN1gE", 0x1000, 8)];
@@ -92,8 +108,14 @@ fn mangled_names_are_ranked_by_their_demangled_form() {
 
 #[test]
 fn symbols_inside_symbols() {
-    let at =
-        names(vec![function("outer", 0x1000, 0x100), function("inner", 0x1040, 8), function("in2", 0x1042, 2)], vec![]);
+    let at = names(
+        vec![
+            function("outer", 0x1000, 0x100),
+            function("inner", 0x1040, 8),
+            function("in2", 0x1042, 2),
+        ],
+        vec![],
+    );
     let expected = ["outer", "inner", "in2", "inner", "outer", "-"];
     assert_eq!([0x103f, 0x1041, 0x1043, 0x1044, 0x1048, 0x1100].map(at), expected);
 }
@@ -119,16 +141,22 @@ fn symbols_in_bss_hide_no_code() {
 fn the_mapped_file_places_the_symbols_of_a_debug_file() {
     let bias = 0x40_0000;
     let symtab = vec![function("kept", 0x1100 + bias, 8)];
-    let runtime = TestElf { bias, dynsym: vec![function("open", 0x1000 + bias, 8)], ..TestElf::default() }.image();
+    let runtime =
+        TestElf { bias, dynsym: vec![function("open", 0x1000 + bias, 8)], ..TestElf::default() }
+            .image();
     let debug = TestElf { bias, symtab, debug_only: true, ..TestElf::default() }.image();
     assert_eq!(table_of(&debug, &runtime).lookup(0x1104).unwrap().name, b"kept");
 }
 
 #[test]
 fn the_end_of_an_alias_that_loses_hides_no_enclosing_symbol() {
-    // `b` has no size, so it extends to `next`, as far as `around` does; but `inner` has the longer name.
+    // `b` has no size, so it extends to `next`, as far as `around` does; but `inner` has the longer
+    // name.
     let inner = [function("inner", 0x1080, 0x10), function("b", 0x1080, 0)];
-    let symtab = [function("around", 0x1000, 0x100), function("next", 0x1100, 8)].into_iter().chain(inner).collect();
+    let symtab = [function("around", 0x1000, 0x100), function("next", 0x1100, 8)]
+        .into_iter()
+        .chain(inner)
+        .collect();
     let at = names(symtab, vec![]);
     assert_eq!([0x1070, 0x1088, 0x1098, 0x1100].map(&at), ["around", "inner", "around", "next"]);
 }
@@ -136,7 +164,9 @@ fn the_end_of_an_alias_that_loses_hides_no_enclosing_symbol() {
 #[test]
 fn an_alias_of_an_indirect_function_is_marked_as_one() {
     let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
-    let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
+    let image =
+        TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }
+            .image();
     let mut table = TableBuilder::new(true);
     add_tables(&image, &image, &mut table).unwrap();
     assert!(table.at(0x1000).unwrap().name.is_ifunc());
@@ -144,7 +174,8 @@ fn an_alias_of_an_indirect_function_is_marked_as_one() {
 
 #[test]
 fn build_id_and_debug_link() {
-    let file = TestElf { build_id: Some([9; 20]), debug_link: Some("x.debug"), ..TestElf::default() };
+    let file =
+        TestElf { build_id: Some([9; 20]), debug_link: Some("x.debug"), ..TestElf::default() };
     let image = file.image();
     assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
     assert_eq!(image.debug_link().unwrap().0, b"x.debug");
@@ -153,7 +184,11 @@ fn build_id_and_debug_link() {
 }
 
 fn test_file() -> TestElf {
-    let symtab = vec![function("_ZN3FooC2Ev", 0x1000, 8), function("b", 0x1000, 8), function("c", 0x1004, 0)];
+    let symtab = vec![
+        function("_ZN3FooC2Ev", 0x1000, 8),
+        function("b", 0x1000, 8),
+        function("c", 0x1004, 0),
+    ];
     let dynsym = vec![function("d", 0x1100, 0)];
     TestElf { symtab, dynsym, build_id: Some([1; 20]), debug_link: Some("l"), ..TestElf::default() }
 }
@@ -173,7 +208,8 @@ fn exercise(bytes: Vec<u8>) {
 #[test]
 fn truncated_files_do_not_panic() {
     let bytes = test_file().build();
-    for end in (0..200).chain((200..bytes.len()).step_by(61)).chain(bytes.len() - 1000..bytes.len()) {
+    for end in (0..200).chain((200..bytes.len()).step_by(61)).chain(bytes.len() - 1000..bytes.len())
+    {
         exercise(bytes[..end].to_vec());
     }
 }
@@ -195,7 +231,8 @@ proptest! {
 #[test]
 fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let libraries = maps.lines().filter_map(|line| line.get(line.find('/')?..)).map(std::path::PathBuf::from);
+    let libraries =
+        maps.lines().filter_map(|line| line.get(line.find('/')?..)).map(std::path::PathBuf::from);
     let mut paths: Vec<_> = libraries.chain([std::env::current_exe().unwrap()]).collect();
     paths.sort();
     paths.dedup();
@@ -204,7 +241,8 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
         let Ok(whole) = std::fs::read(&path) else { continue };
         let Ok(reduced) = reduce(&whole, Contents::Names) else { continue };
         assert!(reduced.len() < whole.len());
-        let (whole, reduced) = (Image::parse(whole.into()).unwrap(), Image::parse(reduced.into()).unwrap());
+        let (whole, reduced) =
+            (Image::parse(whole.into()).unwrap(), Image::parse(reduced.into()).unwrap());
         assert_eq!(whole.build_id, reduced.build_id);
         let (before, after) = (table_of(&whole, &whole), table_of(&reduced, &reduced));
         assert!(before.iter().eq(after.iter()), "{}", path.display());
@@ -221,7 +259,14 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
 fn names_of_several_starts_are_shared() {
     let mut table = TableBuilder::new(false);
     // A second name of one start is no second function.
-    let symbols = [("once", 0x10), ("twice", 0x20), ("alias", 0x30), ("alias", 0x30), ("twice", 0x40), ("last", 0x50)];
+    let symbols = [
+        ("once", 0x10),
+        ("twice", 0x20),
+        ("alias", 0x30),
+        ("alias", 0x30),
+        ("twice", 0x40),
+        ("last", 0x50),
+    ];
     for (name, start) in symbols {
         table.add(name.as_bytes(), start, start + 0x10);
     }

@@ -6,11 +6,12 @@
 //!                                      else ─► the error is kept as a failed attempt
 //! ```
 //!
-//! Files are stored where debuginfod's own clients store and look for them (`DIR/HEX/debuginfo`), and only when they
-//! are complete. That a server lacks a file is remembered for this run only: the server may have it in the next one.
+//! Files are stored where debuginfod's own clients store and look for them (`DIR/HEX/debuginfo`),
+//! and only when they are complete. That a server lacks a file is remembered for this run only: the
+//! server may have it in the next one.
 //!
-//! All times are limited: five seconds to connect, `DEBUGINFOD_TIMEOUT` without data, `DEBUGINFOD_MAXTIME` for a file,
-//! and [`TOTAL`] for all files together.
+//! All times are limited: five seconds to connect, `DEBUGINFOD_TIMEOUT` without data,
+//! `DEBUGINFOD_MAXTIME` for a file, and [`TOTAL`] for all files together.
 //!
 //! Source: debuginfod(8), "WEBAPI"; debuginfod-client-config(7).
 
@@ -45,8 +46,8 @@ const MAX_THREADS: usize = 4;
 /// Missing file to fetch: its build ID, and debuginfod's name for this kind of file.
 pub(super) type Wanted = (BuildId, &'static str);
 
-/// Fetches files of the modules with these names into the cache. Returns the failed attempts for each file, one per
-/// server; none if it was fetched.
+/// Fetches files of the modules with these names into the cache. Returns the failed attempts for
+/// each file, one per server; none if it was fetched.
 pub(super) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<Vec<Attempt>> {
     let client = Client::new(servers);
     let _bar = progress::Bar::start();
@@ -71,11 +72,19 @@ fn cannot_store(directory: &Path, error: &io::Error) -> Refusal {
 
 /// Removes old temporary files of runs that were killed while fetching.
 fn remove_stale(directory: &Path) {
-    let is_partial = |name: &str| [DEBUG_INFO, EXECUTABLE].iter().any(|kind| name.starts_with(&format!("{kind}.")));
+    let is_partial = |name: &str| {
+        [DEBUG_INFO, EXECUTABLE].iter().any(|kind| name.starts_with(&format!("{kind}.")))
+    };
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let age = file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|when| when.elapsed().ok());
+        let age = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|when| when.elapsed().ok());
         // No run fetches for longer than `TOTAL`.
-        if file.file_name().to_str().is_some_and(is_partial) && age.is_some_and(|age| age > 2 * TOTAL) {
+        if file.file_name().to_str().is_some_and(is_partial)
+            && age.is_some_and(|age| age > 2 * TOTAL)
+        {
             // Another run may have removed it already.
             let _is_gone = fs::remove_file(file.path());
         }
@@ -102,20 +111,28 @@ impl<'s> Client<'s> {
         // Trust the same certificates as the rest of this machine.
         #[cfg(feature = "https")]
         let config = {
-            let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
+            let tls =
+                ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
             config.tls_config(tls.build())
         };
         Self { agent: config.build().into(), servers, deadline: Instant::now() + TOTAL }
     }
 
-    /// Asks one server after the other until one has the file. Returns the failed attempts; none if it was fetched.
+    /// Asks one server after the other until one has the file. Returns the failed attempts; none if
+    /// it was fetched.
     fn fetch(&self, file: Wanted, module: &str) -> Vec<Attempt> {
         let mut attempts = Vec::new();
         for server in &self.servers.urls {
             for build_id in file.0.spellings() {
                 let url = format!("{server}/buildid/{build_id}/{}", file.1);
-                let Err(refusal) = self.fetch_from(&url, (build_id, file.1), module) else { return Vec::new() };
-                attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
+                let Err(refusal) = self.fetch_from(&url, (build_id, file.1), module) else {
+                    return Vec::new();
+                };
+                attempts.push(Attempt {
+                    source: Source::DebuginfodServer,
+                    path: url.into(),
+                    result: Err(refusal),
+                });
             }
         }
         attempts
@@ -125,7 +142,9 @@ impl<'s> Client<'s> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let total = TOTAL.as_secs();
-            return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
+            return Err(Refusal::NotFetched(format!(
+                "not requested: the limit of {total} s for all files has passed"
+            )));
         }
         let shown = progress::fetching(&format!("{kind} of {module}"), url);
         let limit = self.servers.max_time.map_or(left, |most| most.min(left));
@@ -137,7 +156,8 @@ impl<'s> Client<'s> {
         made.map_err(|error| cannot_store(cache, &error))?;
         remove_stale(&directory);
         let store = || {
-            let temporary = tempfile::Builder::new().prefix(&format!("{kind}.")).tempfile_in(&directory);
+            let temporary =
+                tempfile::Builder::new().prefix(&format!("{kind}.")).tempfile_in(&directory);
             let mut temporary = temporary.map_err(|error| cannot_store(&directory, &error))?;
             self.store(response, shown.wrap_write(temporary.as_file_mut()), limit)?;
             open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
@@ -169,9 +189,9 @@ impl<'s> Client<'s> {
 
     fn check_size(&self, size: u64) -> Result<(), Refusal> {
         match self.servers.max_bytes {
-            Some(max) if size > max => {
-                Err(Refusal::NotFetched(format!("it is larger than DEBUGINFOD_MAXSIZE allows ({max} bytes)")))
-            }
+            Some(max) if size > max => Err(Refusal::NotFetched(format!(
+                "it is larger than DEBUGINFOD_MAXSIZE allows ({max} bytes)"
+            ))),
             _ => Ok(()),
         }
     }
@@ -193,7 +213,12 @@ impl<'s> Client<'s> {
     }
 
     /// Writes the whole response into `file`.
-    fn store(&self, response: Response<Body>, mut file: impl Write, limit: Duration) -> Result<(), Refusal> {
+    fn store(
+        &self,
+        response: Response<Body>,
+        mut file: impl Write,
+        limit: Duration,
+    ) -> Result<(), Refusal> {
         let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
         let mut chunk = vec![0; CHUNK];
         let mut sum = 0;
@@ -207,7 +232,8 @@ impl<'s> Client<'s> {
             sum += read as u64;
             self.check_size(sum)?;
             let bytes = chunk.get(..read).unwrap_or_default();
-            file.write_all(bytes).map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
+            file.write_all(bytes)
+                .map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
         }
     }
 }
@@ -236,7 +262,8 @@ mod tests {
         put("executable.def", 3 * TOTAL);
         put("debuginfo.new", TOTAL);
         remove_stale(directory.path());
-        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["debuginfo", "debuginfo.new"]);
     }

@@ -1,11 +1,12 @@
 //! Files that may have symbols.
 //!
-//! They are mapped, so only the parts that are needed are read: a library of 200 MB may have 30 MB of symbols. Large
-//! tables of names stay mapped, since few names are shown: of 37 MB a histogram reads 3. If the file is changed while
-//! it is mapped (the program is being rebuilt), `Bytes::lost` tells, and the answer is made again.
+//! They are mapped, so only the parts that are needed are read: a library of 200 MB may have 30 MB
+//! of symbols. Large tables of names stay mapped, since few names are shown: of 37 MB a histogram
+//! reads 3. If the file is changed while it is mapped (the program is being rebuilt), `Bytes::lost`
+//! tells, and the answer is made again.
 //!
-//! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which opening has effects.
-//! So only regular files are opened.
+//! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which
+//! opening has effects. So only regular files are opened.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -45,11 +46,13 @@ pub(super) fn open(path: &Path) -> Result<File, Refusal> {
 /// Returns `size` bytes at `offset` of a file.
 pub(super) fn part(file: &[u8], offset: u64, size: u64) -> Result<&[u8], Refusal> {
     let part = range(offset, size).and_then(|range| file.get(range));
-    part.ok_or_else(|| Refusal::Malformed(format!("{size} bytes at offset {offset:#x} are beyond its end")))
+    part.ok_or_else(|| {
+        Refusal::Malformed(format!("{size} bytes at offset {offset:#x} are beyond its end"))
+    })
 }
 
-/// Returns `size` bytes at `offset` of a whole file to keep: a copy if they are few, unless the file was changed, which
-/// only mapped bytes tell later.
+/// Returns `size` bytes at `offset` of a whole file to keep: a copy if they are few, unless the
+/// file was changed, which only mapped bytes tell later.
 pub(super) fn kept(file: &Bytes, offset: u64, size: u64) -> Result<Bytes, Refusal> {
     let part = part(file, offset, size)?;
     match (file, range(offset, size)) {
@@ -84,7 +87,10 @@ mod tests {
         let file = bytes_of(open(&path).unwrap()).unwrap();
         let (copied, mapped) = (kept(&file, 1, LARGE - 1).unwrap(), kept(&file, 1, LARGE).unwrap());
         assert!(matches!((&copied, &mapped), (Bytes::Copied(_), Bytes::OfFile(..))));
-        assert_eq!((copied.len() + 1, mapped.len(), mapped[5], mapped.lost()), (mapped.len(), 1 << 17, 7, None));
+        assert_eq!(
+            (copied.len() + 1, mapped.len(), mapped[5], mapped.lost()),
+            (mapped.len(), 1 << 17, 7, None)
+        );
         assert!(matches!(kept(&file, (3 << 17) - LARGE + 1, LARGE), Err(Refusal::Malformed(_))));
         File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
         assert_eq!((copied.lost(), mapped.lost()), (None, Some(100)));

@@ -1,11 +1,12 @@
 //! What tells functions apart that share a name.
 //!
-//! A function is a place in a module, not a name: overloads, const methods, clones and static functions share names.
-//! Two are one if their modules have one name, the files spell their names alike (mangled), and, if the module has
-//! several functions of that name, their offsets are equal: the offset of a function differs between two builds of a
-//! program, its mangled name does not.
+//! A function is a place in a module, not a name: overloads, const methods, clones and static
+//! functions share names. Two are one if their modules have one name, the files spell their names
+//! alike (mangled), and, if the module has several functions of that name, their offsets are equal:
+//! the offset of a function differs between two builds of a program, its mangled name does not.
 //!
-//! Code of a JIT has no functions in this sense, only names: a JIT compiles one function several times.
+//! Code of a JIT has no functions in this sense, only names: a JIT compiles one function several
+//! times.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -36,17 +37,20 @@ enum Spelt {
 }
 
 impl Function {
-    /// Returns the function of a symbol; `None` if functions of its module are told apart by name alone.
+    /// Returns the function of a symbol; `None` if functions of its module are told apart by name
+    /// alone.
     pub fn of_symbol(loaded: &Arc<Loaded>, id: SymbolId) -> Option<Self> {
         let module = &loaded.module;
-        if matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. }) || module.is_jit_cache()
+        if matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. })
+            || module.is_jit_cache()
         {
             return None;
         }
         Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol(id) })
     }
 
-    /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from others.
+    /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from
+    /// others.
     pub fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
         let spelt = Spelt::Inlined(name.into());
         demangle::is_mangled(name.as_bytes()).then(|| Self { loaded: loaded.clone(), spelt })
@@ -55,20 +59,24 @@ impl Function {
     /// Returns the name as the file spells it.
     pub fn name(&self) -> &[u8] {
         match &self.spelt {
-            Spelt::Symbol(id) => self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default(),
+            Spelt::Symbol(id) => {
+                self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default()
+            }
             Spelt::Inlined(name) => name.as_bytes(),
         }
     }
 
-    /// Returns the offset in the module if the name does not tell the function from others; otherwise 0. The first call
-    /// for a module reads all its names: most functions are told apart without.
+    /// Returns the offset in the module if the name does not tell the function from others;
+    /// otherwise 0. The first call for a module reads all its names: most functions are told apart
+    /// without.
     pub(super) fn offset(&self) -> u64 {
         let Spelt::Symbol(id) = self.spelt else { return 0 };
         let start = self.loaded.table.start(id).filter(|_| self.loaded.shares_name(id));
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
     }
 
-    /// Returns the module's build ID and the symbol's place in the file; `None` if one of both is unknown.
+    /// Returns the module's build ID and the symbol's place in the file; `None` if one of both is
+    /// unknown.
     fn in_build(&self) -> Option<(BuildId, u64)> {
         let Spelt::Symbol(id) = self.spelt else { return None };
         let Module { kind, build_id, .. } = &self.loaded.module;
@@ -84,10 +92,15 @@ impl Function {
     /// Returns the name of the module, by which modules are told apart.
     pub(super) fn module(&self) -> Cow<'_, str> {
         // Its name depends on how it was recorded.
-        if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]".into() } else { self.loaded.module.name() }
+        if self.loaded.module.kind == ModuleKind::Kernel {
+            "[kernel]".into()
+        } else {
+            self.loaded.module.name()
+        }
     }
 
-    /// Returns the name with all that tells functions apart, or as the file spells it if names are not demangled.
+    /// Returns the name with all that tells functions apart, or as the file spells it if names are
+    /// not demangled.
     pub fn whole(&self) -> Cow<'_, str> {
         self.loaded.whole(self.name())
     }
@@ -102,7 +115,8 @@ impl Ord for Function {
         {
             return Ordering::Equal;
         }
-        let by_name = self.module().cmp(&other.module()).then_with(|| self.name().cmp(other.name()));
+        let by_name =
+            self.module().cmp(&other.module()).then_with(|| self.name().cmp(other.name()));
         by_name.then_with(|| match (self.in_build(), other.in_build()) {
             // Of one build, equal names at different places are shared.
             (Some(a), Some(b)) if a.0.is_same(&b.0) => a.1.cmp(&b.1),
@@ -126,11 +140,13 @@ impl PartialEq for Function {
 
 impl Eq for Function {}
 
-/// Returns the address from which offsets in a module are counted: the kernel and its modules are loaded elsewhere after
-/// each start.
+/// Returns the address from which offsets in a module are counted: the kernel and its modules are
+/// loaded elsewhere after each start.
 fn base(module: &Module) -> u64 {
     match &module.kind {
-        ModuleKind::Kernel => module.origin.reference.as_ref().map_or(0, |reference| reference.address),
+        ModuleKind::Kernel => {
+            module.origin.reference.as_ref().map_or(0, |reference| reference.address)
+        }
         ModuleKind::KernelModule { start } => *start,
         _ => 0,
     }

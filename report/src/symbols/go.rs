@@ -1,4 +1,5 @@
-//! The function table of Go programs (`.gopclntab`), which stays in a program without symbol tables: the runtime needs it.
+//! The function table of Go programs (`.gopclntab`), which stays in a program without symbol
+//! tables: the runtime needs it.
 //!
 //! ```text
 //!   header:  magic u32 | 0 0 | instruction quantum u8 | size of a word u8 | words …
@@ -9,8 +10,9 @@
 //!   details: address (a word; u32 from Go 1.18 on) | offset of the name u32 | …
 //! ```
 //!
-//! The start of code is missing in the file if the program can be loaded anywhere, and from Go 1.26 on. Then it is in a
-//! relocation, or in the `moduledata`, which begins with the addresses of this table and of its names.
+//! The start of code is missing in the file if the program can be loaded anywhere, and from Go 1.26
+//! on. Then it is in a relocation, or in the `moduledata`, which begins with the addresses of this
+//! table and of its names.
 //!
 //! Source: `debug/gosym/pclntab.go` and `runtime/symtab.go` of Go.
 
@@ -64,22 +66,28 @@ struct Function {
     name: u64,
 }
 
-/// Adds the functions of a Go program, placed in the file, then settles `table`, which ends its round. Returns their
-/// number; `None` if the file has no function table of Go.
-pub(super) fn add_functions(image: &Image, table: &mut TableBuilder) -> Option<Result<usize, Refusal>> {
+/// Adds the functions of a Go program, placed in the file, then settles `table`, which ends its
+/// round. Returns their number; `None` if the file has no function table of Go.
+pub(super) fn add_functions(
+    image: &Image,
+    table: &mut TableBuilder,
+) -> Option<Result<usize, Refusal>> {
     let (section, at) = find(image)?;
     let mut add = || {
         let bytes = image.view(section)?;
         let functions = FunctionTable::of(bytes.get(at..).unwrap_or_default());
-        let functions = functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
+        let functions =
+            functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
         let address = section.address.wrapping_add(at as u64);
-        let code =
-            functions.code_start(image, address).ok_or(Refusal::Other("it does not say where Go code begins"))?;
+        let code = functions
+            .code_start(image, address)
+            .ok_or(Refusal::Other("it does not say where Go code begins"))?;
         let source = table.add_source(image.keep(section)?);
         let before = table.symbols.len();
         for function in functions.iter(code) {
             let segment = image.segment_of(function.start);
-            let offset = segment.map_or(function.start, |segment| segment.to_offset(function.start));
+            let offset =
+                segment.map_or(function.start, |segment| segment.to_offset(function.start));
             let name = NameRef::new(source, at as u64 + function.name).ranked(STB_GLOBAL, false);
             let end = offset.saturating_add(function.end.saturating_sub(function.start));
             if !table.name(name).is_empty() {
@@ -93,14 +101,16 @@ pub(super) fn add_functions(image: &Image, table: &mut TableBuilder) -> Option<R
     Some(add())
 }
 
-/// Returns the section with the table, and where it begins in it. Linkers other than Go's may merge it with others.
+/// Returns the section with the table, and where it begins in it. Linkers other than Go's may merge
+/// it with others.
 fn find(image: &Image) -> Option<(&Section, usize)> {
     let named = image.sections.iter().find(|section| section.name.ends_with(b".gopclntab"));
     if let Some(section) = named {
         return Some((section, 0));
     }
     image.section(b".go.buildinfo").or_else(|| image.section(b".note.go.buildid"))?;
-    let merged = [&b".data.rel.ro"[..], b".rodata"].into_iter().filter_map(|name| image.section(name));
+    let merged =
+        [&b".data.rel.ro"[..], b".rodata"].into_iter().filter_map(|name| image.section(name));
     merged.filter_map(|section| Some((section, position(image.view(section).ok()?)?))).next()
 }
 
@@ -121,8 +131,11 @@ impl<'b> FunctionTable<'b> {
         let &[quantum @ (1 | 2 | 4), word @ (4 | 8)] = bytes.get(6..HEAD)? else { return None };
         let (magic, _) = bytes.split_first_chunk()?;
         (bytes.get(4..6)? == [0, 0] && quantum > 0).then_some(())?;
-        let format_in = |endian: Endian| MAGICS.iter().find(|(known, _)| *known == endian.u32(*magic));
-        let known = [Endian::Little, Endian::Big].into_iter().find_map(|endian| Some((endian, format_in(endian)?)));
+        let format_in =
+            |endian: Endian| MAGICS.iter().find(|(known, _)| *known == endian.u32(*magic));
+        let known = [Endian::Little, Endian::Big]
+            .into_iter()
+            .find_map(|endian| Some((endian, format_in(endian)?)));
         let (endian, (_, format)) = known?;
         Some(Self { bytes, endian, format: *format, word: word.into() })
     }
@@ -151,9 +164,12 @@ impl<'b> FunctionTable<'b> {
         let code = if table.format == Format::Go118 { code } else { 0 };
         let read = move |place: usize| {
             let entry = functions?.checked_add(place.checked_mul(2 * size)?)?;
-            let field = |index: usize| number(table.bytes, entry.checked_add(index * size)?, size, table.endian);
+            let field = |index: usize| {
+                number(table.bytes, entry.checked_add(index * size)?, size, table.endian)
+            };
             let (start, end) = (field(0)?, field(2)?);
-            let detail = usize::try_from(field(1)?).ok()?.checked_add(details?)?.checked_add(size)?;
+            let detail =
+                usize::try_from(field(1)?).ok()?.checked_add(details?)?.checked_add(size)?;
             let name = number(table.bytes, detail, 4, table.endian)?.checked_add(names? as u64)?;
             Some(Function { start: code.wrapping_add(start), end: code.wrapping_add(end), name })
         };
@@ -167,11 +183,14 @@ impl<'b> FunctionTable<'b> {
         }
         let is_code = |start: &u64| {
             let mut code = image.sections.iter().filter(|section| section.executable);
-            code.any(|section| start.checked_sub(section.address).is_some_and(|within| within < section.size))
+            code.any(|section| {
+                start.checked_sub(section.address).is_some_and(|within| within < section.size)
+            })
         };
         let relocations = Relocations::of(image, self.word, self.endian);
         let in_header = self.header(2).filter(is_code);
-        let relocated = || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?).filter(is_code);
+        let relocated =
+            || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?).filter(is_code);
         let in_module = || {
             let module = self.module_data(image, &relocations, address)?;
             let place = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
@@ -181,19 +200,27 @@ impl<'b> FunctionTable<'b> {
         in_header.or_else(relocated).or_else(in_module).or_else(text)
     }
 
-    /// Returns the address of the `moduledata`: two words that are the addresses of the table and of its names.
-    fn module_data(&self, image: &Image, relocations: &Relocations<'_>, address: u64) -> Option<u64> {
+    /// Returns the address of the `moduledata`: two words that are the addresses of the table and
+    /// of its names.
+    fn module_data(
+        &self,
+        image: &Image,
+        relocations: &Relocations<'_>,
+        address: u64,
+    ) -> Option<u64> {
         let names = address.checked_add(self.header(3)?)?;
         let is_module = |at: &u64| {
             let next = at.wrapping_add(self.word as u64);
             relocations.at(next).or_else(|| self.word_in(image, next)) == Some(names)
         };
         relocations.of_value(address).take(CANDIDATES).find(is_module).or_else(|| {
-            let data = image.sections.iter().filter(|section| section.allocated && !section.executable);
+            let data =
+                image.sections.iter().filter(|section| section.allocated && !section.executable);
             let places = data.flat_map(|section| {
                 let bytes = image.view(section).unwrap_or_default();
                 let words = (0..bytes.len()).step_by(self.word);
-                let found = words.filter(move |at| number(bytes, *at, self.word, self.endian) == Some(address));
+                let found = words
+                    .filter(move |at| number(bytes, *at, self.word, self.endian) == Some(address));
                 found.map(move |at| section.address.wrapping_add(at as u64))
             });
             places.take(CANDIDATES).find(is_module)
@@ -207,7 +234,8 @@ impl<'b> FunctionTable<'b> {
     }
 }
 
-/// Relocations with the values that they put into memory, before what the program is moved by is added.
+/// Relocations with the values that they put into memory, before what the program is moved by is
+/// added.
 struct Relocations<'b> {
     bytes: Vec<&'b [u8]>,
     word: usize,
@@ -216,14 +244,21 @@ struct Relocations<'b> {
 
 impl<'b> Relocations<'b> {
     fn of(image: &'b Image, word: usize, endian: Endian) -> Self {
-        let tables = image.sections.iter().filter(|section| section.kind == SHT_RELA && section.allocated);
-        Self { bytes: tables.filter_map(|section| image.view(section).ok()).collect(), word, endian }
+        let tables =
+            image.sections.iter().filter(|section| section.kind == SHT_RELA && section.allocated);
+        Self {
+            bytes: tables.filter_map(|section| image.view(section).ok()).collect(),
+            word,
+            endian,
+        }
     }
 
     /// Returns the address and the value of each.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)> + use<'b> {
         let (word, endian) = (self.word, self.endian);
-        let value = move |entry: &[u8]| Some((number(entry, 0, word, endian)?, number(entry, 2 * word, word, endian)?));
+        let value = move |entry: &[u8]| {
+            Some((number(entry, 0, word, endian)?, number(entry, 2 * word, word, endian)?))
+        };
         let entries: Vec<_> = self.bytes.iter().map(|table| table.chunks_exact(3 * word)).collect();
         entries.into_iter().flatten().filter_map(value)
     }
@@ -261,7 +296,8 @@ mod tests {
         e.bytes(&[0, 0, 1, u8::try_from(word).unwrap()]);
         let size = if format == Format::Go118 { 4 } else { word };
         // From here on: functions, end, the details of both, names.
-        let (len, base) = (5 * size + 2 * (size + 4), if format == Format::Go118 { 0x1000 } else { 0 });
+        let (len, base) =
+            (5 * size + 2 * (size + 4), if format == Format::Go118 { 0x1000 } else { 0 });
         let header = match format {
             Format::Go12 => 1,
             Format::Go116 => 7,
@@ -297,7 +333,11 @@ mod tests {
                     let bytes = table(format, magic, word, endian);
                     let functions = FunctionTable::of(&bytes).unwrap();
                     let names = bytes.len() - 9;
-                    let of = |start, end, name: usize| Function { start, end, name: (names + name) as u64 };
+                    let of = |start, end, name: usize| Function {
+                        start,
+                        end,
+                        name: (names + name) as u64,
+                    };
                     let expected = [of(0x1000, 0x1040, 0), of(0x1040, 0x1060, 2)];
                     let code = functions.header(2).filter(|_| format == Format::Go118).unwrap_or(0);
                     let found: Vec<_> = functions.iter(code).collect();
@@ -314,12 +354,16 @@ mod tests {
         for (magic, format) in MAGICS {
             let bytes = table(format, magic, 8, Endian::Little);
             for cut in 0..bytes.len() {
-                assert!(FunctionTable::of(&bytes[..cut]).is_none_or(|table| table.iter(0).count() <= 2));
+                assert!(
+                    FunctionTable::of(&bytes[..cut]).is_none_or(|table| table.iter(0).count() <= 2)
+                );
             }
             for at in 0..bytes.len() {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 0xff;
-                assert!(FunctionTable::of(&bytes).is_none_or(|table| table.iter(u64::MAX).count() <= 3));
+                assert!(
+                    FunctionTable::of(&bytes).is_none_or(|table| table.iter(u64::MAX).count() <= 3)
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The files in which JITs list their code: a map or a jitdump.
 //!
-//! `/tmp/perf-PID.map` is a text. A JIT that reuses memory writes another line for it; the last one counts.
+//! `/tmp/perf-PID.map` is a text. A JIT that reuses memory writes another line for it; the last one
+//! counts.
 //!
 //! ```text
 //!   3ef414c0 398 RegExp:[{(]
@@ -19,10 +20,11 @@
 //! A JIT maps a page of the file as executable, so a record of the recording has its path.
 //!
 //! # Code over older code
-//! Code replaces what it overlaps; what older code has beyond its ends stays. A map, which has no times, describes the
-//! last state. If the jitdump's times are those of the recording ([`JitDump::is_timed`]), each address has the name of
-//! its time: the table has all versions of code that was replaced, each at addresses of its own ([`VERSIONS`]), and the
-//! timeline says which version was where ([`crate::timeline`]'s `jit_code.rs`).
+//! Code replaces what it overlaps; what older code has beyond its ends stays. A map, which has no
+//! times, describes the last state. If the jitdump's times are those of the recording
+//! ([`JitDump::is_timed`]), each address has the name of its time: the table has all versions of
+//! code that was replaced, each at addresses of its own ([`VERSIONS`]), and the timeline says which
+//! version was where ([`crate::timeline`]'s `jit_code.rs`).
 //!
 //! ```text
 //!   time ▲ 9  load c           [====]             c at VERSIONS + 48
@@ -52,8 +54,9 @@ const MOVE: u32 = 1;
 const ARCH_TIMESTAMP: u64 = 1;
 
 /// Note on a dump whose times do not count although code was replaced.
-pub(super) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's clock is not the \
-    jitdump's: each address has the name of the code that was there last; record with -k mono";
+pub(super) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's \
+                                  clock is not the jitdump's: each address has the name of the \
+                                  code that was there last; record with -k mono";
 
 /// First of the addresses by which versions of code are looked up: no process has code there.
 const VERSIONS: u64 = 1 << 63;
@@ -111,7 +114,8 @@ impl Version {
 pub(super) struct Dump<'b> {
     /// State at the end, by process.
     code: BTreeMap<i32, Code<'b>>,
-    /// All code in the order of the records, with its name, which is empty where code was moved away.
+    /// All code in the order of the records, with its name, which is empty where code was moved
+    /// away.
     versions: Vec<(Version, &'b [u8])>,
     /// Process that wrote the file, in its own pid namespace.
     pid: i32,
@@ -142,7 +146,8 @@ impl<'b> Dump<'b> {
     /// Parses a jitdump. A truncated file counts up to its last whole record.
     pub(super) fn parse(bytes: &'b [u8]) -> Result<Self, Refusal> {
         let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
-        let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
+        let endian =
+            [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
         let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
         let endian = endian.ok_or_else(other)?;
         let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
@@ -160,9 +165,14 @@ impl<'b> Dump<'b> {
         Ok(dump)
     }
 
-    /// Applies the next record; versions begin at `next`. Returns `None` at the end of the file or if the record is
-    /// incomplete.
-    fn apply_record(&mut self, endian: Endian, records: &mut &'b [u8], next: &mut u64) -> Option<()> {
+    /// Applies the next record; versions begin at `next`. Returns `None` at the end of the file or
+    /// if the record is incomplete.
+    fn apply_record(
+        &mut self,
+        endian: Endian,
+        records: &mut &'b [u8],
+        next: &mut u64,
+    ) -> Option<()> {
         /// Size of id, size and timestamp.
         const HEAD: usize = 16;
         let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
@@ -208,8 +218,9 @@ impl<'b> Dump<'b> {
     /// Marks the versions that share addresses with others of the same process.
     fn mark_replaced(&mut self) {
         let mut order: Vec<usize> = (0..self.versions.len()).collect();
-        let place =
-            |index: usize| self.versions.get(index).map(|(version, _)| (version.pid, version.start, version.end));
+        let place = |index: usize| {
+            self.versions.get(index).map(|(version, _)| (version.pid, version.start, version.end))
+        };
         order.sort_by_key(|&index| place(index));
         let mut replaced = Vec::new();
         // The version that ends last among those before.
@@ -225,7 +236,10 @@ impl<'b> Dump<'b> {
             }
         }
         for index in replaced {
-            self.versions.get_mut(index).into_iter().for_each(|(version, _)| version.is_replaced = true);
+            self.versions
+                .get_mut(index)
+                .into_iter()
+                .for_each(|(version, _)| version.is_replaced = true);
         }
     }
 
@@ -248,19 +262,22 @@ impl<'b> Dump<'b> {
         replaced
     }
 
-    /// Returns all code, if its times are those of the recording's clock: `pid` is the process that mapped the dump.
+    /// Returns all code, if its times are those of the recording's clock: `pid` is the process that
+    /// mapped the dump.
     pub(super) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
-        let of = |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
+        let of =
+            |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
         (dump.is_timed && self.is_monotonic).then(|| self.versions.iter().map(of).collect())
     }
 
-    /// Returns the process of a version, in the recorder's pid namespace. A child may write to the dump of its parent.
+    /// Returns the process of a version, in the recorder's pid namespace. A child may write to the
+    /// dump of its parent.
     fn pid_of(&self, version: &Version, pid: i32) -> i32 {
         if self.pid == pid { version.pid } else { pid }
     }
 
-    /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the dump if its times do
-    /// not count.
+    /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the
+    /// dump if its times do not count.
     pub(super) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
         let is_timed = dump.is_timed && self.is_monotonic && self.pid == pid;
         match self.code.get(&pid).filter(|_| is_timed) {
@@ -279,7 +296,11 @@ impl<'b> Dump<'b> {
     pub(super) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
         for (version, name) in &self.versions {
             if !name.is_empty() && (version.is_replaced || self.pid_of(version, pid) != pid) {
-                table.add(name, version.first, version.first.saturating_add(version.end - version.start));
+                table.add(
+                    name,
+                    version.first,
+                    version.first.saturating_add(version.end - version.start),
+                );
             }
         }
     }
@@ -301,7 +322,9 @@ impl<'b> Code<'b> {
 
     /// Removes the code in a range; what is before and after it stays.
     fn cut(&mut self, start: u64, end: u64) {
-        while let Some((&other, &part)) = self.parts.range(..end).next_back().filter(|(_, part)| part.end > start) {
+        while let Some((&other, &part)) =
+            self.parts.range(..end).next_back().filter(|(_, part)| part.end > start)
+        {
             self.parts.remove(&other);
             if part.end > end {
                 self.parts.insert(end, part);
@@ -313,11 +336,14 @@ impl<'b> Code<'b> {
         }
     }
 
-    /// Adds a symbol for each piece of code. One with other code within it is one symbol, which goes on after that.
+    /// Adds a symbol for each piece of code. One with other code within it is one symbol, which
+    /// goes on after that.
     fn add_to(&self, table: &mut TableBuilder) {
         // The end of the last part of each code that still has its beginning.
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-        let has_start = |part: &Part<'_>| self.parts.get(&part.whole).is_some_and(|first| first.load == part.load);
+        let has_start = |part: &Part<'_>| {
+            self.parts.get(&part.whole).is_some_and(|first| first.load == part.load)
+        };
         for part in self.parts.values().filter(|part| has_start(part)) {
             let end = ends.entry(part.load).or_default();
             *end = part.end.max(*end);
@@ -338,7 +364,9 @@ mod tests {
 
     #[test]
     fn the_last_line_for_a_start_counts() {
-        let table = of_map(b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n");
+        let table = of_map(
+            b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n",
+        );
         let name = |address| table.lookup(address).map(|symbol| symbol.name);
         assert_eq!(name(0x1000), Some(&b"LazyCompile:~new a.js:1"[..]));
         assert_eq!(name(0x1020), None);
@@ -370,18 +398,22 @@ mod tests {
     }
 
     fn name(table: &SymbolTable, address: u64) -> String {
-        table.lookup(address).map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+        table
+            .lookup(address)
+            .map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
     }
 
     #[test]
     fn of_code_that_was_replaced_in_part_the_rest_stays() {
-        let lines =
-            "1000 100 a\n1040 20 within\n1080 100 b\n2000 100 c\n1ff0 20 d\n2080 1 e\n3004 4 old\n3000 10 new\n";
+        let lines = "1000 100 a\n1040 20 within\n1080 100 b\n2000 100 c\n1ff0 20 d\n2080 1 \
+                     e\n3004 4 old\n3000 10 new\n";
         let table = of_map(lines.as_bytes());
         let names =
-            [0x1000, 0x103f, 0x1040, 0x105f, 0x1060, 0x107f, 0x1080, 0x117f, 0x1ff0, 0x200f].map(|at| name(&table, at));
+            [0x1000, 0x103f, 0x1040, 0x105f, 0x1060, 0x107f, 0x1080, 0x117f, 0x1ff0, 0x200f]
+                .map(|at| name(&table, at));
         assert_eq!(names, ["a", "a", "within", "within", "a", "a", "b", "b", "d", "d"]);
-        let names = [0x2010, 0x2080, 0x2081, 0x20ff, 0x2100, 0x3000, 0x3004, 0x300f].map(|at| name(&table, at));
+        let names = [0x2010, 0x2080, 0x2081, 0x20ff, 0x2100, 0x3000, 0x3004, 0x300f]
+            .map(|at| name(&table, at));
         assert_eq!(names, ["c", "e", "c", "c", "-", "new", "new", "new"]);
         assert_eq!(table.lookup(0x1060).unwrap().start, 0x1000);
     }
@@ -395,7 +427,8 @@ mod tests {
         add(&mut bytes, MOVE, &[0x1080, 0x9000, 0x100, 2], b"");
         let (table, versions) = parsed(&bytes, true);
         let versions = versions.unwrap();
-        let shown: Vec<_> = versions.iter().map(|v| (v.start, v.is_replaced, name(&table, v.first))).collect();
+        let shown: Vec<_> =
+            versions.iter().map(|v| (v.start, v.is_replaced, name(&table, v.first))).collect();
         let text = |start, is_replaced, name: &str| (start, is_replaced, name.to_owned());
         assert_eq!(
             shown,
@@ -407,7 +440,10 @@ mod tests {
                 text(0x9000, false, "-"),
             ]
         );
-        assert_eq!([0x107f, 0x1080, 0x5000, 0x9000].map(|at| name(&table, at)), ["first", "-", "alone", "second"]);
+        assert_eq!(
+            [0x107f, 0x1080, 0x5000, 0x9000].map(|at| name(&table, at)),
+            ["first", "-", "alone", "second"]
+        );
         // Without times, and with those of another clock, only the last state counts.
         assert_eq!(parsed(&bytes, false).1, None);
         bytes[32] = 1;
@@ -436,8 +472,11 @@ mod tests {
         let at = bytes.len() - 32 - 24 - 6 + 16;
         bytes[at..at + 4].copy_from_slice(&9_u32.to_ne_bytes());
         let (table, versions) = parsed(&bytes, true);
-        let versions: Vec<_> =
-            versions.unwrap().iter().map(|v| (v.pid, v.is_replaced, name(&table, v.first))).collect();
+        let versions: Vec<_> = versions
+            .unwrap()
+            .iter()
+            .map(|v| (v.pid, v.is_replaced, name(&table, v.first)))
+            .collect();
         assert_eq!(versions, [(7, false, "-".into()), (9, false, "child".into())]);
         assert_eq!(name(&table, 0x1000), "parent");
     }
@@ -454,7 +493,10 @@ mod tests {
         bytes.truncate(bytes.len() - 1);
         let (table, _) = parsed(&bytes, false);
         assert_eq!([0x5000, 0x7000].map(|at| name(&table, at)), ["-", "-"]);
-        assert_eq!([0x1000, 0x107f, 0x117f, 0x600f].map(|at| name(&table, at)), ["old", "old", "new", "moving"]);
+        assert_eq!(
+            [0x1000, 0x107f, 0x117f, 0x600f].map(|at| name(&table, at)),
+            ["old", "old", "new", "moving"]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Proof that a JIT's map (`/tmp/perf-PID.map`) is of the recorded process: pids are used again, and maps stay.
+//! Proof that a JIT's map (`/tmp/perf-PID.map`) is of the recorded process: pids are used again,
+//! and maps stay.
 //!
 //! ```text
 //!   process that had the pid before │ began      recorded process      ended │ process that has the pid now
@@ -6,10 +7,11 @@
 //!                          refused  │  last written to: the process's own    │ refused
 //! ```
 //!
-//! When the process began and ended is taken from its records (FORK, or the exec of its program; EXIT), or from `/proc`
-//! if it still lives. If its end is not recorded and it does not live, the recording's end counts. If its beginning is
-//! not known, all that shows is that the map is of this boot: it is used, and a note says so. A map that is another
-//! user's than the process's (or, if that does not live, this one's) is refused, since everybody may write to `/tmp`.
+//! When the process began and ended is taken from its records (FORK, or the exec of its program;
+//! EXIT), or from `/proc` if it still lives. If its end is not recorded and it does not live, the
+//! recording's end counts. If its beginning is not known, all that shows is that the map is of this
+//! boot: it is used, and a note says so. A map that is another user's than the process's (or, if
+//! that does not live, this one's) is refused, since everybody may write to `/tmp`.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -20,8 +22,10 @@ use super::processes::LivingProcess;
 use super::proof;
 
 /// Note on a map of a process whose beginning is not known.
-pub(super) const UNKNOWN_START: &str = "nothing shows when the process began, so the JIT's map may be that of an earlier \
-    process with this pid; rec keeps the maps that are proven (perf does not), and rep proves them while the process lives";
+pub(super) const UNKNOWN_START: &str = "nothing shows when the process began, so the JIT's map may \
+                                        be that of an earlier process with this pid; rec keeps the \
+                                        maps that are proven (perf does not), and rep proves them \
+                                        while the process lives";
 
 /// Precision of the times of files and processes.
 const TICK: Duration = Duration::from_millis(20);
@@ -54,8 +58,8 @@ impl JitLife {
         is_old && self.ended.is_none() && !self.is_reused
     }
 
-    /// Checks that a map is the process's own; `living` is the process if it still lives. Returns a note on what the
-    /// proof lacks, if anything.
+    /// Checks that a map is the process's own; `living` is the process if it still lives. Returns a
+    /// note on what the proof lacks, if anything.
     pub(super) fn check_map(
         &self,
         map: &Metadata,
@@ -94,7 +98,11 @@ impl JitLife {
 mod tests {
     use super::*;
 
-    fn checked(map: &Metadata, life: &JitLife, living: Option<SystemTime>) -> Result<Option<&'static str>, Refusal> {
+    fn checked(
+        map: &Metadata,
+        life: &JitLife,
+        living: Option<SystemTime>,
+    ) -> Result<Option<&'static str>, Refusal> {
         let living = living.map(|started| LivingProcess {
             started,
             users: vec![map.uid()],
@@ -109,7 +117,8 @@ mod tests {
     fn a_map_is_of_the_process_that_lived_when_it_was_written() {
         let file = tempfile::tempfile().unwrap();
         let map = file.metadata().unwrap();
-        let [before, after] = [map.modified().unwrap() - 10 * TICK, map.modified().unwrap() + 10 * TICK];
+        let [before, after] =
+            [map.modified().unwrap() - 10 * TICK, map.modified().unwrap() + 10 * TICK];
         let whole = JitLife { began: Some(before), ended: Some(after), ..JitLife::default() };
         assert!(matches!(checked(&map, &whole, None), Ok(None)));
         let later = JitLife { began: Some(after), ..whole.clone() };

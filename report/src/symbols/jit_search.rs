@@ -6,8 +6,9 @@
 //!   dump: kept by rec, in the container, or at the recorded path ─► device and inode ────────────┘
 //! ```
 //!
-//! A kept map describes the time of the recording, and a map that is written on the time after it, too; so kept names come
-//! first, and code that the kept map lacks (the JIT had not yet written it down) has the names of the other one.
+//! A kept map describes the time of the recording, and a map that is written on the time after it,
+//! too; so kept names come first, and code that the kept map lacks (the JIT had not yet written it
+//! down) has the names of the other one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -32,11 +33,17 @@ struct MapText {
 
 impl Search {
     /// Returns the symbols of a JIT's code.
-    pub(super) fn jit_symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
+    pub(super) fn jit_symbols(
+        &self,
+        module: &Module,
+        outcome: &mut Outcome,
+    ) -> Option<SymbolTable> {
         let ModuleKind::PerfMap { pid, dump } = &module.kind else { return None };
         let living = self.living_process(module, *pid);
         let found = self.symbols_of_maps(module, *pid, living.as_ref(), outcome);
-        let Some(dump) = dump.as_ref().filter(|dump| found.is_none() || dump.is_timed) else { return found };
+        let Some(dump) = dump.as_ref().filter(|dump| found.is_none() || dump.is_timed) else {
+            return found;
+        };
         let (source, path, file) = self.read_dump(module, dump, *pid, living.as_ref());
         let read = file.and_then(|bytes| {
             let (parsed, mut table) = (jit::Dump::parse(&bytes)?, TableBuilder::new(false));
@@ -47,7 +54,8 @@ impl Search {
             }
             let table = table.finish();
             if !is_timed && parsed.has_replaced() {
-                (outcome.note, outcome.judged) = (Some(jit::UNTIMED.into()), Some(parsed.replaced_in(&table)));
+                (outcome.note, outcome.judged) =
+                    (Some(jit::UNTIMED.into()), Some(parsed.replaced_in(&table)));
             }
             Ok(table)
         });
@@ -55,7 +63,8 @@ impl Search {
         outcome.keep(source, &path, read).or(found)
     }
 
-    /// Returns the versions of a JIT's code, if its dump is proven and has the times of the recording.
+    /// Returns the versions of a JIT's code, if its dump is proven and has the times of the
+    /// recording.
     pub(super) fn jit_versions(&self, module: &Module) -> Option<Vec<Version>> {
         let ModuleKind::PerfMap { pid, dump: Some(dump) } = &module.kind else { return None };
         if !dump.is_timed {
@@ -74,8 +83,9 @@ impl Search {
         outcome: &mut Outcome,
     ) -> Option<SymbolTable> {
         let inner = living.filter(|process| process.is_elsewhere || process.inner != pid);
-        let inner =
-            inner.map(|process| self.processes.root(pid).join("tmp").join(format!("perf-{}.map", process.inner)));
+        let inner = inner.map(|process| {
+            self.processes.root(pid).join("tmp").join(format!("perf-{}.map", process.inner))
+        });
         let (mut text, mut found) = (MapText { text: Vec::new(), note: None }, None);
         for path in inner.into_iter().chain([candidates::below(&self.options, module.as_path())]) {
             let read = self.read_map(&path, module, living);
@@ -110,7 +120,12 @@ impl Search {
     }
 
     /// Reads a map if it is proven to be the recorded process's, or trusted.
-    fn read_map(&self, path: &Path, module: &Module, living: Option<&LivingProcess>) -> Result<MapText, Refusal> {
+    fn read_map(
+        &self,
+        path: &Path,
+        module: &Module,
+        living: Option<&LivingProcess>,
+    ) -> Result<MapText, Refusal> {
         if self.processes.is_below(path) && fs::symlink_metadata(path)?.is_symlink() {
             // It would lead to a file of ours.
             return Err(Refusal::NotRegular);
@@ -141,7 +156,8 @@ impl Search {
         Some(kept.join(module.life.kept_name(pid, suffix)?))
     }
 
-    /// Reads the jitdump of a JIT's module if it is proven to be the recorded one; also returns where it is.
+    /// Reads the jitdump of a JIT's module if it is proven to be the recorded one; also returns
+    /// where it is.
     fn read_dump(
         &self,
         module: &Module,
@@ -153,11 +169,14 @@ impl Search {
             let found = file::open(&path).and_then(file::bytes_of);
             return (Source::Kept, path, found);
         }
-        let proof = if self.options.trusts_paths() { Ok(()) } else { self.host.made(&module.origin) };
+        let proof =
+            if self.options.trusts_paths() { Ok(()) } else { self.host.made(&module.origin) };
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
         let mounts = module.mounts.filter(|_| self.options.symfs.is_none() && proof.is_ok());
         let root = mounts.and_then(|mounts| self.roots.of(mounts)).map(Path::to_owned);
-        let root = root.or_else(|| living.filter(|process| process.is_elsewhere).map(|_| self.processes.root(pid)));
+        let root = root.or_else(|| {
+            living.filter(|process| process.is_elsewhere).map(|_| self.processes.root(pid))
+        });
         let path = match root {
             Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
             None => candidates::below(&self.options, recorded),

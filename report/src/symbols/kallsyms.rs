@@ -1,21 +1,22 @@
-//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which `kernel.rs` reads.
+//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which `kernel.rs`
+//! reads.
 //!
 //! ```text
 //!   ffffffff81000000 T _text
 //!   ffffffffc0a01010 t nf_hook_slow<TAB>[nf_tables]
 //! ```
 //!
-//! Addresses are absolute and symbols have no sizes. As in perf, the types `T`, `W`, `D` and `B` count, in upper and
-//! lower case (text, weak, data, zeroed data; upper case is global). A symbol ends where the next one starts; the last
-//! one before another module ends a page later, since the gap may be gigabytes. Of several with one start, the last in
-//! the list is the one that has bytes.
+//! Addresses are absolute and symbols have no sizes. As in perf, the types `T`, `W`, `D` and `B`
+//! count, in upper and lower case (text, weak, data, zeroed data; upper case is global). A symbol
+//! ends where the next one starts; the last one before another module ends a page later, since the
+//! gap may be gigabytes. Of several with one start, the last in the list is the one that has bytes.
 //!
-//! `/proc/kallsyms` lists the kernel that runs *now*; [`super::kernel`] checks whether that is the recorded one. Each
-//! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
-//! recorded reference symbol has moved.
+//! `/proc/kallsyms` lists the kernel that runs *now*; [`super::kernel`] checks whether that is the
+//! recorded one. Each boot may load the kernel at another address (KASLR), so all of its symbols
+//! are moved back by the distance that the recorded reference symbol has moved.
 //!
-//! To parse the list would take half of the time of a small histogram, so the copy that is kept is packed, and read as
-//! it is:
+//! To parse the list would take half of the time of a small histogram, so the copy that is kept is
+//! packed, and read as it is:
 //!
 //! ```text
 //!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
@@ -69,7 +70,8 @@ impl Kallsyms {
     pub(super) fn packed(&self) -> Vec<u8> {
         let modules = self.modules.0.join(&b'\n');
         let mut packed = Encoder::new(Endian::Little);
-        let lengths = [self.symbols.len() / SYMBOL, modules.len(), self.text.len()].map(|len| len as u64);
+        let lengths =
+            [self.symbols.len() / SYMBOL, modules.len(), self.text.len()].map(|len| len as u64);
         [MAGIC].into_iter().chain(lengths).for_each(|word| packed.u64(word));
         [&*self.symbols, &modules, &self.text].into_iter().for_each(|bytes| packed.bytes(bytes));
         packed.into_bytes()
@@ -94,11 +96,15 @@ impl Kallsyms {
         let (mut symbols, mut modules, mut line_start) = (Vec::new(), Modules::default(), 0);
         for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
-            symbols.extend(modules.symbol(text.get(line_start..line_end).unwrap_or_default(), line_start));
+            symbols.extend(
+                modules.symbol(text.get(line_start..line_end).unwrap_or_default(), line_start),
+            );
             line_start = line_end + 1;
         }
         if symbols.is_empty() {
-            return Err(Refusal::Malformed("it has no line of the form `ADDRESS TYPE NAME`".into()));
+            return Err(Refusal::Malformed(
+                "it has no line of the form `ADDRESS TYPE NAME`".into(),
+            ));
         }
         if symbols.iter().all(|(symbol, _)| symbol.start == 0) {
             return Err(Refusal::Restricted);
@@ -139,7 +145,8 @@ impl Kallsyms {
     /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
     pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
         let Some(reference) = reference else { return self.table(b"", 0) };
-        let missing = "it lacks the recorded reference symbol, so the kernel's load address is unknown";
+        let missing =
+            "it lacks the recorded reference symbol, so the kernel's load address is unknown";
         let now = self.address_of(&reference.symbol).ok_or(Refusal::Other(missing))?;
         self.table(b"", now.wrapping_sub(reference.address))
     }
@@ -151,7 +158,8 @@ impl Kallsyms {
 
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
-        let is_named = |symbol: &Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
+        let is_named =
+            |symbol: &Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
         self.of_module(self.modules.number(b"")?).find(is_named).map(|symbol| symbol.start)
     }
 
@@ -162,11 +170,13 @@ impl Kallsyms {
     fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
         let number = self.modules.number(module).ok_or(Refusal::NoSymbols)?;
         let mut places = Vec::with_capacity(self.symbols.len() / SYMBOL);
-        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(|place| Place {
-            start: place.start.wrapping_sub(moved),
-            end: place.end.wrapping_sub(moved),
-            ..place
-        }));
+        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(
+            |place| Place {
+                start: place.start.wrapping_sub(moved),
+                end: place.end.wrapping_sub(moved),
+                ..place
+            },
+        ));
         // Fast, since they are sorted unless addresses went below zero.
         places.sort_by_key(|place| place.start);
         Ok(SymbolTable::from_sorted(places, self.text.clone()))
@@ -174,11 +184,13 @@ impl Kallsyms {
 }
 
 impl Modules {
-    /// Returns the symbol in a line that begins at this offset of the text; `None` if there is none that counts.
+    /// Returns the symbol in a line that begins at this offset of the text; `None` if there is none
+    /// that counts.
     fn symbol(&mut self, line: &[u8], line_start: usize) -> Option<Listed> {
         let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
         matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
-        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64).ranked(STB_LOCAL, false);
+        let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64)
+            .ranked(STB_LOCAL, false);
         let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
         rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
@@ -216,16 +228,20 @@ ffffffffc0b01010 t other\t[ext4]
 not a line
 ";
 
-    /// Returns the names at these addresses, all beyond 0xffff_ffff_0000_0000; `-` where there is none.
+    /// Returns the names at these addresses, all beyond 0xffff_ffff_0000_0000; `-` where there is
+    /// none.
     fn names<const N: usize>(table: &SymbolTable, addresses: [u64; N]) -> [&str; N] {
         let symbol = |address| table.lookup(0xffff_ffff_0000_0000 | address);
-        addresses.map(|address| symbol(address).map_or("-", |symbol| std::str::from_utf8(symbol.name).unwrap()))
+        addresses.map(|address| {
+            symbol(address).map_or("-", |symbol| std::str::from_utf8(symbol.name).unwrap())
+        })
     }
 
     #[test]
     fn kernel_symbols_end_at_the_next_and_the_last_a_page_later() {
         let table = Kallsyms::parse(TEXT.into()).unwrap().kernel(None).unwrap();
-        // Of several symbols with the same start, only the last in the list extends to the next start.
+        // Of several symbols with the same start, only the last in the list extends to the next
+        // start.
         assert_eq!(names(&table, [0x8100_0000, 0x8100_0100]), ["_text", "do_a"]);
         assert_eq!(names(&table, [0x8100_01ff, 0x8100_0200]), ["weak_b", "weak_b"]);
         assert_eq!(names(&table, [0x8100_1fff, 0x8100_2000, 0x80ff_ffff]), ["last", "-", "-"]);
@@ -256,7 +272,9 @@ not a line
         let unpacked = Kallsyms::unpack(&packed.clone().into()).unwrap();
         assert_eq!((&*unpacked.symbols, &*unpacked.text), (&*list.symbols, &*list.text));
         assert_eq!(unpacked.modules, list.modules);
-        assert!((0..packed.len()).all(|len| Kallsyms::unpack(&packed[..len].to_vec().into()).is_none()));
+        assert!(
+            (0..packed.len()).all(|len| Kallsyms::unpack(&packed[..len].to_vec().into()).is_none())
+        );
         assert!(Kallsyms::unpack(&TEXT.as_bytes().to_vec().into()).is_none());
         for at in 0..packed.len() {
             let mut damaged = packed.clone();

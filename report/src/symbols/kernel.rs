@@ -1,19 +1,22 @@
 //! Symbols of the recorded kernel: the choice of their source.
 //!
-//! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
-//! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::check_running`]).
+//! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`.
+//!    These are not checked.
+//! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one
+//!    ([`Kernel::check_running`]).
 //! 3. The copies of it that are kept by build ID: by [`Kernel::kallsyms`], and by recorders.
 //! 4. Files with symbols and the recorded build ID, or another proof for a module's file.
 //!
-//! To make the list takes the running kernel 40 ms, and to parse it 20 ms. So for the kernel itself a copy, which is
-//! kept parsed, is read in the list's place: the recorded reference symbol says how far each boot has moved it. A
-//! module may be elsewhere at each boot, and be reloaded: addresses count only if the module is still at the recorded
-//! one.
+//! To make the list takes the running kernel 40 ms, and to parse it 20 ms. So for the kernel itself
+//! a copy, which is kept parsed, is read in the list's place: the recorded reference symbol says
+//! how far each boot has moved it. A module may be elsewhere at each boot, and be reloaded:
+//! addresses count only if the module is still at the recorded one.
 //!
-//! A kernel image (`vmlinux`) may have been relocated (KASLR) from the addresses at which it is linked; again the
-//! reference symbol says how far. A module's file has no addresses. The kernel lays out its code sections one after
-//! another in the order of the file, except those for initialization; the first begins at the module's load address.
-//! Source: `layout_sections` in the kernel's `kernel/module/main.c`.
+//! A kernel image (`vmlinux`) may have been relocated (KASLR) from the addresses at which it is
+//! linked; again the reference symbol says how far. A module's file has no addresses. The kernel
+//! lays out its code sections one after another in the order of the file, except those for
+//! initialization; the first begins at the module's load address. Source: `layout_sections` in the
+//! kernel's `kernel/module/main.c`.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -29,7 +32,9 @@ use super::elf_symbols::add_symbols;
 use super::kallsyms::Kallsyms;
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
-use super::proof::{self, Origin, Proof, check_unchanged, checked_image, contradiction, open_image};
+use super::proof::{
+    self, Origin, Proof, check_unchanged, checked_image, contradiction, open_image,
+};
 use super::table::{SymbolTable, TableBuilder};
 use super::{candidates, decompress, file};
 use crate::query::SymbolOptions;
@@ -54,7 +59,12 @@ impl Kernel {
     }
 
     /// Loads the symbols of the kernel or of one of its modules.
-    pub(super) fn load(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
+    pub(super) fn load(
+        &self,
+        module: &Module,
+        options: &SymbolOptions,
+        outcome: &mut Outcome,
+    ) -> Option<SymbolTable> {
         let origin = &*module.origin;
         if let (Some(path), ModuleKind::Kernel) = (&options.vmlinux, &module.kind) {
             // It is trusted, whatever its build ID.
@@ -70,10 +80,12 @@ impl Kernel {
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
         let own = origin.kernel.and_then(|id| self.copy_path(&id)).filter(|path| path.exists());
-        let recorders = origin.kernel.map(|id| candidates::cache_entries(&id, options)).unwrap_or_default();
+        let recorders =
+            origin.kernel.map(|id| candidates::cache_entries(&id, options)).unwrap_or_default();
         let recorders = recorders.into_iter().map(|entry| entry.join("kallsyms"));
         let copied = |path: &PathBuf| pick(&parse(path), module);
-        let allowed = if options.symfs.is_some() { Err(Refusal::Symfs) } else { self.check_loaded(module) };
+        let allowed =
+            if options.symfs.is_some() { Err(Refusal::Symfs) } else { self.check_loaded(module) };
         let allowed = allowed.and_then(|()| self.check_placed(module));
         let found = allowed.and_then(|()| {
             let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
@@ -85,15 +97,25 @@ impl Kernel {
             let found = copied(&path).and_then(|table| at_its_address(table, module));
             outcome.keep(Source::BuildIdCache, &path, found)
         };
-        running.or_else(|| own.iter().cloned().chain(recorders).find_map(in_copy)).or_else(|| match module.kind {
-            ModuleKind::Kernel => self.find_image(module, options, outcome),
-            _ => self.find_module(module, options, outcome),
+        running.or_else(|| own.iter().cloned().chain(recorders).find_map(in_copy)).or_else(|| {
+            match module.kind {
+                ModuleKind::Kernel => self.find_image(module, options, outcome),
+                _ => self.find_module(module, options, outcome),
+            }
         })
     }
 
-    /// Searches the usual places for a kernel image with the recorded build ID and reads its symbols.
-    fn find_image(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let build_id = module.build_id.filter(|_| !options.ignore_vmlinux && module.origin.reference.is_some())?;
+    /// Searches the usual places for a kernel image with the recorded build ID and reads its
+    /// symbols.
+    fn find_image(
+        &self,
+        module: &Module,
+        options: &SymbolOptions,
+        outcome: &mut Outcome,
+    ) -> Option<SymbolTable> {
+        let build_id = module
+            .build_id
+            .filter(|_| !options.ignore_vmlinux && module.origin.reference.is_some())?;
         let mut places = candidates::by_build_id(module, options);
         if let Ok(release) = file::read_all(&self.root.join("proc/sys/kernel/osrelease")) {
             let release = String::from_utf8_lossy(&release);
@@ -113,31 +135,49 @@ impl Kernel {
         })
     }
 
-    /// Reads the symbols of a kernel module from its file: one with the recorded build ID, or the one at the recorded
-    /// path if none was recorded and the recording was made on this machine, or if the user trusts it.
-    fn find_module(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
+    /// Reads the symbols of a kernel module from its file: one with the recorded build ID, or the
+    /// one at the recorded path if none was recorded and the recording was made on this machine, or
+    /// if the user trusts it.
+    fn find_module(
+        &self,
+        module: &Module,
+        options: &SymbolOptions,
+        outcome: &mut Outcome,
+    ) -> Option<SymbolTable> {
         let ModuleKind::KernelModule { start } = module.kind else { return None };
         let is_path = module.path.first() == Some(&b'/');
         let recorded = candidates::recorded(module, options).into_iter().filter(|_| is_path);
         let recorded = recorded.map(|path| (Source::Path, path));
-        let trusted = recorded.clone().filter(|_| options.trusts_paths()).map(|place| (place, Ok(Proof::Trust)));
+        let trusted = recorded
+            .clone()
+            .filter(|_| options.trusts_paths())
+            .map(|place| (place, Ok(Proof::Trust)));
         let proof = match module.build_id {
             Some(build_id) => Ok(Proof::BuildId(build_id)),
             None => self.host.made(&module.origin).map(|()| Proof::Trust),
         };
         let written = module.written.filter(|_| module.build_id.is_none());
-        let proven = recorded.chain(candidates::by_build_id(module, options)).map(|place| (place, proof.clone()));
+        let proven = recorded
+            .chain(candidates::by_build_id(module, options))
+            .map(|place| (place, proof.clone()));
         proven.chain(trusted).find_map(|((source, path), proof)| {
             let found = file::read_all(&path).and_then(|bytes| {
                 let proof = proof?;
                 if !options.trusts_paths() {
                     check_unchanged(&fs::metadata(&path)?, written)?;
                 }
-                let image = checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
+                let image =
+                    checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
                 outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
                 let (loaded, mut table) = (layout(&image, start), TableBuilder::new(false));
                 let place = |address: u64, section: usize, header: &elf::Section| {
-                    Some(loaded.get(section).copied()??.wrapping_add(address).wrapping_sub(header.address))
+                    Some(
+                        loaded
+                            .get(section)
+                            .copied()??
+                            .wrapping_add(address)
+                            .wrapping_sub(header.address),
+                    )
                 };
                 add_symbols(&image, SHT_SYMTAB, place, &mut table)?;
                 Ok(table.finish())
@@ -146,10 +186,11 @@ impl Kernel {
         })
     }
 
-    /// Checks that the running kernel is the recorded one: by build ID if one was recorded. Otherwise the release must
-    /// be the recorded one, the architecture must not differ, and the reference symbol must be at its recorded address:
-    /// most kernels choose another one at each boot, but some always have the same, so that an address alone is no
-    /// proof, and a release alone is none either, since a kernel can be built again under the same one.
+    /// Checks that the running kernel is the recorded one: by build ID if one was recorded.
+    /// Otherwise the release must be the recorded one, the architecture must not differ, and the
+    /// reference symbol must be at its recorded address: most kernels choose another one at each
+    /// boot, but some always have the same, so that an address alone is no proof, and a release
+    /// alone is none either, since a kernel can be built again under the same one.
     pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
@@ -174,14 +215,18 @@ impl Kernel {
         }
     }
 
-    /// Checks that the running kernel is where the recorded one was: its reference symbol says so or, if there is none,
-    /// only this boot can be the recorded one.
+    /// Checks that the running kernel is where the recorded one was: its reference symbol says so
+    /// or, if there is none, only this boot can be the recorded one.
     fn check_placed(&self, module: &Module) -> Result<(), Refusal> {
         if module.kind != ModuleKind::Kernel || module.origin.reference.is_some() {
             return Ok(());
         }
         let is_of_this_boot = module.written.is_none_or(|written| written >= proof::booted());
-        if is_of_this_boot && self.host.made(&module.origin).is_ok() { Ok(()) } else { Err(Refusal::NoReference) }
+        if is_of_this_boot && self.host.made(&module.origin).is_ok() {
+            Ok(())
+        } else {
+            Err(Refusal::NoReference)
+        }
     }
 
     fn kallsyms_path(&self) -> PathBuf {
@@ -193,15 +238,17 @@ impl Kernel {
         Some(self.cache.as_ref()?.join("kernel-symbols").join(id.to_string()))
     }
 
-    /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none that can be
-    /// read.
+    /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there
+    /// is none that can be read.
     fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
         self.running.get_or_init(|| {
             let list = Kallsyms::parse(file::read_all(&self.kallsyms_path())?)?;
             let path = self.running_build_id().and_then(|id| self.copy_path(&id));
             let path = path.filter(|path| !matches!(packed(path), Ok(Some(_))));
             // Only the user may read the file. Without a copy the next run takes longer.
-            let _ = path.and_then(|path| temporary(path.parent()?, &list.packed()).ok()?.persist(path).ok());
+            let _ = path.and_then(|path| {
+                temporary(path.parent()?, &list.packed()).ok()?.persist(path).ok()
+            });
             Ok(list)
         })
     }
@@ -219,21 +266,31 @@ impl Kernel {
         if is_own { self.running_build_id() } else { None }
     }
 
-    /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.
+    /// Checks that the running kernel or its module is the recorded one, and that a module is still
+    /// at its address.
     fn check_loaded(&self, module: &Module) -> Result<(), Refusal> {
-        let ModuleKind::KernelModule { start } = module.kind else { return self.check_running(&module.origin) };
+        let ModuleKind::KernelModule { start } = module.kind else {
+            return self.check_running(&module.origin);
+        };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         match (module.build_id, running) {
             (Some(recorded), Some(found)) if recorded.is_same(&found) => {}
-            (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
+            (Some(recorded), Some(found)) => {
+                return Err(Refusal::BuildIdMismatch { recorded, found });
+            }
             _ => self.check_running(&module.origin)?,
         }
         let loaded = file::read_all(&self.root.join("proc/modules"))?;
-        match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
+        match loaded
+            .split(|&byte| byte == b'\n')
+            .find_map(|line| address_of_module(line, name.as_bytes()))
+        {
             // Zero if addresses are hidden, which parsing the symbol list reports.
-            Some(address) if address != 0 && address != start => Err(Refusal::MovedKernelModule { recorded: start }),
+            Some(address) if address != 0 && address != start => {
+                Err(Refusal::MovedKernelModule { recorded: start })
+            }
             _ => Ok(()),
         }
     }
@@ -265,19 +322,22 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
     }
 }
 
-/// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded address.
+/// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded
+/// address.
 fn relocated(image: &Image, origin: &Origin) -> Result<SymbolTable, Refusal> {
     let mut table = TableBuilder::new(false);
     add_symbols(image, SHT_SYMTAB, |linked, _, _| Some(linked), &mut table)?;
     if let Some(reference) = &origin.reference {
         let linked = table.named(reference.symbol.as_bytes());
-        let linked = linked.ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
+        let linked = linked
+            .ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
         table.move_down(linked.wrapping_sub(reference.address));
     }
     Ok(table.finish())
 }
 
-/// Returns the address of each section; `None` for sections other than code, and for initialization code.
+/// Returns the address of each section; `None` for sections other than code, and for initialization
+/// code.
 fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
     let mut next = start;
     let place = |section: &elf::Section| {
@@ -291,8 +351,8 @@ fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
     image.sections.iter().map(place).collect()
 }
 
-/// Refuses the symbols of a kernel module that a list has at another address, and those of a kernel whose address is
-/// unknown: the list may be of another boot.
+/// Refuses the symbols of a kernel module that a list has at another address, and those of a kernel
+/// whose address is unknown: the list may be of another boot.
 fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Refusal> {
     const PAGE: u64 = 4096;
     let start = match module.kind {
@@ -301,11 +361,13 @@ fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Re
         _ => return Ok(table),
     };
     // The data of a module may lie below its code.
-    let is_there = table.iter().any(|symbol| symbol.start.checked_sub(start).is_some_and(|past| past < PAGE));
+    let is_there =
+        table.iter().any(|symbol| symbol.start.checked_sub(start).is_some_and(|past| past < PAGE));
     if is_there { Ok(table) } else { Err(Refusal::MovedKernelModule { recorded: start }) }
 }
 
-/// Returns the address in a line of `/proc/modules` (`name size references users state address`) if it is for `name`.
+/// Returns the address in a line of `/proc/modules` (`name size references users state address`) if
+/// it is for `name`.
 fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut fields = line.split(|&byte| byte == b' ');
     (fields.next()? == name).then_some(())?;

@@ -19,15 +19,23 @@ fn machine() -> (tempfile::TempDir, Kernel) {
     fs::write(root.path().join("sys/module/snd_pcm/notes/.note.gnu.build-id"), notes(9)).unwrap();
     let list = "ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
     fs::write(root.path().join("proc/kallsyms"), list).unwrap();
-    fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n").unwrap();
+    fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n")
+        .unwrap();
     let kernel = Kernel::new(root.path(), origin("desk", "6.1.0", 0), None);
     (root, kernel)
 }
 
 fn origin(hostname: &str, release: &str, reference: u64) -> Origin {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let reference = (reference != 0).then(|| Reference { symbol: "_text".into(), address: reference });
-    Origin { hostname: text(hostname), release: text(release), arch: text("x86_64"), reference, ..Origin::default() }
+    let reference =
+        (reference != 0).then(|| Reference { symbol: "_text".into(), address: reference });
+    Origin {
+        hostname: text(hostname),
+        release: text(release),
+        arch: text("x86_64"),
+        reference,
+        ..Origin::default()
+    }
 }
 
 fn with_id(id: u8) -> Origin {
@@ -61,9 +69,14 @@ fn without_a_build_id_release_and_address_decide() {
         assert!(kernel.check_running(&here).is_ok(), "{here:?}");
     }
     for (other, is_expected) in [
-        (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
+        (
+            origin("shelf", "6.1.0", moved),
+            (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool,
+        ),
         (origin("desk", "6.1.0", moved), |r| matches!(r, Refusal::MovedKernel { .. })),
-        (origin("desk", "6.1.1", TEXT), |r| matches!(r, Refusal::OtherMachine { what: "kernel release", .. })),
+        (origin("desk", "6.1.1", TEXT), |r| {
+            matches!(r, Refusal::OtherMachine { what: "kernel release", .. })
+        }),
         (origin("", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
         (origin("desk", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
         (origin("desk", "6.1.0", 0), |r| matches!(r, Refusal::NoReference)),
@@ -85,7 +98,8 @@ fn a_kept_list_that_cannot_be_read_is_replaced() {
     fs::create_dir_all(kept.parent().unwrap()).unwrap();
     fs::write(&kept, "of another version").unwrap();
     let kernel = Kernel::new(root.path(), origin("desk", "6.1.0", 0), Some(cache));
-    let table = kernel.load(&kernel_of(with_id(7)), &SymbolOptions::default(), &mut Outcome::default());
+    let table =
+        kernel.load(&kernel_of(with_id(7)), &SymbolOptions::default(), &mut Outcome::default());
     assert_eq!(table.unwrap().len(), 2);
     assert!(packed(&kept).unwrap().is_some());
 }
@@ -122,16 +136,25 @@ fn the_cache_has_symbols_of_a_kernel_that_is_not_running() {
     let (root, kernel) = machine();
     let entry = root.path().join("cache/.build-id/08").join("08".repeat(19));
     fs::create_dir_all(&entry).unwrap();
-    fs::write(entry.join("kallsyms"), "ffffffff81000000 T _text\nffffffff81000020 t c\nffffffffc0000010 t d\t[d]\n")
-        .unwrap();
-    let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
+    fs::write(
+        entry.join("kallsyms"),
+        "ffffffff81000000 T _text\nffffffff81000020 t c\nffffffffc0000010 t d\t[d]\n",
+    )
+    .unwrap();
+    let options =
+        SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
     let mut outcome = Outcome::default();
     let table = kernel.load(&kernel_of(with_id(8)), &options, &mut outcome).unwrap();
     assert_eq!(table.lookup(0xffff_ffff_8100_0021).unwrap().name, b"c");
     // A module may be elsewhere at each boot.
     for (start, is_there) in [(0xffff_ffff_c000_0000, true), (0xffff_ffff_bfff_0000, false)] {
-        let module = Module::new(b"/lib/d.ko", None, ModuleKind::KernelModule { start }).on(&Arc::new(with_id(8)));
-        assert_eq!(kernel.load(&module, &options, &mut Outcome::default()).is_some(), is_there, "{start:#x}");
+        let module = Module::new(b"/lib/d.ko", None, ModuleKind::KernelModule { start })
+            .on(&Arc::new(with_id(8)));
+        assert_eq!(
+            kernel.load(&module, &options, &mut Outcome::default()).is_some(),
+            is_there,
+            "{start:#x}"
+        );
     }
 }
 
@@ -151,8 +174,12 @@ fn the_running_list_is_kept_and_read_from_the_copy() {
     let changed = list + "ffffffff81000020 t c\n";
     fs::write(&path, Kallsyms::parse(changed.into()).unwrap().packed()).unwrap();
     assert!(has_c(with_id(7)), "the copy is read");
-    let unplaced = |module: Module| kernel.load(&module, &options, &mut Outcome::default()).is_none();
-    assert!(unplaced(kernel_of(Origin { reference: None, ..with_id(7) })), "nobody knows where that kernel was");
+    let unplaced =
+        |module: Module| kernel.load(&module, &options, &mut Outcome::default()).is_none();
+    assert!(
+        unplaced(kernel_of(Origin { reference: None, ..with_id(7) })),
+        "nobody knows where that kernel was"
+    );
     let here = Origin { kernel: with_id(7).kernel, ..origin("desk", "6.1.0", 0) };
     assert!(!has_c(here.clone()), "it runs since");
     let before = std::time::SystemTime::UNIX_EPOCH;
@@ -170,7 +197,8 @@ fn kernel_or_build_id_and_the_load_address_identify_a_module() {
     let load = |start, id: Option<u8>, origin| {
         let mut outcome = Outcome::default();
         let id = id.and_then(|id| BuildId::new(&[id; 20]));
-        let module = Module::new(b"/lib/snd-pcm.ko", id, ModuleKind::KernelModule { start }).on(&Arc::new(origin));
+        let module = Module::new(b"/lib/snd-pcm.ko", id, ModuleKind::KernelModule { start })
+            .on(&Arc::new(origin));
         let table = kernel.load(&module, &SymbolOptions::default(), &mut outcome);
         (table.map(|table| table.len()), outcome)
     };

@@ -16,8 +16,8 @@ pub struct LabelSlots {
     pub frame: LabelSlot,
 }
 
-/// Demangled names of a table's symbols. Most symbols are never shown, so there is only memory for those that are, and
-/// those next to them.
+/// Demangled names of a table's symbols. Most symbols are never shown, so there is only memory for
+/// those that are, and those next to them.
 #[derive(Debug)]
 pub(super) struct ShownNames(Vec<OnceLock<Box<NearNames>>>);
 
@@ -39,7 +39,8 @@ impl ShownNames {
     }
 }
 
-/// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.
+/// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in
+/// the others.
 #[derive(Debug, Default, FromZeros)]
 pub struct LabelSlot(AtomicU32);
 
@@ -53,7 +54,8 @@ impl LabelSlot {
         label.filter(|_| word >> Self::BITS == u32::from(kind))
     }
 
-    /// Sets the number of the text of a kind, unless it is too large. Texts of one kind and symbol are equal.
+    /// Sets the number of the text of a kind, unless it is too large. Texts of one kind and symbol
+    /// are equal.
     pub(super) fn set(&self, kind: u8, label: u32) {
         if label.saturating_add(1) < 1 << Self::BITS && kind < 1 << (u32::BITS - Self::BITS) {
             self.0.store(u32::from(kind) << Self::BITS | (label + 1), Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Texts of tables, call trees and folded stacks, each with a number.
 //!
-//! The files of an answer share them, so that equal texts have equal numbers, and a symbol keeps the number of the text
-//! that was made of its name: of a thousand files, nearly all show the same functions. Texts of different functions have
-//! different numbers, even if they are equal ([`Function`]).
+//! The files of an answer share them, so that equal texts have equal numbers, and a symbol keeps
+//! the number of the text that was made of its name: of a thousand files, nearly all show the same
+//! functions. Texts of different functions have different numbers, even if they are equal
+//! ([`Function`]).
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -104,7 +105,8 @@ impl Named {
 }
 
 impl Labels {
-    /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may be in a row.
+    /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may
+    /// be in a row.
     pub const BATCH: usize = 256;
 
     /// Returns the number of a text that names no function, adding the text if it is new.
@@ -167,23 +169,32 @@ impl Labels {
 
     /// Returns, for each text, the number of the first that is equal; `None` if all are different.
     pub fn first_equal(&self) -> Option<Vec<u32>> {
-        let mut first = FxHashMap::<&str, u32>::with_capacity_and_hasher(self.all.len(), FxBuildHasher);
-        let numbers = self.iter().zip(0..).map(|(text, number)| *first.entry(text).or_insert(number)).collect();
+        let mut first =
+            FxHashMap::<&str, u32>::with_capacity_and_hasher(self.all.len(), FxBuildHasher);
+        let numbers = self
+            .iter()
+            .zip(0..)
+            .map(|(text, number)| *first.entry(text).or_insert(number))
+            .collect();
         (first.len() < self.all.len()).then_some(numbers)
     }
 
-    /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
-    /// the others. Equal texts have the same place.
+    /// Returns the place of each text in sorted order, among all texts or only those that are
+    /// `used`, by number; 0 for the others. Equal texts have the same place.
     pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
-        let is_used = |(_, number): &(&str, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
+        let is_used = |(_, number): &(&str, u32)| {
+            used.is_none_or(|used| used.get(*number as usize) == Some(&true))
+        };
         let numbered = self.iter().zip(0..).filter(is_used);
-        let mut order: Vec<(u128, u32)> = numbered.map(|(text, number)| (first_bytes(text), number)).collect();
+        let mut order: Vec<(u128, u32)> =
+            numbered.map(|(text, number)| (first_bytes(text), number)).collect();
         let text = |number: u32| self.text(number.into());
         order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))));
         let mut ranks = vec![0; self.all.len()];
         let (mut rank, mut before) = (0, None);
         for (first, number) in order {
-            let is_equal = before.is_some_and(|(other, of)| other == first && text(of) == text(number));
+            let is_equal =
+                before.is_some_and(|(other, of)| other == first && text(of) == text(number));
             rank += u32::from(before.is_some() && !is_equal);
             before = Some((first, number));
             if let Some(slot) = ranks.get_mut(number as usize) {
@@ -193,8 +204,8 @@ impl Labels {
         ranks
     }
 
-    /// Compares two texts, equal ones by the functions that they name: their numbers depend on the order in which they
-    /// were found.
+    /// Compares two texts, equal ones by the functions that they name: their numbers depend on the
+    /// order in which they were found.
     pub fn compare(&self, a: u64, b: u64) -> Ordering {
         let function = |number: u64| Some(&self.label(number)?.named.as_ref()?.function);
         self.text(a).cmp(self.text(b)).then_with(|| function(a).cmp(&function(b)))
@@ -218,7 +229,8 @@ impl Labels {
     }
 }
 
-/// Returns the first 16 bytes of a text, and zeros after its end, as a number by which texts are sorted.
+/// Returns the first 16 bytes of a text, and zeros after its end, as a number by which texts are
+/// sorted.
 pub(crate) fn first_bytes(text: &str) -> u128 {
     let mut first = [0; 16];
     first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);

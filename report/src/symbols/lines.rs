@@ -4,10 +4,11 @@
 //!   lookup address ─► linked address (segments of the mapped file) ─► addr2line ─► frames, innermost first
 //! ```
 //!
-//! Debug information is parsed lazily, and only the units that contain a requested address. A loader cannot be shared
-//! by threads, so there are as many as threads that ask at the same time; idle ones are kept for reuse. The loader
-//! finds split debug information (`.dwo`, `.dwp`), compressed sections and data that `dwz` has moved to a shared file.
-//! Names that it knows without their scopes are completed ([`Scopes`]), but not those of split debug information.
+//! Debug information is parsed lazily, and only the units that contain a requested address. A
+//! loader cannot be shared by threads, so there are as many as threads that ask at the same time;
+//! idle ones are kept for reuse. The loader finds split debug information (`.dwo`, `.dwp`),
+//! compressed sections and data that `dwz` has moved to a shared file. Names that it knows without
+//! their scopes are completed ([`Scopes`]), but not those of split debug information.
 //!
 //! [`Lines::line`] resolves each address once and caches the result as the number of a text.
 
@@ -77,7 +78,11 @@ impl Lines {
             file: source.file.clone(),
             line: source.line,
         };
-        module.places.iter().map(|(address, frames)| (*address, frames.iter().map(frame).collect())).collect()
+        module
+            .places
+            .iter()
+            .map(|(address, frames)| (*address, frames.iter().map(frame).collect()))
+            .collect()
     }
 
     pub(super) fn new(
@@ -105,8 +110,9 @@ impl Lines {
         self.file.is_some() || !self.bundled.is_empty()
     }
 
-    /// Returns the functions at an address of the module ([`super::ModuleKind::first_address`]), innermost first; empty if
-    /// debug information has none. For a return address, pass the address of the byte before.
+    /// Returns the functions at an address of the module ([`super::ModuleKind::first_address`]),
+    /// innermost first; empty if debug information has none. For a return address, pass the address
+    /// of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let mut frames = self.raw_frames(address);
         if self.demangle != Demangle::No {
@@ -117,7 +123,8 @@ impl Lines {
         frames
     }
 
-    /// Returns the functions at an address as [`Lines::frames`] does, with their names as debug information has them.
+    /// Returns the functions at an address as [`Lines::frames`] does, with their names as debug
+    /// information has them.
     pub(crate) fn raw_frames(&self, address: u64) -> Vec<SourceFrame> {
         if let Some(known) = self.bundled.get(&address) {
             return known.clone();
@@ -126,8 +133,11 @@ impl Lines {
         let Some(linked) = elf::address_of(&file.segments, address) else { return Vec::new() };
         let spare = lock(&self.spare).pop();
         let Some(loader) = spare.or_else(|| open(file)) else { return Vec::new() };
-        // The loader maps the file. If that is truncated meanwhile, the answer is wrong: discard it and the loader.
-        let Some(frames) = map::tolerating(|| self.read(&loader, linked)) else { return Vec::new() };
+        // The loader maps the file. If that is truncated meanwhile, the answer is wrong: discard it
+        // and the loader.
+        let Some(frames) = map::tolerating(|| self.read(&loader, linked)) else {
+            return Vec::new();
+        };
         lock(&self.spare).push(loader);
         frames
     }
@@ -138,11 +148,13 @@ impl Lines {
         while let Ok(Some(frame)) = frames.next() {
             let function = frame.function.as_ref();
             let mut name = function.and_then(|name| name.raw_name().ok()).map(Cow::into_owned);
-            let entry = frame.dw_die_offset.and_then(|offset| usize::try_from(offset.0.into_u64()).ok());
+            let entry =
+                frame.dw_die_offset.and_then(|offset| usize::try_from(offset.0.into_u64()).ok());
             if let (Some(name), Some(entry)) = (&mut name, entry)
                 && !demangle::is_mangled(name.as_bytes())
                 && scopes::are_completed(function.and_then(|function| function.language))
-                && let Some(whole) = self.scopes().and_then(|scopes| scopes.name(linked, entry, name))
+                && let Some(whole) =
+                    self.scopes().and_then(|scopes| scopes.name(linked, entry, name))
             {
                 *name = whole;
             }
@@ -163,13 +175,15 @@ impl Lines {
         self.scopes.get_or_init(open).as_ref()
     }
 
-    /// Returns the number of the text `file:line` at an address, or of the text `otherwise()` if unknown.
+    /// Returns the number of the text `file:line` at an address, or of the text `otherwise()` if
+    /// unknown.
     pub fn line(&self, address: u64, otherwise: impl FnOnce() -> String) -> LineId {
         if let Some(known) = lock(&self.known).get(&address) {
             return *known;
         }
         let innermost = self.frames(address).into_iter().next();
-        let number = innermost.and_then(|at| self.place(&at)).unwrap_or_else(|| self.number(otherwise()));
+        let number =
+            innermost.and_then(|at| self.place(&at)).unwrap_or_else(|| self.number(otherwise()));
         lock(&self.known).insert(address, number);
         number
     }
@@ -201,8 +215,8 @@ fn open(file: &DebugFile) -> Option<Loader> {
 /// Name of the link to a debug file.
 const LINK: &str = "debug";
 
-/// Makes a directory with links to a debug file and its package: the loader finds only one of the debug file's name. It
-/// opens both at once, so that the directory can be removed then.
+/// Makes a directory with links to a debug file and its package: the loader finds only one of the
+/// debug file's name. It opens both at once, so that the directory can be removed then.
 fn linked(debug: &Path, package: &Path) -> io::Result<TempDir> {
     let links = tempfile::tempdir()?;
     symlink(path::absolute(debug)?, links.path().join(LINK))?;

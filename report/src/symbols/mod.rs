@@ -7,29 +7,31 @@
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
-//! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
-//! unique addresses of its samples, calls [`Resolver::load`] for each module that was hit (from any number of threads:
-//! a module is loaded once, other callers wait for it), and looks each address up with `SymbolTable::lookup`.
+//! The unit of work is the module, then the *unique* address: nothing here is done per sample. A
+//! caller collects the unique addresses of its samples, calls [`Resolver::load`] for each module
+//! that was hit (from any number of threads: a module is loaded once, other callers wait for it),
+//! and looks each address up with `SymbolTable::lookup`.
 //!
 //! # Addresses
-//! A module's kind decides by which address its symbols are looked up ([`ModuleKind::first_address`]):
-//! * Files by offset: `ip - map.start + map.pgoff`. `MMAP` records and ELF program headers both use offsets in the file,
-//!   so position-independent and fixed executables need no distinction.
+//! A module's kind decides by which address its symbols are looked up
+//! ([`ModuleKind::first_address`]):
+//! * Files by offset: `ip - map.start + map.pgoff`. `MMAP` records and ELF program headers both use
+//!   offsets in the file, so position-independent and fixed executables need no distinction.
 //! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
 //! * All others (kernel, kernel modules, JIT maps) by the sampled address itself.
 //!
 //! # Choice of names
-//! The rules are those of `perf report`, so that both print the same names: which symbols count (`elf_symbols`),
-//! where a symbol without size ends and which of several names at an address is shown (`table.rs`), how C++ and Rust
-//! names are demangled (`demangle`).
+//! The rules are those of `perf report`, so that both print the same names: which symbols count
+//! (`elf_symbols`), where a symbol without size ends and which of several names at an address is
+//! shown (`table.rs`), how C++ and Rust names are demangled (`demangle`).
 //!
 //! # Errors
-//! Loading never fails: a module without available symbols is `Loaded` with an empty table and an `Outcome` that
-//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
-//! it.
+//! Loading never fails: a module without available symbols is `Loaded` with an empty table and an
+//! `Outcome` that lists what was tried and why it gave nothing. Files are untrusted input; a
+//! damaged file ends only the attempt to use it.
 //!
-//! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without a function; the
-//! files of these modules are fetched, and then the query is answered.
+//! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without
+//! a function; the files of these modules are fetched, and then the query is answered.
 
 mod bundle;
 mod bytes;

@@ -1,7 +1,8 @@
-//! Result of the search for a module's symbols: every place that was tried, with the number of symbols or the reason
-//! for refusing it.
+//! Result of the search for a module's symbols: every place that was tried, with the number of
+//! symbols or the reason for refusing it.
 //!
-//! All attempts are kept, also those before a successful one, so that unresolved samples can always be explained.
+//! All attempts are kept, also those before a successful one, so that unresolved samples can always
+//! be explained.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,11 +18,14 @@ use super::table::{SymbolId, SymbolTable};
 pub struct Outcome {
     /// Places that were tried, in the order of the search.
     pub attempts: Vec<Attempt>,
-    /// `true` if only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
+    /// `true` if only dynamic symbols were found: the file is stripped, and no file with its other
+    /// symbols was found.
     pub dynamic_only: bool,
-    /// `true` if the module was mapped in a container (another mount namespace) of which no process lives.
+    /// `true` if the module was mapped in a container (another mount namespace) of which no process
+    /// lives.
     pub is_elsewhere: bool,
-    /// Sentence about a file that is used because the user trusts it although its build ID is not the recorded one.
+    /// Sentence about a file that is used because the user trusts it although its build ID is not
+    /// the recorded one.
     pub contradiction: Option<String>,
     /// Sentence about names that are right only under a condition.
     pub note: Option<Cow<'static, str>>,
@@ -39,7 +43,8 @@ pub struct Attempt {
     pub result: Result<usize, Refusal>,
 }
 
-/// Kind of place that may have symbols; [`super::candidates`] lists those of a mapped file's copies and debug files.
+/// Kind of place that may have symbols; [`super::candidates`] lists those of a mapped file's copies
+/// and debug files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     Path,
@@ -88,43 +93,76 @@ pub enum Refusal {
     Malformed(String),
     #[error("build ID is {found}, but {recorded} was recorded: another version of the file")]
     BuildIdMismatch { recorded: BuildId, found: BuildId },
-    #[error("its checksum is {found:08x}, the debuglink says {linked:08x}: another version of the debug file")]
+    #[error(
+        "its checksum is {found:08x}, the debuglink says {linked:08x}: another version of the \
+         debug file"
+    )]
     CrcMismatch { linked: u32, found: u32 },
     #[error("has no build ID, but {recorded} was recorded: not known to be the same file")]
     NoBuildId { recorded: BuildId },
     #[error("has no symbol table (stripped)")]
     NoSymbols,
-    #[error("addresses are hidden (kernel.kptr_restrict or no CAP_SYSLOG): read as root or set kernel.kptr_restrict=0")]
+    #[error(
+        "addresses are hidden (kernel.kptr_restrict or no CAP_SYSLOG): read as root or set \
+         kernel.kptr_restrict=0"
+    )]
     Restricted,
-    #[error("the running kernel has build ID {found}, but {recorded} was recorded: use --kallsyms FILE of that kernel")]
+    #[error(
+        "the running kernel has build ID {found}, but {recorded} was recorded: use --kallsyms \
+         FILE of that kernel"
+    )]
     OtherKernel { recorded: BuildId, found: BuildId },
-    #[error("the running kernel's build ID cannot be read, but {recorded} was recorded: use --kallsyms FILE")]
+    #[error(
+        "the running kernel's build ID cannot be read, but {recorded} was recorded: use \
+         --kallsyms FILE"
+    )]
     UnknownKernel { recorded: BuildId },
-    #[error("no build ID was recorded, and the recorded {what} is {recorded}, but here it is {found}")]
+    #[error(
+        "no build ID was recorded, and the recorded {what} is {recorded}, but here it is {found}"
+    )]
     OtherMachine { what: &'static str, recorded: String, found: String },
-    #[error("no build ID was recorded, and the recording does not say that it was made on this machine")]
+    #[error(
+        "no build ID was recorded, and the recording does not say that it was made on this machine"
+    )]
     UnknownMachine,
     #[error("neither its build ID nor its device and inode were recorded")]
     NoInode,
-    #[error("no build ID was recorded, and device and inode are not the recorded ones: the file was replaced")]
+    #[error(
+        "no build ID was recorded, and device and inode are not the recorded ones: the file was \
+         replaced"
+    )]
     OtherInode,
     #[error("no build ID was recorded, and the file was written to after the recording")]
     Changed,
     #[error("several recorded processes had this pid")]
     ReusedPid,
-    #[error("was last written to before the recorded process began: by another process that had the pid")]
+    #[error(
+        "was last written to before the recorded process began: by another process that had the pid"
+    )]
     MapBeforeProcess,
-    #[error("was written to after the end of the recorded process or, if that is not known, of the recording")]
+    #[error(
+        "was written to after the end of the recorded process or, if that is not known, of the \
+         recording"
+    )]
     MapAfterProcess,
     #[error("belongs to user {owner}: not to the process's, nor to root")]
     OtherUser { owner: u32 },
     #[error("neither a build ID nor a checksum shows that it belongs to the recorded file")]
     NoChecksum,
-    #[error("no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not at {recorded}")]
+    #[error(
+        "no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not \
+         at {recorded}"
+    )]
     MovedKernel { symbol: String, recorded: String, found: u64 },
-    #[error("neither the kernel's build ID nor its release was recorded: an address alone does not tell kernels apart")]
+    #[error(
+        "neither the kernel's build ID nor its release was recorded: an address alone does not \
+         tell kernels apart"
+    )]
     NoRelease,
-    #[error("no address of a kernel symbol, such as _text, was recorded: each boot may load the kernel elsewhere")]
+    #[error(
+        "no address of a kernel symbol, such as _text, was recorded: each boot may load the \
+         kernel elsewhere"
+    )]
     NoReference,
     #[error("is for another architecture than the recorded {recorded}")]
     OtherArchitecture { recorded: String },
@@ -139,7 +177,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns whether the place was refused because nothing proves that its file is the recorded one.
+    /// Returns whether the place was refused because nothing proves that its file is the recorded
+    /// one.
     pub fn is_unproven(&self) -> bool {
         matches!(
             self,
@@ -169,22 +208,28 @@ impl Refusal {
 impl Outcome {
     /// Returns the first refusal for lack of proof, if no symbols were found at all.
     pub fn unproven(&self) -> Option<&Refusal> {
-        self.refusals().find(|refusal| refusal.is_unproven()).filter(|_| self.found().next().is_none())
+        self.refusals()
+            .find(|refusal| refusal.is_unproven())
+            .filter(|_| self.found().next().is_none())
     }
 
     pub(super) fn refusals(&self) -> impl Iterator<Item = &Refusal> {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().err())
     }
 
-    /// Returns whether a name is right only under the condition of the note; an inlined function has no number.
+    /// Returns whether a name is right only under the condition of the note; an inlined function
+    /// has no number.
     pub fn is_judged(&self, function: Option<SymbolId>) -> bool {
-        let is_among = |judged: &FxHashSet<SymbolId>| function.is_some_and(|function| judged.contains(&function));
+        let is_among = |judged: &FxHashSet<SymbolId>| {
+            function.is_some_and(|function| judged.contains(&function))
+        };
         self.note.is_some() && self.judged.as_ref().is_none_or(is_among)
     }
 
     /// Returns the failed requests to debuginfod servers, with the reasons.
     pub fn not_fetched(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Refusal)> {
-        let asked = self.attempts.iter().filter(|attempt| attempt.source == Source::DebuginfodServer);
+        let asked =
+            self.attempts.iter().filter(|attempt| attempt.source == Source::DebuginfodServer);
         asked.filter_map(|attempt| Some((attempt, attempt.result.as_ref().err()?)))
     }
 
@@ -193,7 +238,12 @@ impl Outcome {
         self.attempts.iter().filter(|attempt| attempt.result.is_ok())
     }
 
-    pub(super) fn add(&mut self, source: Source, path: impl Into<PathBuf>, result: Result<usize, Refusal>) {
+    pub(super) fn add(
+        &mut self,
+        source: Source,
+        path: impl Into<PathBuf>,
+        result: Result<usize, Refusal>,
+    ) {
         self.attempts.push(Attempt { source, path: path.into(), result });
     }
 
@@ -204,7 +254,8 @@ impl Outcome {
         path: &Path,
         found: Result<SymbolTable, Refusal>,
     ) -> Option<SymbolTable> {
-        let found = found.and_then(|table| if table.is_empty() { Err(Refusal::NoSymbols) } else { Ok(table) });
+        let found = found
+            .and_then(|table| if table.is_empty() { Err(Refusal::NoSymbols) } else { Ok(table) });
         self.add(source, path, found.as_ref().map(SymbolTable::len).map_err(Refusal::clone));
         found.ok()
     }
@@ -268,14 +319,24 @@ mod tests {
         outcome.add(Source::DebugBuildId, "/d", Ok(7));
         assert_eq!(
             outcome.attempts[0].to_string(),
-            "/bin/x (recorded path): build ID is 02, but 01 was recorded: another version of the file"
+            "/bin/x (recorded path): build ID is 02, but 01 was recorded: another version of the \
+             file"
         );
-        assert_eq!(outcome.found().next().unwrap().to_string(), "/d (debug directory by build ID): 7 symbols");
+        assert_eq!(
+            outcome.found().next().unwrap().to_string(),
+            "/d (debug directory by build ID): 7 symbols"
+        );
     }
 
     #[test]
     fn a_missing_file_is_not_an_io_refusal() {
-        assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::NotFound)), Refusal::Missing));
-        assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::PermissionDenied)), Refusal::Io(_)));
+        assert!(matches!(
+            Refusal::from(io::Error::from(io::ErrorKind::NotFound)),
+            Refusal::Missing
+        ));
+        assert!(matches!(
+            Refusal::from(io::Error::from(io::ErrorKind::PermissionDenied)),
+            Refusal::Io(_)
+        ));
     }
 }

@@ -1,8 +1,9 @@
-//! Processes that live now: files of the recorded ones that nothing but them leads to, and what tells them from others.
+//! Processes that live now: files of the recorded ones that nothing but them leads to, and what
+//! tells them from others.
 //!
-//! A file that was deleted, replaced or made in memory (memfd), or that is in a container, is still mapped by its
-//! processes: `/proc/PID/map_files`, `/proc/PID/exe` and `/proc/PID/root` lead to it. All mappings are listed once, when
-//! the first file is missed.
+//! A file that was deleted, replaced or made in memory (memfd), or that is in a container, is still
+//! mapped by its processes: `/proc/PID/map_files`, `/proc/PID/exe` and `/proc/PID/root` lead to it.
+//! All mappings are listed once, when the first file is missed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -66,13 +67,23 @@ impl Processes {
         let process = self.proc.join(pid.to_string());
         let status = fs::read_to_string(process.join("status")).ok()?;
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-        let users = field("Uid:")?.split_whitespace().filter_map(|user| user.parse().ok()).collect();
-        let inner = field("NSpid:").and_then(|pids| pids.split_whitespace().next_back()?.parse().ok()).unwrap_or(pid);
+        let users =
+            field("Uid:")?.split_whitespace().filter_map(|user| user.parse().ok()).collect();
+        let inner = field("NSpid:")
+            .and_then(|pids| pids.split_whitespace().next_back()?.parse().ok())
+            .unwrap_or(pid);
         let started = started(&fs::read_to_string(process.join("stat")).ok()?)?;
-        let namespace = |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|found| found.ino());
+        let namespace =
+            |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|found| found.ino());
         let ours = namespace(&self.proc.join("self"));
         let mounts = namespace(&process);
-        Some(LivingProcess { started, users, inner, mounts, is_elsewhere: mounts.is_some() && mounts != ours })
+        Some(LivingProcess {
+            started,
+            users,
+            inner,
+            mounts,
+            is_elsewhere: mounts.is_some() && mounts != ours,
+        })
     }
 
     /// Returns the root directory of a process.
@@ -85,13 +96,21 @@ impl Processes {
         path.starts_with(&self.proc)
     }
 
-    /// Returns the paths by which living processes lead to the files that they have mapped from `path`.
+    /// Returns the paths by which living processes lead to the files that they have mapped from
+    /// `path`.
     pub(super) fn places(&self, path: &[u8]) -> Vec<PathBuf> {
         let live = path.strip_suffix(DELETED).unwrap_or(path);
-        let mapped = self.mapped.get_or_init(|| self.list()).get(live).map(Vec::as_slice).unwrap_or_default();
+        let mapped = self
+            .mapped
+            .get_or_init(|| self.list())
+            .get(live)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let of_mapping = |LivingMapping { process, range, .. }: &LivingMapping| {
             let link = process.join("map_files").join(range);
-            let in_root = process.join("root").join(OsStr::from_bytes(live.strip_prefix(b"/").unwrap_or(live)));
+            let in_root = process
+                .join("root")
+                .join(OsStr::from_bytes(live.strip_prefix(b"/").unwrap_or(live)));
             let program = process.join("exe");
             let target = fs::read_link(&program).unwrap_or_default();
             let target = target.as_os_str().as_bytes();
@@ -120,8 +139,8 @@ impl Processes {
     }
 }
 
-/// Returns the path (as if it was not deleted), the addresses and the device and inode of a file's code in a line of
-/// `/proc/PID/maps`.
+/// Returns the path (as if it was not deleted), the addresses and the device and inode of a file's
+/// code in a line of `/proc/PID/maps`.
 fn code_in(line: &[u8]) -> Option<(&[u8], String, String)> {
     let at = memchr::memchr(b'/', line)?;
     let (fields, path) = line.split_at_checked(at)?;
@@ -152,7 +171,9 @@ mod tests {
         let pid = std::process::id().cast_signed();
         let processes = Processes::new(Path::new("/"));
         let process = processes.process(pid).unwrap();
-        assert!(process.started.elapsed().unwrap() < Duration::from_secs(3600) && !process.is_elsewhere);
+        assert!(
+            process.started.elapsed().unwrap() < Duration::from_secs(3600) && !process.is_elsewhere
+        );
         assert!(process.users.contains(&fs::metadata("/proc/self").unwrap().uid()));
         assert!(processes.process(i32::MAX).is_none());
         assert_eq!(processes.root(7), Path::new("/proc/7/root"));
@@ -163,7 +184,11 @@ mod tests {
         let machine = tempfile::tempdir().unwrap();
         let at = |path: &str| machine.path().join("proc").join(path);
         for (process, maps) in [
-            ("7", "10-20 r-xp 00000000 fe:00 55    /app/x (deleted)\n20-30 r--p 0 fe:00 55    /app/x (deleted)\n"),
+            (
+                "7",
+                "10-20 r-xp 00000000 fe:00 55    /app/x (deleted)\n20-30 r--p 0 fe:00 55    \
+                 /app/x (deleted)\n",
+            ),
             ("8", "40-50 r-xp 00000000 fe:00 55    /app/x (deleted)\n"),
             ("9", "70-80 r-xp 00000000 fe:00 56    /app/x\n80-90 r-xp 0 00:00 0   [vdso]\n"),
             ("10", "70-80 r-xp 00000000 00:01 99    /memfd:tool (deleted)\n"),
@@ -181,7 +206,10 @@ mod tests {
         };
         let expected = ["9/map_files/70-80", "9/root/app/x"].map(at);
         let found = places("/app/x");
-        assert!(expected.iter().all(|place| found.contains(place)) && found.len() == 4, "{found:?}");
+        assert!(
+            expected.iter().all(|place| found.contains(place)) && found.len() == 4,
+            "{found:?}"
+        );
         assert_eq!(places("/app/x (deleted)"), found);
         let memory = ["10/exe", "10/map_files/70-80", "10/root/memfd:tool"].map(at);
         assert_eq!(places("/memfd:tool (deleted)"), memory);

@@ -1,6 +1,7 @@
 //! Proofs that a file, the kernel or a machine is the recorded one.
 //!
-//! A symbol name is shown only if it is proven to come from the recorded file. What proves it, by where names come from:
+//! A symbol name is shown only if it is proven to come from the recorded file. What proves it, by
+//! where names come from:
 //!
 //! | names come from              | proof                                                                            |
 //! |------------------------------|----------------------------------------------------------------------------------|
@@ -22,10 +23,10 @@
 //! | bundle                       | the recording itself has it                                                      |
 //! | `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths` | none: the user says so, and a build ID that contradicts is told |
 //!
-//! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was recorded for a path from
-//! which several files were mapped; a host name alone; the address of the kernel alone, which many kernels share; a
-//! kernel's build ID where its load address was not recorded, unless it is still the same boot. Guests' code has no
-//! name.
+//! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was
+//! recorded for a path from which several files were mapped; a host name alone; the address of the
+//! kernel alone, which many kernels share; a kernel's build ID where its load address was not
+//! recorded, unless it is still the same boot. Guests' code has no name.
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 
@@ -82,9 +83,15 @@ pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Resul
     }
 }
 
-/// Returns a sentence if the build ID found in the file at `path`, which is used, is not the recorded one.
-pub(super) fn contradiction(path: &Path, recorded: Option<BuildId>, found: Option<BuildId>) -> Option<String> {
-    let (recorded, found) = recorded.zip(found).filter(|(recorded, found)| !recorded.is_same(found))?;
+/// Returns a sentence if the build ID found in the file at `path`, which is used, is not the
+/// recorded one.
+pub(super) fn contradiction(
+    path: &Path,
+    recorded: Option<BuildId>,
+    found: Option<BuildId>,
+) -> Option<String> {
+    let (recorded, found) =
+        recorded.zip(found).filter(|(recorded, found)| !recorded.is_same(found))?;
     Some(format!("{} has build ID {found}, but {recorded} was recorded", path.display()))
 }
 
@@ -107,8 +114,8 @@ pub struct Origin {
     pub(super) bundle: Option<Arc<Bundle>>,
 }
 
-/// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name and the page offset of
-/// the kernel's `MMAP` record.
+/// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name
+/// and the page offset of the kernel's `MMAP` record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reference {
     pub symbol: String,
@@ -116,8 +123,9 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Returns the reference symbol from the name of the kernel's `MMAP` record (`[kernel.kallsyms]_text`) and its
-    /// address from that record's page offset; `None` if the recorder could not read it.
+    /// Returns the reference symbol from the name of the kernel's `MMAP` record
+    /// (`[kernel.kallsyms]_text`) and its address from that record's page offset; `None` if the
+    /// recorder could not read it.
     pub fn of(name: &[u8], pgoff: u64) -> Option<Self> {
         let end = name.iter().position(|&byte| byte == b']')? + 1;
         let symbol = name.get(end..).filter(|symbol| !symbol.is_empty() && pgoff != 0)?;
@@ -126,7 +134,8 @@ impl Reference {
 }
 
 impl Origin {
-    /// Returns the machine described by the features of `file`, and the error of a bundle whose names cannot be read.
+    /// Returns the machine described by the features of `file`, and the error of a bundle whose
+    /// names cannot be read.
     pub fn of(file: &read::File<'_>) -> (Self, Option<Error>) {
         let (bundle, error) = match Bundle::of(file) {
             Some(Ok(bundle)) => (Some(bundle.into()), None),
@@ -135,10 +144,22 @@ impl Origin {
         };
         let origin = Self {
             bundle,
-            hostname: file.feature::<Hostname<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
-            release: file.feature::<OsRelease<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
-            arch: file.feature::<Arch<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
-            cpu: file.feature::<CpuDesc<'_>>().and_then(Result::ok).map(|it| spaced(&it.0.to_text())),
+            hostname: file
+                .feature::<Hostname<'_>>()
+                .and_then(Result::ok)
+                .map(|it| it.0.to_text().into_owned()),
+            release: file
+                .feature::<OsRelease<'_>>()
+                .and_then(Result::ok)
+                .map(|it| it.0.to_text().into_owned()),
+            arch: file
+                .feature::<Arch<'_>>()
+                .and_then(Result::ok)
+                .map(|it| it.0.to_text().into_owned()),
+            cpu: file
+                .feature::<CpuDesc<'_>>()
+                .and_then(Result::ok)
+                .map(|it| spaced(&it.0.to_text())),
             ..Self::default()
         };
         (origin, error)
@@ -148,7 +169,8 @@ impl Origin {
     pub(super) fn here() -> Self {
         let name = rustix::system::uname();
         let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
-        let (hostname, release, arch) = (text(name.nodename()), text(name.release()), text(name.machine()));
+        let (hostname, release, arch) =
+            (text(name.nodename()), text(name.release()), text(name.machine()));
         Self { hostname, release, arch, cpu: described_cpu(), ..Self::default() }
     }
 
@@ -161,23 +183,31 @@ impl Origin {
         if known.iter().all(|text| text.is_some()) { Ok(()) } else { Err(Refusal::UnknownMachine) }
     }
 
-    /// Checks that neither release nor architecture was recorded with another value than this machine has.
+    /// Checks that neither release nor architecture was recorded with another value than this
+    /// machine has.
     pub(super) fn is_like(&self, recording: &Self) -> Result<(), Refusal> {
         check_same("kernel release", &recording.release, &self.release)?;
         check_same("architecture", &recording.arch, &self.arch)
     }
 
-    /// Checks that a file for this ELF machine can run on the recorded architecture, if that is known.
+    /// Checks that a file for this ELF machine can run on the recorded architecture, if that is
+    /// known.
     pub(super) fn runs(&self, machine: elf::Machine) -> Result<(), Refusal> {
         let Some(arch) = self.arch.as_deref() else { return Ok(()) };
         match machines_of(arch) {
-            Some(machines) if !machines.contains(&machine) => Err(Refusal::OtherArchitecture { recorded: arch.into() }),
+            Some(machines) if !machines.contains(&machine) => {
+                Err(Refusal::OtherArchitecture { recorded: arch.into() })
+            }
             _ => Ok(()),
         }
     }
 }
 
-fn check_same(what: &'static str, recorded: &Option<String>, found: &Option<String>) -> Result<(), Refusal> {
+fn check_same(
+    what: &'static str,
+    recorded: &Option<String>,
+    found: &Option<String>,
+) -> Result<(), Refusal> {
     match (recorded, found) {
         (Some(recorded), Some(found)) if recorded != found => {
             Err(Refusal::OtherMachine { what, recorded: recorded.clone(), found: found.clone() })
@@ -215,7 +245,8 @@ pub(super) fn booted() -> SystemTime {
     SystemTime::now().checked_sub(seconds).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Returns the ELF machines whose programs run on an architecture; `None` if the architecture is unknown.
+/// Returns the ELF machines whose programs run on an architecture; `None` if the architecture is
+/// unknown.
 fn machines_of(arch: &str) -> Option<&'static [elf::Machine]> {
     Some(match arch {
         "x86_64" | "amd64" => &[elf::EM_X86_64, elf::EM_386],
@@ -242,7 +273,11 @@ pub struct FileId {
 
 impl From<&Metadata> for FileId {
     fn from(file: &Metadata) -> Self {
-        Self { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()), inode: file.ino() }
+        Self {
+            major: rustix::fs::major(file.dev()),
+            minor: rustix::fs::minor(file.dev()),
+            inode: file.ino(),
+        }
     }
 }
 
@@ -253,7 +288,8 @@ impl FileId {
     }
 }
 
-/// Checks that a file is the recorded one and was not modified after `written`, the end of the recording.
+/// Checks that a file is the recorded one and was not modified after `written`, the end of the
+/// recording.
 pub(super) fn check_recorded(
     file: &File,
     recorded: Option<FileId>,
@@ -283,7 +319,10 @@ mod tests {
     #[test]
     fn the_kernel_has_a_reference_symbol() {
         let reference = Reference::of(b"[kernel.kallsyms]_text", 0xffff_ffff_8100_0000);
-        assert_eq!(reference, Some(Reference { symbol: "_text".into(), address: 0xffff_ffff_8100_0000 }));
+        assert_eq!(
+            reference,
+            Some(Reference { symbol: "_text".into(), address: 0xffff_ffff_8100_0000 })
+        );
         assert_eq!(Reference::of(b"[kernel.kallsyms]_text", 0), None);
         assert_eq!(Reference::of(b"[kernel.kallsyms]", 1), None);
     }
@@ -291,7 +330,12 @@ mod tests {
     #[test]
     fn machines_of_one_name_are_told_apart_by_their_processors() {
         let text = |text: &str| Some(text.to_owned());
-        let here = Origin { hostname: text("localhost"), release: text("6.1"), arch: text("x86_64"), ..Origin::here() };
+        let here = Origin {
+            hostname: text("localhost"),
+            release: text("6.1"),
+            arch: text("x86_64"),
+            ..Origin::here()
+        };
         let with = |cpu: Option<String>| Origin { cpu, ..here.clone() };
         assert!(here.made(&here).is_ok() && here.made(&with(None)).is_ok());
         assert!(with(None).made(&with(text("Xeon"))).is_ok());
@@ -308,8 +352,14 @@ mod tests {
             let arch = (!arch.is_empty()).then(|| arch.to_owned());
             Origin { arch, ..Origin::default() }.runs(machine).is_ok()
         };
-        assert!(on("x86_64", elf::EM_X86_64) && on("x86_64", elf::EM_386) && on("armv7l", elf::EM_ARM));
-        assert!(!on("armv7l", elf::EM_X86_64) && !on("i686", elf::EM_X86_64) && !on("aarch64", elf::EM_386));
+        assert!(
+            on("x86_64", elf::EM_X86_64) && on("x86_64", elf::EM_386) && on("armv7l", elf::EM_ARM)
+        );
+        assert!(
+            !on("armv7l", elf::EM_X86_64)
+                && !on("i686", elf::EM_X86_64)
+                && !on("aarch64", elf::EM_386)
+        );
         assert!(on("", elf::EM_X86_64) && on("unheard-of", elf::EM_X86_64));
     }
 
@@ -319,7 +369,8 @@ mod tests {
         let metadata = file.metadata().unwrap();
         let (id, modified) = (FileId::from(&metadata), metadata.modified().unwrap());
         assert!(
-            check_recorded(&file, Some(id), Some(modified)).is_ok() && check_recorded(&file, Some(id), None).is_ok()
+            check_recorded(&file, Some(id), Some(modified)).is_ok()
+                && check_recorded(&file, Some(id), None).is_ok()
         );
         let before = modified - Duration::from_secs(1);
         assert!(matches!(check_recorded(&file, Some(id), Some(before)), Err(Refusal::Changed)));

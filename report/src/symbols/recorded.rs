@@ -1,7 +1,9 @@
-//! Symbols that the recording itself has: Android's simpleperf leaves the symbols of the files that its samples hit.
+//! Symbols that the recording itself has: Android's simpleperf leaves the symbols of the files that
+//! its samples hit.
 //!
-//! They are from the recorded device, so they need no proof, and come before all files. How a symbol's address relates
-//! to the one by which it is looked up depends on the kind of its file ([`Base`]):
+//! They are from the recorded device, so they need no proof, and come before all files. How a
+//! symbol's address relates to the one by which it is looked up depends on the kind of its file
+//! ([`Base`]):
 //!
 //! ```text
 //!   ELF file, its place known:   file offset     = symbol − min_vaddr + offset of min_vaddr
@@ -20,7 +22,9 @@ use std::sync::Arc;
 
 use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
-use recrep_format::feature::{Feature as _, SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2};
+use recrep_format::feature::{
+    Feature as _, SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2,
+};
 use recrep_format::read::File;
 use recrep_format::record::RawRecord;
 use rustc_hash::FxHashMap;
@@ -30,7 +34,8 @@ use super::outcome::Refusal;
 use super::proof::Reference;
 use super::table::{SymbolTable, TableBuilder};
 
-/// Bit in the protection of a mapping by which simpleperf marks code of a JIT, in a file with its symbols.
+/// Bit in the protection of a mapping by which simpleperf marks code of a JIT, in a file with its
+/// symbols.
 const JIT_CODE: u32 = 0x4000;
 
 /// Symbols of one module. Equal ones have equal symbols.
@@ -91,8 +96,10 @@ impl<'a> RecordedFiles<'a> {
         } else if let Some(mut c) = file.feature_cursor(SimpleperfFiles2::ID) {
             (found, all.damage) = SimpleperfFiles2::readable(&mut c);
         }
-        let lists = records.iter().filter(|raw| raw.header.kind == RecordType::SIMPLEPERF_KERNEL_SYMBOL);
-        let kallsyms = lists.filter_map(|raw| raw.kallsyms(file.endian)).find(|text| !text.is_empty());
+        let lists =
+            records.iter().filter(|raw| raw.header.kind == RecordType::SIMPLEPERF_KERNEL_SYMBOL);
+        let kallsyms =
+            lists.filter_map(|raw| raw.kallsyms(file.endian)).find(|text| !text.is_empty());
         found.retain(|file| {
             let is_kernel = file.kind == SimpleperfFileKind::KERNEL;
             if is_kernel {
@@ -104,8 +111,10 @@ impl<'a> RecordedFiles<'a> {
             all.kernel = Some(RecordedSymbols::new(Base::Zero, kernel, None, kallsyms));
         }
         for file in &found {
-            let kernel = all.kernel.clone().filter(|_| file.kind == SimpleperfFileKind::KERNEL_MODULE);
-            let symbols = RecordedSymbols::new(Base::of(file), symbols_of(file).collect(), kernel, None);
+            let kernel =
+                all.kernel.clone().filter(|_| file.kind == SimpleperfFileKind::KERNEL_MODULE);
+            let symbols =
+                RecordedSymbols::new(Base::of(file), symbols_of(file).collect(), kernel, None);
             all.files.insert(file.path, symbols);
         }
         all
@@ -121,8 +130,15 @@ impl<'a> RecordedFiles<'a> {
         self.files.get(path).cloned().or_else(|| self.kernel())
     }
 
-    /// Returns the symbols of a user mapping (of JIT code, given its process), and the address by which its first byte is looked up.
-    pub(crate) fn mapped(&self, path: &[u8], jit: Option<i32>, prot: u32, start: u64) -> Option<FromRecording> {
+    /// Returns the symbols of a user mapping (of JIT code, given its process), and the address by
+    /// which its first byte is looked up.
+    pub(crate) fn mapped(
+        &self,
+        path: &[u8],
+        jit: Option<i32>,
+        prot: u32,
+        start: u64,
+    ) -> Option<FromRecording> {
         if self.files.is_empty() {
             return None;
         }
@@ -158,7 +174,9 @@ pub(crate) struct FromRecording {
 impl Base {
     fn of(file: &SimpleperfFile<'_>) -> Self {
         match (file.kind, file.known_offset()) {
-            (SimpleperfFileKind::ELF, Some(offset)) => Self::File(file.min_vaddr.wrapping_sub(offset)),
+            (SimpleperfFileKind::ELF, Some(offset)) => {
+                Self::File(file.min_vaddr.wrapping_sub(offset))
+            }
             (SimpleperfFileKind::ELF, None) => Self::Mapping(file.min_vaddr),
             (SimpleperfFileKind::DEX, _) => Self::File(0),
             (SimpleperfFileKind::KERNEL_MODULE, offset) => {
@@ -170,12 +188,22 @@ impl Base {
 }
 
 fn symbols_of(file: &SimpleperfFile<'_>) -> impl Iterator<Item = RecordedSymbol> {
-    let named = file.symbols.iter().filter(|symbol| !symbol.name.is_empty() && !symbol.name.contains(&0));
-    named.map(|symbol| RecordedSymbol { start: symbol.start, len: symbol.len, name: symbol.name.into() })
+    let named =
+        file.symbols.iter().filter(|symbol| !symbol.name.is_empty() && !symbol.name.contains(&0));
+    named.map(|symbol| RecordedSymbol {
+        start: symbol.start,
+        len: symbol.len,
+        name: symbol.name.into(),
+    })
 }
 
 impl RecordedSymbols {
-    fn new(base: Base, symbols: Vec<RecordedSymbol>, kernel: Option<Self>, kallsyms: Option<&[u8]>) -> Self {
+    fn new(
+        base: Base,
+        symbols: Vec<RecordedSymbol>,
+        kernel: Option<Self>,
+        kallsyms: Option<&[u8]>,
+    ) -> Self {
         let mut hasher = DefaultHasher::new();
         (base, &symbols, &kernel, kallsyms).hash(&mut hasher);
         let (hash, kallsyms) = (hasher.finish(), kallsyms.map(Box::from));
@@ -184,11 +212,13 @@ impl RecordedSymbols {
 
     /// Returns the same symbols, whose addresses are those at run time.
     fn at_run_time(&self) -> Self {
-        let copy = |symbol: &RecordedSymbol| RecordedSymbol { name: symbol.name.clone(), ..*symbol };
+        let copy =
+            |symbol: &RecordedSymbol| RecordedSymbol { name: symbol.name.clone(), ..*symbol };
         Self::new(Base::Zero, self.0.symbols.iter().map(copy).collect(), None, None)
     }
 
-    /// Builds the table of the symbols of a file, the kernel (whose reference symbol moves them), or a module of it.
+    /// Builds the table of the symbols of a file, the kernel (whose reference symbol moves them),
+    /// or a module of it.
     pub(super) fn table(
         &self,
         kernel_module: Option<&KernelModule>,
@@ -209,7 +239,8 @@ impl RecordedSymbols {
             Base::Module(base) => base.wrapping_sub(start),
             Base::Zero => 0,
         };
-        let of_kernel = kernel.iter().flat_map(|kernel| &kernel.0.symbols).map(|symbol| (symbol, 0));
+        let of_kernel =
+            kernel.iter().flat_map(|kernel| &kernel.0.symbols).map(|symbol| (symbol, 0));
         let mut table = TableBuilder::new(demangle);
         for (symbol, base) in symbols.iter().map(|symbol| (symbol, base)).chain(of_kernel) {
             let start = symbol.start.wrapping_sub(base);
@@ -253,7 +284,12 @@ mod tests {
 
     fn symbols(base: Base, kernel: Option<RecordedSymbols>) -> RecordedSymbols {
         let symbol = |start, name: &[u8]| RecordedSymbol { start, len: 16, name: name.into() };
-        RecordedSymbols::new(base, vec![symbol(0x1010, b"f"), symbol(0x1020, b"_Z1gi")], kernel, None)
+        RecordedSymbols::new(
+            base,
+            vec![symbol(0x1010, b"f"), symbol(0x1020, b"_Z1gi")],
+            kernel,
+            None,
+        )
     }
 
     fn name(symbols: &RecordedSymbols, kind: &ModuleKind, address: u64) -> Option<String> {

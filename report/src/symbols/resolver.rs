@@ -48,7 +48,8 @@ type Slot = Arc<OnceLock<Arc<Loaded>>>;
 /// A loaded module: its symbols and the result of the search for them.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Symbols, by the module's kind of address ([`ModuleKind::first_address`]); empty if none were found.
+    /// Symbols, by the module's kind of address ([`ModuleKind::first_address`]); empty if none were
+    /// found.
     pub table: SymbolTable,
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
@@ -64,13 +65,20 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns the module's source lines and inlined functions. The first call searches for the debug information.
+    /// Returns the module's source lines and inlined functions. The first call searches for the
+    /// debug information.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
-            let file = is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
+            let file =
+                is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
             let known = self.module.bundled().map(Lines::bundled);
-            Lines::new(file.flatten(), known.unwrap_or_default(), self.demangle, self.search.options.source_paths)
+            Lines::new(
+                file.flatten(),
+                known.unwrap_or_default(),
+                self.demangle,
+                self.search.options.source_paths,
+            )
         })
     }
 
@@ -94,23 +102,31 @@ impl Loaded {
     /// Returns whether several symbols have the name of this one.
     pub(super) fn shares_name(&self, id: SymbolId) -> bool {
         let shared = self.shared_names.get_or_init(|| self.table.shared_names());
-        !shared.is_empty() && self.table.get(id).is_some_and(|symbol| shared.contains(&name_hash(symbol.name)))
+        !shared.is_empty()
+            && self.table.get(id).is_some_and(|symbol| shared.contains(&name_hash(symbol.name)))
     }
 
     /// Returns a name from this module's table with all that tells functions apart.
     pub(super) fn whole<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
-        demangle::shown(name, if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full })
+        demangle::shown(
+            name,
+            if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full },
+        )
     }
 
-    /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
-    /// names is a separate option.
+    /// Returns a name from this module's table as it is shown: demangled if so requested, which for
+    /// the kernel's names is a separate option.
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         demangle::shown(name, self.demangle)
     }
 }
 
 /// Builds the table of the symbols that the recording has of a module.
-fn symbols_recorded(symbols: &RecordedSymbols, module: &Module, demangle: bool) -> Result<SymbolTable, Refusal> {
+fn symbols_recorded(
+    symbols: &RecordedSymbols,
+    module: &Module,
+    demangle: bool,
+) -> Result<SymbolTable, Refusal> {
     let kernel_module = if let ModuleKind::KernelModule { start } = module.kind {
         Some(KernelModule { name: module.kernel_module_name(), start })
     } else {
@@ -120,7 +136,8 @@ fn symbols_recorded(symbols: &RecordedSymbols, module: &Module, demangle: bool) 
 }
 
 impl Drop for Resolver {
-    /// Leaves the freeing of tables and names to the thread pool: a command that ends does not wait for it.
+    /// Leaves the freeing of tables and names to the thread pool: a command that ends does not wait
+    /// for it.
     fn drop(&mut self) {
         let modules = std::mem::take(&mut self.modules);
         rayon::spawn(|| drop(modules));
@@ -138,8 +155,8 @@ impl Resolver {
         Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 
-    /// Fetches the missing files of these modules from debuginfod servers, if any are configured; the next
-    /// [`Resolver::load`] finds them. No file is requested twice.
+    /// Fetches the missing files of these modules from debuginfod servers, if any are configured;
+    /// the next [`Resolver::load`] finds them. No file is requested twice.
     pub fn fetch(&self, modules: &[Module]) {
         let Some(servers) = &self.search.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,18 +173,27 @@ impl Resolver {
         loaded.retain(|module, _| !modules.contains(module));
     }
 
-    /// Returns the files of a module that are neither on this machine nor in debuginfod's cache, with its name.
+    /// Returns the files of a module that are neither on this machine nor in debuginfod's cache,
+    /// with its name.
     fn missing_files(&self, module: &Module) -> Vec<(Wanted, String)> {
         let known = match &module.kind {
             ModuleKind::File => self.search.known(module),
             // Only their debug files are useful.
-            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => module.build_id.map(|build_id| (build_id, true)),
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
+                module.build_id.map(|build_id| (build_id, true))
+            }
             _ => None,
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
-        let is_here = |kind| (kind == candidates::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
+        let is_here = |kind| {
+            (kind == candidates::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind)
+        };
         let wanted = |kind| ((build_id, kind), module.name().into_owned());
-        [candidates::DEBUG_INFO, candidates::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
+        [candidates::DEBUG_INFO, candidates::EXECUTABLE]
+            .into_iter()
+            .filter(|kind| !is_here(kind))
+            .map(wanted)
+            .collect()
     }
 
     /// Returns the requests to servers for a module's files, with the results.
@@ -178,10 +204,15 @@ impl Resolver {
         }
         let build_id = module.build_id.or_else(|| Some(self.search.known(module)?.0));
         let is_asked = |id: &BuildId| build_id.is_some_and(|build_id| build_id.is_same(id));
-        asked.iter().filter(|((id, _), _)| is_asked(id)).flat_map(|(_, attempts)| attempts.clone()).collect()
+        asked
+            .iter()
+            .filter(|((id, _), _)| is_asked(id))
+            .flat_map(|(_, attempts)| attempts.clone())
+            .collect()
     }
 
-    /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.
+    /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same
+    /// module wait for that.
     pub fn load(&self, module: &Module) -> Arc<Loaded> {
         let module = self.search.unchanged(module);
         let slot = {
@@ -194,15 +225,21 @@ impl Resolver {
         slot.get_or_init(|| Arc::new(self.load_now(&module))).clone()
     }
 
-    /// Returns the first file whose symbols are in use and that was changed, as an error: names may be wrong.
+    /// Returns the first file whose symbols are in use and that was changed, as an error: names may
+    /// be wrong.
     pub fn check_unchanged(&self) -> Result<(), Changed> {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = modules.iter().filter_map(|(module, slot)| Some((module, slot.get()?.table.lost()?))).min();
-        lost.map_or(Ok(()), |(module, from)| Err(Changed { name: module.name().into_owned(), from }))
+        let lost = modules
+            .iter()
+            .filter_map(|(module, slot)| Some((module, slot.get()?.table.lost()?)))
+            .min();
+        lost.map_or(Ok(()), |(module, from)| {
+            Err(Changed { name: module.name().into_owned(), from })
+        })
     }
 
-    /// Reads the call frame information of `module` from the mapped file or its cached copy, or from this process's
-    /// vdso. Not cached.
+    /// Reads the call frame information of `module` from the mapped file or its cached copy, or
+    /// from this process's vdso. Not cached.
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         self.of_image(module, CallFrames::of)
     }
@@ -212,8 +249,8 @@ impl Resolver {
         self.of_image(module, UnwindingParts::of)
     }
 
-    /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the mapped file, for its
-    /// cached copy, for this process's vdso.
+    /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the
+    /// mapped file, for its cached copy, for this process's vdso.
     fn of_image<T>(&self, module: &Module, of: fn(&Image) -> Option<T>) -> Option<T> {
         let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?));
         bundled.or_else(|| match &module.kind {
@@ -224,15 +261,20 @@ impl Resolver {
     }
 
     fn load_now(&self, module: &Module) -> Loaded {
-        let mut outcome = Outcome { note: module.is_moved.then(|| MOVED.into()), ..Outcome::default() };
+        let mut outcome =
+            Outcome { note: module.is_moved.then(|| MOVED.into()), ..Outcome::default() };
         let mut demangle = self.search.options.demangle();
         let demangles = demangle != Demangle::No;
-        let bundled = module
-            .bundled()
-            .and_then(|bundled| outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles))));
+        let bundled = module.bundled().and_then(|bundled| {
+            outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles)))
+        });
         let recorded = bundled.or_else(|| {
             module.recorded.as_ref().and_then(|symbols| {
-                outcome.keep(Source::Recording, module.as_path(), symbols_recorded(symbols, module, demangles))
+                outcome.keep(
+                    Source::Recording,
+                    module.as_path(),
+                    symbols_recorded(symbols, module, demangles),
+                )
             })
         });
         let is_kernels = matches!(
@@ -273,8 +315,8 @@ impl Resolver {
         }
     }
 
-    /// Returns the versions of a JIT's code: those in the recording's bundle, or those of its dump, if that is proven
-    /// and has the times of the recording.
+    /// Returns the versions of a JIT's code: those in the recording's bundle, or those of its dump,
+    /// if that is proven and has the times of the recording.
     pub(crate) fn jit_versions(&self, module: &Module) -> Vec<Version> {
         if let Some(bundled) = module.bundled() {
             return bundled.versions.iter().copied().map(Version::from).collect();
@@ -291,20 +333,26 @@ impl Resolver {
     fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         let Search { options, .. } = &*self.search;
         let copies = module.build_id.into_iter().flat_map(|id| {
-            let entries = candidates::cache_entries(&id, options).into_iter().map(|entry| entry.join("vdso"));
-            entries.map(move |path| (Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
+            let entries =
+                candidates::cache_entries(&id, options).into_iter().map(|entry| entry.join("vdso"));
+            entries.map(move |path| {
+                (Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path)
+            })
         });
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
         let mut places = copies.chain(std::iter::once_with(running));
-        let place = places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
+        let place =
+            places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
         build(Some(&place), None, options.demangle() != Demangle::No, outcome)
     }
 
-    /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if recorded, else by
-    /// the kernel's build ID, else by the machine or the running kernel.
+    /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if
+    /// recorded, else by the kernel's build ID, else by the machine or the running kernel.
     fn running_vdso(&self, module: &Module) -> Result<Image, Refusal> {
         if &*module.path != b"[vdso]" {
-            return Err(Refusal::Other("this process has only [vdso]; this image is for 32-bit or x32 processes"));
+            return Err(Refusal::Other(
+                "this process has only [vdso]; this image is for 32-bit or x32 processes",
+            ));
         }
         if self.search.options.symfs.is_some() {
             return Err(Refusal::Symfs);
@@ -314,7 +362,8 @@ impl Resolver {
             (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
             (None, None) => {
                 let made = self.search.host.made(&module.origin);
-                made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
+                made.or_else(|_| self.kernel.check_running(&module.origin))
+                    .map(|()| Proof::Trust)?
             }
         };
         checked_image(vdso::running()?.into(), proof, &module.origin)
@@ -331,20 +380,28 @@ pub struct Functions<'f> {
 impl<'f> Functions<'f> {
     /// Creates a finder for `modules`, indexed by module number.
     pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
-        Self { modules: modules.into_iter().map(|module| (module, OnceLock::new())).collect(), resolver }
+        Self {
+            modules: modules.into_iter().map(|module| (module, OnceLock::new())).collect(),
+            resolver,
+        }
     }
 
-    /// Loads the modules that were hit on all cores, given the number of hits of each: workers that meet them one by one
-    /// would wait for each other. One worker alone would not. Those that take long begin first: the kernel, whose list
-    /// may have to be made, then those with the largest files.
+    /// Loads the modules that were hit on all cores, given the number of hits of each: workers that
+    /// meet them one by one would wait for each other. One worker alone would not. Those that take
+    /// long begin first: the kernel, whose list may have to be made, then those with the largest
+    /// files.
     pub fn preload(&self, hits: impl FnOnce() -> Vec<u64>) {
         if rayon::current_num_threads() == 1 {
             return;
         }
-        let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
-        let modules = self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
+        let size =
+            |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
+        let modules =
+            self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
         let mut hit: Vec<(bool, u64, usize)> = modules
-            .map(|(number, ((module, _), _))| (module.kind == ModuleKind::Kernel, size(module), number))
+            .map(|(number, ((module, _), _))| {
+                (module.kind == ModuleKind::Kernel, size(module), number)
+            })
             .collect();
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
         let next = AtomicUsize::new(0);
@@ -355,12 +412,14 @@ impl<'f> Functions<'f> {
         });
     }
 
-    /// Returns the function at an address of a module, and the addresses around it with the same result.
+    /// Returns the function at an address of a module, and the addresses around it with the same
+    /// result.
     pub fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
         self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
     }
 
-    /// Returns the symbols of a module. They stay the same, even if its debug file is fetched meanwhile.
+    /// Returns the symbols of a module. They stay the same, even if its debug file is fetched
+    /// meanwhile.
     pub fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
         let (module, slot) = self.modules.get(module)?;
         Some(slot.get_or_init(|| self.resolver.load(module)))

@@ -35,7 +35,8 @@ fn debug() -> TestElf {
 
 /// A file mapped on this machine, as the kernel records it: by build ID, or by device and inode.
 fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
-    let module = Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&Origin::here().into());
+    let module =
+        Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&Origin::here().into());
     let metadata = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
     Module { file: metadata.as_ref().map(FileId::from), ..module }
 }
@@ -64,13 +65,20 @@ fn a_file_with_symbols_needs_no_further_search() {
 fn a_file_that_is_rewritten_while_its_names_are_in_use_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let name = "n".repeat(1 << 17).leak();
-    let path = write(root.path(), "p", &TestElf { symtab: vec![function(name, 0x1100, 8)], ..full() });
+    let path =
+        write(root.path(), "p", &TestElf { symtab: vec![function(name, 0x1100, 8)], ..full() });
     let resolver = Resolver::new(SymbolOptions::default());
     let module = mapped(&path, Some(&ID));
     assert_eq!(name_at(&resolver.load(&module), 0x1100).as_deref(), Some(&*name));
     assert!(resolver.check_unchanged().is_ok());
     fs::write(module.as_path(), "new").unwrap();
-    assert!(resolver.check_unchanged().unwrap_err().to_string().contains("cannot read p: another process changed it"));
+    assert!(
+        resolver
+            .check_unchanged()
+            .unwrap_err()
+            .to_string()
+            .contains("cannot read p: another process changed it")
+    );
 }
 
 #[test]
@@ -93,7 +101,8 @@ fn a_debug_link_is_followed_to_a_file_with_the_same_build_id() {
 fn another_version_of_the_file_is_refused_and_the_cached_one_is_used() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &TestElf { build_id: Some([2; 20]), ..full() });
-    let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
+    let options =
+        SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
     let refused = load(&path, Some(&ID), options.clone());
     assert!(refused.table.is_empty());
     assert!(matches!(refused.outcome.attempts[0].result, Err(Refusal::BuildIdMismatch { .. })));
@@ -130,7 +139,8 @@ fn files_below_symfs_are_trusted() {
 /// Returns why the symbols of `module` are refused for lack of proof; `None` if they are loaded.
 #[track_caller]
 fn refused(module: &Module, trust_paths: bool) -> Option<String> {
-    let loaded = Resolver::new(SymbolOptions { trust_paths, ..SymbolOptions::default() }).load(module);
+    let loaded =
+        Resolver::new(SymbolOptions { trust_paths, ..SymbolOptions::default() }).load(module);
     assert_eq!(loaded.table.is_empty(), loaded.outcome.unproven().is_some());
     loaded.outcome.unproven().map(ToString::to_string)
 }
@@ -144,15 +154,33 @@ fn a_file_without_build_id_is_identified_by_machine_and_inode() {
     let on = |origin: Origin| known.clone().on(&Arc::new(origin));
     let text = |text: &str| Some(text.to_owned());
     for (module, why) in [
-        (on(Origin { hostname: text("elsewhere"), ..Origin::here() }), "recorded host name is elsewhere"),
-        (on(Origin { release: text("2.6.0"), ..Origin::here() }), "recorded kernel release is 2.6.0"),
+        (
+            on(Origin { hostname: text("elsewhere"), ..Origin::here() }),
+            "recorded host name is elsewhere",
+        ),
+        (
+            on(Origin { release: text("2.6.0"), ..Origin::here() }),
+            "recorded kernel release is 2.6.0",
+        ),
         (on(Origin { arch: text("vax"), ..Origin::here() }), "recorded architecture is vax"),
-        (on(Origin { hostname: None, ..Origin::here() }), "does not say that it was made on this machine"),
-        (on(Origin { release: None, ..Origin::here() }), "does not say that it was made on this machine"),
+        (
+            on(Origin { hostname: None, ..Origin::here() }),
+            "does not say that it was made on this machine",
+        ),
+        (
+            on(Origin { release: None, ..Origin::here() }),
+            "does not say that it was made on this machine",
+        ),
         (on(Origin::default()), "does not say that it was made on this machine"),
-        (Module { written: Some(std::time::UNIX_EPOCH), ..known.clone() }, "written to after the recording"),
+        (
+            Module { written: Some(std::time::UNIX_EPOCH), ..known.clone() },
+            "written to after the recording",
+        ),
         (Module { file: None, ..known.clone() }, "neither its build ID nor its device and inode"),
-        (Module { file: known.file.map(|file| FileId { inode: 1, ..file }), ..known.clone() }, "the file was replaced"),
+        (
+            Module { file: known.file.map(|file| FileId { inode: 1, ..file }), ..known.clone() },
+            "the file was replaced",
+        ),
     ] {
         let refusal = refused(&module, false).unwrap();
         assert!(refusal.contains(why), "{refusal}: {why}");
@@ -165,8 +193,10 @@ fn a_file_of_several_recordings_is_loaded_once() {
     let root = tempfile::tempdir().unwrap();
     let known = mapped(&write(root.path(), "p", &TestElf { build_id: None, ..full() }), None);
     let now = std::time::SystemTime::now();
-    let written =
-        |hours: u64| Module { written: Some(now + std::time::Duration::from_secs(hours * 3600)), ..known.clone() };
+    let written = |hours: u64| Module {
+        written: Some(now + std::time::Duration::from_secs(hours * 3600)),
+        ..known.clone()
+    };
     let resolver = Resolver::new(SymbolOptions::default());
     let [one, other] = [1, 2].map(|hours| resolver.load(&written(hours)));
     assert!(Arc::ptr_eq(&one, &other) && !one.table.is_empty());
@@ -180,11 +210,15 @@ fn a_file_of_another_architecture_is_always_refused() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &full());
     for id in [None, Some(&ID[..])] {
-        let module = mapped(&path, id).on(&Arc::new(Origin { arch: Some("armv7l".into()), ..Origin::default() }));
+        let module = mapped(&path, id)
+            .on(&Arc::new(Origin { arch: Some("armv7l".into()), ..Origin::default() }));
         let options = SymbolOptions { trust_paths: true, ..SymbolOptions::default() };
         let loaded = Resolver::new(options).load(&module);
-        let is_other = |refusal: Option<&Refusal>| matches!(refusal, Some(Refusal::OtherArchitecture { .. }));
-        assert!(loaded.outcome.attempts.iter().any(|attempt| is_other(attempt.result.as_ref().err())));
+        let is_other =
+            |refusal: Option<&Refusal>| matches!(refusal, Some(Refusal::OtherArchitecture { .. }));
+        assert!(
+            loaded.outcome.attempts.iter().any(|attempt| is_other(attempt.result.as_ref().err()))
+        );
         assert!(loaded.table.is_empty());
     }
 }
@@ -192,10 +226,15 @@ fn a_file_of_another_architecture_is_always_refused() {
 #[test]
 fn a_proven_file_is_preferred_to_a_trusted_one() {
     let root = tempfile::tempdir().unwrap();
-    let other = TestElf { symtab: vec![function("other", 0x1100, 8)], build_id: Some([2; 20]), ..TestElf::default() };
+    let other = TestElf {
+        symtab: vec![function("other", 0x1100, 8)],
+        build_id: Some([2; 20]),
+        ..TestElf::default()
+    };
     let path = write(root.path(), "p", &other);
     let cache = root.path().join("cache");
-    let options = SymbolOptions { build_id_dir: Some(cache), trust_paths: true, ..SymbolOptions::default() };
+    let options =
+        SymbolOptions { build_id_dir: Some(cache), trust_paths: true, ..SymbolOptions::default() };
     assert_eq!(name_at(&load(&path, Some(&ID), options.clone()), 0x1100).as_deref(), Some("other"));
     write(root.path(), &format!("cache/.build-id/ab/{}/elf", "ab".repeat(19)), &full());
     assert_eq!(name_at(&load(&path, Some(&ID), options), 0x1100).as_deref(), Some("inner"));
@@ -204,7 +243,8 @@ fn a_proven_file_is_preferred_to_a_trusted_one() {
 #[test]
 fn unreadable_files_are_refused_with_the_reason() {
     let root = tempfile::tempdir().unwrap();
-    let reason = |path: &[u8]| load(path, None, SymbolOptions::default()).outcome.attempts[0].to_string();
+    let reason =
+        |path: &[u8]| load(path, None, SymbolOptions::default()).outcome.attempts[0].to_string();
     assert!(reason(b"/dev/zero2").ends_with("no such file"));
     assert!(reason(b"/dev/null").ends_with("not a regular file: not opened"));
     fs::write(root.path().join("text"), "no program").unwrap();

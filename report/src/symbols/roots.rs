@@ -1,7 +1,9 @@
-//! Root directories of running containers, through which the files mapped by their processes can be read.
+//! Root directories of running containers, through which the files mapped by their processes can be
+//! read.
 //!
-//! A recording with `NAMESPACES` records has the inode of each process's mount namespace. As long as any process lives
-//! in a namespace with that inode, its files are below that process's `/proc/PID/root`.
+//! A recording with `NAMESPACES` records has the inode of each process's mount namespace. As long
+//! as any process lives in a namespace with that inode, its files are below that process's
+//! `/proc/PID/root`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -36,11 +38,14 @@ impl Roots {
     }
 
     fn find_living(&self) -> FxHashMap<u64, PathBuf> {
-        let inode = |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|metadata| metadata.ino());
+        let inode = |process: &Path| {
+            fs::metadata(process.join("ns/mnt")).ok().map(|metadata| metadata.ino())
+        };
         let ours = inode(&self.proc.join("self"));
         let mut living = FxHashMap::default();
         for process in fs::read_dir(&self.proc).into_iter().flatten().flatten() {
-            let is_process = process.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+            let is_process =
+                process.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
             let found = is_process.then(|| inode(&process.path())).flatten();
             if let Some(mounts) = found.filter(|mounts| Some(*mounts) != ours) {
                 living.entry(mounts).or_insert_with(|| process.path().join("root"));

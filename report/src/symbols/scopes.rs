@@ -1,7 +1,9 @@
-//! Whole names of C++ functions that have no linkage name, from the tree of their debug information.
+//! Whole names of C++ functions that have no linkage name, from the tree of their debug
+//! information.
 //!
-//! g++ gives no linkage name to functions in anonymous namespaces, lambdas and members of local classes: debug
-//! information has only `churn` or `operator()`, by which different functions would be one. Their scopes tell them apart:
+//! g++ gives no linkage name to functions in anonymous namespaces, lambdas and members of local
+//! classes: debug information has only `churn` or `operator()`, by which different functions would
+//! be one. Their scopes tell them apart:
 //!
 //! ```text
 //!   namespace red ─► namespace (no name) ─► function churn          red::(anonymous namespace)::churn
@@ -9,8 +11,9 @@
 //!   function go ─► inlined function ────────────┘
 //! ```
 //!
-//! The entries of a unit do not know their parents, so the scopes of a unit are listed once ([`Tree`]), when the first
-//! of its names is asked for. Debug information is untrusted: chains of references and scopes are followed so far only.
+//! The entries of a unit do not know their parents, so the scopes of a unit are listed once
+//! ([`Tree`]), when the first of its names is asked for. Debug information is untrusted: chains of
+//! references and scopes are followed so far only.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -19,8 +22,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use addr2line::gimli::{
-    self, AbbreviationsCacheStrategy, AttributeValue, DebugInfoOffset, Dwarf, DwarfSections, EndianSlice,
-    RunTimeEndian, SectionId, Unit, UnitOffset,
+    self, AbbreviationsCacheStrategy, AttributeValue, DebugInfoOffset, Dwarf, DwarfSections,
+    EndianSlice, RunTimeEndian, SectionId, Unit, UnitOffset,
 };
 use object::{Object, ObjectKind, ObjectSection};
 use rustc_hash::FxHashMap;
@@ -37,7 +40,8 @@ const MOST_REFERENCES: usize = 16;
 const MOST_SCOPES: usize = 64;
 /// Most bytes of a whole name.
 const MOST_BYTES: usize = 1 << 14;
-/// Most ranges of addresses that are looked at for an address: those of different units seldom overlap.
+/// Most ranges of addresses that are looked at for an address: those of different units seldom
+/// overlap.
 const MOST_RANGES: usize = 8;
 
 /// Debug information of a file, as far as names need it.
@@ -99,7 +103,9 @@ impl Kind {
     fn of(tag: gimli::DwTag) -> Option<Self> {
         match tag {
             gimli::DW_TAG_namespace => Some(Self::Namespace),
-            gimli::DW_TAG_class_type | gimli::DW_TAG_structure_type | gimli::DW_TAG_union_type => Some(Self::Class),
+            gimli::DW_TAG_class_type | gimli::DW_TAG_structure_type | gimli::DW_TAG_union_type => {
+                Some(Self::Class)
+            }
             gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine => Some(Self::Function),
             _ => None,
         }
@@ -116,8 +122,8 @@ struct Declared {
 /// Returns whether names of this language are completed.
 pub(super) fn are_completed(language: Option<gimli::DwLang>) -> bool {
     use gimli::{
-        DW_LANG_C_plus_plus, DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11, DW_LANG_C_plus_plus_14,
-        DW_LANG_C_plus_plus_17, DW_LANG_C_plus_plus_20,
+        DW_LANG_C_plus_plus, DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
+        DW_LANG_C_plus_plus_14, DW_LANG_C_plus_plus_17, DW_LANG_C_plus_plus_20,
     };
     let all = [
         DW_LANG_C_plus_plus,
@@ -131,7 +137,8 @@ pub(super) fn are_completed(language: Option<gimli::DwLang>) -> bool {
 }
 
 impl Scopes {
-    /// Opens the debug information of a file, and the part that it shares with others; `None` if it cannot be read.
+    /// Opens the debug information of a file, and the part that it shares with others; `None` if it
+    /// cannot be read.
     pub(super) fn open(path: &Path, shared: Option<&Path>) -> Option<Self> {
         let (sections, endian) = sections(path)?;
         let shared = shared.and_then(sections_of_shared);
@@ -163,8 +170,8 @@ impl Scopes {
         Some(opened)
     }
 
-    /// Returns the whole name of the function `bare` at an address, whose entry is the one at this offset in its unit;
-    /// `None` if it has a linkage name or is not found.
+    /// Returns the whole name of the function `bare` at an address, whose entry is the one at this
+    /// offset in its unit; `None` if it has a linkage name or is not found.
     pub(super) fn name(&self, address: u64, entry: usize, bare: &str) -> Option<String> {
         let after = self.ranges.partition_point(|range| range.begin <= address);
         let before = self.ranges.get(..after)?.iter().rev().take(MOST_RANGES);
@@ -185,7 +192,8 @@ impl Scopes {
     }
 
     fn dwarf(&self) -> Dwarf<Reader<'_>> {
-        self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| EndianSlice::new(bytes, self.endian))
+        self.sections
+            .borrow_with_sup(self.shared.as_ref(), |bytes| EndianSlice::new(bytes, self.endian))
     }
 
     /// Returns the place of an entry by its offset among those of all units.
@@ -230,12 +238,17 @@ impl<'s> Walk<'s> {
             let declared = self.declared(scope.at)?;
             at = declared.at;
             // A function's linkage name has all scopes around it, and its parameters.
-            let whole = declared.linkage_name.filter(|_| scope.kind == Kind::Function).and_then(|name| as_scope(&name));
+            let whole = declared
+                .linkage_name
+                .filter(|_| scope.kind == Kind::Function)
+                .and_then(|name| as_scope(&name));
             let is_outermost = whole.is_some();
             let part = match (whole.or(declared.name), scope.kind) {
                 (Some(name), _) => name,
                 (None, Kind::Namespace) => "(anonymous namespace)".to_owned(),
-                (None, Kind::Class) if bare == "operator()" => format!("{{lambda#{}}}", scope.number),
+                (None, Kind::Class) if bare == "operator()" => {
+                    format!("{{lambda#{}}}", scope.number)
+                }
                 (None, Kind::Class) => format!("{{unnamed type#{}}}", scope.number),
                 (None, Kind::Function) => return None,
             };
@@ -276,12 +289,15 @@ impl<'s> Walk<'s> {
                 (text.len() <= MOST_BYTES).then(|| text.to_string_lossy().into_owned())
             };
             declared.name = declared.name.or_else(|| text(gimli::DW_AT_name));
-            let linkage_name = || text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
+            let linkage_name =
+                || text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
             declared.linkage_name = declared.linkage_name.or_else(linkage_name);
             let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
             let next = match origin.or_else(|| entry.attr_value(gimli::DW_AT_specification)) {
                 Some(AttributeValue::UnitRef(UnitOffset(entry))) => Place { entry, ..declared.at },
-                Some(AttributeValue::DebugInfoRef(DebugInfoOffset(offset))) => self.scopes.place(offset)?,
+                Some(AttributeValue::DebugInfoRef(DebugInfoOffset(offset))) => {
+                    self.scopes.place(offset)?
+                }
                 Some(_) => return None,
                 None => return Some(declared),
             };
@@ -293,7 +309,8 @@ impl<'s> Walk<'s> {
         None
     }
 
-    /// Returns the scope around an entry; `Some(None)` if that is the unit, `None` if the entry is unknown.
+    /// Returns the scope around an entry; `Some(None)` if that is the unit, `None` if the entry is
+    /// unknown.
     #[allow(clippy::option_option, reason = "the outer one is an error")]
     fn parent(&self, of: Place) -> Option<Option<Scope>> {
         let unit = self.unit(of)?;
@@ -314,7 +331,8 @@ struct Scope {
     number: u32,
 }
 
-/// Returns a mangled function as the scope of its local names: with its parameters, without its return type.
+/// Returns a mangled function as the scope of its local names: with its parameters, without its
+/// return type.
 fn as_scope(mangled: &str) -> Option<String> {
     let local = format!("_ZZ{}E1x", mangled.strip_prefix("_Z")?);
     demangle::demangled(local.as_bytes()).strip_suffix("::x").map(str::to_owned)
@@ -324,7 +342,8 @@ impl Tree {
     /// Lists the scopes of a unit; of damaged debug information, those before the damage.
     fn of(unit: &Unit<Reader<'_>>) -> Self {
         let mut tree = Self::default();
-        // The scopes around the current entry: their depths and indices, and how many of their classes have no name.
+        // The scopes around the current entry: their depths and indices, and how many of their
+        // classes have no name.
         let mut around: Vec<Around> = vec![Around { depth: isize::MIN, index: None, unnamed: 0 }];
         let Ok(mut entries) = unit.entries_raw(None) else { return tree };
         while !entries.is_empty() {
@@ -336,7 +355,8 @@ impl Tree {
                     around.pop();
                 }
                 let Some(parent) = around.last_mut() else { break };
-                let is_unnamed = abbreviation.attributes().iter().all(|it| it.name() != gimli::DW_AT_name);
+                let is_unnamed =
+                    abbreviation.attributes().iter().all(|it| it.name() != gimli::DW_AT_name);
                 parent.unnamed += u32::from(is_unnamed && kind == Kind::Class);
                 let node = Node { entry, parent: parent.index, kind, number: parent.unnamed };
                 around.push(Around { depth, index: Some(tree.nodes.len()), unnamed: 0 });

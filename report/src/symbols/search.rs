@@ -1,7 +1,8 @@
 //! The search for the symbols of a mapped file.
 //!
-//! [`candidates`] lists the places; this module opens and verifies the files and combines them: the mapped file gives the
-//! layout, and the file with the symbol table (perhaps the same one) gives the names.
+//! [`candidates`] lists the places; this module opens and verifies the files and combines them: the
+//! mapped file gives the layout, and the file with the symbol table (perhaps the same one) gives
+//! the names.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -45,49 +46,64 @@ pub(super) struct DebugFile {
 }
 
 impl Search {
-    /// Returns the options to search with, one after the other: for a module of a running container, the container's
-    /// root as `--symfs`, then the user's options if a build ID can verify the files; otherwise the user's options.
+    /// Returns the options to search with, one after the other: for a module of a running
+    /// container, the container's root as `--symfs`, then the user's options if a build ID can
+    /// verify the files; otherwise the user's options.
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
         let mounts = module.mounts.filter(|_| self.options.symfs.is_none());
         let root = mounts.and_then(|mounts| self.roots.of(mounts));
-        let inner = root.map(|root| SymbolOptions { symfs: Some(root.into()), ..self.options.clone() });
-        let outer = (inner.is_none() || module.build_id.is_some()).then_some(Cow::Borrowed(&self.options));
+        let inner =
+            root.map(|root| SymbolOptions { symfs: Some(root.into()), ..self.options.clone() });
+        let outer =
+            (inner.is_none() || module.build_id.is_some()).then_some(Cow::Borrowed(&self.options));
         inner.map(Cow::Owned).into_iter().chain(outer).collect()
     }
 
-    /// Returns the result of `find` among proven files or, if that is `None` and the user trusts recorded paths
-    /// (`--symfs`, `--trust-paths`), among trusted files.
+    /// Returns the result of `find` among proven files or, if that is `None` and the user trusts
+    /// recorded paths (`--symfs`, `--trust-paths`), among trusted files.
     fn proven_or_trusted<T>(&self, mut find: impl FnMut(bool) -> Option<T>) -> Option<T> {
         find(false).or_else(|| if self.options.trusts_paths() { find(true) } else { None })
     }
 
-    /// Returns the symbols of a mapped file: from its own symbol table, or that of its debug file, or else its dynamic
-    /// symbols; and in any case the entries of its procedure linkage table (PLT).
+    /// Returns the symbols of a mapped file: from its own symbol table, or that of its debug file,
+    /// or else its dynamic symbols; and in any case the entries of its procedure linkage table
+    /// (PLT).
     pub(super) fn symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         self.proven_or_trusted(|trusted| {
-            let (runtime, separate) = self.mapped_and_separate(module, trusted, has_symtab, outcome);
+            let (runtime, separate) =
+                self.mapped_and_separate(module, trusted, has_symtab, outcome);
             let separate = separate.or_else(|| compressed_symbols(runtime.as_ref(), outcome));
-            build(runtime.as_ref(), separate.as_ref(), self.options.demangle() != Demangle::No, outcome)
+            build(
+                runtime.as_ref(),
+                separate.as_ref(),
+                self.options.demangle() != Demangle::No,
+                outcome,
+            )
         })
     }
 
     /// Returns the file with a mapped file's debug information.
     pub(super) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
         self.proven_or_trusted(|trusted| {
-            let (runtime, separate) = self.mapped_and_separate(module, trusted, Image::has_debug_info, outcome);
+            let (runtime, separate) =
+                self.mapped_and_separate(module, trusted, Image::has_debug_info, outcome);
             let found = separate.as_ref().or(runtime.as_ref());
             let (_, path, image) = found.filter(|(.., image)| image.has_debug_info())?;
-            let segments = runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
+            let segments =
+                runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
             let shared = image.alternate_link().and_then(|(link, build_id)| {
                 let shared = path.parent().unwrap_or(Path::new("/")).join(link);
-                open_image(&shared, Proof::BuildId(build_id), &module.origin).is_ok().then_some(shared)
+                open_image(&shared, Proof::BuildId(build_id), &module.origin)
+                    .is_ok()
+                    .then_some(shared)
             });
             let package = package(path, runtime.as_ref().map(|(_, path, _)| path.as_path()));
             Some(DebugFile { path: path.clone(), shared, package, segments })
         })
     }
 
-    /// Returns the first `Some` that `of` gives for the mapped file or, failing that, for its cached copies.
+    /// Returns the first `Some` that `of` gives for the mapped file or, failing that, for its
+    /// cached copies.
     pub(super) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
@@ -97,8 +113,13 @@ impl Search {
                 _ => false,
             };
             let options = self.options_of(module);
-            let cached = options.iter().flat_map(|options| candidates::elsewhere(module, options)).filter(is_copy);
-            let open = |(_, path): (_, PathBuf)| open_image(&path, Proof::BuildId(build_id), &module.origin).ok();
+            let cached = options
+                .iter()
+                .flat_map(|options| candidates::elsewhere(module, options))
+                .filter(is_copy);
+            let open = |(_, path): (_, PathBuf)| {
+                open_image(&path, Proof::BuildId(build_id), &module.origin).ok()
+            };
             cached.filter_map(open).find_map(|image| of(&image))
         };
         self.proven_or_trusted(|trusted| {
@@ -107,28 +128,41 @@ impl Search {
         })
     }
 
-    /// Returns the build ID by which a module's files can be requested, and whether the mapped file or a copy of it is
-    /// on this machine.
+    /// Returns the build ID by which a module's files can be requested, and whether the mapped file
+    /// or a copy of it is on this machine.
     pub(super) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
-        let own = self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
+        let own =
+            self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
         let build_id = own.flatten().or(module.build_id)?;
         Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
     }
 
     /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.
     pub(super) fn is_fetched(&self, build_id: &BuildId, name: &'static str) -> bool {
-        let is_it = |(_, path): &(_, PathBuf)| open_image(path, Proof::BuildId(*build_id), &Origin::default()).is_ok();
+        let is_it = |(_, path): &(_, PathBuf)| {
+            open_image(path, Proof::BuildId(*build_id), &Origin::default()).is_ok()
+        };
         candidates::fetched(build_id, name, &self.options).iter().any(is_it)
     }
 
-    /// Returns the module without the time of its recording if the files at its path are older: of several recordings,
-    /// these modules are one.
+    /// Returns the module without the time of its recording if the files at its path are older: of
+    /// several recordings, these modules are one.
     pub(super) fn unchanged<'m>(&self, module: &'m Module) -> Cow<'m, Module> {
         let is_file = module.kind != ModuleKind::Kernel;
-        let Some(written) = module.written.filter(|_| is_file) else { return Cow::Borrowed(module) };
-        let is_newer =
-            |path: PathBuf| path.metadata().and_then(|file| file.modified()).is_ok_and(|modified| modified > written);
-        if self.options_of(module).iter().flat_map(|options| candidates::recorded(module, options)).any(is_newer) {
+        let Some(written) = module.written.filter(|_| is_file) else {
+            return Cow::Borrowed(module);
+        };
+        let is_newer = |path: PathBuf| {
+            path.metadata()
+                .and_then(|file| file.modified())
+                .is_ok_and(|modified| modified > written)
+        };
+        if self
+            .options_of(module)
+            .iter()
+            .flat_map(|options| candidates::recorded(module, options))
+            .any(is_newer)
+        {
             return Cow::Borrowed(module);
         }
         Cow::Owned(Module { written: None, ..module.clone() })
@@ -143,28 +177,34 @@ impl Search {
             opened(Source::Path, path, image, outcome)
         });
         if place.is_none() {
-            // A process may lead to anything by the same name: that is never trusted, and no news if it is another file.
-            let proven = |path: PathBuf| Some((self.open_recorded(&path, module, false).ok()?, path));
+            // A process may lead to anything by the same name: that is never trusted, and no news
+            // if it is another file.
+            let proven =
+                |path: PathBuf| Some((self.open_recorded(&path, module, false).ok()?, path));
             let living = self.living(module).into_iter().find_map(proven);
-            place = living.and_then(|(image, path)| opened(Source::Process, path, Ok(image), outcome));
+            place =
+                living.and_then(|(image, path)| opened(Source::Process, path, Ok(image), outcome));
         }
         let is_here = place.is_some() || self.host.made(&module.origin).is_err();
-        outcome.is_elsewhere = !is_here && module.mounts.is_some_and(|mounts| self.roots.is_gone(mounts));
+        outcome.is_elsewhere =
+            !is_here && module.mounts.is_some_and(|mounts| self.roots.is_gone(mounts));
         let place = place?;
         outcome.contradiction = contradiction(&place.1, module.build_id, place.2.build_id);
         Some(place)
     }
 
-    /// Returns the paths by which living processes lead to the file, unless there is a copy of it or it was mapped on
-    /// another machine.
+    /// Returns the paths by which living processes lead to the file, unless there is a copy of it
+    /// or it was mapped on another machine.
     fn living(&self, module: &Module) -> Vec<PathBuf> {
         let is_here = self.options.symfs.is_none() && self.host.made(&module.origin).is_ok();
-        let has_copy = || candidates::by_build_id(module, &self.options).iter().any(|(_, path)| path.is_file());
+        let has_copy = || {
+            candidates::by_build_id(module, &self.options).iter().any(|(_, path)| path.is_file())
+        };
         if is_here && !has_copy() { self.processes.places(&module.path) } else { Vec::new() }
     }
 
-    /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by machine and inode),
-    /// or trusted.
+    /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by
+    /// machine and inode), or trusted.
     fn open_recorded(&self, path: &Path, module: &Module, trusted: bool) -> Result<Image, Refusal> {
         let file = file::open(path)?;
         let proof = match module.build_id {
@@ -179,8 +219,9 @@ impl Search {
         checked_image(file::bytes_of(file)?, proof, &module.origin)
     }
 
-    /// Returns the mapped file and, unless that `has` what is searched for, the first separate file (debug file or cached
-    /// copy) that does. If the mapped file is missing, a file met on the way that has dynamic symbols takes its place.
+    /// Returns the mapped file and, unless that `has` what is searched for, the first separate file
+    /// (debug file or cached copy) that does. If the mapped file is missing, a file met on the way
+    /// that has dynamic symbols takes its place.
     fn mapped_and_separate(
         &self,
         module: &Module,
@@ -193,14 +234,16 @@ impl Search {
         if found.is_some_and(has) {
             return (runtime, None);
         }
-        // The mapped file's own build ID finds its debug file. It is the recorded one, unless none was recorded or the
-        // user trusts another version.
+        // The mapped file's own build ID finds its debug file. It is the recorded one, unless none
+        // was recorded or the user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
         let (link, checksum) = found.and_then(Image::debug_link).unzip();
         let known = Module { build_id, ..module.clone() };
         let mut places = Vec::new();
         for options in self.options_of(module) {
-            places.extend(link.iter().flat_map(|link| candidates::debug_link(module, link, &options)));
+            places.extend(
+                link.iter().flat_map(|link| candidates::debug_link(module, link, &options)),
+            );
             places.extend(candidates::elsewhere(&known, &options));
         }
         let proof = match (build_id, checksum.flatten()) {
@@ -210,7 +253,11 @@ impl Search {
         };
         for (source, path) in places {
             let image = file::open(&path).and_then(|file| {
-                checked_image(file::bytes_of(file)?, proof.ok_or(Refusal::NoChecksum)?, &module.origin)
+                checked_image(
+                    file::bytes_of(file)?,
+                    proof.ok_or(Refusal::NoChecksum)?,
+                    &module.origin,
+                )
             });
             match image {
                 Ok(image) if has(&image) => return (runtime, Some((source, path, image))),
@@ -225,9 +272,9 @@ impl Search {
     }
 }
 
-/// Returns the package of split debug information (`.dwp`) of a debug file: named after it as a whole (which is `None`:
-/// it is found without this), without its suffix, or after the mapped file, beside either. An id in it and in the debug
-/// file shows that they belong together.
+/// Returns the package of split debug information (`.dwp`) of a debug file: named after it as a
+/// whole (which is `None`: it is found without this), without its suffix, or after the mapped file,
+/// beside either. An id in it and in the debug file shows that they belong together.
 fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
     let named_after = |path: &Path| {
         let mut name = path.as_os_str().to_owned();
@@ -237,8 +284,10 @@ fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
     if named_after(debug).is_file() {
         return None;
     }
-    let beside = |mapped: &Path| Some(debug.with_file_name(named_after(Path::new(mapped.file_name()?))));
-    let places = [Some(debug.with_extension("dwp")), mapped.and_then(beside), mapped.map(named_after)];
+    let beside =
+        |mapped: &Path| Some(debug.with_file_name(named_after(Path::new(mapped.file_name()?))));
+    let places =
+        [Some(debug.with_extension("dwp")), mapped.and_then(beside), mapped.map(named_after)];
     places.into_iter().flatten().find(|path| path.is_file())
 }
 
@@ -264,8 +313,8 @@ pub(super) fn opened(
     }
 }
 
-/// Builds the table from the separate file with symbols, if there is one, else from the mapped file; from both if the
-/// separate file is the mapped one's compressed symbol table.
+/// Builds the table from the separate file with symbols, if there is one, else from the mapped
+/// file; from both if the separate file is the mapped one's compressed symbol table.
 pub(super) fn build(
     runtime: Option<&Place>,
     separate: Option<&Place>,
@@ -279,10 +328,13 @@ pub(super) fn build(
     let (own, other) = ((runtime, both || separate.is_none()), (separate, true));
     for (place, counts) in if both { [other, own] } else { [own, other] } {
         let Some((source, path, image)) = place else { continue };
-        let added = if counts { add_tables(image, mapped, &mut table) } else { Err(Refusal::NoSymbols) };
+        let added =
+            if counts { add_tables(image, mapped, &mut table) } else { Err(Refusal::NoSymbols) };
         outcome.add(*source, path, added);
     }
-    if let Some((_, path, image)) = runtime.filter(|(.., image)| separate.is_none() && !has_symtab(image)) {
+    if let Some((_, path, image)) =
+        runtime.filter(|(.., image)| separate.is_none() && !has_symtab(image))
+    {
         outcome.dynamic_only = true;
         if let Some(added) = go::add_functions(image, &mut table) {
             outcome.dynamic_only = added.is_err();
@@ -300,13 +352,18 @@ fn has_symtab(image: &Image) -> bool {
     image.section_of_kind(SHT_SYMTAB).is_some()
 }
 
-/// Adds a file's symbols, then its dynamic symbols, for the file that was mapped. If one table is damaged, the other is
-/// still used.
-pub(super) fn add_tables(image: &Image, mapped: &Image, table: &mut TableBuilder) -> Result<usize, Refusal> {
+/// Adds a file's symbols, then its dynamic symbols, for the file that was mapped. If one table is
+/// damaged, the other is still used.
+pub(super) fn add_tables(
+    image: &Image,
+    mapped: &Image,
+    table: &mut TableBuilder,
+) -> Result<usize, Refusal> {
     let mut sum = 0;
     let mut refused = Refusal::NoSymbols;
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        let place = |address: u64, _: usize, section: &Section| in_file(address, section, image, mapped);
+        let place =
+            |address: u64, _: usize, section: &Section| in_file(address, section, image, mapped);
         match add_symbols(image, kind, place, table) {
             Ok(added) => sum += added,
             Err(Refusal::NoSymbols) => {}

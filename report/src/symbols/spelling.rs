@@ -1,9 +1,10 @@
 //! Names of functions that would read alike.
 //!
-//! Names are short, without parameters, until two functions of one module read alike in one output: then both are
-//! printed whole, and if that does not help, with their mangled names. Static functions of one name read alike, as in
-//! perf, unless all names are asked for in full: then their offsets follow. So do functions of different modules: what
-//! tells them apart is the module, a column of its own.
+//! Names are short, without parameters, until two functions of one module read alike in one output:
+//! then both are printed whole, and if that does not help, with their mangled names. Static
+//! functions of one name read alike, as in perf, unless all names are asked for in full: then their
+//! offsets follow. So do functions of different modules: what tells them apart is the module, a
+//! column of its own.
 
 use std::borrow::Cow;
 
@@ -35,7 +36,8 @@ impl<'l> Use<'l> {
     }
 }
 
-/// Has functions printed so that they differ in the cells of tables and in the frames of callchains.
+/// Has functions printed so that they differ in the cells of tables and in the frames of
+/// callchains.
 pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
     let clashes: FxHashSet<(Cow<'_, str>, &str)> = alike(cells).chain(alike(frames)).collect();
     if clashes.is_empty() {
@@ -45,14 +47,22 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
         let mut uses: Vec<Use<'_>> = Vec::new();
         for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
             let of_function = |(number, text, named)| Use { is_cell, number, text, named };
-            uses.extend(labels.functions().map(of_function).filter(|used| clashes.contains(&used.in_module())));
+            uses.extend(
+                labels
+                    .functions()
+                    .map(of_function)
+                    .filter(|used| clashes.contains(&used.in_module())),
+            );
         }
-        uses.sort_unstable_by_key(|used| (used.short(), used.function(), used.is_cell, used.number));
+        uses.sort_unstable_by_key(|used| {
+            (used.short(), used.function(), used.is_cell, used.number)
+        });
         let names = uses.chunk_by(|a, b| a.in_module() == b.in_module()).flat_map(spellings);
         let renamed = uses.iter().zip(names).filter(|(used, name)| used.short() != name);
         let (of_cells, of_frames): (Vec<_>, Vec<_>) = renamed.partition(|(used, _)| used.is_cell);
-        let numbers =
-            |list: Vec<(&Use<'_>, String)>| list.into_iter().map(|(used, name)| (used.number, name)).collect();
+        let numbers = |list: Vec<(&Use<'_>, String)>| {
+            list.into_iter().map(|(used, name)| (used.number, name)).collect()
+        };
         (numbers(of_cells), numbers(of_frames))
     };
     cells.rename(of_cells);
@@ -62,11 +72,14 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
 /// Returns the short names that several functions of a module have in equal texts, with the module.
 fn alike(labels: &Labels) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
     let mut known = FxHashSet::default();
-    let again = labels.functions().filter(move |(_, text, named)| !known.insert((named.function.module(), *text)));
+    let again = labels
+        .functions()
+        .filter(move |(_, text, named)| !known.insert((named.function.module(), *text)));
     again.map(|(_, text, named)| (named.function.module(), named.in_text(text)))
 }
 
-/// Returns the names for these uses of functions of one module that have one short name, sorted by their functions.
+/// Returns the names for these uses of functions of one module that have one short name, sorted by
+/// their functions.
 fn spellings(uses: &[Use<'_>]) -> Vec<String> {
     let functions: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.function() == b.function()).collect();
     if functions.len() < 2 {
@@ -75,12 +88,14 @@ fn spellings(uses: &[Use<'_>]) -> Vec<String> {
     let wholes: Vec<Cow<'_, str>> =
         functions.iter().filter_map(|uses| Some(uses.first()?.function().whole())).collect();
     let of_wholes = counted(wholes.iter().map(|whole| whole.as_bytes()));
-    let of_mangled = counted(functions.iter().filter_map(|uses| Some(uses.first()?.function().name())));
+    let of_mangled =
+        counted(functions.iter().filter_map(|uses| Some(uses.first()?.function().name())));
     let mut names = Vec::with_capacity(uses.len());
     for (uses, whole) in functions.into_iter().zip(&wholes) {
         for function in uses.iter().map(Use::function) {
             let mangled = function.name();
-            let is_only = |counts: &FxHashMap<&[u8], usize>, name: &[u8]| counts.get(name) == Some(&1);
+            let is_only =
+                |counts: &FxHashMap<&[u8], usize>, name: &[u8]| counts.get(name) == Some(&1);
             names.push(if is_only(&of_wholes, whole.as_bytes()) {
                 whole.to_string()
             } else if is_only(&of_mangled, mangled) {

@@ -8,21 +8,24 @@
 //! ```
 //!
 //! # One symbol for each start
-//! Files have many names for one address and many symbols without a size. The rules for both are perf's, so that
-//! reports agree. A table is built in rounds (first `.symtab`, then `.dynsym`), and each round ends with:
+//! Files have many names for one address and many symbols without a size. The rules for both are
+//! perf's, so that reports agree. A table is built in rounds (first `.symtab`, then `.dynsym`), and
+//! each round ends with:
 //!
 //! 1. Sort by start, equal starts in the file's order, symbols of earlier rounds first.
-//! 2. A symbol without size ends where the next one starts; the last one at the end of the page after its own.
-//! 3. Of the symbols that share a start, keep the best one: one with a size, rather than without; not weak; global;
-//!    with fewer leading underscores; with the longer name; the first.
+//! 2. A symbol without size ends where the next one starts; the last one at the end of the page
+//!    after its own.
+//! 3. Of the symbols that share a start, keep the best one: one with a size, rather than without;
+//!    not weak; global; with fewer leading underscores; with the longer name; the first.
 //!
-//! The underscores and the length are those of the name as it is shown, that is, demangled. Reading the names of every
-//! alias in a library costs more than everything else here, so whatever names decide is stored as a tie and decided
-//! when it is hit.
+//! The underscores and the length are those of the name as it is shown, that is, demangled. Reading
+//! the names of every alias in a library costs more than everything else here, so whatever names
+//! decide is stored as a tie and decided when it is hit.
 //!
 //! # Nested symbols
-//! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after
-//! its end, the enclosing symbol continues. (In perf the result depends on the shape of its tree.)
+//! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that
+//! starts last wins; after its end, the enclosing symbol continues. (In perf the result depends on
+//! the shape of its tree.)
 
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -80,7 +83,8 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
-/// A symbol with the position of its name. While a table is built, `end` equals `start` if the size is unknown.
+/// A symbol with the position of its name. While a table is built, `end` equals `start` if the size
+/// is unknown.
 pub(super) type Place = Symbol<NameRef>;
 
 /// Symbols with the same addresses that can be ranked only by their names.
@@ -117,12 +121,14 @@ impl SymbolTable {
         self.places.get(id.0 as usize).map(|place| place.start)
     }
 
-    /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
+    /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which
+    /// also reads the name.
     pub fn find(&self, address: u64) -> Option<SymbolId> {
         self.find_range(address).0
     }
 
-    /// Like [`SymbolTable::find`]; also returns a range around `address` in which every address has the same result.
+    /// Like [`SymbolTable::find`]; also returns a range around `address` in which every address has
+    /// the same result.
     #[inline]
     pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
         let start = |at: usize| self.places.get(at).map_or(u64::MAX, |place| place.start);
@@ -162,7 +168,8 @@ impl SymbolTable {
         Some(Place { name: best.name, ..place })
     }
 
-    /// Returns the offset from which a file that has the names may be another than the one that was read.
+    /// Returns the offset from which a file that has the names may be another than the one that was
+    /// read.
     pub(super) fn lost(&self) -> Option<u64> {
         self.names.sources.iter().find_map(Bytes::lost)
     }
@@ -186,7 +193,9 @@ impl SymbolTable {
         let part = |hash: u64| usize::try_from(hash >> 32).unwrap_or(0) & (parts - 1);
         for (hash, _) in &all {
             let [seen, shared] = &mut filter;
-            if let (Some(seen), Some(shared)) = (seen.get_mut(part(*hash)), shared.get_mut(part(*hash))) {
+            if let (Some(seen), Some(shared)) =
+                (seen.get_mut(part(*hash)), shared.get_mut(part(*hash)))
+            {
                 *shared |= *seen;
                 *seen = true;
             }
@@ -195,7 +204,9 @@ impl SymbolTable {
         all.retain(|(hash, _)| shared.get(part(*hash)) == Some(&true));
         all.sort_unstable();
         let of_names = all.chunk_by(|a, b| a.0 == b.0);
-        let is_shared = |of_name: &&[(u64, u64)]| of_name.first().map(|one| one.1) != of_name.last().map(|one| one.1);
+        let is_shared = |of_name: &&[(u64, u64)]| {
+            of_name.first().map(|one| one.1) != of_name.last().map(|one| one.1)
+        };
         of_names.filter(is_shared).filter_map(|of_name| Some(of_name.first()?.0)).collect()
     }
 
@@ -219,7 +230,8 @@ impl TableBuilder {
         Self { demangle, ..Self::default() }
     }
 
-    /// Adds a source of names and returns its number; its names are referred to by [`NameRef::new`]`(number, offset)`.
+    /// Adds a source of names and returns its number; its names are referred to by
+    /// [`NameRef::new`]`(number, offset)`.
     pub(super) fn add_source(&mut self, bytes: Bytes) -> u8 {
         self.names.sources.push(bytes);
         u8::try_from(self.names.sources.len()).unwrap_or(u8::MAX)
@@ -249,7 +261,8 @@ impl TableBuilder {
         }
     }
 
-    /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds sorted.
+    /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds
+    /// sorted.
     pub(super) fn end_at(&mut self, address: u64) {
         let settled = self.symbols.get_mut(..self.settled).unwrap_or_default();
         let after = settled.partition_point(|symbol| symbol.start <= address);
@@ -266,7 +279,8 @@ impl TableBuilder {
         rivals(from.get(..from.partition_point(|symbol| symbol.start == start))?, &self.names).pop()
     }
 
-    /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those that share a start.
+    /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those
+    /// that share a start.
     pub(super) fn settle(&mut self) {
         self.sort();
         let mut next = None;
@@ -280,7 +294,11 @@ impl TableBuilder {
             let best = group.iter().map(Place::rank).max();
             let ifunc = group.iter().fold(0, |all, symbol| all | symbol.name.0 & NameRef::IFUNC);
             for symbol in group {
-                symbol.name = if Some(symbol.rank()) == best { NameRef(symbol.name.0 | ifunc) } else { NameRef::NONE };
+                symbol.name = if Some(symbol.rank()) == best {
+                    NameRef(symbol.name.0 | ifunc)
+                } else {
+                    NameRef::NONE
+                };
             }
         }
         self.symbols.retain(|symbol| symbol.name != NameRef::NONE);
@@ -289,7 +307,9 @@ impl TableBuilder {
 
     /// Sorts by start. Equal starts keep the file's order, those of earlier rounds first.
     fn sort(&mut self) {
-        radsort::sort_by_key(self.symbols.get_mut(self.settled..).unwrap_or_default(), |symbol| symbol.start);
+        radsort::sort_by_key(self.symbols.get_mut(self.settled..).unwrap_or_default(), |symbol| {
+            symbol.start
+        });
         // Stable, and fast: it merges two sorted parts.
         self.symbols.sort_by_key(|symbol| symbol.start);
     }
@@ -344,7 +364,8 @@ impl NameRef {
         self.0 & Self::IFUNC != 0
     }
 
-    /// Returns whether the symbol may be one that only a part of its file sees. Names that are not in a file may be.
+    /// Returns whether the symbol may be one that only a part of its file sees. Names that are not
+    /// in a file may be.
     fn is_local(self) -> bool {
         self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
     }
@@ -433,25 +454,29 @@ fn rivals(group: &[Place], names: &Names) -> Vec<Place> {
 fn best(rivals: Vec<Place>, names: &Names, demangle: bool) -> Option<Place> {
     match rivals.as_slice() {
         [only] => Some(*only),
-        _ => rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle)),
+        _ => {
+            rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle))
+        }
     }
 }
 
-/// Returns the rank of a name, as it is shown, among others of its address: higher for fewer leading underscores, then
-/// for the longer name.
+/// Returns the rank of a name, as it is shown, among others of its address: higher for fewer
+/// leading underscores, then for the longer name.
 fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) {
     let shown = if demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) };
     let underscores = shown.bytes().take_while(|&byte| byte == b'_').count();
     (std::cmp::Reverse(underscores), shown.len())
 }
 
-/// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the end of its own page.
+/// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the
+/// end of its own page.
 pub(super) fn page_end(start: u64) -> u64 {
     const PAGE: u64 = 4096;
     start.checked_next_multiple_of(PAGE).and_then(|page| page.checked_add(PAGE)).unwrap_or(u64::MAX)
 }
 
-/// Returns, for each symbol that ends before an earlier one does, that earlier one; the nearest if there are several.
+/// Returns, for each symbol that ends before an earlier one does, that earlier one; the nearest if
+/// there are several.
 fn enclosing(ends: impl Iterator<Item = u64>) -> Vec<(u32, u32)> {
     let mut outer = Vec::new();
     let mut open: Vec<(u32, u64)> = Vec::new();

@@ -1,4 +1,5 @@
-//! Generator of small ELF files for tests: a text segment, a data segment, and the symbols that a test wants.
+//! Generator of small ELF files for tests: a text segment, a data segment, and the symbols that a
+//! test wants.
 //!
 //! ```text
 //!   offset  0x1000  0x3000  0x4000                     address = offset + bias
@@ -23,7 +24,8 @@ pub(super) struct TestElf {
     pub(super) dynsym: Vec<TestSymbol>,
     pub(super) build_id: Option<[u8; 20]>,
     pub(super) debug_link: Option<&'static str>,
-    /// `true` to imitate `objcopy --only-keep-debug`: sections without contents, segments with wrong offsets.
+    /// `true` to imitate `objcopy --only-keep-debug`: sections without contents, segments with
+    /// wrong offsets.
     pub(super) debug_only: bool,
 }
 
@@ -59,11 +61,18 @@ impl TestElf {
 
     pub(super) fn build(&self) -> Vec<u8> {
         // The first section header is empty.
-        let mut file = Writer { bytes: vec![0; 0x4000], names: b"\0".to_vec(), headers: vec![0; 64], sections: 1 };
+        let mut file = Writer {
+            bytes: vec![0; 0x4000],
+            names: b"\0".to_vec(),
+            headers: vec![0; 64],
+            sections: 1,
+        };
         let kind = if self.debug_only { elf::SHT_NOBITS } else { elf::SHT_PROGBITS };
-        for (name, offset, kind, size) in
-            [(".text", 0x1000, kind, 0x800), (".data", 0x3000, kind, 0x800), (".bss", 0x3800, elf::SHT_NOBITS, 0x4000)]
-        {
+        for (name, offset, kind, size) in [
+            (".text", 0x1000, kind, 0x800),
+            (".data", 0x3000, kind, 0x800),
+            (".bss", 0x3800, elf::SHT_NOBITS, 0x4000),
+        ] {
             file.header(name, kind, [elf::SHF_ALLOC.0, offset + self.bias, offset, size], [0, 0]);
         }
         if let Some(id) = self.build_id {
@@ -71,7 +80,12 @@ impl TestElf {
             file.section(".note.gnu.build-id", elf::SHT_NOTE, &note, [0, 0]);
         }
         if let Some(link) = self.debug_link {
-            file.section(".gnu_debuglink", elf::SHT_PROGBITS, &[link.as_bytes(), &[0; 8]].concat(), [0, 0]);
+            file.section(
+                ".gnu_debuglink",
+                elf::SHT_PROGBITS,
+                &[link.as_bytes(), &[0; 8]].concat(),
+                [0, 0],
+            );
         }
         for (name, strings_name, kind, symbols) in [
             (".symtab", ".strtab", elf::SHT_SYMTAB, &self.symtab),
@@ -125,7 +139,9 @@ impl Writer {
         put(&mut head, 8, &[0, 64, self.bytes.len() as u64]);
         put(&mut head, 4, &[0]);
         put(&mut head, 2, &[64, 56, 2, 64, self.sections, self.sections - 1]);
-        for (offset, file_size, memory_size) in [(0x1000, 0x1000_u64, 0x1000_u64), (0x3000, 0x800, 0x4800)] {
+        for (offset, file_size, memory_size) in
+            [(0x1000, 0x1000_u64, 0x1000_u64), (0x3000, 0x800, 0x4800)]
+        {
             put(&mut head, 4, &[elf::PT_LOAD.0.into(), 5]);
             let (placed, file_size) = if file.debug_only { (0x40, 0) } else { (offset, file_size) };
             let address = offset + file.bias;

@@ -1,7 +1,7 @@
 //! The image that the kernel maps into every process as `[vdso]`.
 //!
-//! It is not in a file, but this process has it too. So if the running kernel is the recorded one, the image can be
-//! read through `/proc/self/mem`.
+//! It is not in a file, but this process has it too. So if the running kernel is the recorded one,
+//! the image can be read through `/proc/self/mem`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -16,8 +16,15 @@ pub(super) fn running() -> Result<Vec<u8>, Refusal> {
     let maps = fs::read("/proc/self/maps")?;
     let range = maps.split(|&byte| byte == b'\n').find_map(range_of_vdso);
     let (start, end) = range.ok_or(Refusal::Other("this process has no [vdso] mapping"))?;
-    let size = end.checked_sub(start).filter(|&size| size <= LIMIT).and_then(|size| usize::try_from(size).ok());
-    let mut bytes = vec![0; size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?];
+    let size = end
+        .checked_sub(start)
+        .filter(|&size| size <= LIMIT)
+        .and_then(|size| usize::try_from(size).ok());
+    let mut bytes =
+        vec![
+            0;
+            size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?
+        ];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
 }

@@ -1,6 +1,7 @@
 //! Recorded times as times of the day, for comparing them with those of files and processes.
 //!
-//! Only recordings with a chosen clock (`-k`) say what time it was. For the others there are two estimates:
+//! Only recordings with a chosen clock (`-k`) say what time it was. For the others there are two
+//! estimates:
 //!
 //! ```text
 //!   record time ──────┬──────────────── last record
@@ -31,24 +32,31 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
-    /// Returns the clock of a recording whose last record has the time `last`; `written` is the time at which the file
-    /// was last written.
+    /// Returns the clock of a recording whose last record has the time `last`; `written` is the
+    /// time at which the file was last written.
     pub(crate) fn of(file: &File<'_>, last: u64, written: Option<SystemTime>) -> Self {
-        let data = file.feature::<ClockData>().and_then(Result::ok).filter(|data| data.wall_clock > 0);
+        let data =
+            file.feature::<ClockData>().and_then(Result::ok).filter(|data| data.wall_clock > 0);
         if let Some(data) = data
             && let Some(wall) = UNIX_EPOCH.checked_add(Duration::from_nanos(data.wall_clock))
         {
-            return Self { file: Some((data.clock, wall + ERROR)), clock: Some((data.clock, wall, ERROR)) };
+            return Self {
+                file: Some((data.clock, wall + ERROR)),
+                clock: Some((data.clock, wall, ERROR)),
+            };
         }
         let attr = file.attrs.entries().first().map(|entry| &entry.attr);
         let is_since_boot = attr.is_some_and(|attr| {
-            !attr.flags.contains(AttrFlags::USE_CLOCKID) || attr.clockid.cast_unsigned() == CLOCK_MONOTONIC
+            !attr.flags.contains(AttrFlags::USE_CLOCKID)
+                || attr.clockid.cast_unsigned() == CLOCK_MONOTONIC
         });
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now = Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0));
+        let now =
+            Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0));
         let now_record = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Later times are of another boot.
-        let clock = (is_since_boot && last <= now_record).then(|| (now_record, SystemTime::now(), ERROR + now / DRIFT));
+        let clock = (is_since_boot && last <= now_record)
+            .then(|| (now_record, SystemTime::now(), ERROR + now / DRIFT));
         Self { file: written.map(|written| (last, written)), clock }
     }
 
@@ -59,14 +67,16 @@ impl WallClock {
 
     /// Returns a time of the day that is not after the record with this time.
     pub(crate) fn earliest(&self, time: u64) -> Option<SystemTime> {
-        let by_clock = self.clock.and_then(|(known, wall, error)| at((known, wall), time)?.checked_sub(error));
+        let by_clock =
+            self.clock.and_then(|(known, wall, error)| at((known, wall), time)?.checked_sub(error));
         [self.latest(time), by_clock].into_iter().flatten().min()
     }
 }
 
 /// Returns the time of the day of a record, given that of another.
 fn at((known, wall): (u64, SystemTime), time: u64) -> Option<SystemTime> {
-    let [before, after] = [known.saturating_sub(time), time.saturating_sub(known)].map(Duration::from_nanos);
+    let [before, after] =
+        [known.saturating_sub(time), time.saturating_sub(known)].map(Duration::from_nanos);
     wall.checked_sub(before)?.checked_add(after)
 }
 

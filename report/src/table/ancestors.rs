@@ -8,8 +8,8 @@ use crate::count::Rows;
 use crate::query::Field;
 
 impl Labeller<'_> {
-    /// Sets the parents of rows (and drops rows without one if the query says so), then replaces callees of
-    /// `--ignore-callees` functions by these functions.
+    /// Sets the parents of rows (and drops rows without one if the query says so), then replaces
+    /// callees of `--ignore-callees` functions by these functions.
     #[must_use]
     pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks) -> Rows {
         let chains = &self.query.chains;
@@ -20,17 +20,21 @@ impl Labeller<'_> {
             let matches = self.matches(pattern, stacks);
             // The outermost frame that matches, and its callers.
             let is_match = |node: &Node| matches.get(node.frame as usize) == Some(&true);
-            let roots = stacks.chains.fold_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
+            let roots = stacks
+                .chains
+                .fold_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
             // Without branch information the frame may be one that no chain has: give it a number.
             let found = roots.iter().flatten().filter_map(|root| stacks.frame(root.frame).copied());
-            let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
+            let found: Vec<Frame> =
+                found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
             for frame in found {
                 stacks.number(frame);
             }
             rows = rows.changed(|row| {
                 let chained = ChainRef::unpack(Field::Chain.of(row));
                 let root = roots.get(chained.callers as usize).copied().flatten();
-                let root = root.and_then(|Node { callers, frame }| Some((stacks.frame(frame)?, callers)));
+                let root =
+                    root.and_then(|Node { callers, frame }| Some((stacks.frame(frame)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
                     *Field::Chain.of_mut(row) = ChainRef { callers, own: true }.pack();
@@ -41,8 +45,8 @@ impl Labeller<'_> {
         rows
     }
 
-    /// Sets the parents of rows: of the frames that match, the first in the direction in which chains are walked, as in
-    /// perf.
+    /// Sets the parents of rows: of the frames that match, the first in the direction in which
+    /// chains are walked, as in perf.
     fn with_parents(&self, rows: Rows, stacks: &Stacks, matches: &[bool]) -> Rows {
         let from_outermost = self.query.chains.from_caller();
         let is_match = |frame: u32| matches.get(frame as usize) == Some(&true);
@@ -56,7 +60,11 @@ impl Labeller<'_> {
             let chained = ChainRef::unpack(Field::Chain.of(row));
             let of_chain = of_chains.get(chained.callers as usize).copied().unwrap_or(0);
             let own = Frame::of(row);
-            let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { parent_word(&own) } else { 0 };
+            let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) {
+                parent_word(&own)
+            } else {
+                0
+            };
             let word = match (from_outermost, of_chain, of_own) {
                 (true, 0, word) | (false, word, 0) => word,
                 (true, word, _) | (false, _, word) => word,
@@ -70,7 +78,8 @@ impl Labeller<'_> {
     fn matches(&self, pattern: &Regex, stacks: &Stacks) -> Vec<bool> {
         let matches = |frame: &Frame| {
             // As in perf, inlined functions never match.
-            !frame.end.is_inlined && self.function(frame).is_some_and(|name| pattern.is_match(&name))
+            !frame.end.is_inlined
+                && self.function(frame).is_some_and(|name| pattern.is_match(&name))
         };
         stacks.of_frames(matches)
     }

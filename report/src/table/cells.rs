@@ -1,7 +1,8 @@
 //! Cells of a table: one word each, interpreted by the kind of the column.
 //!
-//! A cell is a recorded number, or the number of an interned text. It becomes text only when it is printed. Cells of
-//! one column are equal if and only if their texts are, but for those of functions that read alike.
+//! A cell is a recorded number, or the number of an interned text. It becomes text only when it is
+//! printed. Cells of one column are equal if and only if their texts are, but for those of
+//! functions that read alike.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -38,7 +39,8 @@ impl<'l> Cells<'l> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
-    /// Returns the name of the function in a cell of this column as its file spells it, if it is shown otherwise.
+    /// Returns the name of the function in a cell of this column as its file spells it, if it is
+    /// shown otherwise.
     pub(super) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
         self.label(column, cell).and_then(|label| self.labels.mangled(label as u64))
     }
@@ -63,7 +65,11 @@ impl<'l> Cells<'l> {
     }
 
     /// Compares two rows by their texts, column by column.
-    pub(super) fn compare(&self, (a, a_count): (&[u64], &Count), (b, b_count): (&[u64], &Count)) -> Ordering {
+    pub(super) fn compare(
+        &self,
+        (a, a_count): (&[u64], &Count),
+        (b, b_count): (&[u64], &Count),
+    ) -> Ordering {
         let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
         let compare = |(column, (kind, (a, b))): (usize, (&Kind, (&u64, &u64)))| match kind {
             Kind::Label | Kind::Address | Kind::Number if a == b => Ordering::Equal,
@@ -77,8 +83,15 @@ impl<'l> Cells<'l> {
 
     /// Compares two rows with equal texts by the functions that they name.
     pub(super) fn compare_functions(&self, a: &[u64], b: &[u64]) -> Ordering {
-        let pairs = self.kinds.iter().zip(a.iter().zip(b)).filter(|(kind, (a, b))| **kind == Kind::Label && a != b);
-        pairs.map(|(_, (a, b))| self.labels.compare(*a, *b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        let pairs = self
+            .kinds
+            .iter()
+            .zip(a.iter().zip(b))
+            .filter(|(kind, (a, b))| **kind == Kind::Label && a != b);
+        pairs
+            .map(|(_, (a, b))| self.labels.compare(*a, *b))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
     }
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
@@ -110,13 +123,15 @@ impl<'l> Cells<'l> {
     }
 }
 
-/// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no other text begins so.
+/// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no
+/// other text begins so.
 fn text_order(text: &str) -> (u128, u32, bool) {
     (first_bytes(text) >> 64, u64::BITS, text.len() < 8)
 }
 
-/// Returns a number of 68 bits by which addresses compare as their texts do: the hexadecimal digits, left-aligned, then
-/// their number, since of texts that differ only in trailing zeros the shorter one sorts first.
+/// Returns a number of 68 bits by which addresses compare as their texts do: the hexadecimal
+/// digits, left-aligned, then their number, since of texts that differ only in trailing zeros the
+/// shorter one sorts first.
 fn address_order(address: u64) -> u128 {
     let zeros = (address | 1).leading_zeros() / 4;
     u128::from(address << (4 * zeros)) << 4 | u128::from(15 - zeros)
@@ -148,7 +163,10 @@ mod tests {
     #[test]
     fn cells_are_formatted_as_in_perf() {
         assert_eq!([1, 1234, u32::MAX].map(cpu), ["001", "1234", "-001"]);
-        assert_eq!([false, true].map(|ns| seconds(12_345_678_901, ns)), ["12.345678", "12.345678901"]);
+        assert_eq!(
+            [false, true].map(|ns| seconds(12_345_678_901, ns)),
+            ["12.345678", "12.345678901"]
+        );
         assert_eq!([0, 3, 7].map(reach), ["", "ad", "adc"]);
     }
 
@@ -172,7 +190,8 @@ mod tests {
             kinds in prop::sample::subsequence(vec![0usize, 1, 2, 3], 1..4).prop_shuffle(),
         ) {
             let mut labels = Labels::default();
-            for text in ["b", "a", "ab", "", "long text that differs at its end, 1", "long text that differs at its end, 2"] {
+            for text in ["b", "a", "ab", "", "long text that differs at its end, 1", "long text \
+                that differs at its end, 2"] {
                 labels.intern(text.into());
             }
             let ranks = labels.ranks(None).into();

@@ -1,4 +1,5 @@
-//! Rows of samples with callchains, counted in their callers too if `--children` applies, and the data for call trees.
+//! Rows of samples with callchains, counted in their callers too if `--children` applies, and the
+//! data for call trees.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -31,13 +32,23 @@ fn same(of_classes: &[u64], width: usize) -> Vec<u32> {
     classes.map(|(class, words)| *first.entry(words).or_insert(class)).collect()
 }
 
-/// Returns the words of rows, given those of their bases and classes and which of these each word shows.
-fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &[u64], of_classes: &[u64]) -> Vec<u64> {
+/// Returns the words of rows, given those of their bases and classes and which of these each word
+/// shows.
+fn of_ids(
+    rows: &[(RowId, Metrics)],
+    shows: &[Shows],
+    of_bases: &[u64],
+    of_classes: &[u64],
+) -> Vec<u64> {
     let mut words = vec![0; rows.len() * shows.len()];
     words.par_chunks_exact_mut(shows.len()).zip(rows).for_each(|(words, ((base, class), _))| {
         let [base, class] = [base, class].map(|number| *number as usize * shows.len());
         for (place, (word, shows)) in words.iter_mut().zip(shows).enumerate() {
-            let shown = if shows.frame { of_classes.get(class + place) } else { of_bases.get(base + place) };
+            let shown = if shows.frame {
+                of_classes.get(class + place)
+            } else {
+                of_bases.get(base + place)
+            };
             *word = shown.copied().unwrap_or(0);
         }
     });
@@ -45,12 +56,16 @@ fn of_ids(rows: &[(RowId, Metrics)], shows: &[Shows], of_bases: &[u64], of_class
 }
 
 impl Labeller<'_> {
-    /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
+    /// Adds the rows of these samples, and of their callers if children are counted, and the data
+    /// for call trees.
     pub fn cumulate(&self, rows: &Rows, stacks: Stacks, profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
         let (children, shows) = (self.query.chains.children, self.shows());
-        let label = |classified: &Classified, rows: usize, id: &(dyn Fn(usize) -> Option<RowId> + Sync)| {
-            let read_key = |row: usize, key: &mut Key| *key = id(row).map_or(NO_KEY, |id| classified.key(id));
+        let label = |classified: &Classified,
+                     rows: usize,
+                     id: &(dyn Fn(usize) -> Option<RowId> + Sync)| {
+            let read_key =
+                |row: usize, key: &mut Key| *key = id(row).map_or(NO_KEY, |id| classified.key(id));
             self.label(rows, &read_key)
         };
         let number = |row: usize| u32::try_from(row).ok();
@@ -66,7 +81,8 @@ impl Labeller<'_> {
         }
         // Rows with callers are combinations of bases and classes, of which there are fewer.
         let words = if children && shows.iter().all(|shows| !(shows.frame && shows.base)) {
-            let of_bases = label(&classified, classified.base_count(), &|base| Some((number(base)?, 0)));
+            let of_bases =
+                label(&classified, classified.base_count(), &|base| Some((number(base)?, 0)));
             of_ids(&metrics, &shows, &of_bases, &of_classes)
         } else {
             label(&classified, metrics.len(), &|row| metrics.get(row).map(|(id, _)| *id))
@@ -77,7 +93,8 @@ impl Labeller<'_> {
         if self.query.chains.graph.is_some() {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {
-                let slot = self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
+                let slot =
+                    self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
                 Text::known(slot).unwrap_or_else(|| {
                     let (module, function) = self.frame_name(frame);
                     let name = self.function(frame).filter(|name| function.starts_with(&**name));
@@ -111,14 +128,26 @@ impl Labeller<'_> {
         // A key with only a frame, and a key with all but the frame.
         let (mut frame, mut base) = (NO_KEY, NO_KEY.map(|_| u64::MAX));
         let end = End { cpu_mode: 1, is_inlined: true, is_symbol: true };
-        let any = Frame { module: 1, end, address: 1, ip: 1, offset: 1, line: 1, size: 1, ..Frame::default() };
+        let any = Frame {
+            module: 1,
+            end,
+            address: 1,
+            ip: 1,
+            offset: 1,
+            line: 1,
+            size: 1,
+            ..Frame::default()
+        };
         any.put(&mut frame);
         Frame::default().put(&mut base);
         let shows = |column: &Column| {
-            let [frame, base] = [frame, base].map(|key| column.key.declared().content(&key) != [0; 4]);
+            let [frame, base] =
+                [frame, base].map(|key| column.key.declared().content(&key) != [0; 4]);
             Shows { frame, base }
         };
-        std::iter::once(Shows { frame: false, base: true }).chain(self.query.columns.iter().map(shows)).collect()
+        std::iter::once(Shows { frame: false, base: true })
+            .chain(self.query.columns.iter().map(shows))
+            .collect()
     }
 
     /// Returns the fields that the columns show.
@@ -127,12 +156,16 @@ impl Labeller<'_> {
         Layout::of(&Query { chains, filters, ..self.query.clone() })
     }
 
-    /// Returns the module and the function of a frame; without a function, `module+offset`. If frames are told apart by
-    /// address or source line, the texts are those of [`Self::position`].
+    /// Returns the module and the function of a frame; without a function, `module+offset`. If
+    /// frames are told apart by address or source line, the texts are those of [`Self::position`].
     pub(super) fn frame_name(&self, frame: &Frame) -> (String, String) {
         let Some(module) = self.module(frame.module.into()) else {
-            let has_address = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
-            return (String::new(), if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() });
+            let has_address =
+                self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
+            return (
+                String::new(),
+                if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() },
+            );
         };
         let name = module.name().into_owned();
         if self.query.chains.key != FrameKey::Function
@@ -147,9 +180,10 @@ impl Labeller<'_> {
         (name, function)
     }
 
-    /// Returns the module and the function of a frame that is told apart by its position in the function; `None` if it
-    /// has no function or line. As in perf, the text is `function line`; if the line is unknown, `function`, or
-    /// `function +offset` by address. By address, the module is `module+address`.
+    /// Returns the module and the function of a frame that is told apart by its position in the
+    /// function; `None` if it has no function or line. As in perf, the text is `function line`; if
+    /// the line is unknown, `function`, or `function +offset` by address. By address, the module is
+    /// `module+address`.
     fn position(&self, frame: &Frame, module: &str) -> Option<(String, String)> {
         let function = self.function(frame)?;
         let loaded = self.loaded(frame.module.into())?;
@@ -157,7 +191,8 @@ impl Labeller<'_> {
         // For an unknown line the text is `function+offset`.
         let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));
         if self.query.chains.key == FrameKey::Srcline {
-            let text = if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };
+            let text =
+                if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };
             return Some((module.to_owned(), text));
         }
         let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined).map(SymbolId);

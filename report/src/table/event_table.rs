@@ -18,7 +18,8 @@ pub struct Row<'l> {
     table: &'l EventTable<'l>,
     cells: &'l [u64],
     pub metrics: &'l Metrics,
-    /// Number of the row in the profile, by which [`calls`](super::profile::Profile::calls) finds its call tree.
+    /// Number of the row in the profile, by which [`calls`](super::profile::Profile::calls) finds
+    /// its call tree.
     pub place: RowIndex,
 }
 
@@ -33,12 +34,14 @@ impl<'l> Row<'l> {
         self.table.percent(self.count())
     }
 
-    /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
+    /// Returns the children (inclusive) count and its share in percent; `None` if children were not
+    /// counted.
     pub fn children(self) -> Option<(Count, f64)> {
         self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
-    /// Returns the period by which rows are sorted: children's, which is the row's own if they are not counted.
+    /// Returns the period by which rows are sorted: children's, which is the row's own if they are
+    /// not counted.
     pub fn weight(self) -> u64 {
         self.metrics.all.period
     }
@@ -49,7 +52,9 @@ impl<'l> Row<'l> {
     }
 
     pub fn text(self, column: usize) -> Cow<'l, str> {
-        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
+        self.cells
+            .get(column)
+            .map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
     /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
@@ -57,7 +62,8 @@ impl<'l> Row<'l> {
         self.table.cells.label(column, self.cell(column))
     }
 
-    /// Returns the name of the function in a column as its file spells it, if it is shown otherwise.
+    /// Returns the name of the function in a column as its file spells it, if it is shown
+    /// otherwise.
     pub fn mangled(self, column: usize) -> Option<String> {
         self.table.cells.mangled(column, self.cell(column))
     }
@@ -73,7 +79,8 @@ pub struct EventTable<'l> {
     pub name: &'l str,
     /// `true` if periods are times, in nanoseconds.
     pub counts_time: bool,
-    /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
+    /// Total of all samples of the event, in rows or not; only of those in rows if percentages are
+    /// relative to them.
     pub total: Count,
     pub lost_samples: u64,
     /// Number of samples dropped by a BPF filter.
@@ -95,8 +102,8 @@ impl<'l> EventTable<'l> {
         if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
     }
 
-    /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
-    /// children's period, then callers before callees.
+    /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if
+    /// children are counted, by children's period, then callers before callees.
     pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
         self.row_at(*self.order.get(index)?)
     }
@@ -106,8 +113,8 @@ impl<'l> EventTable<'l> {
         Some(Row { table: self, cells, metrics, place })
     }
 
-    /// Iterates over the displayed rows at these indexes; reads some ahead ([`read_early`]), as they are anywhere in
-    /// memory.
+    /// Iterates over the displayed rows at these indexes; reads some ahead ([`read_early`]), as
+    /// they are anywhere in memory.
     pub fn rows_in(&'l self, indexes: Range<usize>) -> impl Iterator<Item = Row<'l>> {
         /// Number of rows that fit in a core's cache.
         const BLOCK: usize = 256;
@@ -115,7 +122,9 @@ impl<'l> EventTable<'l> {
         starts.flat_map(move |start| {
             let block = start..(start + BLOCK).min(indexes.end);
             let rows: Vec<Row<'l>> = block.filter_map(|index| self.row(index)).collect();
-            let ends = |row: &Row<'l>| [row.cells.first(), row.cells.last(), Some(&row.metrics.count.samples)];
+            let ends = |row: &Row<'l>| {
+                [row.cells.first(), row.cells.last(), Some(&row.metrics.count.samples)]
+            };
             read_early(rows.iter().flat_map(ends).flatten().copied());
             rows
         })
@@ -129,9 +138,14 @@ impl<'l> EventTable<'l> {
         share(count.period, self.total.period)
     }
 
-    /// Returns the rows, of those with these numbers, that have at least `least` percent and can be among the first
-    /// `most`.
-    pub(super) fn candidates(&self, places: &[usize], least: Option<f64>, most: usize) -> Vec<usize> {
+    /// Returns the rows, of those with these numbers, that have at least `least` percent and can be
+    /// among the first `most`.
+    pub(super) fn candidates(
+        &self,
+        places: &[usize],
+        least: Option<f64>,
+        most: usize,
+    ) -> Vec<usize> {
         let weighed = |place: &usize| {
             let weight = self.rows.value(*place)?.all.period;
             let share = self.percent(Count { samples: 0, period: weight });
@@ -139,7 +153,8 @@ impl<'l> EventTable<'l> {
         };
         let first = |mut found: Vec<(Reverse<u64>, usize)>| {
             if let Some(last) = most.checked_sub(1).filter(|last| *last < found.len()) {
-                let (_, (last, _), _) = found.select_nth_unstable_by_key(last, |(weight, _)| *weight);
+                let (_, (last, _), _) =
+                    found.select_nth_unstable_by_key(last, |(weight, _)| *weight);
                 let last = *last;
                 found.retain(|(weight, _)| *weight <= last);
             }
@@ -156,7 +171,8 @@ impl<'l> EventTable<'l> {
         let key = |place: usize| {
             let (cells, metrics) = at(self.rows, place)?;
             let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
-            let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
+            let prefix =
+                if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
             Some(SortItem { weight: Reverse(metrics.all.period), prefix, place })
         };
         let compare = |a: &SortItem, b: &SortItem| {
@@ -174,7 +190,8 @@ impl<'l> EventTable<'l> {
         };
         // The first of all are among the first of each part.
         let part = if most < places.len() { PART.max(most.saturating_mul(4)) } else { PART };
-        let of_part = |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
+        let of_part =
+            |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
         let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
         items.par_sort_unstable_by(compare);
         self.order = items.into_iter().map(|item| item.place).collect();
@@ -196,7 +213,8 @@ impl<'l> EventTable<'l> {
 #[derive(Clone, Copy, Debug)]
 struct SortItem {
     weight: Reverse<u64>,
-    /// Next criterion: of children, the longest chain and the largest self period; else the first cells.
+    /// Next criterion: of children, the longest chain and the largest self period; else the first
+    /// cells.
     prefix: [u64; 2],
     place: usize,
 }

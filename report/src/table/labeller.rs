@@ -1,4 +1,5 @@
-//! Meaning of the numbers in the keys of one file, and replacement of addresses by functions after the scan.
+//! Meaning of the numbers in the keys of one file, and replacement of addresses by functions after
+//! the scan.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +11,9 @@ use crate::callchain::{Frame, is_of_branch};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
 use crate::symbols::labels::{AnswerLabels, Named};
-use crate::symbols::{Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId};
+use crate::symbols::{
+    Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId,
+};
 use crate::timeline::{Groups, Timeline};
 use crate::tracepoints::Traced;
 
@@ -24,7 +27,8 @@ pub struct Labeller<'f> {
     pub timeline: &'f Timeline,
     /// Modules, indexed by their numbers.
     pub modules: Vec<&'f Module>,
-    /// Their symbols; `None` for modules that were not hit, and none if the query needs no functions.
+    /// Their symbols; `None` for modules that were not hit, and none if the query needs no
+    /// functions.
     pub symbols: Vec<Option<Arc<Loaded>>>,
     /// `true` if inlined functions become frames.
     pub inlined: bool,
@@ -41,12 +45,17 @@ pub struct Labeller<'f> {
 pub(super) const INLINED: &str = " (inlined)";
 
 /// Loads the symbols of all modules that were hit, for [`Labeller::symbols`].
-pub(crate) fn loaded(query: &Query, hits: &[bool], functions: &Functions<'_>) -> Vec<Option<Arc<Loaded>>> {
+pub(crate) fn loaded(
+    query: &Query,
+    hits: &[bool],
+    functions: &Functions<'_>,
+) -> Vec<Option<Arc<Loaded>>> {
     let is_needed = query.chains.counted || query.needs_symbols() || query.needs_lines();
     if !is_needed && !query.filters.by_symbol() {
         return Vec::new();
     }
-    let load = |(module, hit): (usize, &bool)| if *hit { functions.loaded(module).cloned() } else { None };
+    let load =
+        |(module, hit): (usize, &bool)| if *hit { functions.loaded(module).cloned() } else { None };
     hits.par_iter().enumerate().map(load).collect()
 }
 
@@ -73,8 +82,8 @@ impl Labeller<'_> {
         module.name(SymbolId(number))
     }
 
-    /// Returns what tells the function that replaced the address of a frame from others of its name; `start` is where the
-    /// name is in a text.
+    /// Returns what tells the function that replaced the address of a frame from others of its
+    /// name; `start` is where the name is in a text.
     pub(super) fn named(&self, frame: &Frame, start: usize, name: &str) -> Option<Named> {
         let module = self.loaded(frame.module.into())?;
         let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
@@ -90,10 +99,12 @@ impl Labeller<'_> {
         ))
     }
 
-    /// Returns the slots for the numbers of texts of the function that replaced the address of a frame; `None` if it is
-    /// inlined.
+    /// Returns the slots for the numbers of texts of the function that replaced the address of a
+    /// frame; `None` if it is inlined.
     pub(super) fn label_slots(&self, frame: &Frame) -> Option<&LabelSlots> {
-        let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol && !frame.end.is_inlined)?;
+        let number = u32::try_from(frame.address)
+            .ok()
+            .filter(|_| frame.end.is_symbol && !frame.end.is_inlined)?;
         self.loaded(frame.module.into())?.label_slots(SymbolId(number))
     }
 
@@ -101,7 +112,8 @@ impl Labeller<'_> {
     pub fn takes(&self, row: &Key) -> bool {
         let filters = &self.query.filters;
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
-        let is_resolved = || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
+        let is_resolved =
+            || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
         let is_named = || {
             let frame = frame_at(row, KeyAddress::At);
             self.function(&frame).is_some_and(|name| {
@@ -112,7 +124,8 @@ impl Labeller<'_> {
         (!filters.resolved || is_resolved()) && (!by_name || is_named())
     }
 
-    /// Returns whether one of these is a name of a frame's function: the short one, the whole one or the mangled one.
+    /// Returns whether one of these is a name of a frame's function: the short one, the whole one
+    /// or the mangled one.
     fn is_one_of(&self, names: &HashSet<String>, frame: &Frame, short: &str) -> bool {
         let is_other = || {
             let function = self.named(frame, 0, short)?.function;
@@ -120,15 +133,18 @@ impl Labeller<'_> {
             Some(names.contains(mangled) || names.contains(&*function.whole()))
         };
         // Other names are long, and have the short one or are mangled.
-        let may_be_other = || names.iter().any(|name| name.contains(short) || name.starts_with('_'));
+        let may_be_other =
+            || names.iter().any(|name| name.contains(short) || name.starts_with('_'));
         names.contains(short) || may_be_other() && is_other() == Some(true)
     }
 
-    /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or `module[address]`
-    /// without a function, as in perf.
+    /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or
+    /// `module[address]` without a function, as in perf.
     fn line(loaded: &Loaded, address: u64) -> LineId {
         loaded.lines().line(address, || match loaded.table.lookup(address) {
-            Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
+            Some(symbol) => {
+                format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start))
+            }
             None => format!("{}[{address:x}]", loaded.module.name()),
         })
     }
@@ -139,7 +155,8 @@ impl Naming for Labeller<'_> {
         !self.symbols.is_empty()
     }
 
-    /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query needs them.
+    /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query
+    /// needs them.
     fn key(&self, mut key: Key) -> Key {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         let ends = [(KeyAddress::At, &mut meta.at), (KeyAddress::From, &mut meta.from)];
@@ -149,9 +166,12 @@ impl Naming for Labeller<'_> {
             }
             let module = self.loaded(side.module().of(&key));
             if let Some(loaded) = module.filter(|_| self.fields.contains(&side.line())) {
-                *side.line().of_mut(&mut key) = u64::from(Self::line(loaded, side.address().of(&key)).0) + 1;
+                *side.line().of_mut(&mut key) =
+                    u64::from(Self::line(loaded, side.address().of(&key)).0) + 1;
             }
-            if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
+            if let Some((module, symbol)) =
+                module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?)))
+            {
                 end.is_symbol = true;
                 if side == KeyAddress::At && self.fields.contains(&Field::Offset) {
                     let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
@@ -171,20 +191,32 @@ impl Naming for Labeller<'_> {
         let mut named = Frame { branch: frame.branch, ..Frame::of(&self.key(key)) };
         if let Some(loaded) = loaded.filter(|_| self.query.chains.key != FrameKey::Function) {
             named.line = Self::line(loaded, frame.address).0 + 1;
-            let start = loaded.table.lookup(frame.address).map_or(frame.address, |symbol| symbol.start);
+            let start =
+                loaded.table.lookup(frame.address).map_or(frame.address, |symbol| symbol.start);
             named.offset = u32::try_from(frame.address.wrapping_sub(start)).unwrap_or(u32::MAX);
         }
-        let has_inlined = self.inlined && named.end.is_symbol && !frame.end.is_symbol && !is_of_branch(frame.branch);
+        let has_inlined = self.inlined
+            && named.end.is_symbol
+            && !frame.end.is_symbol
+            && !is_of_branch(frame.branch);
         if let Some(loaded) = loaded.filter(|_| has_inlined) {
             let lines = loaded.lines();
-            let mut functions = lines.raw_frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
-            let line = |at: &SourceFrame| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
+            let mut functions =
+                lines.raw_frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
+            let line = |at: &SourceFrame| {
+                lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1)
+            };
             let outer = functions.pop();
             for at in functions {
                 let line = line(&at);
                 let Some(function) = at.function else { continue };
                 let address = u64::from(lines.number(function).0);
-                into.push(Frame { end: End { is_inlined: true, ..named.end }, address, line, ..named });
+                into.push(Frame {
+                    end: End { is_inlined: true, ..named.end },
+                    address,
+                    line,
+                    ..named
+                });
             }
             named.line = outer.map(|at| line(&at)).filter(|line| *line > 0).unwrap_or(named.line);
         }

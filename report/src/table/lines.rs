@@ -1,5 +1,5 @@
-//! Lines of folded stacks, with the frame names of `perf script | stackcollapse`: no parameters, the module if there is
-//! no function, inlined calls of JIT maps (`a->b`) as separate frames.
+//! Lines of folded stacks, with the frame names of `perf script | stackcollapse`: no parameters,
+//! the module if there is no function, inlined calls of JIT maps (`a->b`) as separate frames.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -13,13 +13,14 @@ use crate::symbols::labels::Text;
 use crate::table::cells::Cells;
 
 impl Labeller<'_> {
-    /// Adds a line for each row: the query's columns, then the frames of its callchain. `by_samples` has, for each
-    /// event, whether lines add up samples, not periods.
+    /// Adds a line for each row: the query's columns, then the frames of its callchain.
+    /// `by_samples` has, for each event, whether lines add up samples, not periods.
     pub fn fold(&self, rows: &Rows, stacks: &Stacks, by_samples: &[bool], folded: &mut Folded) {
         // By the frames' numbers; `None` for frames that are left out.
         let names: Vec<Option<Text<'_>>> = stacks.of_frames(|frame| self.folded_name(frame));
         let mut all = self.labels.frames.lock();
-        let usual: Vec<Option<u32>> = names.into_iter().map(|name| Some(all.number(name?))).collect();
+        let usual: Vec<Option<u32>> =
+            names.into_iter().map(|name| Some(all.number(name?))).collect();
         drop(all);
         let usual = with_chains(stacks, usual, folded);
         let mut java = None;
@@ -30,16 +31,22 @@ impl Labeller<'_> {
         };
         let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
         let words = self.label(rows.len(), &|row, key| rows.read_key(row, key));
-        // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
+        // By the columns' cells: the chain of their labels, and whether the first begins with
+        // `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
-        for (row, ((callers, own), words)) in own.into_iter().zip(words.chunks_exact(self.query.width())).enumerate() {
+        for (row, ((callers, own), words)) in
+            own.into_iter().zip(words.chunks_exact(self.query.width())).enumerate()
+        {
             let Some((event, cells)) = words.split_first() else { continue };
             let Ok(event) = usize::try_from(*event) else { continue };
             let Some(by_samples) = by_samples.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
-                let (cells_of_all, mut labels) = (self.labels.cells.lock(), self.labels.frames.lock());
-                let (texts, one) = (Cells::new(self.query, &cells_of_all), Count { samples: 1, period: 0 });
-                let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
+                let (cells_of_all, mut labels) =
+                    (self.labels.cells.lock(), self.labels.frames.lock());
+                let (texts, one) =
+                    (Cells::new(self.query, &cells_of_all), Count { samples: 1, period: 0 });
+                let text =
+                    |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
                 let columns: Vec<String> = cells.iter().enumerate().map(text).collect();
                 let is_java = columns.first().is_some_and(|text| text.starts_with("java"));
                 let chain = columns.iter().fold(0, |before, text| {
@@ -49,7 +56,9 @@ impl Labeller<'_> {
                 (chain, is_java)
             });
             let (labels, chains) = match is_java {
-                true => java.get_or_insert_with(|| with_chains(stacks, self.without_java_marks(&usual.0), folded)),
+                true => java.get_or_insert_with(|| {
+                    with_chains(stacks, self.without_java_marks(&usual.0), folded)
+                }),
                 false => &usual,
             };
             let mut frames = chains.get(callers as usize).copied().unwrap_or(0);
@@ -59,7 +68,9 @@ impl Labeller<'_> {
             // Every sample is in a line: without frames, its frame is the sampled function.
             if frames == 0 {
                 let frame = Frame::of(&rows.key(row));
-                let name = self.folded_name(&frame).unwrap_or_else(|| Text::New(self.shown_name(&frame), None, None));
+                let name = self
+                    .folded_name(&frame)
+                    .unwrap_or_else(|| Text::New(self.shown_name(&frame), None, None));
                 let label = self.labels.frames.lock().number(name);
                 frames = folded.chain(0, label);
             }
@@ -84,7 +95,8 @@ impl Labeller<'_> {
         }
         let text = match (self.function(frame), self.module(frame.module.into())) {
             (Some(name), _) => {
-                let name = name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name);
+                let name =
+                    name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name);
                 let text = if self.query.symbol_sources.demangle() == Demangle::Full {
                     name.replace(';', ":")
                 } else {
@@ -117,15 +129,21 @@ impl Labeller<'_> {
 }
 
 /// Returns the labels of frames, and the chain of labels for each chain of frames.
-fn with_chains(stacks: &Stacks, labels: Vec<Option<u32>>, folded: &mut Folded) -> (Vec<Option<u32>>, Vec<u32>) {
-    let chains = stacks.chains.fold_callers(0, |node, callers| match labels.get(node.frame as usize) {
-        Some(Some(label)) => folded.chain(callers, *label),
-        _ => callers,
-    });
+fn with_chains(
+    stacks: &Stacks,
+    labels: Vec<Option<u32>>,
+    folded: &mut Folded,
+) -> (Vec<Option<u32>>, Vec<u32>) {
+    let chains =
+        stacks.chains.fold_callers(0, |node, callers| match labels.get(node.frame as usize) {
+            Some(Some(label)) => folded.chain(callers, *label),
+            _ => callers,
+        });
     (labels, chains)
 }
 
-/// Converts a function's name into frame names; `None` for names that stackcollapse skips as processes.
+/// Converts a function's name into frame names; `None` for names that stackcollapse skips as
+/// processes.
 fn function(name: &str) -> Option<String> {
     if name.starts_with('(') {
         return None;
@@ -144,14 +162,17 @@ fn function(name: &str) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join(";"))
 }
 
-/// Returns the name without its parameters: up to the first parenthesis outside of any bracket, except those of Go
-/// methods (after a dot) and of C++'s anonymous namespace.
+/// Returns the name without its parameters: up to the first parenthesis outside of any bracket,
+/// except those of Go methods (after a dot) and of C++'s anonymous namespace.
 fn without_parameters(name: &str) -> &str {
     let mut depth = 0i32;
     let mut before = ' ';
     for (at, c) in name.char_indices() {
         match c {
-            '(' if depth == 0 && before != '.' && !name.get(at..).is_some_and(|rest| rest.starts_with(ANONYMOUS)) => {
+            '(' if depth == 0
+                && before != '.'
+                && !name.get(at..).is_some_and(|rest| rest.starts_with(ANONYMOUS)) =>
+            {
                 return name.get(..at).unwrap_or(name);
             }
             '<' | '{' | '[' | '(' => depth += 1,

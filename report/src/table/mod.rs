@@ -1,4 +1,5 @@
-//! Converts counted keys into rows of cells. Each distinct address is resolved once and each distinct text built once.
+//! Converts counted keys into rows of cells. Each distinct address is resolved once and each
+//! distinct text built once.
 
 mod ancestors;
 mod cells;

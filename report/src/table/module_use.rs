@@ -20,7 +20,8 @@ pub struct ModuleUse {
     pub all: Count,
     /// Samples with a resolved function.
     pub resolved: Count,
-    /// Samples with an unresolved caller in the module; counted by [`ModuleUses::count_callers`] only.
+    /// Samples with an unresolved caller in the module; counted by [`ModuleUses::count_callers`]
+    /// only.
     pub unresolved_callers: u64,
     /// Symbols of the module, if loaded.
     pub loaded: Option<Arc<Loaded>>,
@@ -46,8 +47,8 @@ impl ModuleUses {
         uses.loaded = uses.loaded.take().or(other.loaded);
     }
 
-    /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
-    /// proven to be the recorded one.
+    /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful
+    /// because no file is proven to be the recorded one.
     pub fn count(&mut self, rows: &Rows, labeller: &Labeller<'_>) -> Doubts {
         /// Number of rows that a core counts at a time.
         const PART: usize = 1 << 14;
@@ -61,9 +62,11 @@ impl ModuleUses {
                 let end = Meta::unpack(Field::Meta.of(&key)).at;
                 if end.is_symbol {
                     of_module.resolved.add(count);
-                    let function = u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
+                    let function =
+                        u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
                     let loaded = labeller.loaded(number as u64);
-                    let is_judged = loaded.is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
+                    let is_judged = loaded
+                        .is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
                     of_module.judged += if is_judged { count.samples } else { 0 };
                 }
             }
@@ -77,8 +80,11 @@ impl ModuleUses {
             }
             counts
         };
-        let counts = (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
-        for (number, of_module) in (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0) {
+        let counts =
+            (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
+        for (number, of_module) in
+            (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0)
+        {
             let ModuleRows { all, resolved, judged } = of_module;
             let (module, loaded) = module_of(number, labeller);
             if let Some(loaded) = &loaded {
@@ -123,9 +129,11 @@ impl ModuleUses {
         total
     }
 
-    /// Returns the modules sorted by samples, largest first; with `unresolved`, by unresolved samples.
+    /// Returns the modules sorted by samples, largest first; with `unresolved`, by unresolved
+    /// samples.
     pub fn sorted(&self, unresolved: bool) -> Vec<(Option<&Module>, &ModuleUse)> {
-        let mut all: Vec<_> = self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
+        let mut all: Vec<_> =
+            self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
         let size = |uses: &ModuleUse| if unresolved { uses.lacks() } else { uses.all.samples };
         all.sort_by(|(a, a_use), (b, b_use)| size(b_use).cmp(&size(a_use)).then_with(|| a.cmp(b)));
         all
@@ -141,21 +149,30 @@ impl ModuleUses {
         }
         let mut parts: Vec<String> = Vec::new();
         let is_listed = |uses: &ModuleUse| uses.lacks().saturating_mul(100) >= all.samples;
-        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_listed(uses)).take(SHOWN) {
+        for (module, uses) in
+            self.sorted(true).into_iter().filter(|(_, uses)| is_listed(uses)).take(SHOWN)
+        {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
-            let refused = |loaded: &Arc<Loaded>| Some(loaded.outcome.not_fetched().next_back()?.1.to_string());
+            let refused = |loaded: &Arc<Loaded>| {
+                Some(loaded.outcome.not_fetched().next_back()?.1.to_string())
+            };
             let fetch = uses.loaded.as_ref().and_then(refused);
             let fetch = fetch.map(|why| format!("; {why}")).unwrap_or_default();
-            parts.push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
+            parts
+                .push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
         }
         let percent = share(lacking, all.samples);
         let parts = parts.join(", ");
-        Some(format!("{percent:.1}% of the samples have no function name: {parts}; why, and what helps: rep modules"))
+        Some(format!(
+            "{percent:.1}% of the samples have no function name: {parts}; why, and what helps: \
+             rep modules"
+        ))
     }
 }
 
-/// Returns a module, given its number in a key, as it was loaded, and its symbols; `None` if nothing was mapped.
+/// Returns a module, given its number in a key, as it was loaded, and its symbols; `None` if
+/// nothing was mapped.
 fn module_of(number: u64, labeller: &Labeller<'_>) -> (Option<Module>, Option<Arc<Loaded>>) {
     let loaded = labeller.loaded(number);
     let module = loaded.map(|loaded| &loaded.module).or_else(|| labeller.module(number));
@@ -181,8 +198,8 @@ pub struct Named {
     pub judged: u64,
 }
 
-/// Samples that are unresolved because no file is proven to be the recorded one, and samples resolved with a file whose
-/// build ID is not the recorded one.
+/// Samples that are unresolved because no file is proven to be the recorded one, and samples
+/// resolved with a file whose build ID is not the recorded one.
 #[derive(Debug, Default)]
 pub struct Doubts {
     all: u64,
@@ -212,25 +229,30 @@ impl Doubts {
         }
     }
 
-    /// Returns a warning for each kind of doubt, and for each condition; `what` names the counted items, e.g. `samples`.
+    /// Returns a warning for each kind of doubt, and for each condition; `what` names the counted
+    /// items, e.g. `samples`.
     pub fn warnings(&self, what: &str) -> Vec<Warning> {
         let Self { all, unproven, contradicted, .. } = self;
         let mut warnings = Vec::new();
         if *unproven > 0 {
             let message = format!(
-                "{unproven} of {all} {what} have no function because nothing shows that the files here are the \
-                 recorded ones: `rep modules` says what is missing; --trust-paths uses the files at the recorded \
-                 paths, --symfs, --kallsyms and --vmlinux name others"
+                "{unproven} of {all} {what} have no function because nothing shows that the files \
+                 here are the recorded ones: `rep modules` says what is missing; --trust-paths \
+                 uses the files at the recorded paths, --symfs, --kallsyms and --vmlinux name \
+                 others"
             );
             warnings.push(Warning::new("unproven-names", message));
         }
         if let Some(first) = &self.first {
-            let message =
-                format!("{contradicted} of {all} {what} have functions from another version of their file: {first}");
+            let message = format!(
+                "{contradicted} of {all} {what} have functions from another version of their \
+                 file: {first}"
+            );
             warnings.push(Warning::new("contradicted-names", message));
         }
         for (note, judged) in &self.notes {
-            let message = format!("the functions of {judged} of {all} {what} are a judgement: {note}");
+            let message =
+                format!("the functions of {judged} of {all} {what} are a judgement: {note}");
             warnings.push(Warning::new("judged-names", message));
         }
         warnings

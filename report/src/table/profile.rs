@@ -1,7 +1,7 @@
 //! The profile: rows with counts, of one file or of several merged. The views print it.
 //!
-//! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is
-//! printed.
+//! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text
+//! only when it is printed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,14 +79,15 @@ pub struct Profile {
     events: Vec<Event>,
     /// Rows of one file, or of several once they are settled.
     rows: Partition<Metrics>,
-    /// Rows and callchains of several files, each file's apart. Rows of different files may be equal.
+    /// Rows and callchains of several files, each file's apart. Rows of different files may be
+    /// equal.
     waiting: Vec<(Partition<Metrics>, CallTrees)>,
     /// Rows of several files, to whose places the callchains refer.
     table: Vec<Partition<Metrics>>,
 }
 
-/// Number of waiting rows and samples at which they are merged. The more wait, the more often a part of the table in a
-/// core's cache is used.
+/// Number of waiting rows and samples at which they are merged. The more wait, the more often a
+/// part of the table in a core's cache is used.
 const MAX_WAITING: usize = 1 << 19;
 
 impl Profile {
@@ -98,15 +99,18 @@ impl Profile {
 
     /// Sets for each event whether its periods are times.
     pub fn set_times(&mut self, count_time: &[bool]) {
-        self.events.iter_mut().zip(count_time).for_each(|(event, is_time)| event.counts_time = *is_time);
+        self.events
+            .iter_mut()
+            .zip(count_time)
+            .for_each(|(event, is_time)| event.counts_time = *is_time);
     }
 
     pub fn event_names(&self) -> impl Iterator<Item = &str> {
         self.events.iter().map(|event| event.name.as_str())
     }
 
-    /// Adds the profile of another file, with the answer to the same query and the same labels. Equal rows and lines wait
-    /// for [`Self::settle`].
+    /// Adds the profile of another file, with the answer to the same query and the same labels.
+    /// Equal rows and lines wait for [`Self::settle`].
     pub fn append(&mut self, mut other: Self) {
         let places = self.places(&other.events);
         let place = |event: u64| {
@@ -140,17 +144,21 @@ impl Profile {
             self.waiting.push((std::mem::take(&mut self.rows), std::mem::take(&mut self.calls)));
         }
         self.waiting.extend(Some(other).filter(|(rows, _)| !rows.is_empty()));
-        if self.waiting.iter().map(|(rows, calls)| rows.len() + calls.samples.len()).sum::<usize>() >= MAX_WAITING {
+        if self.waiting.iter().map(|(rows, calls)| rows.len() + calls.samples.len()).sum::<usize>()
+            >= MAX_WAITING
+        {
             self.settle_waiting();
         }
     }
 
     /// Adds the waiting rows to the table, and the callchains to those of the table's rows.
     fn settle_waiting(&mut self) {
-        let (waiting, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        let (waiting, calls): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().unzip();
         let places = add_all(&mut self.table, &waiting);
         for ((rows, places), calls) in waiting.iter().zip(&places).zip(calls) {
-            let place = |row: RowIndex| places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
+            let place =
+                |row: RowIndex| places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
             self.calls.add(calls, |row| (place(row), rows.key(row)));
         }
     }
@@ -172,13 +180,15 @@ impl Profile {
         self.settle_rows();
     }
 
-    /// Returns the indexes of another file's events in the profile, after adding them. Events of several files with
-    /// equal names are one; a file's second event of a name is the profile's second of that name.
+    /// Returns the indexes of another file's events in the profile, after adding them. Events of
+    /// several files with equal names are one; a file's second event of a name is the profile's
+    /// second of that name.
     fn places(&mut self, events: &[Event]) -> Vec<usize> {
         let mut taken = Vec::new();
         for new in events {
-            let free =
-                |(place, event): (usize, &Event)| (event.name == new.name && !taken.contains(&place)).then_some(place);
+            let free = |(place, event): (usize, &Event)| {
+                (event.name == new.name && !taken.contains(&place)).then_some(place)
+            };
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
                 let counts_time = new.counts_time;
                 self.events.push(Event { name: new.name.clone(), counts_time, ..Event::default() });
@@ -206,7 +216,13 @@ impl Profile {
         self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
     }
 
-    pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64, filtered_samples: u64) {
+    pub fn add_total(
+        &mut self,
+        place: usize,
+        total: Count,
+        lost_samples: u64,
+        filtered_samples: u64,
+    ) {
         if let Some(event) = self.events.get_mut(place) {
             event.total.add(total);
             event.lost_samples = event.lost_samples.saturating_add(lost_samples);
@@ -214,9 +230,15 @@ impl Profile {
         }
     }
 
-    /// Sets the rows, given their words, and returns the number of each in the profile: equal rows become one. With
-    /// `are_distinct` no rows are equal, and the numbers are not listed: they are those of the rows.
-    pub fn set_rows(&mut self, words: Vec<u64>, metrics: Vec<Metrics>, are_distinct: bool) -> Vec<RowIndex> {
+    /// Sets the rows, given their words, and returns the number of each in the profile: equal rows
+    /// become one. With `are_distinct` no rows are equal, and the numbers are not listed: they are
+    /// those of the rows.
+    pub fn set_rows(
+        &mut self,
+        words: Vec<u64>,
+        metrics: Vec<Metrics>,
+        are_distinct: bool,
+    ) -> Vec<RowIndex> {
         let width = words.len() / metrics.len().max(1);
         let (rows, places) = match are_distinct {
             true => (Partition::of_distinct(width, words, metrics), Vec::new()),
@@ -226,11 +248,15 @@ impl Profile {
         places
     }
 
-    /// Returns the columns of tables. If children were counted, inserts their column before a leading overhead column.
+    /// Returns the columns of tables. If children were counted, inserts their column before a
+    /// leading overhead column.
     pub fn shown(&self, query: &Query) -> Vec<TableColumn> {
         let mut shown = query.shown.clone();
         let own = TableColumn::Number(Number::Overhead);
-        if self.children && shown.first() == Some(&own) && !shown.contains(&TableColumn::Number(Number::Children)) {
+        if self.children
+            && shown.first() == Some(&own)
+            && !shown.contains(&TableColumn::Number(Number::Children))
+        {
             shown.insert(0, TableColumn::Number(Number::Children));
         }
         shown
@@ -244,11 +270,15 @@ impl Profile {
         } else {
             for (place, (key, _)) in self.rows.iter().enumerate() {
                 let event = key.first().and_then(|event| usize::try_from(*event).ok());
-                event.and_then(|event| of_events.get_mut(event)).into_iter().for_each(|places| places.push(place));
+                event
+                    .and_then(|event| of_events.get_mut(event))
+                    .into_iter()
+                    .for_each(|places| places.push(place));
             }
         }
         let table = |(event, places): (_, &Vec<usize>)| self.table(event, places, query);
-        let mut tables: Vec<EventTable<'_>> = self.events.iter().zip(&of_events).map(table).collect();
+        let mut tables: Vec<EventTable<'_>> =
+            self.events.iter().zip(&of_events).map(table).collect();
         let (least, most) = match query.hierarchy || query.group {
             // They apply the limits themselves, to their merged rows.
             true => (None, usize::MAX),
@@ -276,7 +306,8 @@ impl Profile {
 
     /// Returns the table of an event, without rows.
     fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
-        let in_rows = || places.iter().filter_map(|place| Some(self.rows.value(*place)?.count)).sum();
+        let in_rows =
+            || places.iter().filter_map(|place| Some(self.rows.value(*place)?.count)).sum();
         EventTable {
             name: &event.name,
             counts_time: event.counts_time,
@@ -301,7 +332,9 @@ mod tests {
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {
-        let events = |list: &[&str]| Profile::of_events(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+        let events = |list: &[&str]| {
+            Profile::of_events(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>())
+        };
         let mut profile = events(&["a", "b", "a"]);
         assert_eq!(profile.places(&events(&["b", "a", "c", "a"]).events), [1, 0, 3, 2]);
     }
@@ -310,7 +343,9 @@ mod tests {
     fn of_file(rows: &[(&str, u64)], labels: &SharedLabels) -> Profile {
         let mut profile = Profile::of_events(&["e".into()]);
         let mut labels = labels.lock();
-        let words = rows.iter().flat_map(|(text, number)| [0, labels.intern((*text).into()).into(), *number]);
+        let words = rows
+            .iter()
+            .flat_map(|(text, number)| [0, labels.intern((*text).into()).into(), *number]);
         let words = words.collect();
         let metrics = vec![Metrics::of(Count { samples: 1, period: 1 }, None); rows.len()];
         profile.set_rows(words, metrics, false);
@@ -318,7 +353,9 @@ mod tests {
     }
 
     fn sorted(profile: &Profile) -> Vec<(&str, u64, u64)> {
-        let row = |(key, metrics): (&'_ [u64], &Metrics)| (profile.labels.text(key[1]), key[2], metrics.count.samples);
+        let row = |(key, metrics): (&'_ [u64], &Metrics)| {
+            (profile.labels.text(key[1]), key[2], metrics.count.samples)
+        };
         let mut rows: Vec<_> = profile.rows.iter().map(row).collect();
         rows.sort_unstable();
         rows
@@ -338,7 +375,8 @@ mod tests {
     fn many_rows_are_merged_before_all_files_are_read() {
         let labels = SharedLabels::default();
         let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
-        let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64 / 2).map(|number| ("a", number)).collect();
+        let many: Vec<(&str, u64)> =
+            (0..MAX_WAITING as u64 / 2).map(|number| ("a", number)).collect();
         let mut group = of_file(&many);
         let mut all = of_file(&[("b", 3), ("a", 3)]);
         group.append(of_file(&many));
@@ -349,7 +387,8 @@ mod tests {
         all.append(of_file(&[("b", 3), ("c", 4)]));
         all.labels = labels.into_inner();
         all.settle();
-        let mut expected: Vec<_> = (0..MAX_WAITING as u64 / 2).map(|n| ("a", n, if n == 3 { 4 } else { 3 })).collect();
+        let mut expected: Vec<_> =
+            (0..MAX_WAITING as u64 / 2).map(|n| ("a", n, if n == 3 { 4 } else { 3 })).collect();
         expected.extend([("b", 3, 2), ("c", 4, 1)]);
         assert_eq!(sorted(&all), expected);
     }
@@ -364,7 +403,8 @@ mod tests {
             let numbers = 0..u32::try_from(rows.len()).unwrap();
             let count = Count { samples: 1, period: 1 };
             let sample = |class| Sample { base: 0, class, own: Some(class), callers: 0, count };
-            let shows = [(false, true), (true, false), (false, false)].map(|(frame, base)| Shows { frame, base });
+            let shows = [(false, true), (true, false), (false, false)]
+                .map(|(frame, base)| Shows { frame, base });
             profile.calls = CallTrees {
                 samples: numbers.clone().map(sample).collect(),
                 classes: numbers.clone().collect(),
@@ -377,23 +417,45 @@ mod tests {
         };
         let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64).map(|number| ("a", number)).collect();
         let mut all = of_file(&[("x", 1)]);
-        for file in [of_file(&many), with_calls(&[("b", 3), ("a", 5)]), of_file(&many), with_calls(&[("a", 5)])] {
+        for file in [
+            of_file(&many),
+            with_calls(&[("b", 3), ("a", 5)]),
+            of_file(&many),
+            with_calls(&[("a", 5)]),
+        ] {
             all.append(file);
         }
         all.settle();
         all.labels = labels.into_inner();
         assert_eq!(all.rows.len(), many.len() + 2);
-        let text = |(_, row): &(_, RowIndex)| (all.labels.text(all.rows.key(*row)[1]), all.rows.key(*row)[2]);
+        let text = |(_, row): &(_, RowIndex)| {
+            (all.labels.text(all.rows.key(*row)[1]), all.rows.key(*row)[2])
+        };
         assert_eq!(all.calls.rows.iter().map(text).collect::<Vec<_>>(), [("b", 3), ("a", 5)]);
         let row = all.calls.rows[1].1;
-        let wanted = TreeOptions { least: 1, share: 0.0, passed: false, children: false, from_caller: false };
+        let wanted = TreeOptions {
+            least: 1,
+            share: 0.0,
+            passed: false,
+            children: false,
+            from_caller: false,
+        };
         let trees = all.calls.trees(&[row], &all.frames, wanted);
-        assert_eq!(trees, [vec![Node { names: vec![5], own: Count { samples: 2, period: 2 }, ..Node::default() }]]);
+        assert_eq!(
+            trees,
+            [vec![Node {
+                names: vec![5],
+                own: Count { samples: 2, period: 2 },
+                ..Node::default()
+            }]]
+        );
     }
 
     #[test]
     fn rows_with_equal_texts_have_one_order() {
-        let query = crate::cli::args::parse("rep --mem-mode -s weight x".split(' ').map(Into::into)).unwrap();
+        let query =
+            crate::cli::args::parse("rep --mem-mode -s weight x".split(' ').map(Into::into))
+                .unwrap();
         let samples = |rows: [(u64, u64); 2]| {
             let mut profile = Profile::of_events(&["e".into()]);
             let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
@@ -410,7 +472,10 @@ mod tests {
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
         let mut profile = Profile::of_events(&["e".into()]);
         let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
-        let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()]).collect();
+        let words = rows
+            .iter()
+            .flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()])
+            .collect();
         let count = |period| Count { samples: 1, period };
         let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
         assert_eq!(profile.set_rows(words, metrics, false), [0, 1, 2, 0]);
@@ -420,7 +485,9 @@ mod tests {
             let tables = profile.tables(&query(line));
             tables[0].rows().map(|r| (r.text(0).to_string(), r.percent())).collect::<Vec<_>>()
         };
-        let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
+        let rows = |list: &[(&str, f64)]| {
+            list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>()
+        };
         assert_eq!(shown("rep -s comm x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
         assert_eq!(shown("rep -s comm --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
         assert_eq!(shown("rep -s comm --limit 1 x"), rows(&[("c", 90.0)]));

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use recrep_format::feature::{ClockData, Cmdline, Feature, Hostname, NrCpus, OsRelease, SampleTime};
+use recrep_format::feature::{
+    ClockData, Cmdline, Feature, Hostname, NrCpus, OsRelease, SampleTime,
+};
 
 use recrep_format::read::File;
 
@@ -33,7 +35,8 @@ impl When {
     /// Returns the time that the file has (`CLOCK_DATA`), else that of its last change.
     pub fn of(file: &File<'_>, name: &Path) -> Option<Self> {
         let clock = known(file).filter(|clock: &ClockData| clock.wall_clock > 0);
-        let recorded = clock.and_then(|clock| UNIX_EPOCH.checked_add(Duration::from_nanos(clock.wall_clock)));
+        let recorded =
+            clock.and_then(|clock| UNIX_EPOCH.checked_add(Duration::from_nanos(clock.wall_clock)));
         if let Some(time) = recorded {
             return Some(Self { time, is_recorded: true });
         }

@@ -1,5 +1,5 @@
-//! Signs in the counted stacks that a recording shows less than it could: interpreters, and user stacks that do not reach
-//! the start of their program. Each has a remedy.
+//! Signs in the counted stacks that a recording shows less than it could: interpreters, and user
+//! stacks that do not reach the start of their program. Each has a remedy.
 //!
 //! Both are computed once per file, from distinct rows and distinct stacks.
 
@@ -12,11 +12,13 @@ use crate::count::metrics::share;
 use crate::query::{End, Field, KeyAddress, Meta, Warning};
 use crate::timeline::CommRef;
 
-/// The function in which an interpreter runs a program's code, and what shows the program's own functions.
+/// The function in which an interpreter runs a program's code, and what shows the program's own
+/// functions.
 struct Interpreter {
     functions: &'static [&'static str],
     language: &'static str,
-    /// Beginning of the names of the program's functions where they are known; empty if they never are.
+    /// Beginning of the names of the program's functions where they are known; empty if they never
+    /// are.
     named: &'static str,
     remedy: &'static str,
 }
@@ -26,8 +28,8 @@ const INTERPRETERS: &[Interpreter] = &[
         functions: &["_PyEval_EvalFrameDefault"],
         language: "Python",
         named: "py::",
-        remedy: "run it with `python3 -X perf` or PYTHONPERFSUPPORT=1 (Python 3.12 or later), and record callers with \
-                 --call-graph dwarf",
+        remedy: "run it with `python3 -X perf` or PYTHONPERFSUPPORT=1 (Python 3.12 or later), and \
+                 record callers with --call-graph dwarf",
     },
     Interpreter {
         functions: &["Builtins_InterpreterEntryTrampoline"],
@@ -39,8 +41,8 @@ const INTERPRETERS: &[Interpreter] = &[
         functions: &["Interpreter"],
         language: "Java",
         named: "",
-        remedy: "methods have names once they are compiled: record after the start (rec -D MS), with \
-                 `java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit`",
+        remedy: "methods have names once they are compiled: record after the start (rec -D MS), \
+                 with `java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit`",
     },
     Interpreter {
         functions: &["vm_exec_core", "rb_vm_exec"],
@@ -139,28 +141,37 @@ impl Labeller<'_> {
             all = all.saturating_add(count);
             let frame = frame_at(&rows.key(row), KeyAddress::At);
             if frame.end.is_symbol {
-                let sum = samples.entry(Frame { end: End { cpu_mode: 0, ..frame.end }, ..frame }).or_default();
+                let sum = samples
+                    .entry(Frame { end: End { cpu_mode: 0, ..frame.end }, ..frame })
+                    .or_default();
                 *sum = sum.saturating_add(count);
             }
         }
         let mut of_languages = vec![0_u64; INTERPRETERS.len()];
         // A function of less than a thousandth of the samples changes nothing.
-        for (frame, count) in samples.iter().filter(|(_, count)| count.saturating_mul(1000) >= all) {
+        for (frame, count) in samples.iter().filter(|(_, count)| count.saturating_mul(1000) >= all)
+        {
             let Some(name) = self.function(frame) else { continue };
             let bare = name.split(['.', '@']).next().unwrap_or_default();
             let is_of = |interpreter: &Interpreter| interpreter.functions.contains(&bare);
             if let Some(language) = INTERPRETERS.iter().position(is_of) {
-                of_languages.get_mut(language).into_iter().for_each(|sum| *sum = sum.saturating_add(*count));
+                of_languages
+                    .get_mut(language)
+                    .into_iter()
+                    .for_each(|sum| *sum = sum.saturating_add(*count));
             }
         }
-        let found = INTERPRETERS.iter().zip(of_languages).filter(|(_, count)| count.saturating_mul(20) >= all.max(1));
+        let found = INTERPRETERS
+            .iter()
+            .zip(of_languages)
+            .filter(|(_, count)| count.saturating_mul(20) >= all.max(1));
         let lacking = found.filter(|(interpreter, _)| !self.has_names(interpreter.named, stacks));
         let hint = |(interpreter, count): (&Interpreter, u64)| {
             let Interpreter { language, remedy, functions, .. } = interpreter;
             let (percent, function) = (share(count, all), functions.first().unwrap_or(&""));
             let message = format!(
-                "{percent:.1}% of the samples are in {function}, the interpreter of {language}, whose functions are not \
-                 shown: {remedy}"
+                "{percent:.1}% of the samples are in {function}, the interpreter of {language}, \
+                 whose functions are not shown: {remedy}"
             );
             Warning::new(Warning::INTERPRETER, message)
         };
@@ -169,12 +180,13 @@ impl Labeller<'_> {
 
     /// Returns whether a function that begins so is in any stack.
     fn has_names(&self, beginning: &str, stacks: &Stacks) -> bool {
-        let begins = |frame: &Frame| self.function(frame).is_some_and(|name| name.starts_with(beginning));
+        let begins =
+            |frame: &Frame| self.function(frame).is_some_and(|name| name.starts_with(beginning));
         !beginning.is_empty() && stacks.frames.iter().any(begins)
     }
 
-    /// Returns a hint if more than a tenth of the user stacks do not reach the start of their program. `has_chains` tells
-    /// for each event whether its samples have callchains.
+    /// Returns a hint if more than a tenth of the user stacks do not reach the start of their
+    /// program. `has_chains` tells for each event whether its samples have callchains.
     pub(crate) fn broken_stacks(
         &self,
         rows: &Rows,
@@ -192,12 +204,14 @@ impl Labeller<'_> {
             },
         });
         let is_entry: Vec<Entry> = stacks.of_frames(|frame| self.entry(frame));
-        let entry = |frame: Option<u32>| frame.and_then(|number| is_entry.get(number as usize)).copied();
+        let entry =
+            |frame: Option<u32>| frame.and_then(|number| is_entry.get(number as usize)).copied();
         let mut all = UserStacks::default();
         let mut programs = FxHashMap::<u64, UserStacks>::default();
         for row in 0..rows.len() {
             let key = rows.key(row);
-            if has_chains.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event)) != Some(&true) {
+            if has_chains.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event)) != Some(&true)
+            {
                 continue;
             }
             let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
@@ -230,21 +244,27 @@ impl Labeller<'_> {
         let percent = share(all.broken, all.all);
         let remedy = remedy(source, all);
         let message = format!(
-            "{percent:.1}% of the user stacks do not reach the start of their program{programs}, so callers are missing: \
-             {remedy}"
+            "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
+             so callers are missing: {remedy}"
         );
         Some(Warning::new(Warning::BROKEN_STACKS, message))
     }
 
-    /// Returns the programs with the most broken stacks, with their shares of all user stacks, in parentheses.
+    /// Returns the programs with the most broken stacks, with their shares of all user stacks, in
+    /// parentheses.
     fn programs(&self, programs: &FxHashMap<u64, UserStacks>, all: UserStacks) -> String {
         const SHOWN: usize = 3;
-        let broken = programs.iter().filter(|(_, stacks)| stacks.broken.saturating_mul(100) >= all.all);
+        let broken =
+            programs.iter().filter(|(_, stacks)| stacks.broken.saturating_mul(100) >= all.all);
         let name = |comm: u64| self.timeline.comm(CommRef::unpack(comm)).into_owned();
-        let mut named: Vec<(String, u64)> = broken.map(|(comm, stacks)| (name(*comm), stacks.broken)).collect();
+        let mut named: Vec<(String, u64)> =
+            broken.map(|(comm, stacks)| (name(*comm), stacks.broken)).collect();
         named.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let more = if named.len() > SHOWN { ", …" } else { "" };
-        let shown = named.iter().take(SHOWN).map(|(name, broken)| format!("{name} {:.1}%", share(*broken, all.all)));
+        let shown = named
+            .iter()
+            .take(SHOWN)
+            .map(|(name, broken)| format!("{name} {:.1}%", share(*broken, all.all)));
         let shown: Vec<String> = shown.collect();
         if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
     }
@@ -297,18 +317,22 @@ fn is_of_runtime(name: &str) -> bool {
 fn remedy(source: StackSource, stacks: UserStacks) -> String {
     let of_source = match source {
         StackSource::FramePointers => {
-            "code without frame pointers; record with --call-graph dwarf (or lbr), or build with -fno-omit-frame-pointer \
-             (Rust: -C force-frame-pointers)"
+            "code without frame pointers; record with --call-graph dwarf (or lbr), or build with \
+             -fno-omit-frame-pointer (Rust: -C force-frame-pointers)"
         }
         StackSource::Copies => {
-            "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame pointers"
+            "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame \
+             pointers"
         }
-        StackSource::CallStack => "the hardware keeps the innermost calls only; --call-graph dwarf records more",
+        StackSource::CallStack => {
+            "the hardware keeps the innermost calls only; --call-graph dwarf records more"
+        }
     };
     let percent = share(stacks.cut, stacks.broken);
     match stacks.cut.saturating_mul(10) >= stacks.broken {
         true => format!(
-            "{percent:.1}% of these are cut at {CUT} frames (sysctl kernel.perf_event_max_stack, --max-stack); else {of_source}"
+            "{percent:.1}% of these are cut at {CUT} frames (sysctl kernel.perf_event_max_stack, \
+             --max-stack); else {of_source}"
         ),
         false => of_source.to_owned(),
     }
@@ -320,19 +344,35 @@ mod tests {
 
     #[test]
     fn stacks_begin_at_entries() {
-        let entries =
-            ["main", "_start", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "runtime.goexit.abi0"];
+        let entries = [
+            "main",
+            "_start",
+            "__libc_start_call_main",
+            "__libc_start_main@@GLIBC_2.34",
+            "runtime.goexit.abi0",
+        ];
         assert!(entries.into_iter().all(is_entry));
         assert!(!["domain", "main::run", "start", "cc1_main"].into_iter().any(is_entry));
-        assert!(is_of_runtime("libc.so.6") && is_of_runtime("ld-linux-x86-64.so.2") && is_of_runtime("libc-2.31.so"));
+        assert!(
+            is_of_runtime("libc.so.6")
+                && is_of_runtime("ld-linux-x86-64.so.2")
+                && is_of_runtime("libc-2.31.so")
+        );
         assert!(!is_of_runtime("libcrypto.so.3") && !is_of_runtime("app"));
     }
 
     #[test]
     fn cut_stacks_have_a_remedy_of_their_own() {
         let stacks = |cut| UserStacks { all: 100, broken: 50, cut };
-        assert!(remedy(StackSource::FramePointers, stacks(0)).starts_with("code without frame pointers"));
+        assert!(
+            remedy(StackSource::FramePointers, stacks(0))
+                .starts_with("code without frame pointers")
+        );
         let cut = remedy(StackSource::Copies, stacks(25));
-        assert!(cut.starts_with("50.0% of these are cut at 127 frames") && cut.contains("longer copies"), "{cut}");
+        assert!(
+            cut.starts_with("50.0% of these are cut at 127 frames")
+                && cut.contains("longer copies"),
+            "{cut}"
+        );
     }
 }

@@ -9,7 +9,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::UNMAPPED;
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
-use crate::query::{CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey};
+use crate::query::{
+    CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown,
+    SortKey,
+};
 use crate::symbols::labels::{Labels, Named, Text};
 use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;
@@ -22,8 +25,9 @@ const PART: usize = 1 << 14;
 const KNOWN: u64 = 1 << 63;
 
 impl Labeller<'_> {
-    /// Returns the words of rows, given their keys: the number of the event, then the cells of the query's columns.
-    /// Several rows may have equal words. Finds the distinct contents first, then builds their texts in parallel.
+    /// Returns the words of rows, given their keys: the number of the event, then the cells of the
+    /// query's columns. Several rows may have equal words. Finds the distinct contents first, then
+    /// builds their texts in parallel.
     #[must_use]
     pub fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
         let (columns, width) = (&self.query.columns, self.query.width());
@@ -31,7 +35,8 @@ impl Labeller<'_> {
         let mut words = vec![0; rows * width];
         let declared: Vec<(&Declaration, Kind)> =
             columns.iter().map(|column| column.key.declared()).zip(self.query.kinds()).collect();
-        // Each core numbers the distinct contents of some rows; their texts are joined. Fewer parts build fewer texts.
+        // Each core numbers the distinct contents of some rows; their texts are joined. Fewer parts
+        // build fewer texts.
         let size = rows.div_ceil(rayon::current_num_threads()).max(PART);
         let part = |(part, words): (usize, &mut [u64])| {
             let (mut found, mut key) = (vec![Distinct::default(); columns.len()], NO_KEY);
@@ -59,7 +64,8 @@ impl Labeller<'_> {
             }
             found
         };
-        let parts: Vec<Vec<Distinct>> = words.par_chunks_mut(size * width).enumerate().map(part).collect();
+        let parts: Vec<Vec<Distinct>> =
+            words.par_chunks_mut(size * width).enumerate().map(part).collect();
         for (place, (column, (_, kind))) in columns.iter().zip(&declared).enumerate() {
             if *kind != Kind::Label {
                 continue;
@@ -72,19 +78,25 @@ impl Labeller<'_> {
                 Text::New(text, named, self.slot(column.key, &key))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
-            let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
+            let rows: Vec<Vec<usize>> =
+                of_column.map(|part| part.values().copied().collect()).collect();
             let texts: Vec<Vec<Text<'_>>> = rows
                 .into_par_iter()
                 .map(|rows| rows.into_par_iter().with_max_len(Labels::BATCH).map(text).collect())
                 .collect();
             let mut labels = self.labels.cells.lock();
             labels.reserve(texts.iter().map(Vec::len).sum());
-            let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
+            let mut of_part = |texts: Vec<Text<'_>>| {
+                texts.into_iter().map(|text| labels.number(text).into()).collect()
+            };
             let numbers: Vec<Vec<u64>> = texts.into_iter().map(&mut of_part).collect();
             drop(labels);
             words.par_chunks_mut(size * width).zip(&numbers).for_each(|(words, numbers)| {
-                for cell in words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place)) {
-                    let number = usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied();
+                for cell in
+                    words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place))
+                {
+                    let number =
+                        usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied();
                     *cell = number.unwrap_or(*cell & !KNOWN);
                 }
             });
@@ -92,7 +104,8 @@ impl Labeller<'_> {
         words
     }
 
-    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
+    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that
+    /// thread, as in perf.
     fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> Threads {
         let mut first = Threads::default();
         if self.query.needs(Field::Thread) {
@@ -107,7 +120,8 @@ impl Labeller<'_> {
         first
     }
 
-    /// Returns the slot for the number of a column's text, and the kind of the text, if that is the name of a function.
+    /// Returns the slot for the number of a column's text, and the kind of the text, if that is the
+    /// name of a function.
     fn slot(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
         let Shown::Name(Name::Function(side)) = column.declared().shown else { return None };
         let frame = frame_at(row, side);
@@ -125,8 +139,9 @@ impl Labeller<'_> {
         let frame = frame_at(row, side);
         let name = self.function(&frame)?;
         // The letter of the CPU mode may be in front.
-        let start =
-            [0, "[k] ".len()].into_iter().find(|start| text.get(*start..).is_some_and(|at| at.starts_with(&*name)));
+        let start = [0, "[k] ".len()]
+            .into_iter()
+            .find(|start| text.get(*start..).is_some_and(|at| at.starts_with(&*name)));
         self.named(&frame, start?, &name)
     }
 
@@ -136,7 +151,9 @@ impl Labeller<'_> {
             // Columns of numbers have no text.
             Shown::Number(_) => String::new(),
             Shown::Text(text) => text(declared.word(row)),
-            Shown::Trace => self.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
+            Shown::Trace => self
+                .traced
+                .map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
             Shown::Name(name) => self.name(name, row, declared.word(row), threads),
             Shown::Part(name, part) => part(&self.name(name, row, declared.word(row), threads)),
         }
@@ -160,7 +177,9 @@ impl Labeller<'_> {
                 let pid = u32::try_from(first).map_or(-1, u32::cast_signed);
                 format!("{pid}:{}", timeline.comm(timeline.process_comm(pid)))
             }
-            Name::Module => self.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
+            Name::Module => self
+                .module(first)
+                .map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
             Name::Path => self.path(first).into_owned(),
             Name::BuildId => {
                 let id = self.module(first).and_then(|module| module.build_id);
@@ -169,7 +188,9 @@ impl Labeller<'_> {
             Name::MapSize if first == 0 => "unknown".into(),
             Name::MapSize => word(Field::MapSize).to_string(),
             Name::Function(side) => self.symbol(row, side),
-            Name::FunctionSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
+            Name::FunctionSize => {
+                self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string())
+            }
             Name::FunctionOffset => match self.function(&frame_at(row, KeyAddress::At)) {
                 Some(name) => self.marked(letter, &format!("{name}+{:#x}", word(Field::Offset))),
                 None => self.symbol(row, KeyAddress::At),
@@ -177,9 +198,10 @@ impl Labeller<'_> {
             Name::Line(side) => self.source_line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
-            Name::DataSymbol => {
-                self.marked(letter, &self.data_symbol(first, word(Field::DataAddress), word(Field::DataAddr)))
-            }
+            Name::DataSymbol => self.marked(
+                letter,
+                &self.data_symbol(first, word(Field::DataAddress), word(Field::DataAddr)),
+            ),
             Name::CacheLine => {
                 let line = CacheLine::unpack(word(Field::DataLine));
                 // `s` is for data shared between processes; at `X` nothing is mapped.
@@ -205,19 +227,24 @@ impl Labeller<'_> {
 
     /// Returns the path of a module, given its number in a key.
     fn path(&self, number: u64) -> Cow<'_, str> {
-        self.module(number).map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
+        self.module(number)
+            .map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
     }
 
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
         let frame = frame_at(row, side);
         let module = self.module(frame.module.into());
-        // Kernel modules are looked up by absolute address; what is printed is relative to their start.
+        // Kernel modules are looked up by absolute address; what is printed is relative to their
+        // start.
         let shown = match module.map(|module| &module.kind) {
             Some(ModuleKind::KernelModule { start, .. }) => frame.address.wrapping_sub(*start),
             _ => frame.address,
         };
         let has_offsets = |module: &&Module| {
-            let kinds = matches!(module.kind, ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. });
+            let kinds = matches!(
+                module.kind,
+                ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. }
+            );
             kinds && !self.as_perf()
         };
         let name = match (self.function(&frame), module.filter(has_offsets)) {
@@ -232,10 +259,15 @@ impl Labeller<'_> {
     /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
     fn marked(&self, letter: char, text: &str) -> String {
         let is_marked = self.query.format == Format::Text;
-        if is_marked { ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat() } else { text.to_owned() }
+        if is_marked {
+            ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat()
+        } else {
+            text.to_owned()
+        }
     }
 
-    /// Returns whether unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
+    /// Returns whether unresolved addresses are formatted as in perf; otherwise with their module
+    /// and `0x`.
     fn as_perf(&self) -> bool {
         self.query.separator.is_some()
     }
@@ -248,7 +280,8 @@ impl Labeller<'_> {
     /// Returns the name of the function in a [`Field::Parent`] word.
     fn parent(&self, word: u64) -> String {
         let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
-        let name = self.loaded(word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
+        let name =
+            self.loaded(word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
         name.map_or_else(|| "[other]".into(), Cow::into_owned)
     }
 
@@ -260,23 +293,30 @@ impl Labeller<'_> {
         Some(symbol.end - symbol.start)
     }
 
-    /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
+    /// Returns the symbol at an address in a module and the offset in it; without a symbol, the
+    /// address `shown`.
     fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
         match self.loaded(module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
-            Some((loaded, symbol)) => format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start),
+            Some((loaded, symbol)) => {
+                format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start)
+            }
             None => self.address(shown),
         }
     }
 
     /// Returns the source line as `file:line`, `??:0` if unknown.
     fn source_line(&self, row: &Key, side: KeyAddress) -> String {
-        let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
+        let number =
+            side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
         let module = self.loaded(side.module().of(row));
-        module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
+        module
+            .zip(number)
+            .map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
     }
 }
 
-/// Function that reads the key of a row into another row's key: a key is long, and few of its words are in use.
+/// Function that reads the key of a row into another row's key: a key is long, and few of its words
+/// are in use.
 type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
 
 /// The first sampled thread of each tid.

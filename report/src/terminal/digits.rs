@@ -31,8 +31,8 @@ fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
     let (digits, zeros) = hex_digits(number);
     let first = zeros.min(16usize.saturating_sub(width));
     out.resize(out.len() + width.saturating_sub(16), fill);
-    // Leading zeros become `fill`; the first digit to print moves to the front, and all 16 bytes are copied, which is
-    // faster than a copy of any other length.
+    // Leading zeros become `fill`; the first digit to print moves to the front, and all 16 bytes
+    // are copied, which is faster than a copy of any other length.
     let end = out.len() + 16 - first;
     out.extend_from_slice(&((digits ^ leading(zeros, fill)) << (8 * first)).to_be_bytes());
     out.truncate(end);
@@ -51,14 +51,17 @@ fn leading(zeros: usize, fill: u8) -> u128 {
     !(u128::MAX >> (8 * zeros)) & (u128::MAX / 0xff * u128::from(b'0' ^ fill))
 }
 
-/// Returns all hexadecimal digits of a number as the bytes of another, and how many zeros to leave out.
+/// Returns all hexadecimal digits of a number as the bytes of another, and how many zeros to leave
+/// out.
 #[inline]
 fn hex_digits(number: u64) -> (u128, usize) {
-    let digits = u128::from(eight_digits(number >> 32)) << 64 | u128::from(eight_digits(number & 0xffff_ffff));
+    let digits = u128::from(eight_digits(number >> 32)) << 64
+        | u128::from(eight_digits(number & 0xffff_ffff));
     (digits, (number.leading_zeros() as usize / 4).min(15))
 }
 
-/// Returns the eight hexadecimal digits of a number below 2^32 as the bytes of one number, all at once.
+/// Returns the eight hexadecimal digits of a number below 2^32 as the bytes of one number, all at
+/// once.
 #[inline]
 fn eight_digits(number: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -73,7 +76,11 @@ fn eight_digits(number: u64) -> u64 {
 pub fn address(number: u64) -> String {
     let (digits, zeros) = hex_digits(number);
     let digits = digits.to_be_bytes();
-    ["0x", digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default()].concat()
+    [
+        "0x",
+        digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default(),
+    ]
+    .concat()
 }
 
 /// Appends `text`, right-aligned in `width` columns that `fill` fills.

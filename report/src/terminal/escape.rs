@@ -5,11 +5,13 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-/// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or `\u{202e}`, so that a
-/// recording cannot control the reader's terminal.
+/// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or
+/// `\u{202e}`, so that a recording cannot control the reader's terminal.
 pub fn escape(text: &str) -> Cow<'_, str> {
-    // Nearly all text is plain; looking at all bytes at once is faster than stopping at the first other one.
-    let is_plain = text.bytes().fold(true, |is_plain, byte| is_plain & (b' '..=b'~').contains(&byte));
+    // Nearly all text is plain; looking at all bytes at once is faster than stopping at the first
+    // other one.
+    let is_plain =
+        text.bytes().fold(true, |is_plain, byte| is_plain & (b' '..=b'~').contains(&byte));
     if is_plain || !text.chars().any(is_unsafe) {
         return text.into();
     }
@@ -32,7 +34,8 @@ pub fn columns(text: &str) -> usize {
 }
 
 fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, the pager, progress, times of day, units, escaping of
-//! control characters.
+//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, the pager,
+//! progress, times of day, units, escaping of control characters.
 
 pub mod digits;
 pub mod escape;

@@ -1,5 +1,5 @@
-//! Standard output, or a pager in front of it: on a terminal, output that does not fit is shown in `$REP_PAGER`, else
-//! `$PAGER`, else `less -FRX`.
+//! Standard output, or a pager in front of it: on a terminal, output that does not fit is shown in
+//! `$REP_PAGER`, else `$PAGER`, else `less -FRX`.
 //!
 //! ```text
 //!   Held (up to a screen of text) ─► Paged (the pager's input)    the screen is full
@@ -58,16 +58,19 @@ impl Room {
 }
 
 impl Output {
-    /// Returns standard output; with `may_page`, output that does not fit on a terminal goes to a pager.
+    /// Returns standard output; with `may_page`, output that does not fit on a terminal goes to a
+    /// pager.
     pub fn new(may_page: bool) -> Self {
         let stdout = io::stdout().lock();
         let held = |pager| {
             let (width, height) = terminal_size::terminal_size()?;
-            let room = Room { rows: height.0.into(), width: usize::from(width.0).max(1), column: 0 };
+            let room =
+                Room { rows: height.0.into(), width: usize::from(width.0).max(1), column: 0 };
             Some(State::Held { pager, text: Vec::new(), room })
         };
         let may_page = may_page && stdout.is_terminal();
-        let state = if may_page { pager(|name| std::env::var_os(name)).and_then(held) } else { None };
+        let state =
+            if may_page { pager(|name| std::env::var_os(name)).and_then(held) } else { None };
         Self { state: state.unwrap_or(State::Direct), stdout }
     }
 
@@ -91,7 +94,9 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.state {
             State::Direct => self.stdout.write(bytes),
-            State::Paged(child) => child.stdin.as_mut().map_or(Ok(bytes.len()), |input| input.write(bytes)),
+            State::Paged(child) => {
+                child.stdin.as_mut().map_or(Ok(bytes.len()), |input| input.write(bytes))
+            }
             State::Held { pager, text, room } => {
                 text.extend_from_slice(bytes);
                 if !room.take(bytes) {
@@ -116,14 +121,19 @@ impl Write for Output {
     }
 }
 
-/// Returns the command of the pager, given environment variables; `None` if the user or the terminal wants none.
+/// Returns the command of the pager, given environment variables; `None` if the user or the
+/// terminal wants none.
 fn pager(variable: impl Fn(&str) -> Option<OsString>) -> Option<Vec<OsString>> {
     variable("TERM").filter(|kind| !kind.is_empty() && kind != "dumb")?;
     let words = |line: &str| line.split_whitespace().map(OsString::from).collect();
-    let Some(line) = variable("REP_PAGER").or_else(|| variable("PAGER")) else { return Some(words("less -FRX")) };
+    let Some(line) = variable("REP_PAGER").or_else(|| variable("PAGER")) else {
+        return Some(words("less -FRX"));
+    };
     match line.to_str() {
         Some(line) if line.trim().is_empty() || line.trim() == "cat" => None,
-        Some(line) if !line.contains(|c: char| "|&;<>()$`\\\"'*?[#~=%".contains(c)) => Some(words(line)),
+        Some(line) if !line.contains(|c: char| "|&;<>()$`\\\"'*?[#~=%".contains(c)) => {
+            Some(words(line))
+        }
         _ => Some(vec!["sh".into(), "-c".into(), line]),
     }
 }
@@ -137,9 +147,11 @@ fn start(pager: &[OsString]) -> Option<Child> {
         command.env("LESS", "FRX");
     }
     let child = command.spawn().ok()?;
-    // The keys that end rep are the pager's now: the user leaves it by its own keys, and it restores the terminal.
+    // The keys that end rep are the pager's now: the user leaves it by its own keys, and it
+    // restores the terminal.
     for signal in [SIGINT, SIGQUIT] {
-        // Without a handler, rep ends and leaves the pager alone, which is no reason to show nothing.
+        // Without a handler, rep ends and leaves the pager alone, which is no reason to show
+        // nothing.
         let _registered = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
     Some(child)
@@ -152,14 +164,21 @@ mod tests {
     #[test]
     fn the_pager_is_the_users() {
         let of = |variables: &[(&str, &str)]| {
-            let words = pager(|name| variables.iter().find(|(is, _)| *is == name).map(|(_, value)| value.into()))?;
+            let words = pager(|name| {
+                variables.iter().find(|(is, _)| *is == name).map(|(_, value)| value.into())
+            })?;
             Some(words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(","))
         };
         let term = ("TERM", "xterm");
         assert_eq!(of(&[term]).as_deref(), Some("less,-FRX"));
-        assert_eq!(of(&[term, ("PAGER", "most"), ("REP_PAGER", "more -d")]).as_deref(), Some("more,-d"));
+        assert_eq!(
+            of(&[term, ("PAGER", "most"), ("REP_PAGER", "more -d")]).as_deref(),
+            Some("more,-d")
+        );
         assert_eq!(of(&[term, ("PAGER", "tr a b | less")]).as_deref(), Some("sh,-c,tr a b | less"));
-        for none in [&[][..], &[("TERM", "dumb")], &[term, ("PAGER", "")], &[term, ("REP_PAGER", "cat")]] {
+        for none in
+            [&[][..], &[("TERM", "dumb")], &[term, ("PAGER", "")], &[term, ("REP_PAGER", "cat")]]
+        {
             assert_eq!(of(none), None, "{none:?}");
         }
     }

@@ -1,9 +1,9 @@
-//! Progress of reading: a bar on standard error, if that is a terminal and reading takes more than a second.
-//! While files are fetched from a server, their progress replaces the bar. Without a terminal, each fetched file is a
-//! line, so that the user knows the reason for the wait.
+//! Progress of reading: a bar on standard error, if that is a terminal and reading takes more than
+//! a second. While files are fetched from a server, their progress replaces the bar. Without a
+//! terminal, each fetched file is a line, so that the user knows the reason for the wait.
 //!
-//! Readers add to two counters, once per piece of about a megabyte, at no measurable cost. A separate thread displays
-//! them.
+//! Readers add to two counters, once per piece of about a megabyte, at no measurable cost. A
+//! separate thread displays them.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,8 +36,9 @@ pub fn advance(bytes: usize) {
     DONE.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// Announces that the file `name` is being fetched from `url`. Its progress is shown until the returned bar is dropped,
-/// which has the file's name as its message and only counts: it is not shown itself.
+/// Announces that the file `name` is being fetched from `url`. Its progress is shown until the
+/// returned bar is dropped, which has the file's name as its message and only counts: it is not
+/// shown itself.
 #[must_use]
 pub fn fetching(name: &str, url: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
@@ -64,7 +65,8 @@ fn fetch_status() -> Option<String> {
         let of = total.map(|total| format!(" of {}", HumanBytes(total))).unwrap_or_default();
         format!("{}{of} of {}", HumanBytes(file.position()), file.message())
     };
-    let all: Vec<String> = fetches().iter().filter_map(WeakProgressBar::upgrade).map(status).collect();
+    let all: Vec<String> =
+        fetches().iter().filter_map(WeakProgressBar::upgrade).map(status).collect();
     (!all.is_empty()).then(|| format!("fetching {}", all.join("; ")))
 }
 
@@ -75,8 +77,8 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Shows a bar after one second, unless it is dropped before. Does nothing if standard error is not a terminal or
-    /// already has a bar.
+    /// Shows a bar after one second, unless it is dropped before. Does nothing if standard error is
+    /// not a terminal or already has a bar.
     pub fn start() -> Self {
         if !io::stderr().is_terminal() || IS_SHOWN.swap(true, Ordering::Relaxed) {
             return Self { shown: None };
@@ -102,8 +104,11 @@ fn show(ended: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::new(TOTAL.load(Ordering::Relaxed));
-    let style = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let (reading, fetching) = (style("reading {wide_bar} {percent:>3}% {eta}"), style("{wide_msg}"));
+    let style = |template| {
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    };
+    let (reading, fetching) =
+        (style("reading {wide_bar} {percent:>3}% {eta}"), style("{wide_msg}"));
     bar.set_style(reading.clone());
     let mut was_fetching = false;
     while ended.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
@@ -129,7 +134,10 @@ mod tests {
         let fetch = fetching("debuginfo of x", "http://h/y");
         fetch.set_length(2048);
         fetch.inc(1024);
-        assert_eq!(fetch_status().as_deref(), Some("fetching 1.00 KiB of 2.00 KiB of debuginfo of x from http://h/y"));
+        assert_eq!(
+            fetch_status().as_deref(),
+            Some("fetching 1.00 KiB of 2.00 KiB of debuginfo of x from http://h/y")
+        );
         drop(fetch);
         assert_eq!(fetch_status(), None);
     }

@@ -1,5 +1,5 @@
-//! Display options that change neither samples nor rows, under their names on the command line; properties of the
-//! output device.
+//! Display options that change neither samples nor rows, under their names on the command line;
+//! properties of the output device.
 
 use std::io::{IsTerminal, Stdout};
 use std::str::FromStr as _;
@@ -27,7 +27,9 @@ pub struct Style {
     pub header_only: bool,
 
     /// Column widths, left to right; longer text is cut; 0: as wide as the contents
-    #[arg(short = 'w', long = "column-widths", value_name = "WIDTH[,WIDTH…]", value_parser = widths)]
+    #[arg(
+        short = 'w', long = "column-widths", value_name = "WIDTH[,WIDTH…]", value_parser = widths
+    )]
     pub widths: Option<Widths>,
 
     /// Sort the rows of --group by the column of event N; the first is 0
@@ -36,9 +38,14 @@ pub struct Style {
     pub group_sort: usize,
 
     /// Show percentages of all samples (absolute) or of those that pass the filters (relative)
-    #[arg(long = "percentage", value_name = "PERCENTAGE", default_value = "absolute", action = ArgAction::Set)]
+    #[arg(
+        long = "percentage", value_name = "PERCENTAGE", default_value = "absolute",
+        action = ArgAction::Set
+    )]
     #[arg(help_heading = "Rows and columns")]
-    #[arg(value_parser = PossibleValuesParser::new(["absolute", "relative"]).map(|word| word == "relative"))]
+    #[arg(
+        value_parser = PossibleValuesParser::new(["absolute", "relative"]).map(|word| word == "relative")
+    )]
     pub is_relative: bool,
 
     /// Omit events without samples also from JSON (text and CSV never show them)
@@ -80,7 +87,8 @@ fn widths(list: &str) -> Result<Widths, String> {
     let read = |width: &str| match width.trim().parse() {
         Ok(width) if width <= MAX_WIDTH => Ok(width),
         _ => Err(format!(
-            "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to fit the contents"
+            "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to \
+             fit the contents"
         )),
     };
     list.split(',').map(read).collect()

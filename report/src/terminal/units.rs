@@ -14,7 +14,10 @@ pub(crate) fn time(nanoseconds: u64) -> String {
 pub(crate) fn size(bytes: u64) -> String {
     let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.into_iter().find(|(_, length)| bytes >= *length);
-    unit.map_or_else(|| format!("{bytes} bytes"), |(name, length)| format!("{:.1} {name}", ratio(bytes, length)))
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(name, length)| format!("{:.1} {name}", ratio(bytes, length)),
+    )
 }
 
 /// Formats a number in units of `length`, with a decimal place unless it is whole.

@@ -31,7 +31,10 @@ mod tests {
     fn distances_are_in_the_largest_unit() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let of = |seconds| ago(now - Duration::from_secs(seconds), now);
-        assert_eq!([of(7), of(60), of(7300), of(90_000)], ["just now", "1 minute ago", "2 hours ago", "1 day ago"]);
+        assert_eq!(
+            [of(7), of(60), of(7300), of(90_000)],
+            ["just now", "1 minute ago", "2 hours ago", "1 day ago"]
+        );
         assert_eq!(ago(now, SystemTime::UNIX_EPOCH), "just now");
     }
 }

@@ -21,7 +21,8 @@ pub enum Change {
         tid: i32,
         ppid: i32,
         ptid: i32,
-        /// `true` if a new process gets a copy of its parent's mappings (not if the fork is synthesized).
+        /// `true` if a new process gets a copy of its parent's mappings (not if the fork is
+        /// synthesized).
         copies: bool,
     },
     /// A mapping is added to a process.
@@ -65,7 +66,9 @@ impl Builder {
     fn apply(&mut self, at: Moment, change: Change) {
         match change {
             Change::Comm { pid, tid, comm } => self.set_comm(pid, tid, comm, at),
-            Change::Fork { pid, tid, ppid, ptid, copies } => self.fork((pid, tid), (ppid, ptid), copies, at),
+            Change::Fork { pid, tid, ppid, ptid, copies } => {
+                self.fork((pid, tid), (ppid, ptid), copies, at)
+            }
             Change::Map { pid, tid, mapping } => {
                 let space = self.ensure_space(pid, tid);
                 if let Some(space) = self.spaces.get_mut(space.0 as usize) {
@@ -85,7 +88,14 @@ impl Builder {
     /// Begins a use of a tid; later records with it are about this thread.
     fn begin(&mut self, tid: i32, start: Moment) -> usize {
         let number = self.lives.len();
-        self.lives.push(Life { start, tid, pid: None, parent: None, space: None, names: Vec::new() });
+        self.lives.push(Life {
+            start,
+            tid,
+            pid: None,
+            parent: None,
+            space: None,
+            names: Vec::new(),
+        });
         self.last.insert(tid, number);
         number
     }
@@ -97,7 +107,8 @@ impl Builder {
         &mut self.lives[number]
     }
 
-    /// Makes sure that the thread has a process and an address space: its own if it is the leader, else its leader's.
+    /// Makes sure that the thread has a process and an address space: its own if it is the leader,
+    /// else its leader's.
     fn ensure_space(&mut self, pid: i32, tid: i32) -> SpaceId {
         let life = self.life(tid);
         let unplaced = life.pid.is_none_or(|known| known == -1 && pid != -1);
@@ -105,8 +116,11 @@ impl Builder {
             return space;
         }
         let own = life.space;
-        let space =
-            if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.ensure_space(pid, pid) };
+        let space = if pid == tid || pid == -1 {
+            own.unwrap_or_else(|| self.new_space())
+        } else {
+            self.ensure_space(pid, pid)
+        };
         let life = self.life(tid);
         (life.pid, life.space) = (Some(pid), Some(space));
         space
@@ -139,7 +153,8 @@ impl Builder {
         let life = self.life(tid);
         life.parent = Some(ptid);
         life.names.extend(comm.map(|comm| (at, comm)));
-        // A new process has a space of its own, newer than its parent's: only then does every chain of parents end.
+        // A new process has a space of its own, newer than its parent's: only then does every chain
+        // of parents end.
         let parent = parent.filter(|parent| pid != ppid && copies && *parent < space);
         if let Some(space) = self.spaces.get_mut(space.0 as usize) {
             space.parent = space.parent.or(parent.map(|parent| (parent, at)));
@@ -181,7 +196,14 @@ mod tests {
         Change::Map {
             pid,
             tid: pid,
-            mapping: Mapping { start, end, first: 0, module, is_shared: false, memory: Memory::Code },
+            mapping: Mapping {
+                start,
+                end,
+                first: 0,
+                module,
+                is_shared: false,
+                memory: Memory::Code,
+            },
         }
     }
 
@@ -201,11 +223,17 @@ mod tests {
     #[test]
     fn the_first_comm_also_applies_before_its_moment() {
         let t = build(vec![(10, comm(5, 5, "sh")), (20, comm(5, 5, "ls"))]);
-        assert_eq!([1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time)), ["sh", "sh", "sh", "ls", "ls"]);
+        assert_eq!(
+            [1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time)),
+            ["sh", "sh", "sh", "ls", "ls"]
+        );
         assert_eq!(name(&t, 0, 0, 3), "swapper");
         assert_eq!(name(&t, 77, 77, 3), ":77");
         assert_eq!(name(&t, -1, -1, 3), ":-1");
-        assert_eq!(t.thread_label(t.span(5, 5, at(1)).task.thread).1, t.span(5, 5, at(99)).task.comm);
+        assert_eq!(
+            t.thread_label(t.span(5, 5, at(1)).task.thread).1,
+            t.span(5, 5, at(99)).task.comm
+        );
     }
 
     #[test]
@@ -254,7 +282,11 @@ mod tests {
         assert_eq!(module(&t, 1, 9, 0x1000, 9), Some(0));
         assert_eq!(module(&t, 1, 9, 0x2000, 9), Some(1));
         assert_eq!(module(&t, 1, 8, 0x1000, 3), Some(0), "a thread without records");
-        assert_eq!(module(&t, 7, 8, 0x1000, 3), None, "a thread whose leader has no records either");
+        assert_eq!(
+            module(&t, 7, 8, 0x1000, 3),
+            None,
+            "a thread whose leader has no records either"
+        );
     }
 
     #[test]
@@ -272,10 +304,15 @@ mod tests {
             for start in 0..50 {
                 let span = t.span(pid, tid, at(start));
                 for time in (0..50).filter(|time| span.covers(pid, tid, at(*time))) {
-                    assert_eq!(t.span(pid, tid, at(time)).task, span.task, "{tid} from {start} at {time}");
+                    assert_eq!(
+                        t.span(pid, tid, at(time)).task,
+                        span.task,
+                        "{tid} from {start} at {time}"
+                    );
                 }
                 let lasts = (0..50).filter(|time| span.covers(pid, tid, at(*time))).count();
-                // A thread without an address space of its own depends on its leader, so its spans are empty.
+                // A thread without an address space of its own depends on its leader, so its spans
+                // are empty.
                 let unplaced = tid == 77 || (tid == 5 && start < 10);
                 assert!(lasts > 3 || unplaced, "{tid} at {start} lasts {lasts}");
             }
@@ -284,7 +321,9 @@ mod tests {
 
     #[test]
     fn references_can_be_packed_and_unpacked() {
-        for reference in [TaskRef::Known(7), TaskRef::Bare(-1), TaskRef::Bare(7), TaskRef::Bare(i32::MAX)] {
+        for reference in
+            [TaskRef::Known(7), TaskRef::Bare(-1), TaskRef::Bare(7), TaskRef::Bare(i32::MAX)]
+        {
             assert_eq!(TaskRef::unpack(reference.pack()), reference);
         }
     }
@@ -299,10 +338,19 @@ mod tests {
         // The two threads share a place.
         for time in (0..40).chain((0..40).rev()) {
             for tid in [5, 5 + 256, 7] {
-                let (span, value) = spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
+                let (span, value) =
+                    spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
                 let fresh = timeline.span(tid, tid, at(time));
-                assert_eq!((span.task, value), (fresh.task, fresh.moments.start), "{tid} at {time}");
-                assert_eq!(span.comm_so_far(at(time)), fresh.comm_so_far(at(time)), "{tid} at {time}");
+                assert_eq!(
+                    (span.task, value),
+                    (fresh.task, fresh.moments.start),
+                    "{tid} at {time}"
+                );
+                assert_eq!(
+                    span.comm_so_far(at(time)),
+                    fresh.comm_so_far(at(time)),
+                    "{tid} at {time}"
+                );
             }
         }
     }

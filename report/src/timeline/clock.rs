@@ -1,9 +1,10 @@
 //! The moments at which records take effect, and so the order of all records.
 //!
-//! A perf.data file is not in time order: each ring is, and rings are copied one after the other in rounds. A
-//! record with a time takes effect at (its time, its offset in the file). A record without one (records synthesized by
-//! `perf record` have time 0; an attr without `PERF_SAMPLE_TIME` gives none) takes effect where the reader meets it:
-//! after all records that the preceding rounds have flushed. [`FlushLimits`] computes the time of the last of those:
+//! A perf.data file is not in time order: each ring is, and rings are copied one after the other in
+//! rounds. A record with a time takes effect at (its time, its offset in the file). A record
+//! without one (records synthesized by `perf record` have time 0; an attr without
+//! `PERF_SAMPLE_TIME` gives none) takes effect where the reader meets it: after all records that
+//! the preceding rounds have flushed. [`FlushLimits`] computes the time of the last of those:
 //!
 //! ```text
 //!   file:   t=3  t=9  ROUND  t=7  t=12  ROUND  (no time)  t=20  ROUND …
@@ -12,7 +13,8 @@
 //!                       └─ flushes nothing: there was no preceding round
 //! ```
 //!
-//! If the attrs have no `sample_id_all`, the side-band has no times, and the whole stream is read in file order.
+//! If the attrs have no `sample_id_all`, the side-band has no times, and the whole stream is read
+//! in file order.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -27,7 +29,8 @@ use crate::input::unpack::UnpackBuffer;
 /// Largest time value, which like 0 means "no time".
 const NO_TIME: u64 = u64::MAX;
 
-/// Bit set in [`Moment::seq`] of a record without a time, which sorts it after timed records with the same time.
+/// Bit set in [`Moment::seq`] of a record without a time, which sorts it after timed records with
+/// the same time.
 const UNTIMED: u64 = 1 << 63;
 
 /// Position in the order of all records at which a record takes effect.
@@ -78,8 +81,8 @@ pub(super) fn is_time(time: u64) -> bool {
     time != 0 && time != NO_TIME
 }
 
-/// Computes the moments of a file's records. The flush limits are computed only when a record without a time follows
-/// the first round, which is rare.
+/// Computes the moments of a file's records. The flush limits are computed only when a record
+/// without a time follows the first round, which is rare.
 #[derive(Debug)]
 pub struct Clock<'f> {
     attrs: &'f AttrTable,
@@ -90,9 +93,15 @@ pub struct Clock<'f> {
 }
 
 impl<'f> Clock<'f> {
-    /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the whole file is read in
-    /// file order; except in pipe mode, where perf decides before it has read the attrs.
-    pub fn new(attrs: &'f AttrTable, mode: Mode, pieces: &'f [Piece<'f>], first_round: Option<u64>) -> Self {
+    /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the
+    /// whole file is read in file order; except in pipe mode, where perf decides before it has read
+    /// the attrs.
+    pub fn new(
+        attrs: &'f AttrTable,
+        mode: Mode,
+        pieces: &'f [Piece<'f>],
+        first_round: Option<u64>,
+    ) -> Self {
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
         Self {
             attrs,

@@ -10,8 +10,8 @@ use rustc_hash::FxBuildHasher;
 use super::space::Space;
 use super::{Moment, SpaceId, Timeline};
 
-/// Version of an address space, which decides the meaning of an address: the space, and the number of changes to its
-/// mappings and to the kernel's.
+/// Version of an address space, which decides the meaning of an address: the space, and the number
+/// of changes to its mappings and to the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceEpoch {
     pub space: Option<SpaceId>,
@@ -20,8 +20,8 @@ pub struct SpaceEpoch {
 }
 
 impl SpaceEpoch {
-    /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend
-    /// on the kernel. Without a mode, both matter.
+    /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a
+    /// space does not depend on the kernel. Without a mode, both matter.
     #[inline]
     pub fn in_mode(self, mode: CpuMode) -> Self {
         match mode {
@@ -39,12 +39,13 @@ impl SpaceEpoch {
 /// A context and its number.
 type Numbered<K> = ((K, SpaceEpoch), u32);
 
-/// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of its space.
+/// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of
+/// its space.
 #[derive(Debug)]
 pub(crate) struct Contexts<K> {
     all: IndexSet<(K, SpaceEpoch), FxBuildHasher>,
-    /// The two contexts that were asked for last in the kernel and in each of some spaces: those of several CPUs
-    /// alternate.
+    /// The two contexts that were asked for last in the kernel and in each of some spaces: those of
+    /// several CPUs alternate.
     last: [[Option<Numbered<K>>; 2]; 8],
 }
 
@@ -75,15 +76,16 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
     }
 }
 
-/// Returns the place of a block of addresses, of the context or image `of`, in a cache with 2^`bits` places.
+/// Returns the place of a block of addresses, of the context or image `of`, in a cache with
+/// 2^`bits` places.
 #[inline]
 pub(crate) fn cache_place(block: u64, of: u32, bits: u32) -> usize {
     let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
 }
 
-/// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
-/// of the same space, an address means the same.
+/// A time in which neither a space nor the kernel's changes. Within one, and between two that have
+/// seen as many changes of the same space, an address means the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
     /// The space, and what it had seen.
@@ -102,7 +104,9 @@ impl Epoch {
 impl Timeline {
     /// Returns the epoch of a space that this moment is in.
     pub fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
-        let of = |space: Option<&Space>| space.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
+        let of = |space: Option<&Space>| {
+            space.map_or((0, Moment::START, Moment::END), |space| space.seen(at))
+        };
         let own = of(space.and_then(|id| self.spaces.get(id.0 as usize)));
         let kernel = of(Some(&self.kernel));
         Epoch {

@@ -33,8 +33,9 @@ pub struct Place {
     pub is_shared: bool,
 }
 
-/// One use of a tid: the kernel reuses them. It lasts from one fork with that tid to the next. The time before the
-/// first fork is a life too: the only one of a thread that existed before the recording.
+/// One use of a tid: the kernel reuses them. It lasts from one fork with that tid to the next. The
+/// time before the first fork is a life too: the only one of a thread that existed before the
+/// recording.
 #[derive(Clone, Debug)]
 pub struct Life {
     /// Start; the end is the start of the next life of the same tid.
@@ -102,10 +103,12 @@ pub struct Task {
 
 impl Task {
     /// A task of which nothing is known.
-    pub const UNKNOWN: Self = Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
+    pub const UNKNOWN: Self =
+        Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
 }
 
-/// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
+/// A period in which the state of a thread does not change, as seen by samples with one pid and
+/// tid.
 #[derive(Clone, Debug)]
 pub struct Span {
     pid: i32,
@@ -123,8 +126,8 @@ impl Span {
         self.tid == tid && self.pid == pid && self.moments.contains(&at)
     }
 
-    /// Returns the comm as known at this moment of the span. For listings in record order, in which a comm does not
-    /// apply to the time before it.
+    /// Returns the comm as known at this moment of the span. For listings in record order, in which
+    /// a comm does not apply to the time before it.
     #[inline]
     pub fn comm_so_far(&self, at: Moment) -> CommRef {
         if at < self.named { CommRef::Bare(self.tid) } else { self.task.comm }
@@ -138,11 +141,20 @@ impl Timeline {
         self.place_in(mode, space, address, at).0
     }
 
-    /// Like [`Timeline::place`]; also returns a range around the address in which the same is mapped.
+    /// Like [`Timeline::place`]; also returns a range around the address in which the same is
+    /// mapped.
     #[inline]
-    pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> (Place, Range<u64>) {
+    pub fn place_in(
+        &self,
+        mode: CpuMode,
+        space: Option<SpaceId>,
+        address: u64,
+        at: Moment,
+    ) -> (Place, Range<u64>) {
         let (mapped, range) = match (mode, space) {
-            (CpuMode::Kernel, _) => find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at),
+            (CpuMode::Kernel, _) => {
+                find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at)
+            }
             (CpuMode::User, Some(space)) => find(&self.spaces, space, address, at),
             _ => (None, 0..u64::MAX),
         };
@@ -153,10 +165,15 @@ impl Timeline {
         (Place { module, address: mapping.relative(address), size: end - start, is_shared }, range)
     }
 
-    /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
-    /// If nothing was mapped, the returned mode is the hypervisor's, as in perf. Also returns a range as
-    /// [`Timeline::place_in`].
-    pub fn place_in_any_mode(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place, Range<u64>) {
+    /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process,
+    /// then in the kernel. If nothing was mapped, the returned mode is the hypervisor's, as in
+    /// perf. Also returns a range as [`Timeline::place_in`].
+    pub fn place_in_any_mode(
+        &self,
+        space: Option<SpaceId>,
+        address: u64,
+        at: Moment,
+    ) -> (CpuMode, Place, Range<u64>) {
         let (user, range) = self.place_in(CpuMode::User, space, address, at);
         if user.module.is_some() {
             return (CpuMode::User, user, range);
@@ -173,8 +190,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the state of thread `tid` at this moment, with the period for which it is valid; `pid` is the process
-    /// given by the sample.
+    /// Returns the state of thread `tid` at this moment, with the period for which it is valid;
+    /// `pid` is the process given by the sample.
     pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Bare(tid));
@@ -196,7 +213,11 @@ impl Timeline {
         // The first comm also applies to the time before it.
         let since = next.checked_sub(1).filter(|last| *last > 0).and_then(|last| names.get(last));
         let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
-        let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
+        let replaced = self
+            .lives
+            .get(index as usize + 1)
+            .filter(|l| l.tid == tid)
+            .map_or(Moment::END, |l| l.start);
         let from = since.map_or(life.start, |(when, _)| life.start.max(*when));
         Span { pid, tid, moments: from..renamed.min(replaced), named, task }
     }
@@ -223,8 +244,8 @@ impl Timeline {
         of_tids.filter_map(|lives| lives.iter().rfind(|life| life.pid.is_some())).collect()
     }
 
-    /// Returns the mappings of a process at the end, sorted by address; one that is partly covered by later mappings is
-    /// split into its visible parts.
+    /// Returns the mappings of a process at the end, sorted by address; one that is partly covered
+    /// by later mappings is split into its visible parts.
     pub fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
         shown(&self.spaces, space)
     }
@@ -232,7 +253,8 @@ impl Timeline {
     fn life(&self, tid: i32, at: Moment) -> Option<(u32, &Life)> {
         let &(first, count) = self.tids.get(&tid)?;
         let lives = self.lives.get(first as usize..(first + count) as usize)?;
-        let index = if count == 1 { 0 } else { lives.partition_point(|l| l.start <= at).checked_sub(1)? };
+        let index =
+            if count == 1 { 0 } else { lives.partition_point(|l| l.start <= at).checked_sub(1)? };
         Some((first + u32::try_from(index).ok()?, lives.get(index)?))
     }
 
@@ -248,7 +270,8 @@ impl Timeline {
 /// Number of threads whose states are kept at hand.
 const RECENT: usize = 256;
 
-/// States of recent threads, for as long as they do not change, each with a `T`; by the low bits of the tid.
+/// States of recent threads, for as long as they do not change, each with a `T`; by the low bits of
+/// the tid.
 #[derive(Debug)]
 pub(crate) struct RecentSpans<T>(Vec<Option<(Span, T)>>);
 

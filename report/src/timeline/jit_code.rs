@@ -4,8 +4,9 @@
 //!   SideBand (maps of JITs) ─► Resolver::jit_versions (times, from the dump) ─► Change::Code ─► a layer of its space
 //! ```
 //!
-//! Code that was never replaced needs no change: it is looked up by its own address at any time. The first version also
-//! counts for the time before it: JITs write it down when it may run already.
+//! Code that was never replaced needs no change: it is looked up by its own address at any time.
+//! The first version also counts for the time before it: JITs write it down when it may run
+//! already.
 
 use rustc_hash::FxHashMap;
 
@@ -34,13 +35,21 @@ impl SideBand {
             // A child of its own pid may run code where its parent's module is mapped.
             versions.retain(|v| v.is_replaced || v.pid != pid || forks.contains_key(&pid));
             versions.sort_by_key(|version| version.time);
-            let begin = |version: &CodeVersion| forks.get(&version.pid).copied().unwrap_or(Moment::START);
+            let begin =
+                |version: &CodeVersion| forks.get(&version.pid).copied().unwrap_or(Moment::START);
             let change = |version: &CodeVersion, at: Moment| {
                 let CodeVersion { start, end, .. } = *version;
                 let is_own = version.is_replaced || version.pid != pid;
                 let first = if is_own { version.first } else { start };
                 let module = Some(ModuleId(number));
-                let mapping = Mapping { start, end, first, module, is_shared: false, memory: Memory::Anonymous };
+                let mapping = Mapping {
+                    start,
+                    end,
+                    first,
+                    module,
+                    is_shared: false,
+                    memory: Memory::Anonymous,
+                };
                 (at, Change::Code { pid: version.pid, mapping })
             };
             changes.extend(versions.iter().rev().map(|version| change(version, begin(version))));

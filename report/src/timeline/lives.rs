@@ -1,4 +1,5 @@
-//! Lives of the processes with JITs, as far as records tell of them: their maps are to be of that time.
+//! Lives of the processes with JITs, as far as records tell of them: their maps are to be of that
+//! time.
 
 use recrep_format::feature::SampleTime;
 use recrep_format::read::File;
@@ -25,14 +26,26 @@ impl SideBand {
         if !self.modules.iter().any(is_of_jit) {
             return;
         }
-        let sampled = file.feature::<SampleTime>().and_then(Result::ok).map(|times| (times.first, times.last));
-        let times = self.changes.iter().map(|(at, _)| at.time()).chain(self.exits.iter().map(|(at, ..)| at.time()));
-        let last = times.chain(sampled.map(|(_, last)| last)).filter(|time| *time < u64::MAX).max().unwrap_or(0);
+        let sampled = file
+            .feature::<SampleTime>()
+            .and_then(Result::ok)
+            .map(|times| (times.first, times.last));
+        let times = self
+            .changes
+            .iter()
+            .map(|(at, _)| at.time())
+            .chain(self.exits.iter().map(|(at, ..)| at.time()));
+        let last = times
+            .chain(sampled.map(|(_, last)| last))
+            .filter(|time| *time < u64::MAX)
+            .max()
+            .unwrap_or(0);
         let wall = WallClock::of(file, last, written);
         let recorded = self.recorded_lives();
         let lives = |mut module: Module| {
             if let ModuleKind::PerfMap { pid, .. } = module.kind {
-                let Recorded { began, ended, is_reused, .. } = recorded.get(&pid).copied().unwrap_or_default();
+                let Recorded { began, ended, is_reused, .. } =
+                    recorded.get(&pid).copied().unwrap_or_default();
                 module.life = JitLife {
                     sampled,
                     began: began.and_then(|time| wall.earliest(time)),
@@ -94,13 +107,26 @@ mod tests {
     #[test]
     fn lives_are_those_of_the_records() {
         let side_band = SideBand {
-            changes: vec![fork(7, 1, 10), fork(8, 1, 11), fork(9, 1, 12), fork(9, 2, 40), fork(7, 7, 50)],
+            changes: vec![
+                fork(7, 1, 10),
+                fork(8, 1, 11),
+                fork(9, 1, 12),
+                fork(9, 2, 40),
+                fork(7, 7, 50),
+            ],
             execs: vec![(at(15), 7), (at(0), 6)],
-            exits: vec![(at(33), 7, 70), (at(30), 7, 7), (at(31), 9, 9), (at(5), 8, 8), (at(9), 6, 60)],
+            exits: vec![
+                (at(33), 7, 70),
+                (at(30), 7, 7),
+                (at(31), 9, 9),
+                (at(5), 8, 8),
+                (at(9), 6, 60),
+            ],
             ..SideBand::default()
         };
         let all = side_band.recorded_lives();
-        let of = |pid| all.get(&pid).map(|life: &Recorded| (life.began, life.ended, life.is_reused));
+        let of =
+            |pid| all.get(&pid).map(|life: &Recorded| (life.began, life.ended, life.is_reused));
         assert_eq!(of(7), Some((Some(15), Some(33), false)));
         assert_eq!(of(8), Some((Some(11), Some(5), true)), "another process had the pid before");
         assert_eq!(of(9), Some((Some(40), Some(31), true)));

@@ -1,5 +1,5 @@
-//! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All is built before
-//! samples are counted, and not changed after that.
+//! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All
+//! is built before samples are counted, and not changed after that.
 //!
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
@@ -9,9 +9,10 @@
 //! ```
 //!
 //! Samples need no order: each looks up the state at its own moment. That state follows
-//! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time before it; a
-//! fork copies comm and mappings, and a child with a tid that was used before is a new thread; an exit changes nothing
-//! (the task still runs in the kernel); an exec keeps the old mappings; and a new mapping covers what it overlaps.
+//! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the
+//! time before it; a fork copies comm and mappings, and a child with a tid that was used before is
+//! a new thread; an exit changes nothing (the task still runs in the kernel); an exec keeps the old
+//! mappings; and a new mapping covers what it overlaps.
 //!
 //! A `Timeline` knows no symbols and no files: a module is a number in it.
 
@@ -34,4 +35,6 @@ pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches};
 pub(crate) use sideband::{SideBand, mapping_in, total};
-pub(crate) use space::{Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts};
+pub(crate) use space::{
+    Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts,
+};

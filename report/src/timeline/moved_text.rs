@@ -5,10 +5,12 @@
 //!   after    ├─ app ─┤├── //anon, executable ──┤├─ app ─┤     the same bytes, and the same functions
 //! ```
 //!
-//! If executable anonymous memory replaces a part of a file's text in the same address space, it is taken for that text,
-//! unless a JIT lists code there. That is a judgement, since nothing shows that the bytes are the same: the module is
-//! marked ([`Module::is_moved`](crate::symbols::Module)), and `rep modules` tells. All of the memory must be where the
-//! file's code was mapped at that moment, at one distance; after an exec or a fork only what was mapped since counts.
+//! If executable anonymous memory replaces a part of a file's text in the same address space, it is
+//! taken for that text, unless a JIT lists code there. That is a judgement, since nothing shows
+//! that the bytes are the same: the module is marked
+//! ([`Module::is_moved`](crate::symbols::Module)), and `rep modules` tells. All of the memory must
+//! be where the file's code was mapped at that moment, at one distance; after an exec or a fork
+//! only what was mapped since counts.
 
 use rustc_hash::FxHashMap;
 
@@ -19,11 +21,12 @@ use crate::symbols::{Module, ModuleKind, Resolver};
 type Mapped = (Moment, usize, Mapping);
 
 impl SideBand {
-    /// Gives anonymous memory that replaced a file's text the module of that file. Call it once, when all changes are
-    /// known.
+    /// Gives anonymous memory that replaced a file's text the module of that file. Call it once,
+    /// when all changes are known.
     pub fn find_moved_text(&mut self, resolver: &Resolver) {
         let mut maps: FxHashMap<i32, Vec<Mapped>> = FxHashMap::default();
-        let is_text = |mapping: &Mapping| mapping.memory == Memory::Anonymous || self.is_memory_file(mapping);
+        let is_text =
+            |mapping: &Mapping| mapping.memory == Memory::Anonymous || self.is_memory_file(mapping);
         for (_, change) in &self.changes {
             if let Change::Map { pid, mapping, .. } = change
                 && is_text(mapping)
@@ -38,7 +41,9 @@ impl SideBand {
         for (index, (at, change)) in self.changes.iter().enumerate() {
             match change {
                 Change::Map { pid, mapping, .. } => {
-                    maps.get_mut(pid).into_iter().for_each(|maps| maps.push((*at, index, *mapping)));
+                    maps.get_mut(pid)
+                        .into_iter()
+                        .for_each(|maps| maps.push((*at, index, *mapping)));
                 }
                 Change::Fork { pid, ppid, .. } if pid != ppid => begins.push((*at, *pid)),
                 _ => {}
@@ -48,17 +53,25 @@ impl SideBand {
         pids.sort_unstable_by_key(|(pid, _)| *pid);
         for (pid, mut maps) in pids {
             maps.sort_by_key(|(at, index, _)| (*at, *index));
-            let begins: Vec<Moment> = begins.iter().filter(|(_, of)| *of == pid).map(|(at, _)| *at).collect();
+            let begins: Vec<Moment> =
+                begins.iter().filter(|(_, of)| *of == pid).map(|(at, _)| *at).collect();
             self.find_moved_in(pid, maps, &begins, resolver);
         }
     }
 
-    fn find_moved_in(&mut self, pid: i32, maps: Vec<Mapped>, begins: &[Moment], resolver: &Resolver) {
+    fn find_moved_in(
+        &mut self,
+        pid: i32,
+        maps: Vec<Mapped>,
+        begins: &[Moment],
+        resolver: &Resolver,
+    ) {
         let mut before: Vec<Mapping> = Vec::with_capacity(maps.len());
         let mut texts: Vec<Mapping> = Vec::new();
         let mut since = Moment::START;
         for (at, index, mut mapping) in maps {
-            let began = begins.iter().filter(|begin| **begin <= at).max().copied().unwrap_or(Moment::START);
+            let began =
+                begins.iter().filter(|begin| **begin <= at).max().copied().unwrap_or(Moment::START);
             if began > since {
                 since = began;
                 before.clear();
@@ -80,7 +93,8 @@ impl SideBand {
         }
     }
 
-    /// Returns whether this is code in a file that lives in memory and has no build ID: it is no program's.
+    /// Returns whether this is code in a file that lives in memory and has no build ID: it is no
+    /// program's.
     fn is_memory_file(&self, mapping: &Mapping) -> bool {
         let is = |module: &Module| module.build_id.is_none() && module.path.starts_with(b"/memfd:");
         mapping.memory == Memory::Code && self.module(mapping.module).is_some_and(is)
@@ -97,7 +111,8 @@ impl SideBand {
             ModuleKind::PerfMap { .. } => mapped.clone(),
             _ => {
                 let dump = self.jit_dumps.get(&pid).cloned();
-                let module = Module::new(b"", None, ModuleKind::PerfMap { pid, dump }).on(&mapped.origin);
+                let module =
+                    Module::new(b"", None, ModuleKind::PerfMap { pid, dump }).on(&mapped.origin);
                 Module { mounts: mapped.mounts, ..module }
             }
         };
@@ -115,8 +130,8 @@ impl SideBand {
     }
 }
 
-/// Returns the one of these `texts` that all of `memory` replaces: the last mappings of all its addresses are of one
-/// file and at one distance.
+/// Returns the one of these `texts` that all of `memory` replaces: the last mappings of all its
+/// addresses are of one file and at one distance.
 fn text_at<'m>(texts: &'m [Mapping], before: &[Mapping], memory: &Mapping) -> Option<&'m Mapping> {
     /// Number of pieces of a text that are looked at.
     const MOST: usize = 64;
@@ -131,7 +146,11 @@ fn text_at<'m>(texts: &'m [Mapping], before: &[Mapping], memory: &Mapping) -> Op
         }
         // Later mappings may begin before this one ends.
         let later = before.iter().rev().take_while(|mapping| !std::ptr::eq(*mapping, last));
-        let next = later.map(|mapping| mapping.start).filter(|start| *start > at).min().unwrap_or(u64::MAX);
+        let next = later
+            .map(|mapping| mapping.start)
+            .filter(|start| *start > at)
+            .min()
+            .unwrap_or(u64::MAX);
         at = last.end.min(next);
         if at >= memory.end {
             return Some(text);
@@ -152,8 +171,10 @@ mod tests {
     fn memory_must_lie_where_the_text_was() {
         let text = mapping(0x1000, 0x9000, 0x400, Memory::Code);
         let at = |before: &[Mapping], start, end| {
-            let texts: Vec<Mapping> = before.iter().copied().filter(|text| text.memory == Memory::Code).collect();
-            text_at(&texts, before, &mapping(start, end, 0, Memory::Anonymous)).map(|text| text.relative(start))
+            let texts: Vec<Mapping> =
+                before.iter().copied().filter(|text| text.memory == Memory::Code).collect();
+            text_at(&texts, before, &mapping(start, end, 0, Memory::Anonymous))
+                .map(|text| text.relative(start))
         };
         assert_eq!(at(&[text], 0x2000, 0x3000), Some(0x1400));
         assert_eq!(at(&[text], 0x1000, 0x9000), Some(0x400));
@@ -162,7 +183,10 @@ mod tests {
         let data = mapping(0x2800, 0x2900, 0, Memory::Data);
         assert_eq!(at(&[text, data], 0x2000, 0x3000), None, "a part is something else by now");
         assert_eq!(at(&[text, data], 0x3000, 0x4000), Some(0x2400));
-        assert_eq!(at(&[text, mapping(0x2000, 0x3000, 0, Memory::Anonymous)], 0x2000, 0x2800), None);
+        assert_eq!(
+            at(&[text, mapping(0x2000, 0x3000, 0, Memory::Anonymous)], 0x2000, 0x2800),
+            None
+        );
         let moved = mapping(0x2000, 0x3000, 0x1400, Memory::Code);
         assert_eq!(at(&[text, moved], 0x2800, 0x4000), Some(0x1c00), "a part was moved before");
         assert_eq!(at(&[mapping(0x1000, 0x9000, 0x400, Memory::Data)], 0x2000, 0x3000), None);

@@ -1,11 +1,14 @@
-//! Decoding of side-band records: changes for the timeline, mapped modules, counts of lost records and samples.
+//! Decoding of side-band records: changes for the timeline, mapped modules, counts of lost records
+//! and samples.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rayon::prelude::*;
-use recrep_format::abi::{AttrFlags, AuxFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
+use recrep_format::abi::{
+    AttrFlags, AuxFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot,
+};
 use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::read_early;
@@ -16,7 +19,8 @@ use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{
-    FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference, kernel_module_name,
+    FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference,
+    kernel_module_name,
 };
 use crate::timeline::{Change, Clock, Mapping, Memory, ModuleId, Moment, StandIn};
 
@@ -80,8 +84,12 @@ struct Known<'a> {
     recorded: RecordedFiles<'a>,
 }
 
-/// Modules of user mappings by all that distinguishes them: path, kind, recorded build ID, file, mount namespace.
-type Users<'a> = FxHashMap<(&'a [u8], ModuleKind, Option<BuildId>, Option<FileId>, Option<u64>), Option<ModuleId>>;
+/// Modules of user mappings by all that distinguishes them: path, kind, recorded build ID, file,
+/// mount namespace.
+type Users<'a> = FxHashMap<
+    (&'a [u8], ModuleKind, Option<BuildId>, Option<FileId>, Option<u64>),
+    Option<ModuleId>,
+>;
 
 /// Decoder of a part of the records.
 struct Part<'r, 'a> {
@@ -119,14 +127,17 @@ impl<'a> Known<'a> {
                         known.mounts.insert(namespaces.pid.cast_signed(), mounts.inode);
                     }
                 }
-                Ok(body) => mapping_in(&body, raw.header.misc).iter().for_each(|map| known.add_kernel(map)),
+                Ok(body) => {
+                    mapping_in(&body, raw.header.misc).iter().for_each(|map| known.add_kernel(map))
+                }
                 Err(_) => {}
             }
         }
         known
     }
 
-    /// Adds a build ID; its CPU mode and path decide whether it is that of a user file, a kernel module or the kernel.
+    /// Adds a build ID; its CPU mode and path decide whether it is that of a user file, a kernel
+    /// module or the kernel.
     fn add(&mut self, path: &'a [u8], id: Option<BuildId>, mode: CpuMode) {
         let Some(id) = id.filter(|id| !id.is_blank()) else { return };
         match mode {
@@ -160,11 +171,23 @@ impl<'a> Known<'a> {
 }
 
 impl SideBand {
-    /// Decodes the side-band records of `file`; `written` is the time at which it was last written, if it is a file.
-    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
+    /// Decodes the side-band records of `file`; `written` is the time at which it was last written,
+    /// if it is a file.
+    pub fn read(
+        file: &File<'_>,
+        records: &[RawRecord<'_>],
+        clock: &Clock<'_>,
+        written: Option<SystemTime>,
+    ) -> Self {
         let known = Known::of(file, records, written);
         let read = |records: &[RawRecord<'_>]| {
-            let mut part = Part { file, clock, known: &known, users: Users::default(), found: Self::default() };
+            let mut part = Part {
+                file,
+                clock,
+                known: &known,
+                users: Users::default(),
+                found: Self::default(),
+            };
             for batch in records.chunks(BATCH) {
                 read_early(
                     batch
@@ -196,7 +219,8 @@ impl SideBand {
         let numbers: Vec<_> = later.modules.into_iter().map(|module| self.number(module)).collect();
         self.changes.extend(later.changes.into_iter().map(|(at, mut change)| {
             if let Change::Map { mapping, .. } | Change::KernelMap(mapping) = &mut change {
-                mapping.module = mapping.module.and_then(|module| *numbers.get(module.0 as usize)?);
+                mapping.module =
+                    mapping.module.and_then(|module| *numbers.get(module.0 as usize)?);
             }
             (at, change)
         }));
@@ -223,8 +247,8 @@ impl SideBand {
         }
     }
 
-    /// Adds to each process's JIT code the jitdump with its names. JITs map a page of that file as executable, so that
-    /// it is recorded.
+    /// Adds to each process's JIT code the jitdump with its names. JITs map a page of that file as
+    /// executable, so that it is recorded.
     fn attach_jit_dumps(&mut self) {
         if !self.jit_dumps.is_empty() {
             let dumps = &self.jit_dumps;
@@ -238,8 +262,8 @@ impl SideBand {
         }
     }
 
-    /// Removes build IDs recorded by path if several files were mapped from that path, since it is unknown whose build
-    /// ID the recorder read.
+    /// Removes build IDs recorded by path if several files were mapped from that path, since it is
+    /// unknown whose build ID the recorder read.
     fn remove_ambiguous_build_ids(&mut self, written: Option<SystemTime>) {
         let mut files: FxHashMap<&[u8], FileId> = FxHashMap::default();
         let mut shared: FxHashSet<Arc<[u8]>> = FxHashSet::default();
@@ -250,7 +274,8 @@ impl SideBand {
             }
         }
         if !shared.is_empty() {
-            let is_shared = |module: &Module| module.file.is_some() && shared.contains(&module.path);
+            let is_shared =
+                |module: &Module| module.file.is_some() && shared.contains(&module.path);
             let forget = |module: Module| match is_shared(&module) {
                 true => Module { build_id: None, written, ..module },
                 false => module,
@@ -259,10 +284,13 @@ impl SideBand {
         }
     }
 
-    /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
+    /// Returns the mapping of kernel code with this name, for instance of code that the kernel
+    /// generated.
     fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
-        let module = Some(self.number(Module::new(name, None, ModuleKind::KernelSymbol { start, end }))?);
-        let mapping = Mapping { start, end, first: start, module, is_shared: false, memory: Memory::Code };
+        let module =
+            Some(self.number(Module::new(name, None, ModuleKind::KernelSymbol { start, end }))?);
+        let mapping =
+            Mapping { start, end, first: start, module, is_shared: false, memory: Memory::Code };
         (start < end).then_some(Change::KernelMap(mapping))
     }
 }
@@ -322,7 +350,8 @@ impl<'a> Part<'_, 'a> {
             }
             Body::LostSamples(lost) => {
                 let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
-                let counts = if is_filtered { &mut found.filtered_samples } else { &mut found.lost_samples };
+                let counts =
+                    if is_filtered { &mut found.filtered_samples } else { &mut found.lost_samples };
                 let count = counts.entry(self.file.attrs.event_of(raw)).or_default();
                 *count = count.saturating_add(lost.lost);
                 None
@@ -339,12 +368,27 @@ impl<'a> Part<'_, 'a> {
         match mode {
             CpuMode::Kernel => {
                 let (module, end) = if path.starts_with(KERNEL) {
-                    // Recorders that could not read the kernel's addresses wrote 0 for start and length.
+                    // Recorders that could not read the kernel's addresses wrote 0 for start and
+                    // length.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (Module::new(known.kernel.unwrap_or(KERNEL), known.origin.kernel, ModuleKind::Kernel), end)
+                    (
+                        Module::new(
+                            known.kernel.unwrap_or(KERNEL),
+                            known.origin.kernel,
+                            ModuleKind::Kernel,
+                        ),
+                        end,
+                    )
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
                     let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
-                    (Module::new(path, build_id.or_else(by_name), ModuleKind::KernelModule { start: map.addr }), end)
+                    (
+                        Module::new(
+                            path,
+                            build_id.or_else(by_name),
+                            ModuleKind::KernelModule { start: map.addr },
+                        ),
+                        end,
+                    )
                 } else {
                     return None;
                 };
@@ -374,7 +418,8 @@ impl<'a> Part<'_, 'a> {
                     let is_timed = self.clock.has_times() && is_monotonic(self.file);
                     self.found.jit_dumps.insert(pid, JitDump { path: path.into(), file, is_timed });
                 }
-                let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
+                let (executable, huge) =
+                    (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
                 let jit = if let ModuleKind::PerfMap { pid, .. } = kind { Some(pid) } else { None };
                 let recorded = known.recorded.mapped(path, jit, map.prot, map.addr);
@@ -388,13 +433,17 @@ impl<'a> Part<'_, 'a> {
                 let is_file = kind == ModuleKind::File;
                 let is_anonymous = matches!(kind, ModuleKind::PerfMap { .. });
                 let file = file.filter(|_| is_file);
-                let module = *self.users.entry((path, kind, build_id, file, mounts)).or_insert_with_key(|key| {
-                    let build_id = build_id.or_else(|| known.files.get(path).copied());
-                    // A build ID proves more, and modules of several recordings are to be equal.
-                    let written = known.written.filter(|_| is_file && build_id.is_none());
-                    let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
-                    self.found.number(Module { mounts, file, written, recorded, ..module })
-                });
+                let module = *self
+                    .users
+                    .entry((path, kind, build_id, file, mounts))
+                    .or_insert_with_key(|key| {
+                        let build_id = build_id.or_else(|| known.files.get(path).copied());
+                        // A build ID proves more, and modules of several recordings are to be
+                        // equal.
+                        let written = known.written.filter(|_| is_file && build_id.is_none());
+                        let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
+                        self.found.number(Module { mounts, file, written, recorded, ..module })
+                    });
                 let memory = match executable {
                     true if is_anonymous => Memory::Anonymous,
                     true => Memory::Code,
@@ -422,7 +471,9 @@ fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, first: u64) -> Option<Ma
 /// Returns whether the times of all events are those of `CLOCK_MONOTONIC`.
 fn is_monotonic(file: &File<'_>) -> bool {
     const CLOCK_MONOTONIC: i32 = 1;
-    let is_of = |attr: &Attr| attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == CLOCK_MONOTONIC;
+    let is_of = |attr: &Attr| {
+        attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == CLOCK_MONOTONIC
+    };
     file.attrs.entries().iter().all(|entry| is_of(&entry.attr))
 }
 
@@ -431,7 +482,10 @@ fn build_id_in(map: &Mmap2<'_>) -> Option<BuildId> {
     map.identity.build_id().filter(|id| !id.is_blank())
 }
 
-fn add_all(counts: &mut FxHashMap<Option<AttrIndex>, u64>, others: FxHashMap<Option<AttrIndex>, u64>) {
+fn add_all(
+    counts: &mut FxHashMap<Option<AttrIndex>, u64>,
+    others: FxHashMap<Option<AttrIndex>, u64>,
+) {
     for (event, other) in others {
         let count = counts.entry(event).or_default();
         *count = count.saturating_add(other);
@@ -458,8 +512,8 @@ fn is_jit_dump(path: &[u8]) -> bool {
     number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file, and the mapping is code
-/// unless it is marked as data.
+/// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file,
+/// and the mapping is code unless it is marked as data.
 pub(crate) fn mapping_in<'a>(body: &Body<'a>, bits: u16) -> Option<Mmap2<'a>> {
     match *body {
         Body::Mmap2(map) => Some(map),

@@ -7,12 +7,13 @@
 //!              └ piece 0 ┴ piece 1 ┴ piece 2 ┘      pieces between all boundaries
 //! ```
 //!
-//! A lookup (address, moment) takes the latest mapping of the address that is not later than the moment. Most processes
-//! have few mappings, which are looked through from the last one on. For many, the pieces are the leaves of a segment
-//! tree; each mapping is stored in at most 2·log₂(pieces) of its nodes, in the order of moments, and a lookup walks from
-//! the address's leaf to the root. For m mappings that takes O(m log m) memory, and O(log² m) time per lookup, however
-//! the mappings overlap. A space that began as a copy of another (fork) stores only its own mappings; other addresses
-//! are looked up in the other space, at the moment of the fork.
+//! A lookup (address, moment) takes the latest mapping of the address that is not later than the
+//! moment. Most processes have few mappings, which are looked through from the last one on. For
+//! many, the pieces are the leaves of a segment tree; each mapping is stored in at most
+//! 2·log₂(pieces) of its nodes, in the order of moments, and a lookup walks from the address's leaf
+//! to the root. For m mappings that takes O(m log m) memory, and O(log² m) time per lookup, however
+//! the mappings overlap. A space that began as a copy of another (fork) stores only its own
+//! mappings; other addresses are looked up in the other space, at the moment of the fork.
 
 use std::ops::Range;
 
@@ -84,8 +85,8 @@ pub(super) struct Space {
     pub(super) mappings: Vec<Mapped>,
     /// Finds mappings, if there are many and all are known.
     tree: Option<Tree>,
-    /// Code that JITs put into anonymous memory, and its index: whatever is mapped there later, it stays until other
-    /// code replaces it.
+    /// Code that JITs put into anonymous memory, and its index: whatever is mapped there later, it
+    /// stays until other code replaces it.
     pub(super) code: Vec<Mapped>,
     code_tree: Option<Tree>,
 }
@@ -98,7 +99,8 @@ type Layer<'s> = (&'s [Mapped], Option<&'s Tree>);
 struct Tree {
     /// Boundaries of all mappings, ascending; piece i is from boundary i to i+1.
     bounds: Vec<u64>,
-    /// The mappings of tree node n have the indices `items[firsts[n]..firsts[n + 1]]`, in the order of moments.
+    /// The mappings of tree node n have the indices `items[firsts[n]..firsts[n + 1]]`, in the order
+    /// of moments.
     firsts: Vec<u32>,
     items: Vec<u32>,
 }
@@ -123,7 +125,8 @@ impl Space {
         (&self.code, self.code_tree.as_ref())
     }
 
-    /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the next one.
+    /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the
+    /// next one.
     pub(super) fn seen(&self, at: Moment) -> (u32, Moment, Moment) {
         let of = |mappings: &[Mapped]| {
             let count = mappings.partition_point(|(when, _)| *when <= at);
@@ -135,9 +138,13 @@ impl Space {
         (mapped.0.saturating_add(code.0), mapped.1.max(code.1), mapped.2.min(code.2))
     }
 
-    /// Returns the latest mapping of a layer at this address that is not later than `at`, without the parent's mappings,
-    /// and a range around the address in which every address has the same.
-    fn own_mapping((mappings, tree): Layer<'_>, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+    /// Returns the latest mapping of a layer at this address that is not later than `at`, without
+    /// the parent's mappings, and a range around the address in which every address has the same.
+    fn own_mapping(
+        (mappings, tree): Layer<'_>,
+        address: u64,
+        at: Moment,
+    ) -> (Option<&Mapped>, Range<u64>) {
         if let Some(tree) = tree {
             return tree.find(mappings, address, at);
         }
@@ -164,13 +171,19 @@ impl Tree {
         bounds.dedup();
         let pieces = bounds.len().saturating_sub(1);
         let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
-        let nodes =
-            |(index, (_, m)): (u32, &Mapped)| cover(place(m.start), place(m.end)).map(move |node| (node, index));
+        let nodes = |(index, (_, m)): (u32, &Mapped)| {
+            cover(place(m.start), place(m.end)).map(move |node| (node, index))
+        };
         let (firsts, items) = grouped(2 * pieces, (0..).zip(mappings).flat_map(nodes));
         Self { bounds, firsts, items }
     }
 
-    fn find<'m>(&self, mappings: &'m [Mapped], address: u64, at: Moment) -> (Option<&'m Mapped>, Range<u64>) {
+    fn find<'m>(
+        &self,
+        mappings: &'m [Mapped],
+        address: u64,
+        at: Moment,
+    ) -> (Option<&'m Mapped>, Range<u64>) {
         let next = self.bounds.partition_point(|&b| b <= address);
         let bound = |index: usize| self.bounds.get(index).copied();
         let (before, end) = (next.checked_sub(1), bound(next));
@@ -186,7 +199,9 @@ impl Tree {
 
     #[inline]
     fn latest_of(&self, node: usize, mappings: &[Mapped], at: Moment) -> Option<u32> {
-        let items = self.items.get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
+        let items = self
+            .items
+            .get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
         let in_time = |&i: &u32| mappings.get(i as usize).is_some_and(|(m, _)| *m <= at);
         match items.last() {
             None => None,
@@ -196,11 +211,15 @@ impl Tree {
     }
 }
 
-/// Sorts items, given with the number of their group, into `count` groups, each in the given order. Returns where each
-/// group starts and the last one ends, and the items.
-pub(crate) fn grouped(count: usize, items: impl Iterator<Item = (usize, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+/// Sorts items, given with the number of their group, into `count` groups, each in the given order.
+/// Returns where each group starts and the last one ends, and the items.
+pub(crate) fn grouped(
+    count: usize,
+    items: impl Iterator<Item = (usize, u32)> + Clone,
+) -> (Vec<u32>, Vec<u32>) {
     let firsts = starts(count, items.clone().map(|(group, _)| group));
-    let (mut ends, mut sorted) = (firsts.clone(), vec![0; firsts.last().map_or(0, |end| *end as usize)]);
+    let (mut ends, mut sorted) =
+        (firsts.clone(), vec![0; firsts.last().map_or(0, |end| *end as usize)]);
     for (group, item) in items {
         if let Some(end) = ends.get_mut(group) {
             sorted.get_mut(*end as usize).into_iter().for_each(|slot| *slot = item);
@@ -210,7 +229,8 @@ pub(crate) fn grouped(count: usize, items: impl Iterator<Item = (usize, u32)> + 
     (firsts, sorted)
 }
 
-/// Returns where each of `count` groups starts among items sorted by group, and where the last one ends.
+/// Returns where each of `count` groups starts among items sorted by group, and where the last one
+/// ends.
 pub(crate) fn starts(count: usize, groups_of_items: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0; count + 1];
     for group in groups_of_items {
@@ -224,7 +244,8 @@ pub(crate) fn starts(count: usize, groups_of_items: impl Iterator<Item = usize>)
     starts
 }
 
-/// Iterates over the nodes of a bottom-up segment tree that together are exactly the leaves `from..to`.
+/// Iterates over the nodes of a bottom-up segment tree that together are exactly the leaves
+/// `from..to`.
 fn cover(mut from: usize, mut to: usize) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         while from < to {
@@ -250,7 +271,9 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
         if let Some(&(since, mapping)) = found {
             match parts.last_mut() {
                 // Mappings that cannot be seen here divide it.
-                Some(last) if (last.end, last.since, last.mapping) == (start, since, mapping) => last.end = end,
+                Some(last) if (last.end, last.since, last.mapping) == (start, since, mapping) => {
+                    last.end = end
+                }
                 _ => parts.push(VisiblePart { start, end, since, mapping }),
             }
         }
@@ -259,9 +282,14 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
     parts
 }
 
-/// Returns the mapping at `address` of space `id` at this moment, with its own moment, and a range around the address in
-/// which every address has the same.
-pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+/// Returns the mapping at `address` of space `id` at this moment, with its own moment, and a range
+/// around the address in which every address has the same.
+pub(super) fn find(
+    spaces: &[Space],
+    id: SpaceId,
+    address: u64,
+    at: Moment,
+) -> (Option<&Mapped>, Range<u64>) {
     let (mapped, range) = find_in(spaces, Space::mapped, id, address, at);
     if mapped.is_none_or(|(_, mapping)| mapping.memory != Memory::Anonymous) {
         return (mapped, range);
@@ -300,7 +328,14 @@ mod tests {
     use crate::timeline::clock::at;
 
     fn mapping(start: u64, end: u64, module: u32) -> Mapping {
-        Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false, memory: Memory::Code }
+        Mapping {
+            start,
+            end,
+            first: 0,
+            module: Some(ModuleId(module)),
+            is_shared: false,
+            memory: Memory::Code,
+        }
     }
 
     fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<Mapped>) -> Space {
@@ -317,7 +352,8 @@ mod tests {
 
     #[test]
     fn a_later_mapping_covers_an_earlier_one_from_its_moment_on() {
-        let mappings = vec![(at(1), mapping(0x1000, 0x4000, 0)), (at(5), mapping(0x2000, 0x3000, 1))];
+        let mappings =
+            vec![(at(1), mapping(0x1000, 0x4000, 0)), (at(5), mapping(0x2000, 0x3000, 1))];
         let spaces = [space(None, mappings)];
         assert_eq!(found(&spaces, 0, 0x2800, 4), Some(0));
         assert_eq!(found(&spaces, 0, 0x2800, 5), Some(1));
@@ -349,10 +385,16 @@ mod tests {
         let own = vec![(at(6), mapping(0x2000, 0x3000, 1)), (at(7), mapping(0x2800, 0x3800, 2))];
         let spaces = [space(None, before), space(Some((SpaceId(0), at(5))), own)];
         let pieces = |id| -> Vec<_> {
-            shown(&spaces, SpaceId(id)).iter().map(|p| (p.start, p.end, p.mapping.module.unwrap().0)).collect()
+            shown(&spaces, SpaceId(id))
+                .iter()
+                .map(|p| (p.start, p.end, p.mapping.module.unwrap().0))
+                .collect()
         };
         assert_eq!(pieces(0), [(0x1000, 0x5000, 0), (0x8000, 0x9000, 4)]);
-        assert_eq!(pieces(1), [(0x1000, 0x2000, 0), (0x2000, 0x2800, 1), (0x2800, 0x3800, 2), (0x3800, 0x5000, 0)]);
+        assert_eq!(
+            pieces(1),
+            [(0x1000, 0x2000, 0), (0x2000, 0x2800, 1), (0x2800, 0x3800, 2), (0x3800, 0x5000, 0)]
+        );
     }
 
     /// Naive reference: the list of mappings, searched from its end; a fork copies the list.

@@ -1,7 +1,8 @@
 //! Evaluation of expressions for the raw bytes of one sample.
 //!
-//! Numbers are unsigned 64-bit, as in libtraceevent: a 32-bit field that holds -1 is 4294967295 until it is printed as
-//! an `int`. Outside the raw bytes numbers are 0, and strings and arrays are cut short.
+//! Numbers are unsigned 64-bit, as in libtraceevent: a 32-bit field that holds -1 is 4294967295
+//! until it is printed as an `int`. Outside the raw bytes numbers are 0, and strings and arrays are
+//! cut short.
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
@@ -33,7 +34,9 @@ impl Values<'_> {
     pub(super) fn number(&self, expr: &Expr) -> u64 {
         match expr {
             Expr::Field(place) => match self.fields.get(*place) {
-                Some(field) if !field.is_array => self.raw.number(field.offset, field.size).unwrap_or(0),
+                Some(field) if !field.is_array => {
+                    self.raw.number(field.offset, field.size).unwrap_or(0)
+                }
                 _ => 0,
             },
             Expr::Cast(ctype, inner) => {
@@ -44,7 +47,9 @@ impl Values<'_> {
                 }
             }
             Expr::Element(array, index) => self.element(array, self.number(index)),
-            Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.location(field).1 as u64),
+            Expr::DynamicLen(place) => {
+                self.fields.get(*place).map_or(0, |field| self.raw.location(field).1 as u64)
+            }
             _ => expr.computed(false, |operand| Some(self.number(operand))).unwrap_or(0),
         }
     }
@@ -58,9 +63,14 @@ impl Values<'_> {
     /// Returns the bytes of an array, and the size of an element.
     fn array(&self, array: &Expr) -> (&[u8], usize) {
         match array {
-            Expr::Cast(CType { size, is_pointer: true }, inner) if *size > 0 => (self.array(inner).0, *size),
+            Expr::Cast(CType { size, is_pointer: true }, inner) if *size > 0 => {
+                (self.array(inner).0, *size)
+            }
             Expr::Cast(_, inner) => self.array(inner),
-            Expr::Field(place) | Expr::Dynamic(place) | Expr::Bitmask(place) | Expr::Cpumask(place) => {
+            Expr::Field(place)
+            | Expr::Dynamic(place)
+            | Expr::Bitmask(place)
+            | Expr::Cpumask(place) => {
                 let Some(field) = self.fields.get(*place) else { return (&[], 1) };
                 (self.raw.bytes_of(field), self.element_size(field))
             }
@@ -73,7 +83,8 @@ impl Values<'_> {
         if !field.is_dynamic() {
             return field.element_size();
         }
-        let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
+        let inner =
+            field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
         let words: Vec<_> = inner.filter(|word| !word.is_empty()).map(Token::Name).collect();
         ctype(&words, self.long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
     }
@@ -97,7 +108,9 @@ impl Values<'_> {
             Expr::Cast(_, inner) => return self.text(inner, spec, out),
             Expr::Dynamic(_) => return spec.text(self.bytes(expr), out),
             Expr::Field(place) => return self.field(*place, spec, out),
-            Expr::Flags(value, separator, table) => return self.flags(self.number(value), separator, table, spec, out),
+            Expr::Flags(value, separator, table) => {
+                return self.flags(self.number(value), separator, table, spec, out);
+            }
             Expr::Symbol(value, table) => {
                 let value = self.number(value);
                 match table.iter().find(|(number, _)| number.cast_unsigned() == value) {
@@ -121,7 +134,11 @@ impl Values<'_> {
     /// Returns the longs of a bitmap, lowest first.
     pub(super) fn longs(&self, bytes: &[u8]) -> Vec<u64> {
         let longs = bytes.chunks_exact(self.long_size.max(1));
-        longs.map(|long| RawFields { bytes: long, ..self.raw }.number(0, self.long_size).unwrap_or(0)).collect()
+        longs
+            .map(|long| {
+                RawFields { bytes: long, ..self.raw }.number(0, self.long_size).unwrap_or(0)
+            })
+            .collect()
     }
 
     fn field(&self, place: usize, spec: &Spec, out: &mut Vec<u8>) {
@@ -138,7 +155,14 @@ impl Values<'_> {
         }
     }
 
-    fn flags(&self, mut value: u64, separator: &str, table: &[(i64, String)], spec: &Spec, out: &mut Vec<u8>) {
+    fn flags(
+        &self,
+        mut value: u64,
+        separator: &str,
+        table: &[(i64, String)],
+        spec: &Spec,
+        out: &mut Vec<u8>,
+    ) {
         let mut is_first = true;
         let mut next = |out: &mut Vec<u8>| {
             if !std::mem::take(&mut is_first) {
@@ -167,7 +191,8 @@ impl Values<'_> {
         let size = usize::try_from(self.number(size)).unwrap_or(0);
         let bytes = self.bytes(array);
         let count = usize::try_from(self.number(count)).unwrap_or(usize::MAX);
-        let text = |bytes| format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0));
+        let text =
+            |bytes| format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0));
         let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
         format!("{{{}}}", elements.join(","))
     }

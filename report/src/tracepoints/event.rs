@@ -71,8 +71,8 @@ impl Event {
         written(|out| self.write_field(place, &mut 0, values, out))
     }
 
-    /// Writes one field: as the print fmt does if one of its arguments is just this field, otherwise by its type. The
-    /// search for that argument starts at the piece `from`.
+    /// Writes one field: as the print fmt does if one of its arguments is just this field,
+    /// otherwise by its type. The search for that argument starts at the piece `from`.
     fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
         let Some(field) = self.fields.get(place) else { return };
         let pieces = self.print_fmt.as_deref().unwrap_or_default();
@@ -82,7 +82,11 @@ impl Event {
         };
         // libtraceevent stops searching once it has reached the end.
         let is_searched = !field.is_array && *from < pieces.len();
-        let found = if is_searched { (*from..pieces.len()).chain(0..*from).find_map(argument) } else { None };
+        let found = if is_searched {
+            (*from..pieces.len()).chain(0..*from).find_map(argument)
+        } else {
+            None
+        };
         let Some((at, argument)) = found else { return write_raw(field, &values.raw, out) };
         let before = at.checked_sub(1).and_then(|before| pieces.get(before));
         if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
@@ -115,7 +119,8 @@ fn write_raw(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
         let bytes = raw.bytes_of(field);
         let len = bytes.iter().take_while(|byte| **byte != 0).count();
         let text = bytes.get(..len).unwrap_or_default();
-        let is_printed = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte == 0x0b;
+        let is_printed =
+            |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte == 0x0b;
         if field.is_string() && text.iter().all(|byte| *byte == b' ' || is_printed(byte)) {
             return out.extend_from_slice(text);
         }

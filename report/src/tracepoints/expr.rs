@@ -5,8 +5,8 @@
 //!  └─────────────── Choice ( And (Field, Number), Flags (And …, "|", table), Text ) ───────────────┘
 //! ```
 //!
-//! Anything unsupported (a kernel function, an assignment) makes the whole print fmt unsupported; so does nesting
-//! deeper than [`MAX_DEPTH`].
+//! Anything unsupported (a kernel function, an assignment) makes the whole print fmt unsupported;
+//! so does nesting deeper than [`MAX_DEPTH`].
 
 use recrep_format::feature::tracing::EventField;
 
@@ -14,7 +14,8 @@ use super::lex::Token;
 
 const MAX_DEPTH: usize = 200;
 
-/// Maximum number of operators in one argument or in one table number. It bounds the depth of the tree.
+/// Maximum number of operators in one argument or in one table number. It bounds the depth of the
+/// tree.
 const MAX_OPERATORS: usize = 1000;
 
 #[derive(Clone, Debug)]
@@ -38,7 +39,8 @@ pub(super) enum Expr {
     Flags(Box<Expr>, String, Vec<(i64, String)>),
     /// `__print_symbolic(value, { number, name }, …)`.
     Symbol(Box<Expr>, Vec<(i64, String)>),
-    /// `__print_hex(array, length)`, with spaces between the bytes (`true`), or `__print_hex_str`, without.
+    /// `__print_hex(array, length)`, with spaces between the bytes (`true`), or `__print_hex_str`,
+    /// without.
     Hex(Box<Expr>, Box<Expr>, bool),
     /// `__print_array(array, count, element_size)`.
     Array(Box<[Expr; 3]>),
@@ -70,11 +72,12 @@ pub(super) struct Reader<'t> {
     operators: usize,
 }
 
-/// Function of an operator on two numbers of 64 bits, with or without sign. Only the lower 64 bits of its result count.
-/// `None` if it is a division without a result.
+/// Function of an operator on two numbers of 64 bits, with or without sign. Only the lower 64 bits
+/// of its result count. `None` if it is a division without a result.
 type Apply = fn(i128, i128) -> Option<i128>;
 
-/// Operators with their precedence (higher binds tighter). Shift counts are taken modulo 64, as processors do.
+/// Operators with their precedence (higher binds tighter). Shift counts are taken modulo 64, as
+/// processors do.
 const OPERATORS: [(&str, usize, Apply); 18] = [
     ("||", 0, |x, y| Some((x != 0 || y != 0).into())),
     ("&&", 1, |x, y| Some((x != 0 && y != 0).into())),
@@ -129,7 +132,8 @@ impl<'t> Reader<'t> {
                 OPERATORS.into_iter().find(|(have, level, _)| *have == sign && *level >= loosest)
         {
             self.left = self.left.get(1..)?;
-            self.operators = self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
+            self.operators =
+                self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
             left = Expr::Binary(apply, Box::new([left, self.binary(level + 1)?]));
         }
         Some(left)
@@ -165,7 +169,8 @@ impl<'t> Reader<'t> {
         self.elements(inner)
     }
 
-    /// Returns the type of a cast and the tokens after it. A cast has names and stars only, and an operand follows.
+    /// Returns the type of a cast and the tokens after it. A cast has names and stars only, and an
+    /// operand follows.
     fn cast(&self) -> Option<(CType, &'t [Token<'t>])> {
         let inside = self.left.get(1..)?;
         let len = inside.iter().position(|token| *token == Token::Sign(")"))?;
@@ -173,7 +178,9 @@ impl<'t> Reader<'t> {
         let rest = rest.get(1..)?;
         let ctype = ctype(words, self.long_size)?;
         let is_operand = match rest.first()? {
-            Token::Sign(sign) => *sign == "(" || (ctype.size > 0 && ["-", "~", "!", "&"].contains(sign)),
+            Token::Sign(sign) => {
+                *sign == "(" || (ctype.size > 0 && ["-", "~", "!", "&"].contains(sign))
+            }
             _ => true,
         };
         is_operand.then_some((ctype, rest))
@@ -197,14 +204,17 @@ impl<'t> Reader<'t> {
                 self.elements(call)
             }
             // An enumerator that the kernel did not replace.
-            Token::Name(name) => Some(Expr::Number(u64::try_from(enumerator(name).unwrap_or(0)).unwrap_or(0))),
+            Token::Name(name) => {
+                Some(Expr::Number(u64::try_from(enumerator(name).unwrap_or(0)).unwrap_or(0)))
+            }
         }
     }
 
     /// Parses the subscripts (`[…]`) that follow `of`.
     fn elements(&mut self, mut of: Expr) -> Option<Expr> {
         while self.takes("[") {
-            self.operators = self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
+            self.operators =
+                self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
             let index = self.expr()?;
             self.takes("]").then_some(())?;
             of = Expr::Element(Box::new(of), Box::new(index));
@@ -220,11 +230,17 @@ impl<'t> Reader<'t> {
                 let Expr::Text(separator) = self.next_expr()? else { return None };
                 Expr::Flags(Box::new(value), separator, self.table()?)
             }
-            "__print_symbolic" | "__print_symbolic_u64" => Expr::Symbol(Box::new(self.expr()?), self.table()?),
-            "__print_hex" | "__print_hex_str" => {
-                Expr::Hex(Box::new(self.expr()?), Box::new(self.next_expr()?), name == "__print_hex")
+            "__print_symbolic" | "__print_symbolic_u64" => {
+                Expr::Symbol(Box::new(self.expr()?), self.table()?)
             }
-            "__print_array" => Expr::Array(Box::new([self.expr()?, self.next_expr()?, self.next_expr()?])),
+            "__print_hex" | "__print_hex_str" => Expr::Hex(
+                Box::new(self.expr()?),
+                Box::new(self.next_expr()?),
+                name == "__print_hex",
+            ),
+            "__print_array" => {
+                Expr::Array(Box::new([self.expr()?, self.next_expr()?, self.next_expr()?]))
+            }
             "__get_bitmask" => Expr::Bitmask(self.field()?),
             "__get_cpumask" => Expr::Cpumask(self.field()?),
             "__get_str" | "__get_dynamic_array" | "__get_sockaddr" => Expr::Dynamic(self.field()?),
@@ -253,7 +269,8 @@ impl<'t> Reader<'t> {
                 self.fields.iter().find(|field| field.name == *name)?.size
             }
             words => {
-                let ctype = ctype(words, self.long_size).filter(|ctype| ctype.size > 0 || ctype.is_pointer)?;
+                let ctype = ctype(words, self.long_size)
+                    .filter(|ctype| ctype.size > 0 || ctype.is_pointer)?;
                 if ctype.is_pointer { self.long_size } else { ctype.size }
             }
         };
@@ -331,9 +348,17 @@ impl Expr {
     }
 
     /// Returns the value of a number, an operator or a choice, given the values of the operands.
-    #[allow(clippy::cast_possible_truncation, reason = "only the lower bits of an operator's result count")]
-    pub(super) fn computed(&self, is_signed: bool, value: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
-        let wide = |number: u64| if is_signed { i128::from(number.cast_signed()) } else { number.into() };
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "only the lower bits of an operator's result count"
+    )]
+    pub(super) fn computed(
+        &self,
+        is_signed: bool,
+        value: impl Fn(&Self) -> Option<u64>,
+    ) -> Option<u64> {
+        let wide =
+            |number: u64| if is_signed { i128::from(number.cast_signed()) } else { number.into() };
         Some(match self {
             Self::Number(number) => *number,
             Self::Unary('!', inner) => u64::from(value(inner)? == 0),
@@ -384,14 +409,19 @@ pub(super) fn ctype(words: &[Token<'_>], long_size: usize) -> Option<CType> {
 
 /// Returns the value of an enumerator that old kernels left in their print fmts.
 fn enumerator(name: &str) -> Option<i64> {
-    const SOFTIRQS: [&str; 10] =
-        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    const SOFTIRQS: [&str; 10] = [
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+        "RCU",
+    ];
     match name {
         "HRTIMER_NORESTART" => Some(0),
         "HRTIMER_RESTART" => Some(1),
         _ => {
             let softirq = name.strip_suffix("_SOFTIRQ")?;
-            SOFTIRQS.iter().position(|have| *have == softirq).and_then(|place| i64::try_from(place).ok())
+            SOFTIRQS
+                .iter()
+                .position(|have| *have == softirq)
+                .and_then(|place| i64::try_from(place).ok())
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The tracepoints of a file: the format of each event, and the recorded kernel's functions and strings.
+//! The tracepoints of a file: the format of each event, and the recorded kernel's functions and
+//! strings.
 
 use recrep_format::abi::{CpuMode, EventType};
 use recrep_format::feature::tracing::Tracing;
@@ -14,7 +15,8 @@ use crate::timeline::{Moment, Place, Timeline};
 /// The formats of a file's tracepoints, and the kernel's strings.
 #[derive(Debug, Default)]
 pub struct Formats {
-    /// By the index of the event in the file; `None` if it is not a tracepoint or the file lacks its format.
+    /// By the index of the event in the file; `None` if it is not a tracepoint or the file lacks
+    /// its format.
     events: Vec<Option<Event>>,
     strings: FxHashMap<u64, Vec<u8>>,
     /// Warnings about parts that could not be read.
@@ -22,7 +24,8 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Reads the formats and strings in the file. Only the formats of the file's own events are parsed.
+    /// Reads the formats and strings in the file. Only the formats of the file's own events are
+    /// parsed.
     pub fn read(file: &File<'_>) -> Self {
         let wanted = |entry: &recrep_format::attr::AttrEntry| {
             (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
@@ -39,7 +42,8 @@ impl Formats {
                 return formats;
             }
             None => {
-                let message = "the file lacks the formats of its tracepoints, so their fields cannot be shown";
+                let message = "the file lacks the formats of its tracepoints, so their fields \
+                               cannot be shown";
                 formats.warnings.push(Warning::new("no-tracing-data", message));
                 return formats;
             }
@@ -50,7 +54,9 @@ impl Formats {
                 Ok(format) if ids.contains(&Some(format.id)) => {
                     let id = Some(format.id);
                     let event = Event::new(format, tracing.endian, long_size);
-                    for (slot, _) in formats.events.iter_mut().zip(&ids).filter(|(_, have)| **have == id) {
+                    for (slot, _) in
+                        formats.events.iter_mut().zip(&ids).filter(|(_, have)| **have == id)
+                    {
                         *slot = Some(event.clone());
                     }
                 }
@@ -59,13 +65,18 @@ impl Formats {
                 Err(_) => {}
             }
         }
-        formats.strings = tracing.strings().map(|(address, text)| (address, text.to_vec())).collect();
+        formats.strings =
+            tracing.strings().map(|(address, text)| (address, text.to_vec())).collect();
         formats
     }
 
     fn warn(&mut self, error: &recrep_format::error::Error) {
         let message = format!("cannot read the formats of tracepoints: {}", error.kind);
-        self.warnings.push(Warning { code: "bad-tracing-data", message, offset: Some(error.offset) });
+        self.warnings.push(Warning {
+            code: "bad-tracing-data",
+            message,
+            offset: Some(error.offset),
+        });
     }
 
     /// Returns the tracepoint with this index among the file's events.
@@ -77,12 +88,14 @@ impl Formats {
     pub fn cover_all_events(file: &File<'_>) -> bool {
         let entries = file.attrs.entries();
         let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
-        are_tracepoints && !entries.is_empty() && Self::read(file).events.iter().all(Option::is_some)
+        are_tracepoints
+            && !entries.is_empty()
+            && Self::read(file).events.iter().all(Option::is_some)
     }
 }
 
-/// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's strings. Symbols are
-/// loaded on first use.
+/// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's
+/// strings. Symbols are loaded on first use.
 #[derive(Debug)]
 pub struct RecordedKernel<'s> {
     pub formats: &'s Formats,
@@ -92,7 +105,8 @@ pub struct RecordedKernel<'s> {
 
 impl Kernel for RecordedKernel<'_> {
     fn function(&self, address: u64) -> Option<(String, u64)> {
-        let (Place { module, address, .. }, _) = self.timeline.place_in(CpuMode::Kernel, None, address, Moment::END);
+        let (Place { module, address, .. }, _) =
+            self.timeline.place_in(CpuMode::Kernel, None, address, Moment::END);
         let loaded = self.functions.loaded(module?.0 as usize)?;
         let symbol = loaded.table.lookup(address)?;
         Some((loaded.shown(symbol.name).into_owned(), address.wrapping_sub(symbol.start)))

@@ -1,4 +1,5 @@
-//! The tokens of a `print fmt`: the subset of C in which the kernel describes how it prints an event.
+//! The tokens of a `print fmt`: the subset of C in which the kernel describes how it prints an
+//! event.
 
 use std::sync::LazyLock;
 
@@ -21,7 +22,8 @@ static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?xs)^(?:
         "(?<text>(?:[^"\\]|\\.)*)" | '(?<character>[^\\]|\\.)' | (?<number>[0-9][0-9A-Za-z]*) | (?<name>[0-9A-Za-z_]+)
-        | (?<sign> << | >> | -> | [<>=!]= | && | \|\| | \+\+ | -- | [-+*/%<>=!&|^~?:()\[\]{},;.]))"#,
+        | (?<sign> << | >> | -> | [<>=!]= | && | \|\| | \+\+ | -- | \
+        [-+*/%<>=!&|^~?:()\[\]{},;.]))"#,
     )
     .ok()
 });
@@ -71,7 +73,10 @@ fn unescaped(text: &str) -> String {
 /// Parses a decimal, octal or hexadecimal number, with or without C's suffixes.
 fn number(word: &str) -> Option<u64> {
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
-    match (digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")), digits.strip_prefix('0')) {
+    match (
+        digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")),
+        digits.strip_prefix('0'),
+    ) {
         (Some(hex), _) => u64::from_str_radix(hex, 16).ok(),
         (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok(),
         _ => digits.parse().ok(),

@@ -1,4 +1,5 @@
-//! The payload of tracepoint samples as text, for the sort keys `trace` and `[event.]field[/raw]` and for `rep script`.
+//! The payload of tracepoint samples as text, for the sort keys `trace` and `[event.]field[/raw]`
+//! and for `rep script`.
 //!
 //! ```text
 //!  TRACING_DATA ─► format texts ─► Event: fields, parsed print fmt (once per file)
@@ -6,9 +7,10 @@
 //!  a sample's raw bytes ─────────────┴─► text, once per worker and distinct payload ─► a number in the key
 //! ```
 //!
-//! The texts are those of libtraceevent (perf's library) without its plugins. The kernel's `print fmt`, a subset of C,
-//! is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`, `special`). A print fmt with
-//! something unsupported, such as a call of a kernel function, gives `[FAILED TO PARSE]` and the fields, as in perf.
+//! The texts are those of libtraceevent (perf's library) without its plugins. The kernel's
+//! `print fmt`, a subset of C, is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each
+//! payload (`eval`, `special`). A print fmt with something unsupported, such as a call of a kernel
+//! function, gives `[FAILED TO PARSE]` and the fields, as in perf.
 
 mod eval;
 mod event;

@@ -101,15 +101,21 @@ static PIECE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)^(?: (?<text>[^%]+) | %(?<percent>%) |
         % (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*) (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
-        (?<letter>[diuxXocs] | p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?))",
+        (?<letter>[diuxXocs] | \
+        p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?))",
     )
     .ok()
 });
 
 /// Returns the argument of a conversion: takes those of `args` that it needs.
-fn argument(found: &Captures<'_>, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<Argument> {
+fn argument(
+    found: &Captures<'_>,
+    args: &mut impl Iterator<Item = Expr>,
+    long_size: usize,
+) -> Option<Argument> {
     let part = |name| found.name(name).map(|part| part.as_str());
-    let mut starred = |name| if part(name) == Some("*") { args.next().map(Some) } else { Some(None) };
+    let mut starred =
+        |name| if part(name) == Some("*") { args.next().map(Some) } else { Some(None) };
     let (width, precision) = (starred("width")?, starred("precision")?);
     let number = |digits: &str| digits.parse().unwrap_or(0);
     let spec = Spec {

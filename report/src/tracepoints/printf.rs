@@ -1,4 +1,5 @@
-//! Formatting of numbers and strings as by C's `printf`, and of bytes and bitmaps as by the kernel's.
+//! Formatting of numbers and strings as by C's `printf`, and of bytes and bitmaps as by the
+//! kernel's.
 
 /// Maximum width of a field and maximum number of digits. Only damaged data asks for more.
 const MAX_WIDTH: usize = 4096;
@@ -6,8 +7,8 @@ const MAX_WIDTH: usize = 4096;
 /// A conversion specification, such as `%-8lx`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
-    /// `-`: left-justified; `+`: a plus sign before numbers that are not negative, space: a space in its place; `#`: the
-    /// prefix `0x` or `0`; `0`: padded with zeroes.
+    /// `-`: left-justified; `+`: a plus sign before numbers that are not negative, space: a space
+    /// in its place; `#`: the prefix `0x` or `0`; `0`: padded with zeroes.
     pub(super) flags: String,
     pub(super) width: usize,
     /// Minimum number of digits, or maximum number of bytes of a string.
@@ -75,12 +76,15 @@ pub(crate) fn hex(bytes: &[u8], separator: &str) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
 }
 
-/// Returns a bitmap (`%*pb`) as 32-bit words separated by commas, from the highest nonzero one down.
+/// Returns a bitmap (`%*pb`) as 32-bit words separated by commas, from the highest nonzero one
+/// down.
 pub(super) fn words(longs: &[u64]) -> String {
     let halves: Vec<u64> = longs.iter().flat_map(|long| [long & 0xffff_ffff, long >> 32]).collect();
     let used = halves.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
     let words = halves.iter().take(used).rev().enumerate();
-    words.map(|(place, word)| if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") }).collect()
+    words
+        .map(|(place, word)| if place == 0 { format!("{word:x}") } else { format!(",{word:08x}") })
+        .collect()
 }
 
 /// Returns the set bits of a bitmap (`%*pbl`) as a list of ranges, such as `0,2-4`.
@@ -125,7 +129,11 @@ mod tests {
             (Spec { width: 8, ..spec("#0", 'x', 8) }, 255, "0x0000ff"),
             (Spec { width: 4, ..spec("-", 'd', 4) }, 7, "7   "),
             (Spec { precision: Some(3), width: 5, ..spec("", 'u', 4) }, 7, "  007"),
-            (Spec { width: usize::MAX, ..spec("", 'u', 4) }, 7, format!("{:>MAX_WIDTH$}", 7).as_str()),
+            (
+                Spec { width: usize::MAX, ..spec("", 'u', 4) },
+                7,
+                format!("{:>MAX_WIDTH$}", 7).as_str(),
+            ),
         ] {
             let mut out = Vec::new();
             spec.number(value, &mut out);
@@ -141,6 +149,9 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(written(&spec("", 's', 0), b"ab\0cd"), "ab");
-        assert_eq!(written(&Spec { precision: Some(1), width: 3, ..spec("", 's', 0) }, b"ab"), "  a");
+        assert_eq!(
+            written(&Spec { precision: Some(1), width: 3, ..spec("", 's', 0) }, b"ab"),
+            "  a"
+        );
     }
 }

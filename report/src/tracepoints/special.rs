@@ -8,7 +8,14 @@ use super::printf::{Spec, hex, list, words};
 
 impl Values<'_> {
     /// Writes the argument of a `%p` that is followed by `letters`.
-    pub(super) fn pointer(&self, expr: &Expr, letters: &str, spec: &Spec, len: Option<u64>, out: &mut Vec<u8>) {
+    pub(super) fn pointer(
+        &self,
+        expr: &Expr,
+        letters: &str,
+        spec: &Spec,
+        len: Option<u64>,
+        out: &mut Vec<u8>,
+    ) {
         let bytes = || self.bytes(expr);
         let mac = |separator| hex(bytes().get(..6).unwrap_or_default(), separator);
         let buffer = |separator| {
@@ -54,7 +61,11 @@ impl Values<'_> {
 fn v4(bytes: &[u8], letters: &str) -> String {
     let Some(parts) = bytes.first_chunk::<4>() else { return String::new() };
     let [a, b, c, d] = parts;
-    if letters.starts_with('i') { format!("{a:03}.{b:03}.{c:03}.{d:03}") } else { Ipv4Addr::from(*parts).to_string() }
+    if letters.starts_with('i') {
+        format!("{a:03}.{b:03}.{c:03}.{d:03}")
+    } else {
+        Ipv4Addr::from(*parts).to_string()
+    }
 }
 
 /// Returns an IPv6 address: without colons after `i`, and short with `c`.
@@ -66,12 +77,18 @@ fn v6(bytes: &[u8], letters: &str) -> String {
     if letters.contains('c') { address.to_string() } else { all_digits() }
 }
 
-/// Returns a `struct sockaddr`: the family in host byte order (either is accepted), the port (with `p`), the address.
+/// Returns a `struct sockaddr`: the family in host byte order (either is accepted), the port (with
+/// `p`), the address.
 fn socket(bytes: &[u8], letters: &str) -> String {
     const AF_INET: u16 = 2;
     const AF_INET6: u16 = 10;
-    let family = bytes.first_chunk::<2>().map(|pair| u16::from_le_bytes(*pair).min(u16::from_be_bytes(*pair)));
-    let port = bytes.get(2..).and_then(|bytes| bytes.first_chunk::<2>()).map_or(0, |pair| u16::from_be_bytes(*pair));
+    let family = bytes
+        .first_chunk::<2>()
+        .map(|pair| u16::from_le_bytes(*pair).min(u16::from_be_bytes(*pair)));
+    let port = bytes
+        .get(2..)
+        .and_then(|bytes| bytes.first_chunk::<2>())
+        .map_or(0, |pair| u16::from_be_bytes(*pair));
     let has_port = letters.contains('p');
     let address = match family {
         Some(AF_INET) => v4(bytes.get(4..).unwrap_or_default(), letters),
@@ -85,8 +102,8 @@ fn socket(bytes: &[u8], letters: &str) -> String {
     }
 }
 
-/// Returns a UUID: big-endian (`%pUb`), or with its first three parts little-endian (`%pUl`); after `B` and `L` in
-/// upper case.
+/// Returns a UUID: big-endian (`%pUb`), or with its first three parts little-endian (`%pUl`); after
+/// `B` and `L` in upper case.
 fn uuid(bytes: &[u8], order: &[u8]) -> String {
     let Some(mut bytes) = bytes.first_chunk::<16>().copied() else { return String::new() };
     if matches!(order, [b'l' | b'L', ..]) {

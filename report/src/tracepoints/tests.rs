@@ -11,7 +11,10 @@ struct Machine;
 
 impl Kernel for Machine {
     fn function(&self, address: u64) -> Option<(String, u64)> {
-        address.checked_sub(0x1000).filter(|offset| *offset < 0x100).map(|offset| ("work".into(), offset))
+        address
+            .checked_sub(0x1000)
+            .filter(|offset| *offset < 0x100)
+            .map(|offset| ("work".into(), offset))
     }
 
     fn string(&self, address: u64) -> Option<&[u8]> {
@@ -34,7 +37,11 @@ const HEAD: &str = "name: t\nID: 9\nformat:\n\
     print fmt: ";
 
 fn event(print_fmt: &str, endian: Endian) -> Event {
-    Event::new(EventFormat::parse("s", format!("{HEAD}{print_fmt}\n").as_bytes(), 0).unwrap(), endian, 8)
+    Event::new(
+        EventFormat::parse("s", format!("{HEAD}{print_fmt}\n").as_bytes(), 0).unwrap(),
+        endian,
+        8,
+    )
 }
 
 /// Returns raw bytes: `a` is -2, `b` is 5, `p` an address in `work`; the strings follow the fields.
@@ -60,7 +67,8 @@ fn payload(endian: Endian) -> Vec<u8> {
 }
 
 fn printed(print_fmt: &str) -> String {
-    let texts = [Endian::Little, Endian::Big].map(|endian| event(print_fmt, endian).text(&payload(endian), &Machine));
+    let texts = [Endian::Little, Endian::Big]
+        .map(|endian| event(print_fmt, endian).text(&payload(endian), &Machine));
     assert_eq!(texts[0], texts[1], "{print_fmt}: the byte order must not matter");
     texts[0].clone()
 }
@@ -69,7 +77,10 @@ fn printed(print_fmt: &str) -> String {
 fn print_fmts_are_printed() {
     for (print_fmt, text) in [
         (r#""comm=%s a=%d b=%u", REC->comm, REC->a, REC->b"#, "comm=bash a=-2 b=5"),
-        (r#""%8s|%-6s|%.2s|%.*s", REC->comm, REC->comm, REC->comm, 3, REC->comm"#, "    bash|bash  |ba|bas"),
+        (
+            r#""%8s|%-6s|%.2s|%.*s", REC->comm, REC->comm, REC->comm, 3, REC->comm"#,
+            "    bash|bash  |ba|bas",
+        ),
         (
             r#""%x %#x %08lx %5d %-5d| %llu %c%%", REC->b, REC->b, REC->p, REC->b, REC->b, (u64)REC->b, 'x'"#,
             "5 0x5 00001010     5 5    | 5 x%",
@@ -79,11 +90,17 @@ fn print_fmts_are_printed() {
         (r#""%s", REC->b == 4 ? "four" : REC->b == 5 ? "five" : "more""#, "five"),
         (r#""%s", __print_symbolic(REC->b, { 4, "FOUR" }, { 5, "FIVE" })"#, "FIVE"),
         (r#""%s", __print_symbolic(REC->b + 1, { 4, "FOUR" }, { -1, ((void *)0) })"#, "0x6"),
-        (r#""%s", __print_flags(REC->b, "|", { 1UL << 0, "A" }, { (( gfp_t)2), "B" }, { 4, "C" })"#, "A|C"),
+        (
+            r#""%s", __print_flags(REC->b, "|", { 1UL << 0, "A" }, { (( gfp_t)2), "B" }, { 4, "C" })"#,
+            "A|C",
+        ),
         (r#""%s", __print_flags(REC->b, "|", { 1, "A" })"#, "A|0x4"),
         (r#""%s", (REC->b) ? __print_flags(REC->b, "", { 5, "ALL" }) : "none""#, "ALL"),
         (r#""%s %s", __get_str(name), __get_rel_str(rel)"#, "hello hell"),
-        (r#""%s %s", __print_hex(REC->mac, 3), __print_hex_str(REC->mac, 6)"#, "01 02 03 0102030a0b0c"),
+        (
+            r#""%s %s", __print_hex(REC->mac, 3), __print_hex_str(REC->mac, 6)"#,
+            "01 02 03 0102030a0b0c",
+        ),
         (
             r#""%s %d", __print_array(__get_dynamic_array(list), __get_dynamic_array_len(list) / 4, 4), ((u32 *)__get_dynamic_array(list))[1]"#,
             "{0x7,0x8} 8",
@@ -92,7 +109,10 @@ fn print_fmts_are_printed() {
             r#""%pS %ps %p %pM %*ph", (void *)REC->p, REC->p, REC->p, REC->mac, 2, REC->mac"#,
             "work+0x10 work 0x1010 01:02:03:0a:0b:0c 01 02",
         ),
-        (r#""%s %d", REC->p == 0x1010 ? "yes" : "no", (int)sizeof(REC->comm) + sizeof(u16)"#, "yes 10"),
+        (
+            r#""%s %d", REC->p == 0x1010 ? "yes" : "no", (int)sizeof(REC->comm) + sizeof(u16)"#,
+            "yes 10",
+        ),
         (r#""%hd %d", REC->h, REC->common_pid"#, "-1 77"),
         (r#""%d", REC->mac[3]"#, "10"),
     ] {
@@ -102,11 +122,16 @@ fn print_fmts_are_printed() {
 
 #[test]
 fn unsupported_print_fmts_show_the_fields() {
-    let fields = " comm=bash a=-2 b=5 p=0x1010 name=hello list=ARRAY[07, 00, 00, 00, 08, 00, 00, 00] \
-        mac=ARRAY[01, 02, 03, 0a, 0b, 0c] h=-1 rel=hell";
-    for print_fmt in
-        ["", "\"%d\"", "\"%d\", REC->nope", "\"%s\", own_function(REC->a)", "\"%d\", REC->a = 1", "\"%d\", (REC->a"]
-    {
+    let fields = " comm=bash a=-2 b=5 p=0x1010 name=hello list=ARRAY[07, 00, 00, 00, 08, 00, 00, \
+                  00] mac=ARRAY[01, 02, 03, 0a, 0b, 0c] h=-1 rel=hell";
+    for print_fmt in [
+        "",
+        "\"%d\"",
+        "\"%d\", REC->nope",
+        "\"%s\", own_function(REC->a)",
+        "\"%d\", REC->a = 1",
+        "\"%d\", (REC->a",
+    ] {
         let event = event(print_fmt, Endian::Little);
         let text = event.text(&payload(Endian::Little), &Machine);
         assert_eq!(text, format!("[FAILED TO PARSE]{fields}"), "{print_fmt}");
@@ -119,7 +144,8 @@ fn unsupported_print_fmts_show_the_fields() {
 
 #[test]
 fn missing_bytes_read_as_zero() {
-    let event = event(r#""%s %d %s %pM|", REC->comm, REC->a, __get_str(name), REC->mac"#, Endian::Little);
+    let event =
+        event(r#""%s %d %s %pM|", REC->comm, REC->a, __get_str(name), REC->mac"#, Endian::Little);
     let whole = payload(Endian::Little);
     for len in 0..whole.len() {
         let text = event.text(&whole[..len], &Machine);
@@ -130,7 +156,9 @@ fn missing_bytes_read_as_zero() {
 
 #[test]
 fn too_deep_nesting_is_unsupported() {
-    let is_supported = |print_fmt: &str| !event(print_fmt, Endian::Little).text(&[], &Machine).starts_with("[FAILED");
+    let is_supported = |print_fmt: &str| {
+        !event(print_fmt, Endian::Little).text(&[], &Machine).starts_with("[FAILED")
+    };
     let nested = |depth: usize| format!("\"%d\", {}1{}", "(".repeat(depth), ")".repeat(depth));
     assert!(is_supported(&nested(50)));
     assert!(!is_supported(&nested(20_000)));

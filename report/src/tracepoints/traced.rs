@@ -57,14 +57,15 @@ pub struct PayloadTexts {
 const NOTHING: &str = "N/A";
 
 impl<'f> Traced<'f> {
-    /// Matches the columns to the events with these names. Also returns for each column whether any event has it.
-    /// Fails if a column's event name matches several events.
+    /// Matches the columns to the events with these names. Also returns for each column whether any
+    /// event has it. Fails if a column's event name matches several events.
     pub fn new(
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
         kernel: RecordedKernel<'f>,
     ) -> Result<(Self, Vec<bool>), KeyError> {
-        let plan = |place| Some(Plan { parts: Vec::new(), skipped: kernel.formats.event(place)?.hidden });
+        let plan =
+            |place| Some(Plan { parts: Vec::new(), skipped: kernel.formats.event(place)?.hidden });
         let mut plans: Vec<Option<Plan>> = (0..names.len()).map(plan).collect();
         let mut found = Vec::new();
         for (_, column) in columns {
@@ -76,7 +77,9 @@ impl<'f> Traced<'f> {
             };
             let mut is_found = events.is_none();
             for (place, plan) in plans.iter_mut().enumerate() {
-                let Some((plan, event)) = plan.as_mut().zip(kernel.formats.event(place)) else { continue };
+                let Some((plan, event)) = plan.as_mut().zip(kernel.formats.event(place)) else {
+                    continue;
+                };
                 let applies = events.as_ref().is_none_or(|events| events.contains(&place));
                 let part = if applies { part(column, event) } else { Part::Nothing };
                 is_found |= part != Part::Nothing;
@@ -96,10 +99,15 @@ impl<'f> Traced<'f> {
     pub fn number(&self, event: u16, raw: Option<&[u8]>, cache: &mut PayloadTexts) -> u64 {
         let place = usize::from(event);
         let plan = self.plans.get(place).and_then(Option::as_ref);
-        let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.kernel.formats.event(place)) else { return 0 };
+        let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.kernel.formats.event(place))
+        else {
+            return 0;
+        };
         // Payloads that differ only in bytes that are not shown are the same.
         let shown = raw.get(plan.skipped..).unwrap_or_default();
-        cache.number(event, shown, || self.intern(texts(format, &format.values(raw, &self.kernel), plan)))
+        cache.number(event, shown, || {
+            self.intern(texts(format, &format.values(raw, &self.kernel), plan))
+        })
     }
 
     fn intern(&self, texts: Vec<String>) -> u64 {
@@ -121,7 +129,8 @@ impl<'f> Traced<'f> {
 }
 
 impl PayloadTexts {
-    /// Maximum number of payloads kept per event. Payloads that never repeat would otherwise fill the memory.
+    /// Maximum number of payloads kept per event. Payloads that never repeat would otherwise fill
+    /// the memory.
     const MAX_PER_EVENT: usize = 1 << 16;
 
     fn number(&mut self, event: u16, bytes: &[u8], make: impl FnOnce() -> u64) -> u64 {
@@ -156,24 +165,32 @@ fn part(column: &TraceColumn, event: &Event) -> Part {
 }
 
 fn texts(event: &Event, values: &Values<'_>, plan: &Plan) -> Vec<String> {
-    let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
+    let needs_text = plan
+        .parts
+        .iter()
+        .any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
     let text = if needs_text { event.text_of(values) } else { String::new() };
     let name = |place: usize| event.fields.get(place).map_or("", |field| field.name.as_str());
-    let printed =
-        |place: usize| printed_value(&text, name(place)).map_or_else(|| event.field_of(values, place), str::to_owned);
+    let printed = |place: usize| {
+        printed_value(&text, name(place))
+            .map_or_else(|| event.field_of(values, place), str::to_owned)
+    };
     let with_name = |place: usize| format!("{}={}", name(place), printed(place));
     let shown = |part: &Part| match part {
         Part::Nothing => NOTHING.to_owned(),
         Part::Text => text.clone(),
         Part::RawText => event.fields_of(values).trim_start().to_owned(),
-        Part::Fields => (event.common..event.fields.len()).map(with_name).collect::<Vec<_>>().join(" "),
+        Part::Fields => {
+            (event.common..event.fields.len()).map(with_name).collect::<Vec<_>>().join(" ")
+        }
         Part::Field(place, true) => event.field_of(values, *place),
         Part::Field(place, false) => printed(*place),
     };
     plan.parts.iter().map(shown).collect()
 }
 
-/// Returns the value of a field in the text that the kernel prints: of a word `name=value` or `name:value`.
+/// Returns the value of a field in the text that the kernel prints: of a word `name=value` or
+/// `name:value`.
 fn printed_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix(['=', ':']))
 }

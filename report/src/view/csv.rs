@@ -5,7 +5,8 @@
 //!   cycles:u,ls,strlen,user,2,123,14.29
 //! ```
 //!
-//! The columns are the sort keys as typed by the user, the CPU modes of functions, then the numbers of the query.
+//! The columns are the sort keys as typed by the user, the CPU modes of functions, then the numbers
+//! of the query.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,8 +19,11 @@ use crate::table::profile::Profile;
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
     let keys = query.columns.iter().map(|column| column.typed.as_str());
-    let children: &[&str] =
-        if profile.children { &["children_samples", "children_period", "children_percent"] } else { &[] };
+    let children: &[&str] = if profile.children {
+        &["children_samples", "children_period", "children_percent"]
+    } else {
+        &[]
+    };
     let own = ["samples", "period", "percent"].iter().chain(children).copied();
     let numbers = own.chain(parts.iter().map(|number| number.name()));
     let mut head = csv::Writer::from_writer(&mut *out);
@@ -31,12 +35,21 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
             let mut csv = csv::Writer::from_writer(Vec::new());
             for row in table.rows_in(rows) {
                 let own = (row.count(), row.percent());
-                let numbers = [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
-                    [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]
-                });
-                let parts = parts.iter().map(|part| row.metrics.value(*part, table.total.period).to_string());
-                let numbers = numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
-                let mut cells = [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
+                let numbers =
+                    [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
+                        [
+                            count.samples.to_string(),
+                            count.period.to_string(),
+                            format!("{percent:.2}"),
+                        ]
+                    });
+                let parts = parts
+                    .iter()
+                    .map(|part| row.metrics.value(*part, table.total.period).to_string());
+                let numbers =
+                    numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
+                let mut cells =
+                    [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
                 cells.try_for_each(|cell| csv.write_field(&*cell))?;
                 csv.write_record(None::<&[u8]>)?;
             }

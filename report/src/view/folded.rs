@@ -1,5 +1,6 @@
-//! Folded stacks for flame graphs: `comm;outermost;…;innermost count`. If several events have samples, each line
-//! begins with the event's name. Limits leave the lines with the largest counts of each event, in the usual order.
+//! Folded stacks for flame graphs: `comm;outermost;…;innermost count`. If several events have
+//! samples, each line begins with the event's name. Limits leave the lines with the largest counts
+//! of each event, in the usual order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +18,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let folded = &profile.folded;
     let tables = profile.tables(query);
     let is_alone = tables.iter().filter(|table| table.total.samples > 0).count() < 2;
-    let root = |table: &EventTable<'_>| if is_alone { String::new() } else { folded_root(table.name) + ";" };
+    let root = |table: &EventTable<'_>| {
+        if is_alone { String::new() } else { folded_root(table.name) + ";" }
+    };
     let roots: Vec<String> = tables.iter().map(root).collect();
     let roots: Vec<_> = roots.iter().map(|root| escape(root)).collect();
     let texts: Vec<_> = profile.frames.iter().map(escape).collect();
@@ -29,7 +32,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         for index in lines {
             labels.clear();
             let line = limited.as_ref().map_or(Some(index), |lines| lines.get(index).copied());
-            let Some((event, count)) = line.and_then(|line| folded.line(line, &mut labels)) else { break };
+            let Some((event, count)) = line.and_then(|line| folded.line(line, &mut labels)) else {
+                break;
+            };
             text.push_str(roots.get(event).map_or("", |root| root));
             for (place, label) in labels.iter().enumerate() {
                 text.push_str(if place > 0 { ";" } else { "" });
@@ -44,8 +49,8 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     in_parts(len, part, out)
 }
 
-/// Returns the indexes of the lines that pass `--percent-limit`, a share of all lines of their event, and are the first
-/// `--limit` ones of their event by count.
+/// Returns the indexes of the lines that pass `--percent-limit`, a share of all lines of their
+/// event, and are the first `--limit` ones of their event by count.
 fn within_limits(folded: &Folded, query: &Query) -> Vec<usize> {
     let mut of_events = BTreeMap::<usize, Vec<(Reverse<u64>, usize)>>::new();
     for (index, (event, count)) in folded.counts().enumerate() {
@@ -53,10 +58,15 @@ fn within_limits(folded: &Folded, query: &Query) -> Vec<usize> {
     }
     let mut found = Vec::new();
     for mut lines in of_events.into_values() {
-        let total = lines.iter().fold(0, |sum: u64, (Reverse(count), _)| sum.saturating_add(*count));
-        lines.retain(|(Reverse(count), _)| query.percent_limit.is_none_or(|least| share(*count, total) >= least));
+        let total =
+            lines.iter().fold(0, |sum: u64, (Reverse(count), _)| sum.saturating_add(*count));
+        lines.retain(|(Reverse(count), _)| {
+            query.percent_limit.is_none_or(|least| share(*count, total) >= least)
+        });
         lines.sort_unstable();
-        found.extend(lines.into_iter().map(|(_, index)| index).take(query.limit.unwrap_or(usize::MAX)));
+        found.extend(
+            lines.into_iter().map(|(_, index)| index).take(query.limit.unwrap_or(usize::MAX)),
+        );
     }
     found.sort_unstable();
     found
@@ -87,6 +97,9 @@ mod tests {
         assert_eq!(printed("rep --format folded f"), "ls;x 1\nls;y 7\nls;z 2\nls;x 3\n");
         assert_eq!(printed("rep --format folded --limit 2 f"), "ls;y 7\nls;z 2\nls;x 3\n");
         assert_eq!(printed("rep --format folded --percent-limit 20 f"), "ls;y 7\nls;z 2\nls;x 3\n");
-        assert_eq!(printed("rep --format folded --percent-limit 20.1 --limit 9 f"), "ls;y 7\nls;x 3\n");
+        assert_eq!(
+            printed("rep --format folded --percent-limit 20.1 --limit 9 f"),
+            "ls;y 7\nls;x 3\n"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Comment lines above tables: recording conditions, losses, totals. Below them: problems that make the result less
-//! reliable, and remedies.
+//! Comment lines above tables: recording conditions, losses, totals. Below them: problems that make
+//! the result less reliable, and remedies.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -19,14 +19,17 @@ const MAX_DESCRIBED: usize = 4;
 /// Prints the heading above all tables.
 pub(super) fn print(profile: &Profile, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "#")?;
-    let chosen = profile.inputs.iter().filter_map(|input| Some((&input.path, input.recording.when?)));
+    let chosen =
+        profile.inputs.iter().filter_map(|input| Some((&input.path, input.recording.when?)));
     for (path, when) in chosen {
         writeln!(out, "# {}, {}", escape(path), time_of(when, screen))?;
     }
     match profile.inputs.as_slice() {
         [input] => print_recording(input, "", out)?,
         inputs if inputs.len() <= MAX_DESCRIBED => {
-            inputs.iter().try_for_each(|input| print_recording(input, &format!("{}: ", escape(&input.path)), out))?;
+            inputs.iter().try_for_each(|input| {
+                print_recording(input, &format!("{}: ", escape(&input.path)), out)
+            })?;
         }
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
     }
@@ -62,7 +65,8 @@ fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io
         writeln!(out, "# {name}Recorded: {}", escape(command))?;
     }
     let length = recording.duration.map(length);
-    let machine: Vec<String> = recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
+    let machine: Vec<String> =
+        recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
     if !machine.is_empty() {
         writeln!(out, "# {name}On: {}", machine.join(", "))?;
     }
@@ -108,7 +112,9 @@ pub(super) fn advice(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         all.push(format!("The kernel throttled sampling {times}; lower the rate (-F)."));
     }
     let cut = profile.inputs.iter().filter(|input| !input.complete);
-    all.extend(cut.map(|input| format!("{} is truncated; the report covers the part before the end", input.path)));
+    all.extend(cut.map(|input| {
+        format!("{} is truncated; the report covers the part before the end", input.path)
+    }));
     all.extend(profile.chain_ends.warning());
     all.extend(profile.module_uses.footer());
     all.iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
@@ -117,7 +123,9 @@ pub(super) fn advice(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
 /// Formats a duration in seconds, or in milliseconds if it is less than one second.
 fn length(nanoseconds: u64) -> String {
     match nanoseconds {
-        short if short < 1_000_000_000 => format!("{}.{} ms", short / 1_000_000, short / 100_000 % 10),
+        short if short < 1_000_000_000 => {
+            format!("{}.{} ms", short / 1_000_000, short / 100_000 % 10)
+        }
         long => format!("{}.{:03} s", long / 1_000_000_000, long / 1_000_000 % 1000),
     }
 }
@@ -128,6 +136,9 @@ mod tests {
 
     #[test]
     fn lengths_are_in_seconds_or_milliseconds() {
-        assert_eq!([length(1_501_999_999), length(449_999), length(999_999_999)], ["1.501 s", "0.4 ms", "999.9 ms"]);
+        assert_eq!(
+            [length(1_501_999_999), length(449_999), length(999_999_999)],
+            ["1.501 s", "0.4 ms", "999.9 ms"]
+        );
     }
 }

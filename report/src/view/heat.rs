@@ -16,7 +16,8 @@ pub(super) fn style(percent: f64) -> Option<Style> {
     }
 }
 
-/// Inserts the styles around parts of a line that begins at `start`. The parts are in order and do not overlap.
+/// Inserts the styles around parts of a line that begins at `start`. The parts are in order and do
+/// not overlap.
 pub(super) fn paint(line: &mut String, start: usize, parts: &[(usize, usize, Style)]) {
     for (from, to, style) in parts.iter().rev() {
         let (from, to) = (start + from, (start + to).min(line.len()));

@@ -60,9 +60,12 @@ pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Lev
 fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
     let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
     let Some(column) = own(depth) else { return Vec::new() };
-    let is_of_column = |key: SortKey| column.key.declared().companions.iter().any(|(_, companion)| *companion == key);
+    let is_of_column = |key: SortKey| {
+        column.key.declared().companions.iter().any(|(_, companion)| *companion == key)
+    };
     let all = || query.columns.iter().enumerate();
-    let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
+    let companions: Vec<(usize, &Column)> =
+        all().filter(|(_, column)| is_of_column(column.key)).collect();
     // Functions that read alike are told apart by their labels.
     type Shown<'p> = (Vec<Cow<'p, str>>, Option<usize>);
     let mut parts = IndexMap::<Shown<'p>, (Metrics, Vec<Row<'p>>)>::new();
@@ -89,7 +92,9 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
         place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),
     };
     let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
-    levels.retain(|level| query.percent_limit.is_none_or(|limit| share(level.metrics.count.period, total) >= limit));
+    levels.retain(|level| {
+        query.percent_limit.is_none_or(|limit| share(level.metrics.count.period, total) >= limit)
+    });
     levels.sort_by(|a, b| {
         let by_text = || (&a.value, &a.companions).cmp(&(&b.value, &b.companions));
         b.metrics.count.period.cmp(&a.metrics.count.period).then_with(by_text)
@@ -97,7 +102,12 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     levels
 }
 
-pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(
+    profile: &Profile,
+    table: &EventTable<'_>,
+    query: &Query,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if !query.style.quiet {
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         let keys = keys.join(" / ");
@@ -119,10 +129,19 @@ fn lines(
     for level in levels {
         write!(out, "  ")?;
         for number in query.numbers() {
-            write!(out, "{:>1$}  ", level.metrics.value(number, total).to_string(), number.width())?;
+            write!(
+                out,
+                "{:>1$}  ",
+                level.metrics.value(number, total).to_string(),
+                number.width()
+            )?;
         }
         writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
-        write!(out, "{}", level.place.and_then(|place| trees.get(&place)).map_or("", String::as_str))?;
+        write!(
+            out,
+            "{}",
+            level.place.and_then(|place| trees.get(&place)).map_or("", String::as_str)
+        )?;
         lines(&level.rows, depth + 1, (total, trees), query, out)?;
     }
     Ok(())

@@ -76,9 +76,11 @@ impl Serialize for Key<'_> {
     }
 }
 
-/// Returns the names of a row's functions as their files spell them, where these are others than the shown ones.
+/// Returns the names of a row's functions as their files spell them, where these are others than
+/// the shown ones.
 fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
-    let of_column = |(place, column): (usize, &Column)| Some((column.key.mangled()?, row.mangled(place)?));
+    let of_column =
+        |(place, column): (usize, &Column)| Some((column.key.mangled()?, row.mangled(place)?));
     query.columns.iter().enumerate().filter_map(of_column).collect()
 }
 
@@ -87,9 +89,16 @@ impl<'p> Serialize for Rows<'p> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
         let total = self.table.map_or(0, |table| table.total.period);
         let row = |row: Row<'p>| RowOut {
-            key: Key { names: &self.query.columns, texts: row.texts().collect(), mangled: mangled(row, self.query) },
+            key: Key {
+                names: &self.query.columns,
+                texts: row.texts().collect(),
+                mangled: mangled(row, self.query),
+            },
             own: Counts::of(row.count(), row.percent()),
-            fields: parts.iter().map(|number| (number.name(), row.metrics.value(*number, total))).collect(),
+            fields: parts
+                .iter()
+                .map(|number| (number.name(), row.metrics.value(*number, total)))
+                .collect(),
             children: row.children().map(|(count, percent)| Counts::of(count, percent)),
         };
         serializer.collect_seq(self.table.iter().flat_map(|table| table.rows()).map(row))
@@ -130,5 +139,8 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         rows: Rows { table: has_rows.then_some(table), query },
     });
     let (events, warnings) = (events.collect(), &profile.warnings);
-    write(&Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings }, out)
+    write(
+        &Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings },
+        out,
+    )
 }

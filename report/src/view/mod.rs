@@ -1,5 +1,5 @@
-//! Output formats. Views print finished data, often a [`Profile`]; none reads files or samples. `text` cuts lines to the
-//! width of the terminal.
+//! Output formats. Views print finished data, often a [`Profile`]; none reads files or samples.
+//! `text` cuts lines to the width of the terminal.
 
 mod csv;
 mod folded;
@@ -26,7 +26,12 @@ pub(crate) use parts::{Workers, in_order};
 pub(crate) const CANNOT_WRITE: &str = "cannot write the answer";
 
 /// Prints the profile in the query's format.
-pub(crate) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print(
+    profile: &Profile,
+    query: &Query,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {
         Format::Json => json::print(profile, query, out),

@@ -53,8 +53,9 @@ impl<S> Workers<S> {
     }
 }
 
-/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order
-/// of the chunks, until `pass` breaks or fails. At most two batches of results are in memory.
+/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the
+/// results on in the order of the chunks, until `pass` breaks or fails. At most two batches of
+/// results are in memory.
 pub(crate) fn in_order<C: Send, R: Send, E>(
     chunks: impl IntoIterator<Item = C>,
     one_by_one: bool,

@@ -27,7 +27,12 @@ use super::{group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
 
-pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(
+    profile: &Profile,
+    query: &Query,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if !query.style.quiet {
         heading::print(profile, screen, out)?;
     }
@@ -70,8 +75,8 @@ struct CellTexts<'q> {
     labels: &'q [Option<u32>],
     /// Total period of the event.
     total: u64,
-    /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones often have equal
-    /// numbers.
+    /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones
+    /// often have equal numbers.
     metrics: Option<Metrics>,
     numbers: Vec<String>,
 }
@@ -81,7 +86,8 @@ impl<'q> CellTexts<'q> {
         Self { query, labels, total: table.total.period, metrics: None, numbers: Vec::new() }
     }
 
-    /// Calls `act` with the number of each column that is shown, the row's text in it, and the width of that.
+    /// Calls `act` with the number of each column that is shown, the row's text in it, and the
+    /// width of that.
     fn each(&mut self, row: Row<'_>, mut act: impl FnMut(usize, &str, usize)) {
         if self.metrics.as_ref() != Some(row.metrics) {
             self.metrics = Some(row.metrics.clone());
@@ -97,7 +103,9 @@ impl<'q> CellTexts<'q> {
                     act(column, text, text.len());
                     number += 1;
                 }
-                TableColumn::Key(place) => self.key(row, *place, |text, width| act(column, text, width)),
+                TableColumn::Key(place) => {
+                    self.key(row, *place, |text, width| act(column, text, width))
+                }
             }
         }
     }
@@ -110,7 +118,8 @@ impl<'q> CellTexts<'q> {
         }
         let text = escape(&text);
         // perf right-aligns the number before the colon.
-        let has_thread = || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
+        let has_thread =
+            || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
         let thread = text.split_once(':').filter(|_| has_thread());
         let thread = thread.map(|(tid, comm)| format!("{tid:>7}:{comm}"));
         let text = thread.as_deref().unwrap_or(&text);
@@ -118,10 +127,16 @@ impl<'q> CellTexts<'q> {
     }
 
     /// Returns the widths of the columns in these rows, at least `widths`.
-    fn widest<'r>(&self, rows: impl Iterator<Item = Row<'r>>, mut widths: Vec<usize>) -> Vec<usize> {
+    fn widest<'r>(
+        &self,
+        rows: impl Iterator<Item = Row<'r>>,
+        mut widths: Vec<usize>,
+    ) -> Vec<usize> {
         let mut largest = vec![None; widths.len()];
         for row in rows {
-            for ((width, largest), shown) in widths.iter_mut().zip(&mut largest).zip(&self.query.shown) {
+            for ((width, largest), shown) in
+                widths.iter_mut().zip(&mut largest).zip(&self.query.shown)
+            {
                 match shown {
                     // The larger a number, the longer its text.
                     TableColumn::Number(number) => {
@@ -130,18 +145,23 @@ impl<'q> CellTexts<'q> {
                             *largest = value;
                         }
                     }
-                    TableColumn::Key(place) => self.key(row, *place, |_, taken| *width = taken.max(*width)),
+                    TableColumn::Key(place) => {
+                        self.key(row, *place, |_, taken| *width = taken.max(*width))
+                    }
                 }
             }
         }
-        let numbers = widths.iter_mut().zip(largest).filter_map(|(width, largest)| Some((width, largest?)));
-        numbers.for_each(|(width, largest): (_, Value)| *width = largest.to_string().len().max(*width));
+        let numbers =
+            widths.iter_mut().zip(largest).filter_map(|(width, largest)| Some((width, largest?)));
+        numbers.for_each(|(width, largest): (_, Value)| {
+            *width = largest.to_string().len().max(*width)
+        });
         widths
     }
 }
 
-/// Returns the widths of the labels that need no escaping; none if the table shows only few of them, or threads, whose
-/// labels are aligned.
+/// Returns the widths of the labels that need no escaping; none if the table shows only few of
+/// them, or threads, whose labels are aligned.
 fn label_widths(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<Option<u32>> {
     if query.needs(Field::Thread) || table.len() * query.columns.len() < profile.labels.len() {
         return Vec::new();
@@ -165,16 +185,22 @@ fn aligned(
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|(heading, ..)| *heading).collect();
     let least: Vec<usize> = heads.iter().map(|(_, least, _)| *least).collect();
-    let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
+    let widest =
+        |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let labels = label_widths(profile, table, query);
     let widths = |start: usize| {
-        let rows = (start..(start + PART).min(table.len())).filter_map(|index| table.any_row(index));
+        let rows =
+            (start..(start + PART).min(table.len())).filter_map(|index| table.any_row(index));
         CellTexts::new(query, &labels, table).widest(rows, least.clone())
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
     let wanted = query.style.widths.iter().flatten();
-    widths.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted > 0).for_each(|(width, wanted)| *width = *wanted);
+    widths
+        .iter_mut()
+        .zip(wanted)
+        .filter(|(_, wanted)| **wanted > 0)
+        .for_each(|(width, wanted)| *width = *wanted);
     if let Some(width) = screen.width {
         narrow(&mut widths, &purposes(query), width);
     }
@@ -207,7 +233,8 @@ fn aligned(
 enum Purpose {
     /// A number, or a column whose width the user set: it keeps its width.
     Fixed,
-    /// A function, or the last column of a table without functions: it gets half of the line, if it needs that.
+    /// A function, or the last column of a table without functions: it gets half of the line, if it
+    /// needs that.
     Main,
     /// Shortened first.
     Other,
@@ -215,15 +242,19 @@ enum Purpose {
 
 /// Returns the purpose of each column.
 fn purposes(query: &Query) -> Vec<Purpose> {
-    let is_function = |key: SortKey| matches!(key, SortKey::Symbol | SortKey::FromSymbol | SortKey::ToSymbol);
+    let is_function =
+        |key: SortKey| matches!(key, SortKey::Symbol | SortKey::FromSymbol | SortKey::ToSymbol);
     let has_functions = query.columns.iter().any(|column| is_function(column.key));
-    let is_set = |column: usize| query.style.widths.iter().flatten().nth(column).is_some_and(|width| *width > 0);
+    let is_set = |column: usize| {
+        query.style.widths.iter().flatten().nth(column).is_some_and(|width| *width > 0)
+    };
     let last = query.shown.len().saturating_sub(1);
     let purpose = |(column, shown): (usize, &TableColumn)| match shown {
         TableColumn::Number(_) => Purpose::Fixed,
         TableColumn::Key(_) if is_set(column) => Purpose::Fixed,
         TableColumn::Key(place) => {
-            let is_of_function = query.columns.get(*place).is_some_and(|column| is_function(column.key));
+            let is_of_function =
+                query.columns.get(*place).is_some_and(|column| is_function(column.key));
             let is_main = is_of_function || !has_functions && column == last;
             if is_main { Purpose::Main } else { Purpose::Other }
         }
@@ -231,8 +262,8 @@ fn purposes(query: &Query) -> Vec<Purpose> {
     query.shown.iter().enumerate().map(purpose).collect()
 }
 
-/// Shortens columns that are not the main ones, the widest first, until a line fits in `width` columns of the terminal,
-/// the main columns having half of it at most.
+/// Shortens columns that are not the main ones, the widest first, until a line fits in `width`
+/// columns of the terminal, the main columns having half of it at most.
 fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
     /// No column is made narrower than this.
     const LEAST: usize = 6;
@@ -243,8 +274,10 @@ fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
         };
         // Two spaces before each column.
         let line: usize = widths.iter().zip(purposes).map(|column| wanted(column) + 2).sum();
-        let others =
-            widths.iter_mut().zip(purposes).filter(|(taken, purpose)| **purpose == Purpose::Other && **taken > LEAST);
+        let others = widths
+            .iter_mut()
+            .zip(purposes)
+            .filter(|(taken, purpose)| **purpose == Purpose::Other && **taken > LEAST);
         match others.map(|(taken, _)| taken).max() {
             Some(widest) if line > width => *widest -= 1,
             _ => return,
@@ -256,8 +289,8 @@ fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
 const LONGEST_RULE: usize = 60;
 
 struct Aligned {
-    /// Widths of the columns, and whether they are numbers, which are right-aligned. Longer text, which there is only
-    /// where the user set the width, is cut.
+    /// Widths of the columns, and whether they are numbers, which are right-aligned. Longer text,
+    /// which there is only where the user set the width, is cut.
     columns: Vec<(usize, bool)>,
     screen: Screen,
 }
@@ -272,8 +305,14 @@ impl Aligned {
         });
     }
 
-    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths.
-    fn line(&self, margin: &str, lines: &mut String, cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize))) {
+    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and
+    /// their widths.
+    fn line(
+        &self,
+        margin: &str,
+        lines: &mut String,
+        cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize)),
+    ) {
         // The start, end and style of the coloured parts.
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
@@ -286,8 +325,11 @@ impl Aligned {
             let at = lines.len() - start;
             lines.push_str(cell);
             if self.screen.colour && is_number {
-                let percent = cell.strip_suffix('%').and_then(|number| number.trim_start().parse().ok());
-                painted.extend(percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)));
+                let percent =
+                    cell.strip_suffix('%').and_then(|number| number.trim_start().parse().ok());
+                painted.extend(
+                    percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)),
+                );
             }
             // The last column is not padded: one row may have ten thousand characters in it.
             let is_last = column + 1 == self.columns.len();
@@ -372,7 +414,11 @@ mod tests {
         };
         assert_eq!(narrowed([8, 15, 20, 18], 80), [8, 15, 20, 18], "it fits");
         assert_eq!(narrowed([8, 15, 20, 18], 60), [8, 13, 13, 18], "the widest first");
-        assert_eq!(narrowed([8, 15, 20, 300], 60), [8, 7, 7, 300], "half of the line is the function's");
+        assert_eq!(
+            narrowed([8, 15, 20, 300], 60),
+            [8, 7, 7, 300],
+            "half of the line is the function's"
+        );
         assert_eq!(narrowed([8, 15, 20, 300], 30), [8, 6, 6, 300], "the line is cut then");
         assert_eq!(narrowed([8, 3, 4, 300], 20), [8, 3, 4, 300]);
     }

@@ -28,7 +28,9 @@ pub(super) type Trees = FxHashMap<usize, String>;
 
 /// Draws the trees of a table; none if the query has no call graph.
 pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Trees {
-    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.samples.is_empty()) else { return Trees::default() };
+    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.samples.is_empty()) else {
+        return Trees::default();
+    };
     let total = table.total.period;
     let fractal = graph.shape == Shape::Fractal;
     let least = if fractal { 0 } else { graph.least(total) };
@@ -99,7 +101,8 @@ impl Drawing<'_> {
         self.level(nodes, None, total, &mut vec![true], margin, text);
     }
 
-    /// Draws the children of a node. `bars` has, for each level, whether its vertical bar continues.
+    /// Draws the children of a node. `bars` has, for each level, whether its vertical bar
+    /// continues.
     fn level(
         &self,
         nodes: &[Node],
@@ -119,7 +122,11 @@ impl Drawing<'_> {
             }
             for place in 0..node.names.len() {
                 let value = (place == 0).then(|| self.value(node.all(), total));
-                line(text, margin, &format!("{}{}", columns(bars, value.as_deref()), self.frame(node, place)));
+                line(
+                    text,
+                    margin,
+                    &format!("{}{}", columns(bars, value.as_deref()), self.frame(node, place)),
+                );
             }
             let below = if fractal { node.below.period } else { total };
             bars.push(true);
@@ -220,16 +227,27 @@ mod tests {
     #[test]
     fn trees_are_drawn_as_in_perf() {
         let mut profile = Profile::default();
-        let [main, work, parse, read, print] =
-            ["main", "work", "parse", "read", "print"].map(|name| profile.frames.intern(frame_name("", name)));
+        let [main, work, parse, read, print] = ["main", "work", "parse", "read", "print"]
+            .map(|name| profile.frames.intern(frame_name("", name)));
         let count = |period| Count { samples: period, period };
-        let leaf = |names: &[u32], period| Node { names: names.to_vec(), own: count(period), ..Node::default() };
+        let leaf = |names: &[u32], period| Node {
+            names: names.to_vec(),
+            own: count(period),
+            ..Node::default()
+        };
         let nodes = vec![leaf(&[parse, read], 60), leaf(&[print], 40)];
-        let tree = [Node { names: vec![main, work], own: count(0), below: count(100), nodes, ..Node::default() }];
+        let tree = [Node {
+            names: vec![main, work],
+            own: count(0),
+            below: count(100),
+            nodes,
+            ..Node::default()
+        }];
         let drawn = |shape, row, total| {
             let graph = Graph { shape, ..Graph::default() };
             let mut text = String::new();
-            Drawing { profile: &profile, graph: &graph, total, skip_first: false }.draw(&tree, row, &mut text);
+            Drawing { profile: &profile, graph: &graph, total, skip_first: false }
+                .draw(&tree, row, &mut text);
             text
         };
         let want = [
@@ -246,6 +264,9 @@ mod tests {
         ];
         assert_eq!(drawn(Shape::Graph, 100, 200).split('\n').collect::<Vec<_>>(), want);
         assert!(drawn(Shape::Fractal, 100, 200).contains("|--60.00%--parse"));
-        assert_eq!(drawn(Shape::Folded, 100, 200), "30.00% main;work;parse;read\n20.00% main;work;print\n");
+        assert_eq!(
+            drawn(Shape::Folded, 100, 200),
+            "30.00% main;work;parse;read\n20.00% main;work;print\n"
+        );
     }
 }

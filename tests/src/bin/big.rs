@@ -1,10 +1,12 @@
-//! Makes a large perf.data file by the fixture builders, for measurements of what this machine cannot record.
+//! Makes a large perf.data file by the fixture builders, for measurements of what this machine
+//! cannot record.
 //!
 //!     cargo run --release -p recrep-tests --bin big -- branches branches.data
 //!     cargo run --release -p recrep-tests --bin big -- accesses accesses.data
 //!
-//! All addresses are in this program's own code, so that both `rep` and `perf report` find functions for them. A few
-//! places are met often and many seldom, as in programs. The same command makes the same places every time.
+//! All addresses are in this program's own code, so that both `rep` and `perf report` find
+//! functions for them. A few places are met often and many seldom, as in programs. The same command
+//! makes the same places every time.
 #![allow(clippy::print_stderr, reason = "a program that prints")]
 
 use std::fs;
@@ -49,7 +51,8 @@ const BRANCHES: usize = 32;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let written = made(&args).and_then(|bytes| fs::write(&args.file, bytes).map_err(|e| e.to_string()));
+    let written =
+        made(&args).and_then(|bytes| fs::write(&args.file, bytes).map_err(|e| e.to_string()));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -64,7 +67,8 @@ struct Draws(u64);
 
 impl Draws {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -100,16 +104,26 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
         (0..places).map(|_| [(); 2].map(|()| inner + draws.next() % (len - 2 * margin))).collect();
     let mut edge = {
         let mut draws = Draws(2);
-        move || edges.get(usize::try_from(draws.seldom_large(places)).unwrap_or(0)).copied().unwrap_or([start; 2])
-    };
-    let event = match args.what {
-        What::Branches => Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY),
-        What::Accesses => {
-            Event::new("cpu/mem-loads/u").sampling(SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC)
+        move || {
+            edges
+                .get(usize::try_from(draws.seldom_large(places)).unwrap_or(0))
+                .copied()
+                .unwrap_or([start; 2])
         }
     };
-    let mut stream =
-        Stream::new(Endian::NATIVE).event(event).task(10, 10).at(1).comm("big").map(&exe, start, len, offset);
+    let event = match args.what {
+        What::Branches => {
+            Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY)
+        }
+        What::Accesses => Event::new("cpu/mem-loads/u")
+            .sampling(SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC),
+    };
+    let mut stream = Stream::new(Endian::NATIVE)
+        .event(event)
+        .task(10, 10)
+        .at(1)
+        .comm("big")
+        .map(&exe, start, len, offset);
     let samples = args.samples.unwrap_or(match args.what {
         What::Branches => 462_500,
         What::Accesses => 4_600_000,
@@ -129,7 +143,10 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
             What::Accesses => {
                 // A load or a store, at one of the levels, with what snoop and TLB did.
                 let level = [0x08 | 0x02, 0x10 | 0x02, 0x20 | 0x02, 0x40 | 0x02, 0x80 | 0x02];
-                let level = level.get(usize::try_from(draws.seldom_large(5)).unwrap_or(0)).copied().unwrap_or(0);
+                let level = level
+                    .get(usize::try_from(draws.seldom_large(5)).unwrap_or(0))
+                    .copied()
+                    .unwrap_or(0);
                 let op = if draws.next().is_multiple_of(4) { 4 } else { 2 };
                 let source = op | level << 5 | 2 << 19 | 1 << 24 | (2 | 8) << 26;
                 let weight = 4 + draws.seldom_large(400);

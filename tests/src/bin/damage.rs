@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p recrep-tests --bin damage -- --variants 20000 DIR
 //!
-//! The same number is the same damage in every run: `--first N --variants 1` repeats one, `--keep DIR` leaves the files
-//! that broke a rule. The exit status is 1 if any did.
+//! The same number is the same damage in every run: `--first N --variants 1` repeats one,
+//! `--keep DIR` leaves the files that broke a rule. The exit status is 1 if any did.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
 use std::path::PathBuf;
@@ -60,7 +60,8 @@ fn main() -> ExitCode {
     }
     let rep = rep.unwrap_or_else(|| programs().rep.clone());
     println!("{variants} variants of {} files, by {}", originals.len(), rep.display());
-    let campaign = Campaign { rep, originals, numbers: first..first.saturating_add(variants), jobs, keep };
+    let campaign =
+        Campaign { rep, originals, numbers: first..first.saturating_add(variants), jobs, keep };
     let outcome = campaign.run(|number| eprintln!("… {number}"));
     println!("{outcome}");
     if outcome.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,5 +1,5 @@
-//! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how large a file may
-//! grow.
+//! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how
+//! large a file may grow.
 
 use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
@@ -20,8 +20,11 @@ const UNSAFE: [&str; 5] = [
 #[track_caller]
 fn code_of(crate_src: &str, module: &str) -> Vec<(String, String)> {
     let below = |source: &&Source| source.module.first().is_some_and(|first| first == module);
-    let found: Vec<_> =
-        sources(crate_src).iter().filter(below).map(|source| (source.path.clone(), source.code())).collect();
+    let found: Vec<_> = sources(crate_src)
+        .iter()
+        .filter(below)
+        .map(|source| (source.path.clone(), source.code()))
+        .collect();
     assert!(!found.is_empty(), "there is no module {module} in {crate_src}: this test must follow");
     found
 }
@@ -31,7 +34,11 @@ fn assert_without(files: &[(String, String)], words: &[&str]) {
     for (path, code) in files {
         for word in words {
             let line = code.lines().find(|line| line.contains(word));
-            assert!(line.is_none(), "{path} may not use {word}: {}", line.unwrap_or_default().trim());
+            assert!(
+                line.is_none(),
+                "{path} may not use {word}: {}",
+                line.unwrap_or_default().trim()
+            );
         }
     }
 }
@@ -57,7 +64,8 @@ fn packages_depend_on_those_below_them_only() {
         ("tests", &["recrep-format", "recrep-fixtures"]),
     ];
     for (package, allowed) in allowed {
-        let manifest = std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        let manifest =
+            std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
         let (_, sections) = manifest.split_once("[dependencies]").unwrap();
         let (dependencies, _) = sections.split_once("\n[").unwrap_or((sections, ""));
         for line in dependencies.lines().filter(|line| line.starts_with("recrep-")) {
@@ -69,7 +77,8 @@ fn packages_depend_on_those_below_them_only() {
 
 #[test]
 fn the_format_knows_no_machine() {
-    let files: Vec<_> = sources("format/src").iter().map(|source| (source.path.clone(), source.code())).collect();
+    let files: Vec<_> =
+        sources("format/src").iter().map(|source| (source.path.clone(), source.code())).collect();
     let machine = [
         "std::fs",
         "std::thread",
@@ -93,7 +102,10 @@ fn what_is_called_pure_is() {
     let io = ["std::fs", "std::io", "std::process", "memmap2", "crate::input"];
     assert_without(&code_of("report/src", "count"), &io);
     assert_without(&code_of("report/src", "timeline"), &["object::", "std::fs"]);
-    assert_without(&code_of("report/src", "view"), &["crate::symbols", "crate::timeline", "crate::input", "std::fs"]);
+    assert_without(
+        &code_of("report/src", "view"),
+        &["crate::symbols", "crate::timeline", "crate::input", "std::fs"],
+    );
 }
 
 /// The rooms of a crate, from the top floor down: a room imports from those below it only.
@@ -144,13 +156,19 @@ fn imports_go_down_from_room_to_room() {
             let room = module.split("::").next().unwrap_or_default();
             rooms.iter().position(|known| *known == room)
         };
-        let files: Vec<_> = sources(folder).into_iter().filter(|source| !source.path.ends_with("/tests.rs")).collect();
+        let files: Vec<_> = sources(folder)
+            .into_iter()
+            .filter(|source| !source.path.ends_with("/tests.rs"))
+            .collect();
         let found = files.iter().filter_map(|source| source.module.first());
         let unknown: Vec<_> = found.filter(|room| floor(room).is_none()).collect();
         assert!(unknown.is_empty(), "{unknown:?}: on which floor of {folder} are they?");
         let edges = imports(&files);
         let among = |(from, to): &(&String, &String)| *from != "crate" && *to != "crate";
-        let all = edges.iter().flat_map(|(from, targets)| targets.iter().map(move |to| (from, to))).filter(among);
+        let all = edges
+            .iter()
+            .flat_map(|(from, targets)| targets.iter().map(move |to| (from, to)))
+            .filter(among);
         let up: Vec<_> = all.filter(|(from, to)| floor(from) > floor(to)).collect();
         assert!(up.is_empty(), "{up:?}");
     }
@@ -173,39 +191,67 @@ fn unsafe_code_is_where_the_kernel_is() {
     assert!(blocks > 0, "nothing is unsafe: the list is out of date");
 }
 
-/// Places where `report` and `record` take numbers out of bytes themselves: file, number of lines, and the reason. All
-/// bytes of the perf.data format are read in `format`.
+/// Places where `report` and `record` take numbers out of bytes themselves: file, number of lines,
+/// and the reason. All bytes of the perf.data format are read in `format`.
 const BYTES: [(&str, usize, &str); 14] = [
     ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/go.rs", 2, "the table of functions in a Go program"),
     ("report/src/symbols/jit.rs", 9, "jitdump, a format of its own"),
-    ("report/src/tracepoints/special.rs", 2, "a socket address, with parts in host and in network byte order"),
+    (
+        "report/src/tracepoints/special.rs",
+        2,
+        "a socket address, with parts in host and in network byte order",
+    ),
     ("report/src/callchain/unwind.rs", 1, "a word of a copied stack"),
     ("report/src/symbols/labels.rs", 1, "text packed into a number, to sort by"),
-    ("report/src/commands/info/gather.rs", 1, "each entry of the feature table, also those that repeat a number"),
+    (
+        "report/src/commands/info/gather.rs",
+        1,
+        "each entry of the feature table, also those that repeat a number",
+    ),
     ("record/src/target/workload.rs", 1, "a process id in the pipe to the command's own process"),
-    ("record/src/kernel/ring/kernel_side.rs", 2, "the page that the kernel maps before a ring, as a fake writes it"),
+    (
+        "record/src/kernel/ring/kernel_side.rs",
+        2,
+        "the page that the kernel maps before a ring, as a fake writes it",
+    ),
     ("record/src/kernel/ring/clock.rs", 3, "the page that the kernel maps before a ring"),
     ("record/src/kernel/ring/fake.rs", 1, "words of fake records"),
-    ("record/src/machine/topology.rs", 1, "the tail of CPU_TOPOLOGY, whose shape depends on another feature"),
+    (
+        "record/src/machine/topology.rs",
+        1,
+        "the tail of CPU_TOPOLOGY, whose shape depends on another feature",
+    ),
     ("record/src/output/build_ids/elf.rs", 1, "the header of an ELF note"),
     ("record/src/kernel/sys.rs", 1, "what read(2) of a counter returns"),
 ];
 
 #[test]
 fn bytes_are_read_in_the_format() {
-    let ways =
-        ["from_le_bytes", "from_be_bytes", "from_ne_bytes", "u64_at", "u32_at", "Cursor::new", "NATIVE.u", "endian.u"];
+    let ways = [
+        "from_le_bytes",
+        "from_be_bytes",
+        "from_ne_bytes",
+        "u64_at",
+        "u32_at",
+        "Cursor::new",
+        "NATIVE.u",
+        "endian.u",
+    ];
     let reads = |line: &&str| ways.iter().any(|way| line.contains(way));
     let mut found = Vec::new();
     for source in ["report/src", "record/src"].iter().flat_map(|folder| sources(folder)) {
         let lines = source.code().lines().filter(reads).count();
         found.extend((lines > 0).then_some((source.path, lines)));
     }
-    let mut allowed: Vec<_> = BYTES.iter().map(|(path, lines, _)| ((*path).to_owned(), *lines)).collect();
+    let mut allowed: Vec<_> =
+        BYTES.iter().map(|(path, lines, _)| ((*path).to_owned(), *lines)).collect();
     found.sort();
     allowed.sort();
-    assert_eq!(found, allowed, "read bytes of the format in `format`, and name other places in BYTES");
+    assert_eq!(
+        found, allowed,
+        "read bytes of the format in `format`, and name other places in BYTES"
+    );
 }
 
 #[test]
@@ -219,7 +265,8 @@ fn no_file_is_over_500_lines() {
 #[test]
 fn each_package_keeps_the_workspaces_lints() {
     for package in PACKAGES {
-        let manifest = std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        let manifest =
+            std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
         assert!(manifest.contains("[lints]\nworkspace = true"), "{package}");
         assert!(manifest.contains("license.workspace = true"), "{package}");
         assert!(!manifest.contains("TODO"), "{package} has no description");

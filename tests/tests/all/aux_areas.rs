@@ -1,5 +1,5 @@
-//! AUX areas, from a whole session of the recorder over a kernel that is not there to what perf and rep say of the
-//! file.
+//! AUX areas, from a whole session of the recorder over a kernel that is not there to what perf and
+//! rep say of the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,26 +28,44 @@ struct Listed {
 
 fn number(text: &str) -> u64 {
     let text = text.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16)).unwrap()
+    text.strip_prefix("0x")
+        .map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16))
+        .unwrap()
 }
 
 /// `perf script -D`, and what it warns of.
 fn listed(file: &Path) -> (Listed, Vec<String>) {
     let outcome = run(perf().args(["script", "-D", "-i"]).arg(file)).expect(0);
-    let warnings = outcome.stderr.lines().filter(|line| line.starts_with("AUX data")).map(str::to_owned).collect();
-    assert_eq!(outcome.stderr.matches("Warning:").count(), Vec::len(&warnings), "{}", outcome.stderr);
+    let warnings = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("AUX data"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        outcome.stderr.matches("Warning:").count(),
+        Vec::len(&warnings),
+        "{}",
+        outcome.stderr
+    );
     let mut listed = Listed::default();
     for line in outcome.text().lines() {
         let Some((_, record)) = line.split_once(": PERF_RECORD_") else { continue };
         let words: Vec<&str> = record.split_whitespace().collect();
-        let field = |name: &str| words.iter().position(|word| *word == name).map(|at| number(words[at + 1]));
+        let field = |name: &str| {
+            words.iter().position(|word| *word == name).map(|at| number(words[at + 1]))
+        };
         match words[0] {
             "AUXTRACE" => listed.traces.push((
                 field("size:").unwrap(),
                 field("offset:").unwrap(),
                 u32::try_from(field("cpu:").unwrap()).unwrap(),
             )),
-            "AUX" => listed.pieces.push((field("offset:").unwrap(), field("size:").unwrap(), field("flags:").unwrap())),
+            "AUX" => listed.pieces.push((
+                field("offset:").unwrap(),
+                field("size:").unwrap(),
+                field("flags:").unwrap(),
+            )),
             name => *listed.others.entry(name.to_owned()).or_default() += 1,
         }
     }
@@ -58,7 +76,8 @@ fn listed(file: &Path) -> (Listed, Vec<String>) {
 fn record(file: &Path, flags: &str, kernel: &FakeKernel) -> Vec<Traced> {
     let done = file.with_extension("done");
     let wait = "while ! [ -e \"$0\" ]; do sleep 0.01; done";
-    let mut words: Vec<std::ffi::OsString> = vec!["rec".into(), "-q".into(), "-a".into(), "-o".into(), file.into()];
+    let mut words: Vec<std::ffi::OsString> =
+        vec!["rec".into(), "-q".into(), "-a".into(), "-o".into(), file.into()];
     words.extend(flags.split_whitespace().map(Into::into));
     words.extend(["--", "sh", "-c", wait].map(Into::into));
     words.push(done.clone().into());
@@ -99,7 +118,10 @@ fn perf_and_rep_find_all_trace_of_a_session() {
     let (all, n) = (listed.pieces.len(), traced.len());
     assert_eq!(
         warnings,
-        [format!("AUX data lost {n} times out of {all}!"), format!("AUX data had gaps in it {n} times out of {all}!")]
+        [
+            format!("AUX data lost {n} times out of {all}!"),
+            format!("AUX data had gaps in it {n} times out of {all}!")
+        ]
     );
     let written: usize = traced.iter().map(|traced| traced.trace.len().next_multiple_of(8)).sum();
     assert!(written > 200 << 10, "{written}");
@@ -127,11 +149,16 @@ fn perf_and_rep_find_all_trace_of_a_session() {
 fn a_snapshot_at_the_end_is_one_piece_of_each_area() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("snapshot.data");
-    let kernel = FakeKernel::new(|_, _| vec![Step::Trace([0x02, 0x82].repeat(50_000)), Step::Trace(packets(64))]);
+    let kernel = FakeKernel::new(|_, _| {
+        vec![Step::Trace([0x02, 0x82].repeat(50_000)), Step::Trace(packets(64))]
+    });
     let traced = record(&file, "-Se -m 16,4", &kernel);
     let (listed, warnings) = listed(&file);
     assert_eq!(warnings, [""; 0]);
     let area = 4 * rustix::param::page_size() as u64;
-    assert_eq!(listed.traces.iter().map(|(size, ..)| *size).collect::<Vec<_>>(), vec![area; traced.len()]);
+    assert_eq!(
+        listed.traces.iter().map(|(size, ..)| *size).collect::<Vec<_>>(),
+        vec![area; traced.len()]
+    );
     assert!(listed.pieces.iter().all(|(.., flags)| *flags == 2), "{:?}", listed.pieces);
 }

@@ -1,7 +1,8 @@
-//! `rep --branch-history` against perf's: rows and trees, line by line, of branches whose functions both know.
+//! `rep --branch-history` against perf's: rows and trees, line by line, of branches whose functions
+//! both know.
 //!
-//! From the callee on, for there the order of frames is the same. How often a loop was turned is left out: perf divides
-//! by one sample too few, and says nothing where there was only one.
+//! From the callee on, for there the order of frames is the same. How often a loop was turned is
+//! left out: perf divides by one sample too few, and says nothing where there was only one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ impl Names {
     fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let path = PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
-        let line = |number: u64| format!("{:x} {LEN:x} function_{number:02}\n", CODE + number * LEN);
+        let line =
+            |number: u64| format!("{:x} {LEN:x} function_{number:02}\n", CODE + number * LEN);
         std::fs::write(&path, (0..FUNCTIONS).map(line).collect::<String>()).unwrap();
         Self { path, _turn: turn }
     }
@@ -47,26 +49,30 @@ impl Drop for Names {
     }
 }
 
-/// Samples with branches that loop, fork and meet, of several threads; `with_calls` with callchains that partly overlap
-/// them.
+/// Samples with branches that loop, fork and meet, of several threads; `with_calls` with callchains
+/// that partly overlap them.
 fn stream(with_calls: bool) -> Stream {
     let pid = std::process::id();
     let event = Event::new("cycles").branches(BranchSampleType::USER | BranchSampleType::ANY);
     let event = if with_calls { event.sampling(SampleType::CALLCHAIN) } else { event };
-    let mut stream = Stream::new(Endian::NATIVE).event(event).feature(&BranchStackMark { data: &[] });
+    let mut stream =
+        Stream::new(Endian::NATIVE).event(event).feature(&BranchStackMark { data: &[] });
     stream = stream.task(pid, pid).comm("looping").map("//anon", CODE, FUNCTIONS * LEN, 0).at(10);
     let mut state = 7u64;
     let mut next = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     for _ in 0..3_000 {
-        let branch = |from: u64, to: u64, flags: u64| BranchEntry { from, to, flags: BranchFlags(flags) };
+        let branch =
+            |from: u64, to: u64, flags: u64| BranchEntry { from, to, flags: BranchFlags(flags) };
         // Few places, so that ways are shared; turns of two branches and of one.
         let mut stack: Vec<BranchEntry> = Vec::new();
         for _ in 0..1 + next(5) {
             let (from, turns) = (CODE + LEN * next(5) + 8, next(3));
-            let (predicted, cycles, aborted, kind) = (1 + next(2), next(12), next(2), next(4) * next(2));
+            let (predicted, cycles, aborted, kind) =
+                (1 + next(2), next(12), next(2), next(4) * next(2));
             let flags = predicted | cycles << 4 | aborted << 3 | kind << 20;
             stack.push(branch(from, CODE + LEN * next(2), flags));
             for _ in 0..turns {
@@ -79,7 +85,9 @@ fn stream(with_calls: bool) -> Stream {
         for _ in 0..next(9) {
             chain.push(CODE + LEN * next(6) + 12);
         }
-        stream = stream.sample(SampleSpec::at(sampled).callchain(&chain).branches(&stack).period(1 + next(1 << 40)));
+        stream = stream.sample(
+            SampleSpec::at(sampled).callchain(&chain).branches(&stack).period(1 + next(1 << 40)),
+        );
     }
     stream
 }
@@ -96,7 +104,9 @@ fn unbreakable(perf: &Command) -> Command {
 fn trees(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut trees = BTreeMap::<String, Vec<String>>::new();
     let mut row = String::new();
-    for line in text.lines().map(str::trim_end).filter(|line| !line.starts_with('#') && !line.is_empty()) {
+    for line in
+        text.lines().map(str::trim_end).filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
         if line.starts_with("            ") {
             trees.get_mut(&row).unwrap().push(without_turns(line));
         } else {
@@ -160,9 +170,21 @@ fn rows_with_children_are_perfs() {
     for order in ["caller", "callee"] {
         // Trees of parts that no row has leave the rows.
         let graph = format!("graph,100,{order}");
-        let flags = ["--branch-history", "--children", "--stdio", "-s", "comm,dso,sym", "-t", "|", "-g", &graph];
+        let flags = [
+            "--branch-history",
+            "--children",
+            "--stdio",
+            "-s",
+            "comm,dso,sym",
+            "-t",
+            "|",
+            "-g",
+            &graph,
+        ];
         let rows = |text: &str| {
-            let cells = |line: &str| line.split('|').map(|cell| cell.trim().trim_end_matches('%').to_owned()).collect();
+            let cells = |line: &str| {
+                line.split('|').map(|cell| cell.trim().trim_end_matches('%').to_owned()).collect()
+            };
             let is_row = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
             let mut rows: Vec<Vec<String>> = text.lines().filter(is_row).map(cells).collect();
             rows.sort();
@@ -171,7 +193,11 @@ fn rows_with_children_are_perfs() {
         let mut perf = unbreakable(&perf::perf());
         perf.arg("report").args(flags).arg("-i").arg(&file);
         let theirs = rows(run(&mut perf).expect(0).text());
-        assert_eq!(rows(run(rep().arg("--trust-paths").args(flags).arg(&file)).expect(0).text()), theirs, "{order}");
+        assert_eq!(
+            rows(run(rep().arg("--trust-paths").args(flags).arg(&file)).expect(0).text()),
+            theirs,
+            "{order}"
+        );
         assert!(theirs.len() > 20, "{theirs:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! `rep bundle`: what rep prints of the recording here, it prints of the bundle where nothing but rep is, and perf reads
-//! the bundle as it does the recording.
+//! `rep bundle`: what rep prints of the recording here, it prints of the bundle where nothing but
+//! rep is, and perf reads the bundle as it does the recording.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,9 +72,16 @@ impl EmptyRoot {
         fs::copy(file, self.0.path().join("x.data")).unwrap();
         let inside = self.0.path().join("rep");
         let loader = fs::read_dir(inside).unwrap().map(|entry| entry.unwrap().file_name());
-        let loader = loader.map(|name| name.into_string().unwrap()).find(|name| name.starts_with("ld-")).unwrap();
+        let loader = loader
+            .map(|name| name.into_string().unwrap())
+            .find(|name| name.starts_with("ld-"))
+            .unwrap();
         let mut command = Command::new("chroot");
-        command.arg(self.0.path()).arg(format!("/rep/{loader}")).args(["--library-path", "/rep", "/rep/rep"]);
+        command.arg(self.0.path()).arg(format!("/rep/{loader}")).args([
+            "--library-path",
+            "/rep",
+            "/rep/rep",
+        ]);
         run(command.args(view.split(' ')).arg("x.data"))
     }
 }
@@ -93,7 +100,11 @@ fn a_bundle_has_all_names_where_nothing_else_is() {
     let dir = tempfile::tempdir().unwrap();
     let (source, program) = (dir.path().join("a.cpp"), dir.path().join("app"));
     fs::write(&source, PROGRAM).unwrap();
-    run(Command::new("g++").args(["-O2", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(&source)).expect(0);
+    run(Command::new("g++")
+        .args(["-O2", "-g", "-fno-omit-frame-pointer", "-o"])
+        .arg(&program)
+        .arg(&source))
+    .expect(0);
     let command = [program.to_str().unwrap().to_owned()];
     let root = EmptyRoot::new();
     for (name, args) in [
@@ -105,9 +116,11 @@ fn a_bundle_has_all_names_where_nothing_else_is() {
         record(&file, args, &command);
         let bundle = bundled(&file);
         for view in VIEWS {
-            let here = run(rep().args(view.split(' ')).arg("x.data").current_dir(with_name(&file))).expect(0);
+            let here = run(rep().args(view.split(' ')).arg("x.data").current_dir(with_name(&file)))
+                .expect(0);
             let there = root.rep(view, &bundle).expect(0);
-            let [here, there] = [here, there].map(|outcome| String::from_utf8(outcome.stdout).unwrap());
+            let [here, there] =
+                [here, there].map(|outcome| String::from_utf8(outcome.stdout).unwrap());
             assert!(here.contains("outer") || view.contains("-s ip"), "{name}: {view}: {here}");
             assert_eq!(here, there, "{name}: {view}");
         }
@@ -125,8 +138,8 @@ fn with_name(file: &Path) -> PathBuf {
     directory
 }
 
-/// Two functions, one after the other at the same address, as the jitdump says whose path is the argument, and a child
-/// of its own that runs the second.
+/// Two functions, one after the other at the same address, as the jitdump says whose path is the
+/// argument, and a child of its own that runs the second.
 const JIT: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -181,11 +194,18 @@ fn a_bundle_has_all_versions_of_code_that_was_replaced() {
     let bundle = bundled(&file);
     let shown = |view: &str, file: &Path| {
         let directory = with_name(file);
-        run(rep().args(view.split(' ')).arg("x.data").current_dir(directory)).expect(0).text().to_owned()
+        run(rep().args(view.split(' ')).arg("x.data").current_dir(directory))
+            .expect(0)
+            .text()
+            .to_owned()
     };
     let views = ["-s pid,symbol --format csv", "--format folded", "script -F pid,time,ip,sym,dso"];
     let here = views.map(|view| shown(view, &file));
-    assert!(["first_version", "second_version"].iter().all(|name| here.iter().all(|rows| rows.contains(name))));
+    assert!(
+        ["first_version", "second_version"]
+            .iter()
+            .all(|name| here.iter().all(|rows| rows.contains(name)))
+    );
     fs::remove_file(&dump).unwrap();
     let again = at("again.data");
     run(rep().arg("bundle").arg(&bundle).arg("-o").arg(&again)).expect(0);
@@ -205,7 +225,9 @@ fn perf_reads_a_bundle_as_it_reads_the_recording() {
     let (file, stream) = (dir.path().join("a.data"), dir.path().join("stream.data"));
     record(&file, "-e cpu-clock,page-faults -g", &workload("hot --ms 100 --forks 1"));
     let mut through_a_pipe = recrep_tests::programs::rec();
-    through_a_pipe.args(["-e", "cpu-clock,page-faults", "-g", "-o", "-"]).args(workload("hot --ms 100 --forks 1"));
+    through_a_pipe
+        .args(["-e", "cpu-clock,page-faults", "-g", "-o", "-"])
+        .args(workload("hot --ms 100 --forks 1"));
     fs::write(&stream, run(&mut through_a_pipe).expect(0).stdout).unwrap();
     for file in [&file, &stream] {
         let bundle = bundled(file);
@@ -236,8 +258,15 @@ fn a_damaged_bundle_is_told_and_the_rest_is_reported() {
     bytes[at..].fill(0xff);
     fs::write(&bundle, bytes).unwrap();
     let outcome = run(rep().args(["-s", "symbol"]).arg(&bundle)).expect(0);
-    assert!(outcome.stderr.contains("names of functions in the file are not all used"), "{}", outcome.stderr);
-    assert!(String::from_utf8(outcome.stdout).unwrap().contains("hot_three_quarters"), "the files are here");
+    assert!(
+        outcome.stderr.contains("names of functions in the file are not all used"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        String::from_utf8(outcome.stdout).unwrap().contains("hot_three_quarters"),
+        "the files are here"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `rep c2c --stats` and `rep mem -D` against perf, on accesses of every kind that a data source can tell of.
+//! `rep c2c --stats` and `rep mem -D` against perf, on accesses of every kind that a data source
+//! can tell of.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use recrep_tests::run::run;
 const TEXT: u64 = 0x40_0000;
 const DATA: u64 = 0x7f00_0000;
 
-/// Each bit of the level alone and with hit or miss, with each answer of other caches, near and far, for loads and
-/// stores, with and without addresses, with and without mappings.
+/// Each bit of the level alone and with hit or miss, with each answer of other caches, near and
+/// far, for loads and stores, with and without addresses, with and without mappings.
 fn stream(endian: Endian) -> (Stream, usize) {
     let fields = SampleType::ADDR
         | SampleType::WEIGHT
@@ -40,14 +41,22 @@ fn stream(endian: Endian) -> (Stream, usize) {
     for (turn, level) in (0u64..).zip(levels) {
         for snoop in [1u64, 2, 4, 8, 0x10] {
             // Not remote; remote; remote within a node; a peer.
-            for (remote, hops, snoopx) in [(0u64, 0u64, 0u64), (1, 0, 0), (1, 2, 0), (0, 0, 2), (1, 0, 2)] {
+            for (remote, hops, snoopx) in
+                [(0u64, 0u64, 0u64), (1, 0, 0), (1, 2, 0), (0, 0, 2), (1, 0, 2)]
+            {
                 for op in [2u64, 4, 8] {
                     let (lock, blk) = (turn % 3, turn % 5);
-                    let src = op | level << 5 | snoop << 19 | lock << 24 | remote << 37 | snoopx << 38;
+                    let src =
+                        op | level << 5 | snoop << 19 | lock << 24 | remote << 37 | snoopx << 38;
                     let src = src | blk << 40 | hops << 43;
-                    let addr = [DATA + 64 * (turn % 32) + snoop, DATA + 8 * snoop, 0, 0x1234][samples / 3 % 4];
+                    let addr = [DATA + 64 * (turn % 32) + snoop, DATA + 8 * snoop, 0, 0x1234]
+                        [samples / 3 % 4];
                     let ip = if samples % 7 == 0 { 0x9999 } else { TEXT + 16 * turn };
-                    let spec = SampleSpec::at(ip).addr(addr).data_src(src).weight(turn + 1).phys_addr(addr << 4);
+                    let spec = SampleSpec::at(ip)
+                        .addr(addr)
+                        .data_src(src)
+                        .weight(turn + 1)
+                        .phys_addr(addr << 4);
                     stream = stream.on_cpu(u32::try_from(turn % 4).unwrap()).sample(spec);
                     samples += 1;
                 }
@@ -86,7 +95,8 @@ fn every_number_of_c2c_is_perfs() {
     let dir = tempfile::tempdir().unwrap();
     for endian in [Endian::Little, Endian::Big] {
         let (path, samples) = written(dir.path(), endian);
-        let perfs = run(perf().args(["c2c", "report", "--stats", "--no-source", "-i"]).arg(&path)).expect(0);
+        let perfs = run(perf().args(["c2c", "report", "--stats", "--no-source", "-i"]).arg(&path))
+            .expect(0);
         let ours = run(rep().args(["c2c", "--stats"]).arg(&path)).expect(0);
         let (ours, perfs) = (numbers(ours.text()), numbers(perfs.text()));
         assert_eq!(ours, perfs);
@@ -106,9 +116,11 @@ fn every_access_is_listed_as_perf_lists_it() {
     let dir = tempfile::tempdir().unwrap();
     let (path, samples) = written(dir.path(), Endian::NATIVE);
     for more in [&["-D"][..], &["-D", "-p"], &["-D", "-U"]] {
-        let perfs = run(perf().arg("mem").args(more).args(["-x", ",", "report", "-i"]).arg(&path)).expect(0);
+        let perfs = run(perf().arg("mem").args(more).args(["-x", ",", "report", "-i"]).arg(&path))
+            .expect(0);
         let is_empty = more.contains(&"-U");
-        let ours = run(rep().arg("mem").args(more).args(["-x", ","]).arg(&path)).expect(is_empty.into());
+        let ours =
+            run(rep().arg("mem").args(more).args(["-x", ","]).arg(&path)).expect(is_empty.into());
         assert_eq!(ours.text(), perfs.text(), "{more:?}");
         if !is_empty {
             assert_eq!(ours.text().lines().count(), samples + 1);
@@ -123,7 +135,8 @@ fn pairs_of_lines_are_one_where_that_is_asked() {
     let dir = tempfile::tempdir().unwrap();
     let (path, _) = written(dir.path(), Endian::NATIVE);
     let lines = |more: &[&str]| -> Vec<String> {
-        let outcome = run(rep().args(["c2c", "--json", "--show-all"]).args(more).arg(&path)).expect(0);
+        let outcome =
+            run(rep().args(["c2c", "--json", "--show-all"]).args(more).arg(&path)).expect(0);
         let answer: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let lines = answer["lines"].as_array().unwrap().iter();
         lines
@@ -133,7 +146,12 @@ fn pairs_of_lines_are_one_where_that_is_asked() {
             .collect()
     };
     let (single, double) = (lines(&[]), lines(&["--double-cl"]));
-    assert!(single.len() > 20 && double.len() < single.len() * 6 / 10, "{} {}", single.len(), double.len());
+    assert!(
+        single.len() > 20 && double.len() < single.len() * 6 / 10,
+        "{} {}",
+        single.len(),
+        double.len()
+    );
     assert!(double.iter().all(|line| line.ends_with("00") || line.ends_with("80")), "{double:?}");
 }
 
@@ -150,13 +168,21 @@ fn offsets_are_told_apart_as_asked() {
     assert_eq!([&offset["process"], &offset["thread"]], ["10:accesses", "10:accesses"]);
     assert!(offset["code"].as_str().unwrap().starts_with("0x"), "{offset}");
     assert!(offset["nodes"]["0"].as_array().is_some_and(|cpus| !cpus.is_empty()), "{offset}");
-    for (display, field) in [("lcl", "local_hitm"), ("rmt", "remote_hitm"), ("peer", "local_peer")] {
+    for (display, field) in [("lcl", "local_hitm"), ("rmt", "remote_hitm"), ("peer", "local_peer")]
+    {
         let lines = answer(&["-d", display]);
-        let counts: Vec<_> =
-            lines["lines"].as_array().unwrap().iter().map(|line| line[field].as_u64().unwrap()).collect();
+        let counts: Vec<_> = lines["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line[field].as_u64().unwrap())
+            .collect();
         assert!(!counts.is_empty(), "{display}");
         if display != "peer" {
-            assert!(counts.is_sorted_by(|a, b| a >= b) && counts.last() > Some(&0), "{display}: {counts:?}");
+            assert!(
+                counts.is_sorted_by(|a, b| a >= b) && counts.last() > Some(&0),
+                "{display}: {counts:?}"
+            );
         }
     }
 }

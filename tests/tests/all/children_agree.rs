@@ -1,4 +1,5 @@
-//! `rep --children` against `perf report --children`: what each function has gathered together with all that it called.
+//! `rep --children` against `perf report --children`: what each function has gathered together with
+//! all that it called.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -17,14 +18,16 @@ use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
-/// Samples of the rows of each key: with callees, and their own. Functions of one name have a row each.
+/// Samples of the rows of each key: with callees, and their own. Functions of one name have a row
+/// each.
 type Rows = BTreeMap<Vec<String>, Vec<[u64; 2]>>;
 
-/// Adds to a key. Addresses without a function are one: perf tells callers by their addresses in the process, which are
-/// others in each run, and samples by those in the file; and versions before 6.3 misname entries of linkage tables (see
-/// [`recrep_tests::table`]).
+/// Adds to a key. Addresses without a function are one: perf tells callers by their addresses in
+/// the process, which are others in each run, and samples by those in the file; and versions before
+/// 6.3 misname entries of linkage tables (see [`recrep_tests::table`]).
 fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
-    if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))
+    if let Some(symbol) =
+        key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))
         && (symbol.contains("] 0") || symbol.split_once("] ").is_some_and(|(_, name)| is_plt(name)))
     {
         UNKNOWN.clone_into(symbol);
@@ -35,14 +38,21 @@ fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
 /// What stands for addresses without a function.
 const UNKNOWN: &str = "unknown";
 
-/// perf tells shares to two decimals, and each sample stands for the same: up to 5,000 of them are told apart.
+/// perf tells shares to two decimals, and each sample stands for the same: up to 5,000 of them are
+/// told apart.
 fn theirs(file: &Path, sort: &str, samples: u64) -> Rows {
     assert!(samples < 5000, "{samples} samples cannot be told apart by their shares");
     let fields = format!("overhead_children,overhead,sample,{}", perf::perfs_names(sort));
     let mut perf = perf::perf();
-    perf.args(["report", "--stdio", "--children", "-g", "none", "-t", "|", "-F", &fields, "-i"]).arg(file);
+    perf.args(["report", "--stdio", "--children", "-g", "none", "-t", "|", "-F", &fields, "-i"])
+        .arg(file);
     let mut rows = Rows::new();
-    for line in run(&mut perf).expect(0).text().lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+    for line in run(&mut perf)
+        .expect(0)
+        .text()
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let share: f64 = cells[0].trim_end_matches('%').parse().unwrap();
         let all = (share * samples as f64 / 100.0).round() as u64;
@@ -72,11 +82,15 @@ fn assert_agrees(file: &Path) {
         let (ours, samples) = ours(file, sort);
         let theirs = theirs(file, sort, samples);
         let has_callers = theirs.values().flatten().any(|[all, own]| all > own);
-        assert!(samples > 100 && (!sort.contains("sym") || has_callers), "{samples} samples: {theirs:?}");
+        assert!(
+            samples > 100 && (!sort.contains("sym") || has_callers),
+            "{samples} samples: {theirs:?}"
+        );
         for key in ours.keys().chain(theirs.keys()) {
-            let [mut our, mut their] = [&ours, &theirs].map(|rows| rows.get(key).cloned().unwrap_or_default());
-            // What has no function perf has in two rows: at its address in the file as what was sampled, and at that in
-            // the process as what is in a chain.
+            let [mut our, mut their] =
+                [&ours, &theirs].map(|rows| rows.get(key).cloned().unwrap_or_default());
+            // What has no function perf has in two rows: at its address in the file as what was
+            // sampled, and at that in the process as what is in a chain.
             if key.iter().any(|text| text == UNKNOWN) {
                 [our, their] = [our, their].map(|rows| {
                     let own = rows.iter().map(|[_, own]| own).sum();
@@ -96,9 +110,12 @@ fn totals_are_perfs_to_the_sample() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let script = "for i in 1 2 3 4 5 6; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
-    let commands =
-        [workload("hot --ms 300 --threads 2 --forks 1 --children 1"), ["sh", "-c", script].map(str::to_owned).into()];
+    let script = "for i in 1 2 3 4 5 6; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort \
+                  -rn | md5sum; done";
+    let commands = [
+        workload("hot --ms 300 --threads 2 --forks 1 --children 1"),
+        ["sh", "-c", script].map(str::to_owned).into(),
+    ];
     for (number, command) in commands.iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
         record(&file, "-e cpu-clock -F 1499 -g", command);

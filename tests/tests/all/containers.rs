@@ -1,5 +1,5 @@
-//! Names of programs and of JITs' code that only a process leads to: in a container, deleted, replaced, made in memory;
-//! while it lives, and afterwards.
+//! Names of programs and of JITs' code that only a process leads to: in a container, deleted,
+//! replaced, made in memory; while it lives, and afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,9 @@ use recrep_tests::run::{Running, run, start, until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Runs a function of its own, and code in anonymous memory that a map or a dump in `/tmp` calls `made_at_run_time`.
-/// Arguments: `map`, `dump` or `none`; milliseconds; `memfd` to run itself from memory first.
+/// Runs a function of its own, and code in anonymous memory that a map or a dump in `/tmp` calls
+/// `made_at_run_time`. Arguments: `map`, `dump` or `none`; milliseconds; `memfd` to run itself from
+/// memory first.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -63,7 +64,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Makes a root of its own, in namespaces of its own, and runs the program there. `$1`: the program; then its arguments.
+/// Makes a root of its own, in namespaces of its own, and runs the program there. `$1`: the
+/// program; then its arguments.
 const CONTAINER: &str = r#"
 mount --make-rprivate / && root=$(mktemp -d) && mount -t tmpfs none "$root" && cd "$root" && mkdir proc app old tmp || exit 1
 cp "$1" app/inside && mount -t proc none proc && pivot_root . old || exit 1
@@ -71,8 +73,8 @@ shift
 exec /app/inside "$@"
 "#;
 
-/// A directory with the program, and a cache of its own. There is one at a time: the number of a namespace that is gone is
-/// given to the next one, which may be another test's.
+/// A directory with the program, and a cache of its own. There is one at a time: the number of a
+/// namespace that is gone is given to the next one, which may be another test's.
 struct Place(TempDir, #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 static ONE: Mutex<()> = Mutex::new(());
@@ -85,10 +87,15 @@ impl Place {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let place = Self(tempfile::tempdir().unwrap(), one);
         let source = place.at("program.c");
-        // A build ID of its own: other living processes with the same program would give it names, too.
+        // A build ID of its own: other living processes with the same program would give it names,
+        // too.
         let unique = format!("const char unique[] = \"{}\";\n", place.0.path().display());
         fs::write(&source, format!("{PROGRAM}{unique}")).unwrap();
-        run(Command::new("gcc").args(["-O1", "-static", "-o"]).arg(place.at("program")).arg(&source)).expect(0);
+        run(Command::new("gcc")
+            .args(["-O1", "-static", "-o"])
+            .arg(place.at("program"))
+            .arg(&source))
+        .expect(0);
         fs::write(place.at("container.sh"), CONTAINER).unwrap();
         Some(place)
     }
@@ -100,7 +107,11 @@ impl Place {
     /// The program in a container.
     fn container(&self, args: &[&str]) -> Command {
         let mut command = Command::new("unshare");
-        command.args(["-m", "-p", "--fork", "sh"]).arg(self.at("container.sh")).arg(self.at("program")).args(args);
+        command
+            .args(["-m", "-p", "--fork", "sh"])
+            .arg(self.at("container.sh"))
+            .arg(self.at("program"))
+            .args(args);
         command
     }
 
@@ -114,7 +125,14 @@ impl Place {
 
     fn record(&self, pid: Pid, file: &str, options: &[&str]) {
         let mut command = rec();
-        command.env("XDG_CACHE_HOME", self.0.path()).args(["-q", "-e", "cpu-clock:u", "-F", "499", "-o"]);
+        command.env("XDG_CACHE_HOME", self.0.path()).args([
+            "-q",
+            "-e",
+            "cpu-clock:u",
+            "-F",
+            "499",
+            "-o",
+        ]);
         command.arg(self.at(file)).args(options).arg("-p").arg(pid.as_raw_nonzero().to_string());
         run(command.args(["--", "sleep", "0.4"])).expect(0);
     }
@@ -167,12 +185,20 @@ fn a_container_has_names_while_it_lives_and_afterwards() {
         let pid = spinning(&container, "inside");
         place.record(pid, "kept.data", &[]);
         place.record(pid, "not-kept.data", &["--no-keep"]);
-        assert_eq!((place.names("kept.data"), place.names("not-kept.data")), (BOTH, BOTH), "{kind}: it lives");
+        assert_eq!(
+            (place.names("kept.data"), place.names("not-kept.data")),
+            (BOTH, BOTH),
+            "{kind}: it lives"
+        );
         let bundle = place.at("bundle.data");
         place.rep(&["bundle", "-o", bundle.to_str().unwrap()], "kept.data");
         end(pid, container);
         assert_eq!(place.names("kept.data"), BOTH, "{kind}: it has ended");
-        assert_eq!(place.names("not-kept.data"), [true, false], "{kind}: rec kept the program of the other recording");
+        assert_eq!(
+            place.names("not-kept.data"),
+            [true, false],
+            "{kind}: rec kept the program of the other recording"
+        );
         fs::remove_dir_all(place.at("recrep/kept")).unwrap();
         assert_eq!(
             (place.names("kept.data"), place.names("bundle.data")),
@@ -191,9 +217,20 @@ fn a_container_that_ends_while_it_is_recorded_has_names() {
     let Some(place) = Place::new() else { return };
     for kind in ["map", "dump"] {
         let mut command = rec();
-        command.env("XDG_CACHE_HOME", place.0.path()).args(["-q", "-e", "cpu-clock:u", "-F", "499", "-o"]);
+        command.env("XDG_CACHE_HOME", place.0.path()).args([
+            "-q",
+            "-e",
+            "cpu-clock:u",
+            "-F",
+            "499",
+            "-o",
+        ]);
         let container = place.container(&[kind, "600"]);
-        command.arg(place.at("x.data")).arg("--").arg(container.get_program()).args(container.get_args());
+        command
+            .arg(place.at("x.data"))
+            .arg("--")
+            .arg(container.get_program())
+            .args(container.get_args());
         run(&mut command).expect(0);
         assert_eq!(place.names("x.data"), BOTH, "{kind}");
     }
@@ -217,16 +254,22 @@ fn programs_that_are_deleted_replaced_or_in_memory_have_names() {
     let other = place.at("other.c");
     fs::write(&other, "int main(void) { return 7; }\n").unwrap();
     run(Command::new("gcc").arg("-o").arg(place.at("other")).arg(&other)).expect(0);
-    for (name, change_before) in
-        [("deleted", true), ("deleted", false), ("upgraded", true), ("upgraded", false), ("memfd", true)]
-    {
+    for (name, change_before) in [
+        ("deleted", true),
+        ("deleted", false),
+        ("upgraded", true),
+        ("upgraded", false),
+        ("memfd", true),
+    ] {
         let what = format!("{name}, before the recording: {change_before}");
         let args = ["none", "60000", "memfd"];
         let mut command = place.copied(name, if name == "memfd" { &args } else { &args[..2] });
         let process = start(&mut command);
         // A program that is run by its descriptor is named after it.
         let pid = process.pid();
-        let maps = || fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).unwrap_or_default();
+        let maps = || {
+            fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).unwrap_or_default()
+        };
         until(|| maps().contains("20000000-20001000"), || format!("{what}: {}", process.said()));
         let change = || {
             fs::remove_file(place.at(name)).unwrap();
@@ -252,13 +295,16 @@ fn programs_that_are_deleted_replaced_or_in_memory_have_names() {
         for file in ["not-kept.data", "kept.data"] {
             assert!(!place.names(file)[0], "{what}: no file is left");
             let modules = place.rep(&["modules"], file);
-            assert!(modules.contains("--no-keep") || modules.contains("build-id-mismatch"), "{what}: {modules}");
+            assert!(
+                modules.contains("--no-keep") || modules.contains("build-id-mismatch"),
+                "{what}: {modules}"
+            );
         }
     }
 }
 
-/// Records the program as a command of `recorder`; its shell does something before it runs the program. Returns where
-/// the map is.
+/// Records the program as a command of `recorder`; its shell does something before it runs the
+/// program. Returns where the map is.
 fn recorded_map(place: &Place, mut recorder: Command, before: &str, kind: &str) -> PathBuf {
     let script = format!("echo $$ > pid; {before}; exec ./program {kind} 300");
     recorder.current_dir(place.0.path()).env("XDG_CACHE_HOME", place.0.path());
@@ -284,8 +330,8 @@ fn refusal(place: &Place) -> String {
 #[test]
 fn a_map_of_another_process_with_the_same_pid_is_refused() {
     let Some(place) = Place::new() else { return };
-    const WRITE: &str =
-        "echo 20000000 40 made_at_run_time > /tmp/perf-$$.map; touch -d '10 seconds ago' /tmp/perf-$$.map";
+    const WRITE: &str = "echo 20000000 40 made_at_run_time > /tmp/perf-$$.map; touch -d '10 \
+                         seconds ago' /tmp/perf-$$.map";
     let record = || {
         let mut command = recorder();
         command.arg("-q");
@@ -300,7 +346,9 @@ fn a_map_of_another_process_with_the_same_pid_is_refused() {
         let said = refusal(&place);
         assert!(said.contains("after the end of the recorded process"), "{said}");
         assert!(
-            place.rep(&["--format", "csv", "-s", "symbol", "--trust-paths"], "x.data").contains("made_at_run_time")
+            place
+                .rep(&["--format", "csv", "-s", "symbol", "--trust-paths"], "x.data")
+                .contains("made_at_run_time")
         );
         fs::remove_file(map).unwrap();
         // One that had it before.
@@ -358,19 +406,25 @@ fn a_map_is_kept_for_each_file_of_a_recording() {
     command.arg("--").arg(place.at("program")).args(["map", "2500"]);
     run(&mut command).expect(0);
     let is_file = |name: &str| name.starts_with("x.data.") && Path::new(name).extension().is_some();
-    let names = fs::read_dir(place.0.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir(place.0.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: Vec<_> = names.filter(|name| is_file(name)).collect();
     let kept = fs::read_dir(place.at("recrep/kept/jit")).unwrap().count();
     assert!(files.len() > 1 && kept <= files.len(), "{kept} of {files:?}");
     for file in &files {
         let modules = place.rep(&["modules"], file);
         let rows = place.rep(&["--format", "csv", "-s", "symbol"], file);
-        assert!(rows.contains("made_at_run_time") && modules.contains("(kept by rec)"), "{file}: {rows}{modules}");
+        assert!(
+            rows.contains("made_at_run_time") && modules.contains("(kept by rec)"),
+            "{file}: {rows}{modules}"
+        );
     }
     for map in fs::read_dir("/tmp").unwrap().flatten() {
         let name = map.file_name().into_string().unwrap_or_default();
         let kept = fs::read_dir(place.at("recrep/kept/jit")).unwrap().flatten();
-        let pids = kept.filter_map(|kept| Some(kept.file_name().to_str()?.rsplit_once('-')?.1.to_owned()));
+        let pids =
+            kept.filter_map(|kept| Some(kept.file_name().to_str()?.rsplit_once('-')?.1.to_owned()));
         if pids.into_iter().any(|pid| name == format!("perf-{pid}")) {
             fs::remove_file(map.path()).unwrap();
         }

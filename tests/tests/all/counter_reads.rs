@@ -17,12 +17,16 @@ use recrep_tests::run::run;
 fn group(samples: &[(u32, u64, u64)]) -> Stream {
     let event = |name: &str, id: u64| {
         let event = Event::new(name).sampling(SampleType::READ).ids(&[id]);
-        event.reading(ReadFormat::GROUP | ReadFormat::ID).with(|attr| attr.flags |= AttrFlags::INHERIT)
+        event
+            .reading(ReadFormat::GROUP | ReadFormat::ID)
+            .with(|attr| attr.flags |= AttrFlags::INHERIT)
     };
-    let mut stream = Stream::new(Endian::NATIVE).event(event("cycles", 7)).event(event("faults", 8));
+    let mut stream =
+        Stream::new(Endian::NATIVE).event(event("cycles", 7)).event(event("faults", 8));
     for &(tid, cycles, faults) in samples {
         let counter = |id: u64, value: u64| Counter { value, id: Some(id), lost: None };
-        let spec = SampleSpec::at(0x40_0000).reads(&[counter(7, cycles), counter(8, faults)], [0, 0]);
+        let spec =
+            SampleSpec::at(0x40_0000).reads(&[counter(7, cycles), counter(8, faults)], [0, 0]);
         stream = stream.task(10, tid).sample(spec);
     }
     stream
@@ -53,7 +57,15 @@ fn values_of_threads_are_kept_apart() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(
         dir.path(),
-        &group(&[(10, 100, 1), (11, 90, 5), (10, 200, 1), (12, 95, 0), (11, 190, 6), (10, 310, 4), (12, 200, 0)]),
+        &group(&[
+            (10, 100, 1),
+            (11, 90, 5),
+            (10, 200, 1),
+            (12, 95, 0),
+            (11, 190, 6),
+            (10, 310, 4),
+            (12, 200, 0),
+        ]),
     );
     assert_eq!(totals(&path), [(7, 310 + 190 + 200), (4, 4 + 6)]);
     assert_eq!((script_total(&path, "cycles"), script_total(&path, "faults")), (700, 10));
@@ -68,7 +80,8 @@ fn a_tid_that_is_used_again_counts_from_0() {
         SampleSpec::at(0x40_0000).reads(&[counter(7, cycles), counter(8, faults)], [0, 0])
     };
     // The new thread's first values are higher than the last ones of the old one.
-    let again = first.at(5_000).task(10, 10).fork(10, 11).at(6_000).task(10, 11).sample(spec(120, 9));
+    let again =
+        first.at(5_000).task(10, 10).fork(10, 11).at(6_000).task(10, 11).sample(spec(120, 9));
     let path = file(dir.path(), &again);
     assert_eq!(totals(&path), [(3, 100 + 90 + 120), (3, 1 + 5 + 9)]);
     assert_eq!(script_total(&path, "cycles"), 310);
@@ -77,10 +90,16 @@ fn a_tid_that_is_used_again_counts_from_0() {
 #[test]
 fn values_that_go_back_are_left_out_and_told() {
     let dir = tempfile::tempdir().unwrap();
-    let path = file(dir.path(), &group(&[(10, 100, 9), (11, 90, 9), (10, 200, 9), (10, 50, 9), (10, 80, 10)]));
+    let path = file(
+        dir.path(),
+        &group(&[(10, 100, 9), (11, 90, 9), (10, 200, 9), (10, 50, 9), (10, 80, 10)]),
+    );
     assert_eq!(totals(&path), [(4, 100 + 90 + 100 + 30), (3, 9 + 9 + 1)]);
     let warnings = report(&path, "tid").warnings;
-    assert!(warnings.iter().any(|w| w.code == "counter-reset" && w.message.starts_with("1 ")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|w| w.code == "counter-reset" && w.message.starts_with("1 ")),
+        "{warnings:?}"
+    );
     assert_eq!(script_total(&path, "cycles"), 320);
 }
 
@@ -122,8 +141,10 @@ fn threads_of_a_recording_sum_to_the_truth() {
         let command = workload("hot --threads 6 --ms 200");
         record(&path, &format!("{target}-e cpu-clock:S"), &command);
         let event = &report(&path, "comm").events[0];
-        let of_workload =
-            event.rows.iter().filter(|row| row.key["comm"].starts_with("hot-") || row.key["comm"] == "workload");
+        let of_workload = event
+            .rows
+            .iter()
+            .filter(|row| row.key["comm"].starts_with("hot-") || row.key["comm"] == "workload");
         let seconds = of_workload.map(|row| row.period).sum::<u64>() as f64 / 1e9;
         // Each of the six threads works for 0.2 s of CPU time.
         assert!((1.1..2.5).contains(&seconds), "{target}: {seconds} s");
@@ -134,7 +155,8 @@ fn threads_of_a_recording_sum_to_the_truth() {
 /// The times of a counter that ran for a quarter of the time that it was enabled, and its values.
 fn multiplexed(ids: &[u64], index: Option<IdIndexEntry>) -> Stream {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    let event = Event::new("cycles").sampling(SampleType::READ).ids(ids).reading(times | ReadFormat::ID);
+    let event =
+        Event::new("cycles").sampling(SampleType::READ).ids(ids).reading(times | ReadFormat::ID);
     let mut stream = Stream::new(Endian::NATIVE).event(event);
     if let Some(entry) = index {
         let bytes = IdIndex::words_of(&[entry], Endian::NATIVE);
@@ -156,10 +178,14 @@ fn multiplexed_counts_are_scaled_and_marked() {
     assert_eq!(totals(&path), [(2, 400 + 100)]);
     assert_eq!(script_total(&path, "cycles"), 500);
     let told = |path: &Path| -> Vec<(String, String)> {
-        report(path, "tid").warnings.into_iter().map(|warning| (warning.code, warning.message)).collect()
+        report(path, "tid")
+            .warnings
+            .into_iter()
+            .map(|warning| (warning.code, warning.message))
+            .collect()
     };
-    let message = "cycles 25.0 %: was counted part of the time, as the PMU has too few counters; its counts are scaled to \
-                   the whole time";
+    let message = "cycles 25.0 %: was counted part of the time, as the PMU has too few counters; \
+                   its counts are scaled to the whole time";
     assert_eq!(told(&path), [("multiplexed".to_owned(), message.to_owned())]);
     let script = run(rep().arg("script").arg(&path)).expect(0);
     assert!(script.stderr.contains("cycles 25.0 %"), "{}", script.stderr);
@@ -180,16 +206,22 @@ fn read_records_tell_what_never_ran() {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let event = |name: &str, id| Event::new(name).ids(&[id]).reading(times | ReadFormat::ID);
     let counter = |id| Counter { value: 0, id: Some(id), lost: None };
-    let stream =
-        Stream::new(Endian::NATIVE).event(event("cycles:D", 7)).event(event("faults", 8)).event(event("cs", 9));
+    let stream = Stream::new(Endian::NATIVE)
+        .event(event("cycles:D", 7))
+        .event(event("faults", 8))
+        .event(event("cs", 9));
     let stream = stream.of(0).task(10, 10).sample(SampleSpec::at(0x40_0000));
     let stream = stream.read(counter(7), [1000, 0]).of(1).read(counter(8), [1000, 600]);
     let path = file(dir.path(), &stream.of(2).read(counter(9), [1000, 1000]));
-    let told: Vec<(String, String)> =
-        report(&path, "tid").warnings.into_iter().map(|warning| (warning.code, warning.message)).collect();
-    let shared =
-        "faults 60.0 %: was counted part of the time, as the PMU has too few counters; its counts are not scaled";
-    let never = "cycles:D: was never on the PMU: a pinned counter in error state, or a PMU without room";
+    let told: Vec<(String, String)> = report(&path, "tid")
+        .warnings
+        .into_iter()
+        .map(|warning| (warning.code, warning.message))
+        .collect();
+    let shared = "faults 60.0 %: was counted part of the time, as the PMU has too few counters; \
+                  its counts are not scaled";
+    let never =
+        "cycles:D: was never on the PMU: a pinned counter in error state, or a PMU without room";
     let code = |code: &str, message: &str| (code.to_owned(), message.to_owned());
     assert_eq!(told, [code("multiplexed", shared), code("never-counted", never)]);
 }

@@ -9,7 +9,8 @@ use recrep_tests::report::{Report, answered, report};
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 
-/// The sort keys of these tests: none that needs symbols, which have nothing to do with damage and take time.
+/// The sort keys of these tests: none that needs symbols, which have nothing to do with damage and
+/// take time.
 const SORT: &str = "comm,dso";
 
 /// A small recording by `rec`'s reference, with several kinds of records.
@@ -31,7 +32,10 @@ fn examined(file: &Path, what: &str) -> Option<Report> {
         // Without samples there is a table without rows.
         0 | 1 if !outcome.stdout.is_empty() => {
             let outcome = answered(outcome);
-            Some(serde_json::from_slice(&outcome.stdout).unwrap_or_else(|error| panic!("{what}: {error}")))
+            Some(
+                serde_json::from_slice(&outcome.stdout)
+                    .unwrap_or_else(|error| panic!("{what}: {error}")),
+            )
         }
         1 => {
             assert!(!outcome.stderr.trim().is_empty(), "{what}: status 1 without a word");
@@ -49,8 +53,17 @@ fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
     };
     let length = patient.bytes.len();
     let data = patient.data();
-    let mut lengths: BTreeSet<usize> = (0..=HEADER).chain((0..200).map(|part| part * length / 200)).collect();
-    lengths.extend([data.start - 1, data.start, data.start + 1, data.end - 1, data.end, data.end + 1, length - 1]);
+    let mut lengths: BTreeSet<usize> =
+        (0..=HEADER).chain((0..200).map(|part| part * length / 200)).collect();
+    lengths.extend([
+        data.start - 1,
+        data.start,
+        data.start + 1,
+        data.end - 1,
+        data.end,
+        data.end + 1,
+        length - 1,
+    ]);
     let mut answered = 0;
     for cut in lengths {
         let what = format!("cut at {cut} of {length}");
@@ -60,7 +73,8 @@ fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
         };
         answered += 1;
         assert!(!report.warnings.is_empty(), "{what}: no warning");
-        let whole = patient.records().windows(2).filter(|pair| pair[1] <= cut).count() + usize::from(data.end <= cut);
+        let whole = patient.records().windows(2).filter(|pair| pair[1] <= cut).count()
+            + usize::from(data.end <= cut);
         let counted: u64 = report.input().records.values().sum();
         assert_eq!(counted, whole as u64, "{what}: records that are whole");
         if cut < data.end {
@@ -108,16 +122,30 @@ fn a_record_of_size_zero_ends_the_data_there() {
     };
     let records = patient.records();
     let broken = records.len() / 2;
-    let report = examined(patient.patched(records[broken] + 6, &[0, 0]), "size 0").expect("answered");
+    let report =
+        examined(patient.patched(records[broken] + 6, &[0, 0]), "size 0").expect("answered");
     let counted: u64 = report.input().records.values().sum();
     assert_eq!(counted, broken as u64, "the records before it");
     let at = records[broken] as u64;
     let named = |offset: u64| (at..at + 8).contains(&offset);
-    assert!(report.warnings.iter().any(|warning| warning.offset.is_some_and(named)), "{at}: {:?}", report.warnings);
-    assert!(report.warnings.iter().all(|warning| !warning.code.is_empty() && !warning.message.is_empty()));
+    assert!(
+        report.warnings.iter().any(|warning| warning.offset.is_some_and(named)),
+        "{at}: {:?}",
+        report.warnings
+    );
+    assert!(
+        report
+            .warnings
+            .iter()
+            .all(|warning| !warning.code.is_empty() && !warning.message.is_empty())
+    );
     // On a terminal the warning is on standard error, and the answer is still an answer.
     let text = run(rep().args(["--sort", SORT]).arg(dir.path().join("whole.damaged"))).expect(0);
-    assert!(text.stderr.contains(&at.to_string()) || text.stderr.contains(&format!("{at:#x}")), "{}", text.stderr);
+    assert!(
+        text.stderr.contains(&at.to_string()) || text.stderr.contains(&format!("{at:#x}")),
+        "{}",
+        text.stderr
+    );
 }
 
 #[test]
@@ -128,8 +156,10 @@ fn an_unknown_record_type_is_skipped_and_counted() {
     };
     let whole = report(&dir.path().join("whole.data"), SORT);
     let records = patient.records();
-    let last_sample = records.iter().rev().find(|&&at| patient.bytes[at..at + 4] == 9u32.to_ne_bytes()).unwrap();
-    let report = examined(patient.patched(*last_sample, &4242u32.to_ne_bytes()), "type 4242").expect("answered");
+    let last_sample =
+        records.iter().rev().find(|&&at| patient.bytes[at..at + 4] == 9u32.to_ne_bytes()).unwrap();
+    let report = examined(patient.patched(*last_sample, &4242u32.to_ne_bytes()), "type 4242")
+        .expect("answered");
     assert_eq!(report.input().records.get("UNKNOWN_4242"), Some(&1));
     assert_eq!(report.input().records["SAMPLE"], whole.input().records["SAMPLE"] - 1);
 }

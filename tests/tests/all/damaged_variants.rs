@@ -1,4 +1,5 @@
-//! A thousand of the damaged variants (two with `RECREP_FULL=1`) that the program `damage` makes by the ten thousands.
+//! A thousand of the damaged variants (two with `RECREP_FULL=1`) that the program `damage` makes by
+//! the ten thousands.
 
 use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;
@@ -11,8 +12,14 @@ use recrep_tests::variants::Original;
 #[track_caller]
 fn assert_stood(originals: Vec<(String, Original)>, variants: u64) {
     let files = originals.len();
-    let outcome =
-        Campaign { rep: programs().rep.clone(), originals, numbers: 0..variants, jobs: 2, keep: None }.run(|_| {});
+    let outcome = Campaign {
+        rep: programs().rep.clone(),
+        originals,
+        numbers: 0..variants,
+        jobs: 2,
+        keep: None,
+    }
+    .run(|_| {});
     println!("{files} files\n{outcome}");
     assert!(outcome.broken.is_empty(), "{outcome}");
     assert!(outcome.ended.values().all(|[answered, _]| *answered > 0), "{outcome}");
@@ -25,7 +32,8 @@ fn of_fixtures() {
         forms.into_iter().map(move |form| (format!("{}.{form}", case.name), case.bytes(form)))
     });
     let found = recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec()));
-    let originals: Vec<_> = made.chain(found).map(|(name, bytes)| (name, Original::new(bytes))).collect();
+    let originals: Vec<_> =
+        made.chain(found).map(|(name, bytes)| (name, Original::new(bytes))).collect();
     assert_stood(originals, if is_full() { 2000 } else { 1000 });
 }
 

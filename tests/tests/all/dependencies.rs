@@ -1,5 +1,5 @@
-//! The dependencies are what `deny.toml` allows: their licences, their sources, one version of each. `cargo deny` checks
-//! the same, and advisories, where it is installed.
+//! The dependencies are what `deny.toml` allows: their licences, their sources, one version of
+//! each. `cargo deny` checks the same, and advisories, where it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -81,16 +81,24 @@ fn deny() -> Deny {
     toml::from_str(&fs::read_to_string(workspace().join("deny.toml")).unwrap()).unwrap()
 }
 
-/// The packages that are built on this machine: with all features, or where their crates are not at hand, with those that
-/// the tests are built with.
+/// The packages that are built on this machine: with all features, or where their crates are not at
+/// hand, with those that the tests are built with.
 fn packages() -> &'static [Package] {
     static PACKAGES: OnceLock<Vec<Package>> = OnceLock::new();
     PACKAGES.get_or_init(|| {
         let version = run(Command::new("rustc").arg("-vV")).expect(0);
-        let host = version.text().lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned();
+        let host =
+            version.text().lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned();
         let asked = |features: &[&str]| {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["metadata", "--format-version=1", "--offline", "--locked", "--filter-platform", &host]);
+            cargo.args([
+                "metadata",
+                "--format-version=1",
+                "--offline",
+                "--locked",
+                "--filter-platform",
+                &host,
+            ]);
             run(cargo.args(features).current_dir(workspace()))
         };
         let all = asked(&["--all-features"]);
@@ -103,7 +111,8 @@ fn packages() -> &'static [Package] {
 
 /// Returns whether terms allow what the list has.
 fn is_allowed(license: &str, allowed: &[String]) -> bool {
-    let expression = Expression::parse_mode(license, ParseMode::LAX).unwrap_or_else(|error| panic!("{error}"));
+    let expression =
+        Expression::parse_mode(license, ParseMode::LAX).unwrap_or_else(|error| panic!("{error}"));
     expression.evaluate(|term| allowed.contains(&term.to_string()))
 }
 
@@ -112,16 +121,30 @@ fn licences_are_allowed() {
     let Licenses { allow, exceptions } = deny().licenses;
     for Package { name, license, .. } in packages() {
         let license = license.as_ref().unwrap_or_else(|| panic!("{name} has no licence"));
-        let own = exceptions.iter().filter(|exception| exception.name == *name).flat_map(|exception| &exception.allow);
+        let own = exceptions
+            .iter()
+            .filter(|exception| exception.name == *name)
+            .flat_map(|exception| &exception.allow);
         let allowed: Vec<String> = allow.iter().chain(own).cloned().collect();
-        assert!(is_allowed(license, &allowed), "{name} is under {license}, which deny.toml does not allow");
+        assert!(
+            is_allowed(license, &allowed),
+            "{name} is under {license}, which deny.toml does not allow"
+        );
     }
     for Exception { name, .. } in exceptions {
-        assert!(packages().iter().any(|package| package.name == name), "deny.toml has an exception for {name}");
+        assert!(
+            packages().iter().any(|package| package.name == name),
+            "deny.toml has an exception for {name}"
+        );
     }
     let only = |license: &str| vec![license.to_owned()];
-    assert!(is_allowed("MIT/Apache-2.0", &only("MIT")) && is_allowed("(MIT OR GPL-2.0-only)", &only("MIT")));
-    assert!(!is_allowed("MIT AND GPL-2.0-only", &only("MIT")) && !is_allowed("MPL-2.0", &only("MIT")));
+    assert!(
+        is_allowed("MIT/Apache-2.0", &only("MIT"))
+            && is_allowed("(MIT OR GPL-2.0-only)", &only("MIT"))
+    );
+    assert!(
+        !is_allowed("MIT AND GPL-2.0-only", &only("MIT")) && !is_allowed("MPL-2.0", &only("MIT"))
+    );
     assert!(!is_allowed("Apache-2.0 WITH LLVM-exception", &only("Apache-2.0")));
 }
 
@@ -129,8 +152,12 @@ fn licences_are_allowed() {
 fn crates_are_released_ones_of_one_registry() {
     let Sources { unknown_registry, unknown_git } = deny().sources;
     assert_eq!([unknown_registry, unknown_git], ["deny", "deny"]);
-    let sources: BTreeSet<_> = packages().iter().filter_map(|package| package.source.as_deref()).collect();
-    assert!(sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")), "{sources:?}");
+    let sources: BTreeSet<_> =
+        packages().iter().filter_map(|package| package.source.as_deref()).collect();
+    assert!(
+        sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")),
+        "{sources:?}"
+    );
     for package in packages().iter().filter(|package| package.source.is_none()) {
         for Dependency { name, req, path } in &package.dependencies {
             assert!(path.is_some() || req != "*", "{} takes any version of {name}", package.name);
@@ -151,7 +178,10 @@ fn crates_have_one_version_unless_a_reason_is_given() {
     for Package { name, version, .. } in packages() {
         let is_skipped = |named: &Named| {
             let (skipped, begin) = named.name.split_once('@').unwrap_or((&named.name, ""));
-            skipped == name && version.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            skipped == name
+                && version
+                    .strip_prefix(begin)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         if !skip.iter().any(is_skipped) {
             versions.entry(name).or_default().insert(version);
@@ -178,7 +208,12 @@ fn each_dependency_of_the_workspace_is_used() {
     for member in members {
         let member = manifest(member.as_str().unwrap());
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            used.extend(member.get(section).into_iter().flat_map(|table| table.as_table().unwrap().keys().cloned()));
+            used.extend(
+                member
+                    .get(section)
+                    .into_iter()
+                    .flat_map(|table| table.as_table().unwrap().keys().cloned()),
+            );
         }
     }
     let dependencies = root["workspace"]["dependencies"].as_table().unwrap();

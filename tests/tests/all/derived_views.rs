@@ -28,7 +28,8 @@ fn written(dir: &Path, stream: &Stream) -> PathBuf {
 }
 
 fn json_of(command: &[&str], path: &Path) -> Value {
-    serde_json::from_slice(&run(rep().args(command).arg("--json").arg(path)).expect(0).stdout).unwrap()
+    serde_json::from_slice(&run(rep().args(command).arg("--json").arg(path)).expect(0).stdout)
+        .unwrap()
 }
 
 fn text_of(command: &[&str], path: &Path) -> String {
@@ -37,7 +38,8 @@ fn text_of(command: &[&str], path: &Path) -> String {
 
 fn accesses(endian: Endian) -> Stream {
     let fields = SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC;
-    let stream = Stream::new(endian).event(Event::new("mem:u").sampling(fields)).task(10, 10).comm("known");
+    let stream =
+        Stream::new(endian).event(Event::new("mem:u").sampling(fields)).task(10, 10).comm("known");
     stream.map("/nowhere/known", TEXT, 0x4000, 0)
 }
 
@@ -48,7 +50,8 @@ fn latencies_are_exact() {
         let mut stream = accesses(endian);
         // Every weight from 1 to 200 once, in an order that is not theirs.
         for turn in 0..200u64 {
-            stream = stream.sample(SampleSpec::at(TEXT).data_src(LOAD | L1).weight(turn * 73 % 200 + 1));
+            stream =
+                stream.sample(SampleSpec::at(TEXT).data_src(LOAD | L1).weight(turn * 73 % 200 + 1));
         }
         for weight in [7, 9] {
             stream = stream.sample(SampleSpec::at(TEXT + 16).data_src(STORE | L3).weight(weight));
@@ -57,7 +60,10 @@ fn latencies_are_exact() {
         let answer = json_of(&["mem"], &path);
         let rows = &answer["events"][0]["rows"];
         assert_eq!(rows[0]["key"], json!({ "op": "LOAD", "mem": "L1 hit" }));
-        assert_eq!(rows[0]["latency"], json!({ "min": 1, "p50": 100, "p90": 180, "p99": 198, "max": 200 }));
+        assert_eq!(
+            rows[0]["latency"],
+            json!({ "min": 1, "p50": 100, "p90": 180, "p99": 198, "max": 200 })
+        );
         assert_eq!([&rows[0]["samples"], &rows[0]["weight"]], [200, 20_100]);
         assert_eq!(rows[1]["latency"], json!({ "min": 7, "p50": 7, "p90": 9, "p99": 9, "max": 9 }));
         let by_function = json_of(&["mem", "-s", "symbol"], &path);
@@ -67,19 +73,22 @@ fn latencies_are_exact() {
         let by_thread = json_of(&["mem", "-s", "comm"], &path);
         assert_eq!(by_thread["events"][0]["rows"][0]["samples"], 202);
         assert!(
-            text_of(&["mem"], &path)
-                .contains("       200   99.01%      100      180      198      200  LOAD  L1 hit\n")
+            text_of(&["mem"], &path).contains(
+                "       200   99.01%      100      180      198      200  LOAD  L1 hit\n"
+            )
         );
     }
     let outcome = run(rep().args(["mem", "--stats"])).expect(2);
     assert!(outcome.stderr.contains("--stats"), "{}", outcome.stderr);
 }
 
-/// Every level that a data source can name, as a bit or as a number, with its own count of samples and its own weights.
+/// Every level that a data source can name, as a bit or as a number, with its own count of samples
+/// and its own weights.
 #[test]
 fn each_level_is_told_apart() {
     let hit = |bit: u64| (1 << bit | 2) << 5;
-    let number = |number: u64, remote: u64, hops: u64| number << 33 | remote << 37 | hops << 43 | 2 << 5;
+    let number =
+        |number: u64, remote: u64, hops: u64| number << 33 | remote << 37 | hops << 43 | 2 << 5;
     let levels = [
         (hit(3), "L1 hit"),
         (hit(4), "LFB/MAB hit"),
@@ -109,18 +118,22 @@ fn each_level_is_told_apart() {
         let mut stream = accesses(endian);
         for (place, (level, _)) in (1..).zip(&levels) {
             for turn in 1..=place {
-                stream = stream.sample(SampleSpec::at(TEXT).data_src(LOAD | level).weight(place * 1000 + turn));
+                stream = stream.sample(
+                    SampleSpec::at(TEXT).data_src(LOAD | level).weight(place * 1000 + turn),
+                );
             }
         }
         let answer = json_of(&["mem", "-s", "mem"], &written(dir.path(), &stream));
         let rows = answer["events"][0]["rows"].as_array().unwrap();
         assert_eq!(rows.len(), levels.len());
         for (place, (_, name)) in (1u64..).zip(&levels) {
-            let row = rows.iter().find(|row| row["key"]["mem"] == *name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+            let row = rows
+                .iter()
+                .find(|row| row["key"]["mem"] == *name)
+                .unwrap_or_else(|| panic!("{name}: {rows:?}"));
             let at = |percent: u64| place * 1000 + (place * percent).div_ceil(100);
             assert_eq!(row["samples"], place, "{name}");
-            let latency =
-                json!({ "min": place * 1000 + 1, "p50": at(50), "p90": at(90), "p99": at(99), "max": at(100) });
+            let latency = json!({ "min": place * 1000 + 1, "p50": at(50), "p90": at(90), "p99": at(99), "max": at(100) });
             assert_eq!(row["latency"], latency, "{name}");
         }
     }
@@ -130,13 +143,24 @@ fn each_level_is_told_apart() {
 fn cache_lines_are_exact() {
     let dir = tempfile::tempdir().unwrap();
     let mut stream = accesses(Endian::NATIVE).map("/nowhere/shared.so", LIB, 0x1000, 0);
-    let touch = |ip: u64, at: u64, src: u64| SampleSpec::at(TEXT + ip).addr(LIB + at).data_src(src).weight(1);
+    let touch = |ip: u64, at: u64, src: u64| {
+        SampleSpec::at(TEXT + ip).addr(LIB + at).data_src(src).weight(1)
+    };
     // Thread 10 reads at 8 of line 0x40 what thread 11 writes at 16; line 0x80 is only read.
-    stream = stream.sample(touch(0x10, 0x48, LOAD | L3 | HITM)).sample(touch(0x10, 0x48, LOAD | L3 | HITM));
-    stream = stream.sample(touch(0x10, 0x48, LOAD | REMOTE | HITM)).sample(touch(0x10, 0x80, LOAD | L1));
+    stream = stream.sample(touch(0x10, 0x48, LOAD | L3 | HITM)).sample(touch(
+        0x10,
+        0x48,
+        LOAD | L3 | HITM,
+    ));
+    stream =
+        stream.sample(touch(0x10, 0x48, LOAD | REMOTE | HITM)).sample(touch(0x10, 0x80, LOAD | L1));
     stream = stream.task(10, 11).comm("writer").sample(touch(0x20, 0x50, STORE | L1));
     let path = written(dir.path(), &stream);
-    assert_eq!(json_of(&["c2c"], &path)["lines"].as_array().unwrap().len(), 1, "only what is taken from others");
+    assert_eq!(
+        json_of(&["c2c"], &path)["lines"].as_array().unwrap().len(),
+        1,
+        "only what is taken from others"
+    );
     let answer = json_of(&["c2c", "--show-all"], &path);
     let total = json!({ "samples": 5, "loads": 4, "stores": 1, "local_hitm": 2, "remote_hitm": 1,
         "local_peer": 0, "remote_peer": 0 });
@@ -144,13 +168,22 @@ fn cache_lines_are_exact() {
     let line = &answer["lines"][0];
     assert_eq!(line["line"], "0x0000000000000040");
     assert_eq!([&line["cpumode"], &line["mapping"]], ["user", "private"]);
-    assert_eq!([&line["local_hitm"], &line["remote_hitm"], &line["loads"], &line["stores"]], [2, 1, 3, 1]);
+    assert_eq!(
+        [&line["local_hitm"], &line["remote_hitm"], &line["loads"], &line["stores"]],
+        [2, 1, 3, 1]
+    );
     assert_eq!(line["readers"], json!(["10:known"]));
     assert_eq!(line["writers"], json!(["11:writer"]));
     let offsets = line["offsets"].as_array().unwrap();
-    let touched = |at: usize| (offsets[at]["offset"].as_str().unwrap(), offsets[at]["samples"].as_u64().unwrap());
+    let touched = |at: usize| {
+        (offsets[at]["offset"].as_str().unwrap(), offsets[at]["samples"].as_u64().unwrap())
+    };
     assert_eq!([&offsets[0]["symbol"], &offsets[0]["cpumode"]], ["known+0x10", "user"]);
-    assert!(text_of(&["c2c"], &path).contains("      0x8 [.] known+0x10\n"), "{}", text_of(&["c2c"], &path));
+    assert!(
+        text_of(&["c2c"], &path).contains("      0x8 [.] known+0x10\n"),
+        "{}",
+        text_of(&["c2c"], &path)
+    );
     assert_eq!((offsets.len(), touched(0), touched(1)), (2, ("0x8", 3), ("0x10", 1)));
     assert_eq!(answer["lines"][1]["samples"], 1);
     assert_eq!(answer["lines"].as_array().unwrap().len(), 2);
@@ -165,8 +198,15 @@ fn looping(endian: Endian) -> Stream {
         branch(LIB + 0x20, TEXT + 0x30, 0),
     ];
     let event = Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY);
-    let stream = Stream::new(endian).event(event).task(10, 10).comm("loops").map("/nowhere/loops", TEXT, 0x4000, 0);
-    stream.map("/nowhere/lib.so", LIB, 0x1000, 0).sample(SampleSpec::at(TEXT + 0x20).branches(&stack))
+    let stream = Stream::new(endian).event(event).task(10, 10).comm("loops").map(
+        "/nowhere/loops",
+        TEXT,
+        0x4000,
+        0,
+    );
+    stream
+        .map("/nowhere/lib.so", LIB, 0x1000, 0)
+        .sample(SampleSpec::at(TEXT + 0x20).branches(&stack))
 }
 
 #[test]
@@ -206,16 +246,23 @@ fn the_profile_for_bolt_is_exact() {
 #[test]
 fn slices_are_exact() {
     let dir = tempfile::tempdir().unwrap();
-    let mut stream = Stream::new(Endian::NATIVE).event(Event::new("clock:u")).task(10, 10).comm("known");
+    let mut stream =
+        Stream::new(Endian::NATIVE).event(Event::new("clock:u")).task(10, 10).comm("known");
     for time in [1_000_000_000, 1_050_000_000, 1_310_000_000] {
         stream = stream.at(time).sample(SampleSpec::at(TEXT).period(10));
     }
-    let path = written(dir.path(), &stream.task(10, 11).comm("other").at(1_199_999_999).sample(SampleSpec::at(TEXT)));
+    let path = written(
+        dir.path(),
+        &stream.task(10, 11).comm("other").at(1_199_999_999).sample(SampleSpec::at(TEXT)),
+    );
     let answer = json_of(&["timeline"], &path);
     let threads = &answer["events"][0]["threads"];
     assert_eq!([&threads[0]["thread"], &threads[1]["thread"]], ["10:known", "11:other"]);
     let slice = |time: &str, samples: u64, period: u64| json!({ "time": time, "samples": samples, "period": period });
-    assert_eq!(threads[0]["slices"], json!([slice("1.000000000", 2, 20), slice("1.300000000", 1, 10)]));
+    assert_eq!(
+        threads[0]["slices"],
+        json!([slice("1.000000000", 2, 20), slice("1.300000000", 1, 10)])
+    );
     assert_eq!(threads[1]["slices"], json!([slice("1.100000000", 1, 1)]));
     let text = text_of(&["timeline"], &path);
     assert!(text.contains("        3  9..5  10:known\n        1  .5..  11:other\n"), "{text}");

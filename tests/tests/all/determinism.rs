@@ -19,9 +19,16 @@ fn assert_same_bytes(file: &Path, args: &[&str]) {
     };
     let one = output("1");
     // A file without samples has no folded stacks.
-    assert!(!one.1.is_empty() || one.0 != 0 || args.contains(&"folded"), "rep {args:?} prints nothing");
+    assert!(
+        !one.1.is_empty() || one.0 != 0 || args.contains(&"folded"),
+        "rep {args:?} prints nothing"
+    );
     for threads in ["2", "7"] {
-        assert!(one == output(threads), "rep {args:?} of {} differs with {threads} threads", file.display());
+        assert!(
+            one == output(threads),
+            "rep {args:?} of {} differs with {threads} threads",
+            file.display()
+        );
     }
 }
 
@@ -42,7 +49,8 @@ fn the_same_bytes_with_any_number_of_threads() {
     assert_same_bytes(&file, &["--format", "folded"]);
 }
 
-/// Samples with all that views are made of, by several threads on several CPUs, from two events, in several pieces.
+/// Samples with all that views are made of, by several threads on several CPUs, from two events, in
+/// several pieces.
 fn rich() -> Stream {
     const TEXT: u64 = 0x40_0000;
     const LIB: u64 = 0x7f00_0000;
@@ -58,13 +66,17 @@ fn rich() -> Stream {
         .event(Event::new("mem-loads:u").sampling(fields).branches(branches))
         .event(Event::new("mem-stores:u").sampling(fields).branches(branches));
     for thread in 0..5u32 {
-        stream = stream.task(10, 10 + thread).comm(["main", "left", "right", "reader", "writer"][thread as usize]);
-        stream = stream.map("/nowhere/program", TEXT, 0x4000, 0).map("/nowhere/lib.so", LIB, 0x4000, 0);
+        stream = stream
+            .task(10, 10 + thread)
+            .comm(["main", "left", "right", "reader", "writer"][thread as usize]);
+        stream =
+            stream.map("/nowhere/program", TEXT, 0x4000, 0).map("/nowhere/lib.so", LIB, 0x4000, 0);
     }
     let mut state = 1u64;
     let mut next = |below: u64| {
         // A linear congruence: the same numbers on every run.
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     // Bytes that hardly a view prints make pieces of few samples.
@@ -82,9 +94,19 @@ fn rich() -> Stream {
         };
         let stack = [branch(), branch(), branch()];
         let chain = [context::USER, TEXT + 8 * next(60), LIB + 8 * next(9), TEXT + 8 * next(3)];
-        let spec = SampleSpec::at(chain[1]).callchain(&chain).branches(&stack).data_src(src).weight(1 + next(300));
-        let spec = spec.addr(LIB + 8 * next(200)).phys_addr(next(1 << 20)).period(1 + next(9)).raw(&raw);
-        stream = stream.task(10, 10 + thread).on_cpu(thread).of(event).at(1_000_000_000 + turn * 100_000).sample(spec);
+        let spec = SampleSpec::at(chain[1])
+            .callchain(&chain)
+            .branches(&stack)
+            .data_src(src)
+            .weight(1 + next(300));
+        let spec =
+            spec.addr(LIB + 8 * next(200)).phys_addr(next(1 << 20)).period(1 + next(9)).raw(&raw);
+        stream = stream
+            .task(10, 10 + thread)
+            .on_cpu(thread)
+            .of(event)
+            .at(1_000_000_000 + turn * 100_000)
+            .sample(spec);
     }
     stream.round()
 }
@@ -127,7 +149,14 @@ fn every_view_is_the_same_with_any_number_of_threads() {
     }
     for view in [
         &["script"][..],
-        &["script", "-F", "+brstack,+misc,-sym", "--show-task-events", "--show-mmap-events", "--deltatime"],
+        &[
+            "script",
+            "-F",
+            "+brstack,+misc,-sym",
+            "--show-task-events",
+            "--show-mmap-events",
+            "--deltatime",
+        ],
         &["script", "--show-round-events", "-G", "-C", "1-3", "--time", "10%/2"],
         &["script", "-D", "--limit", "500"],
         &["mem", "-D", "-x", ","],
@@ -141,8 +170,8 @@ fn every_view_is_the_same_with_any_number_of_threads() {
     }
 }
 
-/// The same for real files of many kernels and machines, where `RECREP_CORPUS` names a directory of them; none of
-/// them may be more than rep can bear.
+/// The same for real files of many kernels and machines, where `RECREP_CORPUS` names a directory of
+/// them; none of them may be more than rep can bear.
 #[test]
 fn the_corpus_is_borne_and_the_same_with_any_number_of_threads() {
     let Some(corpus) = needs::corpus() else { return };
@@ -157,7 +186,12 @@ fn the_corpus_is_borne_and_the_same_with_any_number_of_threads() {
         assert_same_bytes(&file, &["--json", "--sort", "comm,dso"]);
         assert_same_bytes(&file, &["--format", "folded"]);
         let outcome = run(rep().arg(&file));
-        assert!(matches!(outcome.code(), 0 | 1), "{name}: status {}: {}", outcome.code(), outcome.stderr);
+        assert!(
+            matches!(outcome.code(), 0 | 1),
+            "{name}: status {}: {}",
+            outcome.code(),
+            outcome.stderr
+        );
         assert!(!outcome.stderr.contains("panicked"), "{name}: {}", outcome.stderr);
     }
     assert!(files > 0, "no perf.data file in {}", corpus.display());

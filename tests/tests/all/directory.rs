@@ -46,7 +46,8 @@ fn samples_come_in_time_order_from_all_files() {
         for fact in case.made(endian).facts {
             let Fact::Numbers(Number::Tid, tids) = fact else { continue };
             let outcome = run(rep().args(["script", "-F", "tid"]).arg(path)).expect(0);
-            let printed: Vec<u64> = outcome.text().lines().map(|line| line.trim().parse().unwrap()).collect();
+            let printed: Vec<u64> =
+                outcome.text().lines().map(|line| line.trim().parse().unwrap()).collect();
             assert_eq!(printed, tids, "{}", path.display());
         }
     });
@@ -59,7 +60,8 @@ fn a_comm_in_one_file_names_the_samples_in_another() {
             return;
         }
         let rows = &report(path, "comm").tables()[0].rows;
-        let comms: Vec<_> = rows.iter().map(|(key, counts)| (key[0].as_str(), counts.samples)).collect();
+        let comms: Vec<_> =
+            rows.iter().map(|(key, counts)| (key[0].as_str(), counts.samples)).collect();
         assert_eq!(comms, [("another", 1), ("child", 2), ("fixture", 4)], "{endian:?}");
     });
 }
@@ -116,9 +118,11 @@ fn a_directory_of_files_is_all_of_them() {
     }
     std::fs::write(dir.path().join("notes.txt"), "no perf.data").unwrap();
     let whole = report(dir.path(), "comm,dso");
-    let names: Vec<&str> = ["callchains.data", "compressed.data", "flat.data", "pipe.data"].to_vec();
+    let names: Vec<&str> =
+        ["callchains.data", "compressed.data", "flat.data", "pipe.data"].to_vec();
     assert_eq!(whole.inputs.len(), names.len());
-    let each = names.iter().map(|name| report(&dir.path().join(name), "comm,dso").tables().remove(0));
+    let each =
+        names.iter().map(|name| report(&dir.path().join(name), "comm,dso").tables().remove(0));
     assert_eq!(merged(whole.tables()), merged(each));
     assert_eq!(whole.events.len(), 1, "one event by one name");
 }

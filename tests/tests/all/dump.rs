@@ -1,5 +1,5 @@
-//! `rep dump`: every record, where it is, whole; held against `perf report -D`, against `rep report`, and against
-//! damage.
+//! `rep dump`: every record, where it is, whole; held against `perf report -D`, against
+//! `rep report`, and against damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -72,7 +72,8 @@ fn each_record_of_a_fixture_is_there_once() {
             heads.iter().for_each(|head| *counts.entry(head.kind.clone()).or_default() += 1);
             // The manifest counts what is in the containers, not them.
             counts.retain(|kind, _| !kind.starts_with("COMPRESSED"));
-            let expected = case.counts(form).into_iter().map(|(kind, count)| (kind.to_string(), count));
+            let expected =
+                case.counts(form).into_iter().map(|(kind, count)| (kind.to_string(), count));
             assert_eq!(counts, expected.collect(), "{}", path.display());
             files += 1;
             records += heads.len();
@@ -89,9 +90,9 @@ fn each_record_of_a_fixture_is_there_once() {
 fn facts(facts: &[Fact], text: &str, path: &Path) {
     for fact in facts {
         let Fact::Numbers(Number::Ip, numbers) = fact else { continue };
-        let ips = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("  ")?.split(", ").find_map(|field| field.strip_prefix("ip: 0x")));
+        let ips = text.lines().filter_map(|line| {
+            line.strip_prefix("  ")?.split(", ").find_map(|field| field.strip_prefix("ip: 0x"))
+        });
         let ips: Vec<u64> = ips.map(|ip| u64::from_str_radix(ip, 16).unwrap()).collect();
         assert_eq!(&ips, numbers, "{}", path.display());
     }
@@ -113,7 +114,10 @@ fn records_follow_each_other_without_a_gap_and_with_all_their_bytes() {
         }
         let bytes: u64 = heads.iter().map(|head| head.size).sum();
         let shown = outcome.text().lines().filter(|line| line.starts_with("  0")).map(|line| {
-            line[8..56].split_whitespace().filter(|word| u8::from_str_radix(word, 16).is_ok()).count() as u64
+            line[8..56]
+                .split_whitespace()
+                .filter(|word| u8::from_str_radix(word, 16).is_ok())
+                .count() as u64
         });
         assert_eq!(shown.sum::<u64>(), bytes, "{}", file.name);
     }
@@ -138,9 +142,10 @@ fn perf_dumps_the_same_records() {
     let (mut files, mut records) = (0, 0);
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
-        // perf counts the places of a pipe from elsewhere, and prints only some of what is compressed.
-        let comparable =
-            recrep_format::read::File::parse(&bytes).is_ok_and(|file| file.mode == recrep_format::read::Mode::File);
+        // perf counts the places of a pipe from elsewhere, and prints only some of what is
+        // compressed.
+        let comparable = recrep_format::read::File::parse(&bytes)
+            .is_ok_and(|file| file.mode == recrep_format::read::Mode::File);
         if !comparable {
             continue;
         }
@@ -148,7 +153,8 @@ fn perf_dumps_the_same_records() {
         let outcome = dumped(&path, &["--no-raw"]).expect(0);
         let heads = heads(outcome.text());
         let compressed = heads.iter().any(|head| head.kind == "COMPRESSED");
-        let ours: BTreeSet<_> = heads.into_iter().map(|head| (head.offset, head.size, head.kind)).collect();
+        let ours: BTreeSet<_> =
+            heads.into_iter().map(|head| (head.offset, head.size, head.kind)).collect();
         if compressed {
             continue;
         }
@@ -173,7 +179,12 @@ fn damaged_files_are_dumped_as_far_as_they_go() {
             for view in ["dump", "info", "evlist", "script"] {
                 let outcome = run(rep().arg(view).arg(&path));
                 assert!([0, 1].contains(&outcome.code()), "{} {number}: {outcome:?}", file.name);
-                assert!(!outcome.stderr.contains("panicked"), "{} {number}: {}", file.name, outcome.stderr);
+                assert!(
+                    !outcome.stderr.contains("panicked"),
+                    "{} {number}: {}",
+                    file.name,
+                    outcome.stderr
+                );
             }
         }
     }
@@ -186,7 +197,11 @@ fn what_is_asked_for_alone_is_printed() {
     std::fs::write(&path, recorded::ALL[0].bytes).unwrap();
     let all = heads(dumped(&path, &["--no-raw"]).expect(0).text());
     let some = heads(dumped(&path, &["--no-raw", "--type", "MMAP2,3"]).expect(0).text());
-    let wanted: Vec<_> = all.iter().filter(|head| ["MMAP2", "COMM"].contains(&head.kind.as_str())).cloned().collect();
+    let wanted: Vec<_> = all
+        .iter()
+        .filter(|head| ["MMAP2", "COMM"].contains(&head.kind.as_str()))
+        .cloned()
+        .collect();
     assert!(!wanted.is_empty());
     assert_eq!(some, wanted);
     let first = heads(dumped(&path, &["--no-raw", "--limit", "2"]).expect(0).text());

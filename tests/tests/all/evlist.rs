@@ -1,4 +1,5 @@
-//! `rep evlist` against `perf evlist`: every event with every field of its attr, on recordings, fixtures and a corpus.
+//! `rep evlist` against `perf evlist`: every event with every field of its attr, on recordings,
+//! fixtures and a corpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -52,14 +53,17 @@ fn halves(line: &str) -> (&str, &str) {
 /// The fields of an attr without the values that perf 6.1 leaves in the other byte order.
 fn turned(fields: &str) -> Vec<&str> {
     const NOT: [&str; 4] = ["clockid", "sample_regs_intr", "aux_watermark", "aux_sample_size"];
-    let field = |field| NOT.into_iter().find(|name| str::starts_with(field, &format!("{name}: "))).unwrap_or(field);
+    let field = |field| {
+        NOT.into_iter().find(|name| str::starts_with(field, &format!("{name}: "))).unwrap_or(field)
+    };
     fields.split(", ").map(field).collect()
 }
 
 #[track_caller]
 fn held(file: &Path) -> Found {
     let Some(theirs) = listed(perf::perf(), "-v", file) else { return Found::Refused };
-    let ours = listed(rep(), "-v", file).unwrap_or_else(|| panic!("rep refuses {}", file.display()));
+    let ours =
+        listed(rep(), "-v", file).unwrap_or_else(|| panic!("rep refuses {}", file.display()));
     if ours == theirs {
         return Found::Same;
     }
@@ -81,18 +85,26 @@ fn held(file: &Path) -> Found {
     for (our, their) in pairs() {
         let (of_ours, of_theirs) = (halves(our), halves(their));
         if of_ours.1 != of_theirs.1 {
-            let words = |line: &str| line.split([' ', ',', '|']).map(str::to_owned).collect::<BTreeSet<_>>();
+            let words = |line: &str| {
+                line.split([' ', ',', '|']).map(str::to_owned).collect::<BTreeSet<_>>()
+            };
             if big && turned(of_ours.1) == turned(of_theirs.1) {
                 found = Found::Unturned;
                 continue;
             }
-            let unnamed: Vec<_> = words(of_ours.1).difference(&words(of_theirs.1)).cloned().collect();
+            let unnamed: Vec<_> =
+                words(of_ours.1).difference(&words(of_theirs.1)).cloned().collect();
             let known = words(of_theirs.1).is_subset(&words(of_ours.1));
             assert!(known && !unnamed.is_empty(), "{}:\n{our}\n{their}", file.display());
             found = Found::Newer;
         }
-        let entry = parsed.attrs.entries().iter().find(|entry| entry.name.as_deref() == Some(of_ours.0));
-        assert!(of_ours.0 == of_theirs.0 || entry.is_some(), "{}: {our}, not {their}", file.display());
+        let entry =
+            parsed.attrs.entries().iter().find(|entry| entry.name.as_deref() == Some(of_ours.0));
+        assert!(
+            of_ours.0 == of_theirs.0 || entry.is_some(),
+            "{}: {our}, not {their}",
+            file.display()
+        );
     }
     found
 }
@@ -104,15 +116,24 @@ fn recordings_are_listed_alike() {
     }
     let dir = tempfile::tempdir().unwrap();
     let spin = workload("hot --ms 20");
-    for args in
-        ["-e cpu-clock", "-e cpu-clock:u,page-faults -c 100 -g", "-e task-clock -F 77 -d", "-e context-switches:k"]
-    {
-        for (name, recorder) in [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)] {
+    for args in [
+        "-e cpu-clock",
+        "-e cpu-clock:u,page-faults -c 100 -g",
+        "-e task-clock -F 77 -d",
+        "-e context-switches:k",
+    ] {
+        for (name, recorder) in
+            [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+        {
             let file = dir.path().join(name);
             recorder(&file, args, &spin);
             assert_eq!(held(&file), Found::Same, "{name} {args}");
             for flag in ["-F", "-g"] {
-                assert_eq!(listed(rep(), flag, &file), listed(perf::perf(), flag, &file), "{name} {args} {flag}");
+                assert_eq!(
+                    listed(rep(), flag, &file),
+                    listed(perf::perf(), flag, &file),
+                    "{name} {args} {flag}"
+                );
             }
         }
     }

@@ -22,9 +22,24 @@ fn recording(endian: Endian) -> Stream {
     let id = BuildId::new(&bytes).unwrap();
     let entries = vec![BuildIdEvent::new(CpuMode::User, &id, b"/usr/bin/sh")];
     let module = Text::new(b"/lib/modules/ext4.ko");
-    let module = Mmap { pid: u32::MAX, tid: 0, addr: KERNEL + 0x1000, len: 0x1000, pgoff: 0, filename: module };
+    let module = Mmap {
+        pid: u32::MAX,
+        tid: 0,
+        addr: KERNEL + 0x1000,
+        len: 0x1000,
+        pgoff: 0,
+        filename: module,
+    };
     let known = Task { pid: 20, ppid: 10, tid: 20, ptid: 10, time: 0 };
-    let chain = [context::KERNEL, KERNEL + 0x10, KERNEL + 0x1021, context::USER, 0x40_0123, 0x40_0501, 0x99];
+    let chain = [
+        context::KERNEL,
+        KERNEL + 0x10,
+        KERNEL + 0x1021,
+        context::USER,
+        0x40_0123,
+        0x40_0501,
+        0x99,
+    ];
     let unfinished = [context::KERNEL, KERNEL + 0x20, context::USER_DEFERRED, 77];
     Stream::new(endian)
         .event(Event::new("cycles").sampling(SampleType::CALLCHAIN))
@@ -82,8 +97,8 @@ fn profile(file: &std::path::Path, is_piped: bool) -> Value {
     serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap()
 }
 
-/// The threads with samples: `process/thread pid tid`, and each sample as milliseconds and a stack of `library+offset`
-/// or an address, innermost frame first.
+/// The threads with samples: `process/thread pid tid`, and each sample as milliseconds and a stack
+/// of `library+offset` or an address, innermost frame first.
 fn threads(profile: &Value) -> Vec<(String, Vec<String>)> {
     let mut threads: Vec<_> = profile["threads"].as_array().unwrap().iter().map(thread).collect();
     threads.retain(|(_, samples)| !samples.is_empty());
@@ -96,7 +111,9 @@ fn thread(thread: &Value) -> (String, Vec<String>) {
     let at = |table: &str, column: &str, index: &Value| {
         thread[table][column][usize::try_from(index.as_u64().unwrap()).unwrap()].clone()
     };
-    let string = |index: &Value| text(&thread["stringArray"][usize::try_from(index.as_u64().unwrap()).unwrap()]);
+    let string = |index: &Value| {
+        text(&thread["stringArray"][usize::try_from(index.as_u64().unwrap()).unwrap()])
+    };
     let frame = |stack: &Value| {
         let frame = at("stackTable", "frame", stack);
         let func = at("frameTable", "func", &frame);
@@ -110,7 +127,8 @@ fn thread(thread: &Value) -> (String, Vec<String>) {
     };
     let samples = &thread["samples"];
     let mut time = 0.0;
-    let stacks = samples["stack"].as_array().unwrap().iter().zip(samples["timeDeltas"].as_array().unwrap());
+    let stacks =
+        samples["stack"].as_array().unwrap().iter().zip(samples["timeDeltas"].as_array().unwrap());
     let lines = stacks.map(|(stack, delta)| {
         time += delta.as_f64().unwrap();
         let mut line = format!("{time:.3}");
@@ -146,24 +164,35 @@ fn the_profile_has_the_threads_names_and_stacks_of_the_recording() {
     let dir = tempfile::tempdir().unwrap();
     for endian in [Endian::Little, Endian::Big] {
         let stream = recording(endian);
-        for (bytes, is_piped) in [(stream.file(), false), (stream.file(), true), (stream.pipe(), true)] {
+        for (bytes, is_piped) in
+            [(stream.file(), false), (stream.file(), true), (stream.pipe(), true)]
+        {
             let file = dir.path().join("made.data");
             std::fs::write(&file, bytes).unwrap();
             let profile = profile(&file, is_piped);
             let found = threads(&profile);
             let found: Vec<_> = found
                 .iter()
-                .map(|(name, samples)| (name.as_str(), samples.iter().map(String::as_str).collect::<Vec<_>>()))
+                .map(|(name, samples)| {
+                    (name.as_str(), samples.iter().map(String::as_str).collect::<Vec<_>>())
+                })
                 .collect();
             let expected = expected.map(|(name, samples)| (name, samples.to_vec()));
             assert_eq!(found, expected, "{endian:?}, piped: {is_piped}");
             // 4,000 Hz.
             assert_eq!(profile["meta"]["interval"], 0.25);
             // A file has its build IDs at its end.
-            let sh = profile["libs"].as_array().unwrap().iter().find(|lib| lib["name"] == "sh").unwrap();
+            let sh =
+                profile["libs"].as_array().unwrap().iter().find(|lib| lib["name"] == "sh").unwrap();
             let ids = (sh["breakpadId"].as_str().unwrap(), sh["codeId"].as_str());
-            let known = ("030201000504070608090A0B0C0D0E0F0", Some("000102030405060708090a0b0c0d0e0f10111213"));
-            assert_eq!(ids, if is_piped { ("000000000000000000000000000000000", None) } else { known });
+            let known = (
+                "030201000504070608090A0B0C0D0E0F0",
+                Some("000102030405060708090a0b0c0d0e0f10111213"),
+            );
+            assert_eq!(
+                ids,
+                if is_piped { ("000000000000000000000000000000000", None) } else { known }
+            );
         }
     }
 }

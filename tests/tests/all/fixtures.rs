@@ -1,8 +1,8 @@
-//! perf reads every fixture that it can know, in both byte orders and in every container, with the same counts and
-//! values.
+//! perf reads every fixture that it can know, in both byte orders and in every container, with the
+//! same counts and values.
 //!
-//! Where it does not, the manifest says how that shows and why we know better; that it still shows is tested too, so a
-//! reason cannot outlive its cause.
+//! Where it does not, the manifest says how that shows and why we know better; that it still shows
+//! is tested too, so a reason cannot outlive its cause.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,9 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recrep_fixtures::manifest::{Case, DIRECTORIES, Difference, Fact, Form, List, Number, Perf, cases};
+use recrep_fixtures::manifest::{
+    Case, DIRECTORIES, Difference, Fact, Form, List, Number, Perf, cases,
+};
 use recrep_fixtures::recorded;
 use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
@@ -35,7 +37,14 @@ fn perf_reads_every_fixture_as_the_manifest_says() {
                 while let Some((case, form)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let path = dir.path().join(format!("{}.{form}.data", case.name));
                     std::fs::write(&path, case.bytes(*form)).unwrap();
-                    let mut checked = Checked { case, form: *form, file: &path, exact, wrong: Vec::new(), compared: 0 };
+                    let mut checked = Checked {
+                        case,
+                        form: *form,
+                        file: &path,
+                        exact,
+                        wrong: Vec::new(),
+                        compared: 0,
+                    };
                     checked.check();
                     compared.fetch_add(checked.compared, Ordering::Relaxed);
                     wrong.lock().unwrap().extend(checked.wrong);
@@ -58,11 +67,13 @@ fn the_numbers_of_what_perf_recorded_are_perfs() {
     for recorded in recorded::ALL {
         let path = dir.path().join(recorded.name);
         std::fs::write(&path, recorded.bytes).unwrap();
-        let mut stats = perf::parse_stats(&through(&path, recorded.is_pipe, &["report", "--stats"]));
+        let mut stats =
+            perf::parse_stats(&through(&path, recorded.is_pipe, &["report", "--stats"]));
         stats.records.remove("COMPRESSED");
         let counts = recorded.counts.iter().map(|(kind, count)| (kind.to_string(), *count));
         assert_eq!(stats.records, counts.collect(), "{}", recorded.name);
-        let samples: Vec<u64> = stats.events.iter().filter_map(|(_, counts)| counts.get("SAMPLE").copied()).collect();
+        let samples: Vec<u64> =
+            stats.events.iter().filter_map(|(_, counts)| counts.get("SAMPLE").copied()).collect();
         assert_eq!(samples, recorded.samples, "{}", recorded.name);
     }
 }
@@ -83,10 +94,17 @@ fn perf_reads_every_directory_as_the_manifest_says() {
             let mut stats = perf::stats(&path);
             stats.records.remove("COMPRESSED");
             assert_eq!(stats.warnings, "", "{}", path.display());
-            assert_eq!(stats.records, by_name(&mut case.counts(endian).into_iter()), "{}", path.display());
+            assert_eq!(
+                stats.records,
+                by_name(&mut case.counts(endian).into_iter()),
+                "{}",
+                path.display()
+            );
             for fact in case.made(endian).facts {
-                let printed =
-                    printed(&fact, &through(&path, false, &["script", "--ns", "-F", fact.perf_field().unwrap()]));
+                let printed = printed(
+                    &fact,
+                    &through(&path, false, &["script", "--ns", "-F", fact.perf_field().unwrap()]),
+                );
                 assert_eq!(printed, as_perf_prints(&fact), "{}", path.display());
             }
         }
@@ -96,7 +114,8 @@ fn perf_reads_every_directory_as_the_manifest_says() {
     recorded.directory().write(&path).unwrap();
     assert_eq!(perf::stats(&path).records, by_name(&mut recorded.counts.iter().copied()));
     let rows = perf::tables(&path, "comm").remove(0).rows;
-    let comms: BTreeMap<_, _> = rows.iter().map(|(key, counts)| (key[0].as_str(), counts.samples)).collect();
+    let comms: BTreeMap<_, _> =
+        rows.iter().map(|(key, counts)| (key[0].as_str(), counts.samples)).collect();
     assert_eq!(comms, recorded.comms.iter().copied().collect());
 }
 
@@ -107,7 +126,10 @@ fn through(file: &Path, is_pipe: bool, args: &[&str]) -> Outcome {
         return run(perf.args(args).arg("-i").arg(file));
     }
     let mut shell = Command::new("sh");
-    shell.args(["-c", r#"file=$1; shift; cat "$file" | "$@" -i -"#, "sh"]).arg(file).arg(perf.get_program());
+    shell
+        .args(["-c", r#"file=$1; shift; cat "$file" | "$@" -i -"#, "sh"])
+        .arg(file)
+        .arg(perf.get_program());
     shell.envs(perf.get_envs().filter_map(|(name, value)| Some((name, value?))));
     run(shell.args(args))
 }
@@ -120,7 +142,8 @@ struct Checked<'a> {
     case: &'a Case,
     form: Form,
     file: &'a Path,
-    /// `true` if this is the perf of which the manifest tells: with another one a difference may have gone.
+    /// `true` if this is the perf of which the manifest tells: with another one a difference may
+    /// have gone.
     exact: bool,
     wrong: Vec<String>,
     compared: usize,
@@ -130,18 +153,22 @@ impl Checked<'_> {
     fn check(&mut self) {
         let differences: Vec<&Difference> = self.case.differences(self.form).collect();
         let outcome = through(self.file, self.form.container.is_pipe(), &["report", "--stats"]);
-        let refusals: Vec<&str> = differences.iter().filter_map(|difference| refusal(&difference.perf)).collect();
+        let refusals: Vec<&str> =
+            differences.iter().filter_map(|difference| refusal(&difference.perf)).collect();
         if !refusals.is_empty() {
             let records = perf::parse_stats(&outcome).records;
             let refused = records.is_empty() || records != self.counted();
             if refused && refusals.iter().any(|said| outcome.stderr.contains(said)) {
                 return;
             }
-            if differences.iter().any(|difference| matches!(difference.perf, Perf::Crashes)) && outcome.code() == SEGV {
+            if differences.iter().any(|difference| matches!(difference.perf, Perf::Crashes))
+                && outcome.code() == SEGV
+            {
                 return;
             }
             if self.exact {
-                return self.tell(&format!("perf was to refuse it saying one of {refusals:?}"), &outcome);
+                return self
+                    .tell(&format!("perf was to refuse it saying one of {refusals:?}"), &outcome);
             }
         }
         if perf::parse_stats(&outcome).records.is_empty() {
@@ -157,7 +184,11 @@ impl Checked<'_> {
 
     /// The records by the manifest.
     fn counted(&self) -> BTreeMap<String, u64> {
-        self.case.counts(self.form).into_iter().map(|(kind, count)| (kind.to_string(), count)).collect()
+        self.case
+            .counts(self.form)
+            .into_iter()
+            .map(|(kind, count)| (kind.to_string(), count))
+            .collect()
     }
 
     fn counts(&mut self, differences: &[&Difference], outcome: &Outcome) {
@@ -165,7 +196,8 @@ impl Checked<'_> {
         // perf counts the containers, too.
         stats.remove("COMPRESSED");
         let ours = self.counted();
-        let miscounted: Vec<String> = differences.iter().flat_map(|difference| miscounted(&difference.perf)).collect();
+        let miscounted: Vec<String> =
+            differences.iter().flat_map(|difference| miscounted(&difference.perf)).collect();
         for name in ours.keys().chain(stats.keys()) {
             let (our, their) = (ours.get(name), stats.get(name));
             let told = miscounted.contains(name);
@@ -177,17 +209,25 @@ impl Checked<'_> {
     }
 
     fn values(&mut self, differences: &[&Difference], fact: &Fact, field: &str) {
-        let outcome = through(self.file, self.form.container.is_pipe(), &["script", "--ns", "-F", field]);
+        let outcome =
+            through(self.file, self.form.container.is_pipe(), &["script", "--ns", "-F", field]);
         let printed = printed(fact, &outcome);
-        let about: Vec<&Perf> = differences.iter().map(|d| &d.perf).filter(|perf| perf.is_about(fact)).collect();
-        let misread = about.iter().any(|perf| matches!(perf, Perf::MisreadsNumber(_) | Perf::MisreadsList(_)));
-        let expected = about.iter().fold(as_perf_prints(fact), |expected, perf| respelt(expected, perf));
+        let about: Vec<&Perf> =
+            differences.iter().map(|d| &d.perf).filter(|perf| perf.is_about(fact)).collect();
+        let misread = about
+            .iter()
+            .any(|perf| matches!(perf, Perf::MisreadsNumber(_) | Perf::MisreadsList(_)));
+        let expected =
+            about.iter().fold(as_perf_prints(fact), |expected, perf| respelt(expected, perf));
         if !about.is_empty() && printed == as_perf_prints(fact) {
             if self.exact {
                 self.tell(&format!("{field}: perf reads all as we do"), &outcome);
             }
         } else if printed != expected && !misread {
-            self.tell(&format!("{field}: {expected:?} by the manifest, {printed:?} by perf"), &outcome);
+            self.tell(
+                &format!("{field}: {expected:?} by the manifest, {printed:?} by perf"),
+                &outcome,
+            );
         }
         self.compared += expected.len();
     }
@@ -220,7 +260,11 @@ fn as_perf_prints(fact: &Fact) -> Vec<String> {
         Fact::Lists(List::Branches, lists) => lists.iter().map(|list| branches(list)).collect(),
         Fact::Lists(_, lists) => {
             // perf prints nothing at all for an empty one.
-            lists.iter().filter(|list| !list.is_empty()).map(|list| chain(list.iter().copied())).collect()
+            lists
+                .iter()
+                .filter(|list| !list.is_empty())
+                .map(|list| chain(list.iter().copied()))
+                .collect()
         }
         Fact::Texts(_, texts) => texts.clone(),
     }
@@ -244,8 +288,12 @@ fn printed(fact: &Fact, outcome: &Outcome) -> Vec<String> {
             blocks.map(|block| chain(block.lines().filter_map(hex))).collect()
         }
         Fact::Lists(..) => lines.map(printed_branches).collect(),
-        Fact::Texts(..) => lines.map(|line| line.find('|').map_or(line, |at| &line[at..]).trim().to_owned()).collect(),
-        Fact::Numbers(what, _) => lines.filter(|line| !line.is_empty()).map(|line| number(*what, line)).collect(),
+        Fact::Texts(..) => lines
+            .map(|line| line.find('|').map_or(line, |at| &line[at..]).trim().to_owned())
+            .collect(),
+        Fact::Numbers(what, _) => {
+            lines.filter(|line| !line.is_empty()).map(|line| number(*what, line)).collect()
+        }
     }
 }
 
@@ -255,9 +303,14 @@ fn number(what: Number, line: &str) -> String {
     let text = line.split_whitespace().next().unwrap_or(line);
     let value = match what {
         Number::Ip | Number::Addr | Number::PhysAddr => hex(text),
-        Number::Time => text.trim_end_matches(':').split_once('.').and_then(|(seconds, nanoseconds)| {
-            Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + nanoseconds.parse::<u64>().ok()?)
-        }),
+        Number::Time => {
+            text.trim_end_matches(':').split_once('.').and_then(|(seconds, nanoseconds)| {
+                Some(
+                    seconds.parse::<u64>().ok()? * 1_000_000_000
+                        + nanoseconds.parse::<u64>().ok()?,
+                )
+            })
+        }
         Number::Cpu => text.trim_matches(['[', ']']).parse().ok(),
         Number::DataPageSize | Number::CodePageSize => page_size(text),
         _ => text.parse().ok(),
@@ -295,7 +348,12 @@ fn branches(words: &[u64]) -> String {
         let [from, to, flags] = words else { panic!("three words for each branch") };
         let flag = |bit: u64, letter| if flags & bit != 0 { letter } else { "-" };
         let prediction = if flags & 1 != 0 { "M" } else { flag(2, "P") };
-        format!("{from:#x}/{to:#x}/{prediction}/{}/{}/{}", flag(4, "X"), flag(8, "A"), flags >> 4 & 0xffff)
+        format!(
+            "{from:#x}/{to:#x}/{prediction}/{}/{}/{}",
+            flag(4, "X"),
+            flag(8, "A"),
+            flags >> 4 & 0xffff
+        )
     };
     words.chunks(3).map(branch).collect::<Vec<_>>().join(" ")
 }

@@ -21,11 +21,13 @@ use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
-/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the
-/// relocations (see [`recrep_tests::table`]), or not at all (see [`with_entries_named`]).
+/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their
+/// position among the relocations (see [`recrep_tests::table`]), or not at all (see
+/// [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
     let plain = |stack: &str| -> String {
-        let frames = stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { without_hash(frame) });
+        let frames =
+            stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { without_hash(frame) });
         frames.collect::<Vec<_>>().join(";")
     };
     let mut lines = BTreeMap::new();
@@ -49,8 +51,8 @@ fn linkage_tables(module: &str) -> Vec<Range<u64>> {
     sections.collect()
 }
 
-/// Returns the output of `perf script`, with a name for the entries of linkage tables that perf finds none for: of a
-/// frame in a file it tells the place there.
+/// Returns the output of `perf script`, with a name for the entries of linkage tables that perf
+/// finds none for: of a frame in a file it tells the place there.
 fn with_entries_named(script: &str) -> String {
     let mut known: BTreeMap<String, Vec<Range<u64>>> = BTreeMap::new();
     let mut named = |line: &str| {
@@ -64,16 +66,21 @@ fn with_entries_named(script: &str) -> String {
 
 fn ours(file: &Path, flags: &[&str]) -> BTreeMap<String, u64> {
     let outcome = run(rep().args(["--format", "folded"]).args(flags).arg(file)).expect(0);
-    assert!(outcome.text().lines().is_sorted_by_key(|line| line.rsplit_once(' ').unwrap().0), "lines are in order");
+    assert!(
+        outcome.text().lines().is_sorted_by_key(|line| line.rsplit_once(' ').unwrap().0),
+        "lines are in order"
+    );
     lines_of(outcome.text())
 }
 
-/// Collapses `perf script` with the collapse library. It leaves out samples whose callchain is empty: they are listed
-/// with the sampled function as their only frame, as `perf script` prints it without callchains. The second number is
-/// how many those are.
+/// Collapses `perf script` with the collapse library. It leaves out samples whose callchain is
+/// empty: they are listed with the sampled function as their only frame, as `perf script` prints it
+/// without callchains. The second number is how many those are.
 fn collapsed(file: &Path) -> (BTreeMap<String, u64>, usize) {
-    let listed = |words: &[&str]| run(perf::perf().arg("script").args(words).arg("-i").arg(file)).expect(0);
-    let (chains, own) = (listed(&["--no-inline"]), listed(&["--no-inline", "-G", "-F", "ip,sym,dso"]));
+    let listed =
+        |words: &[&str]| run(perf::perf().arg("script").args(words).arg("-i").arg(file)).expect(0);
+    let (chains, own) =
+        (listed(&["--no-inline"]), listed(&["--no-inline", "-G", "-F", "ip,sym,dso"]));
     let mut own = own.text().lines().filter(|line| !line.trim().is_empty());
     let (mut script, mut empty) = (String::new(), 0);
     let mut lines = chains.text().lines().peekable();
@@ -97,7 +104,8 @@ fn collapsed(file: &Path) -> (BTreeMap<String, u64>, usize) {
     (lines_of(std::str::from_utf8(&folded).unwrap()), empty)
 }
 
-/// Compares the folded stacks of rep and perf. Returns the number of samples that have an empty callchain.
+/// Compares the folded stacks of rep and perf. Returns the number of samples that have an empty
+/// callchain.
 #[track_caller]
 fn assert_agrees(file: &Path, flags: &[&str]) -> usize {
     let (ours, (theirs, empty)) = (ours(file, flags), collapsed(file));
@@ -118,7 +126,8 @@ fn callchains_recorded_by_perf() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("perf.data");
-    let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
+    let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn \
+                  | md5sum; done";
     perf::record(&file, "-e cpu-clock -g", &["sh", "-c", script].map(str::to_owned));
     assert_agrees(&file, &[]);
 }
@@ -168,8 +177,8 @@ fn samples_with_empty_callchains() {
     assert_eq!(ours(&file, flags).values().sum::<u64>(), (1..=64).sum::<u64>());
 }
 
-/// The sum of the lines, of what `rep --json` counts, by samples, and by periods where there are any, with the same
-/// filters. Returns whether the file is answered.
+/// The sum of the lines, of what `rep --json` counts, by samples, and by periods where there are
+/// any, with the same filters. Returns whether the file is answered.
 #[track_caller]
 fn assert_adds_up(file: &Path, filters: &[&str], has_periods: bool) -> bool {
     let json = run(rep().args(["--json", "-s", "comm"]).args(filters).arg(file));
@@ -177,19 +186,30 @@ fn assert_adds_up(file: &Path, filters: &[&str], has_periods: bool) -> bool {
         return false;
     }
     let answer: Value = serde_json::from_slice(&json.stdout).unwrap();
-    for (name, flags) in [("samples", &["-n"][..]), ("period", &[])].into_iter().take(1 + usize::from(has_periods)) {
-        let folded = listed(run(rep().args(["--format", "folded"]).args(flags).args(filters).arg(file)));
+    for (name, flags) in
+        [("samples", &["-n"][..]), ("period", &[])].into_iter().take(1 + usize::from(has_periods))
+    {
+        let folded =
+            listed(run(rep().args(["--format", "folded"]).args(flags).args(filters).arg(file)));
         let text = String::from_utf8_lossy(&folded.stdout);
-        let counts = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+        let counts =
+            text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
         let sum = counts.fold(0, u64::wrapping_add);
         let sum_of = |list: &Value, of: fn(&Value) -> Vec<&Value>| {
-            let counts = list.as_array().unwrap().iter().flat_map(of).map(|one| one[name].as_u64().unwrap());
+            let counts =
+                list.as_array().unwrap().iter().flat_map(of).map(|one| one[name].as_u64().unwrap());
             counts.fold(0, u64::wrapping_add)
         };
         if filters.is_empty() {
-            assert_eq!(sum, sum_of(&answer["events"], |event| vec![event]), "the total of {}", file.display());
+            assert_eq!(
+                sum,
+                sum_of(&answer["events"], |event| vec![event]),
+                "the total of {}",
+                file.display()
+            );
         }
-        let rows = sum_of(&answer["events"], |event| event["rows"].as_array().unwrap().iter().collect());
+        let rows =
+            sum_of(&answer["events"], |event| event["rows"].as_array().unwrap().iter().collect());
         assert_eq!(sum, rows, "the rows of {} with {filters:?}", file.display());
     }
     true
@@ -205,7 +225,8 @@ fn lines_add_up_to_the_totals() {
             std::fs::write(&file, case.bytes(form)).unwrap();
             let stream = (case.make)(form.endian).stream;
             // Of tracepoints, samples are counted.
-            let has_periods = stream.events().iter().all(|entry| entry.attr.kind != EventType::TRACEPOINT);
+            let has_periods =
+                stream.events().iter().all(|entry| entry.attr.kind != EventType::TRACEPOINT);
             if assert_adds_up(&file, &[], has_periods) {
                 // What filters leave does not depend on the byte order.
                 if form.endian == Endian::NATIVE {
@@ -231,7 +252,12 @@ fn lines_of_a_corpus_add_up() {
     let mut files = 0;
     for (name, _) in originals(dir).unwrap() {
         let file = dir.join(name);
-        for filters in [&[][..], &["--event", "cycles"], &["--comm", "ls,swapper"], &["--dso", "[kernel.kallsyms]"]] {
+        for filters in [
+            &[][..],
+            &["--event", "cycles"],
+            &["--comm", "ls,swapper"],
+            &["--dso", "[kernel.kallsyms]"],
+        ] {
             files += usize::from(assert_adds_up(&file, filters, true) && filters.is_empty());
         }
     }
@@ -239,8 +265,8 @@ fn lines_of_a_corpus_add_up() {
     assert!(files > 0);
 }
 
-/// A line's number is its samples where that is asked for, and its leaf is the sampled function where there is no
-/// chain.
+/// A line's number is its samples where that is asked for, and its leaf is the sampled function
+/// where there is no chain.
 #[test]
 fn samples_without_callchains() {
     if !needs::perf_events() {

@@ -14,7 +14,8 @@ use recrep_tests::run::run;
 #[track_caller]
 fn script(perf: &OsStr, file: &Path, fields: &str, select: &[&str]) -> Vec<String> {
     let mut perf = perf::version(perf);
-    let outcome = run(perf.args(["script", "-F", fields]).args(select).arg("-i").arg(file)).expect(0);
+    let outcome =
+        run(perf.args(["script", "-F", fields]).args(select).arg("-i").arg(file)).expect(0);
     assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
     outcome.text().lines().map(|line| line.trim().to_owned()).collect()
 }
@@ -29,11 +30,22 @@ fn a_made_file_has_the_samples_that_were_written() {
     run(Command::new(&programs().synthesize).arg(&file)).expect(0);
     for perf in versions() {
         let mut report = perf::version(&perf);
-        report.args(["report", "--stdio", "-n", "--no-children", "-t", ";", "-F", "sample,comm,dso,sym", "-i"]);
+        report.args([
+            "report",
+            "--stdio",
+            "-n",
+            "--no-children",
+            "-t",
+            ";",
+            "-F",
+            "sample,comm,dso,sym",
+            "-i",
+        ]);
         let outcome = run(report.arg(&file)).expect(0);
         assert!(outcome.text().contains("of event 'made-up'"), "{}", outcome.text());
         let rows = outcome.text().lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-        let rows: Vec<Vec<&str>> = rows.map(|line| line.split(';').map(str::trim).take(4).collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            rows.map(|line| line.split(';').map(str::trim).take(4).collect()).collect();
         let expected = [
             ["60", "parser", "parser", "[.] 0x0000000000001000"],
             ["25", "parser", "parser", "[.] 0x0000000000002000"],
@@ -104,7 +116,8 @@ fn what_cannot_be_cut_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (file, cut) = (dir.path().join("packed.data"), dir.path().join("cut.data"));
     perf::record(&file, "-e cpu-clock -z", &["true".to_owned()]);
-    let refused = run(Command::new(&programs().cut).args([&file, &cut]).args(["--pid", "1"])).expect(1);
+    let refused =
+        run(Command::new(&programs().cut).args([&file, &cut]).args(["--pid", "1"])).expect(1);
     assert!(refused.stderr.contains("compressed"), "{}", refused.stderr);
     assert!(!cut.exists());
 }

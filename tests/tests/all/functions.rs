@@ -11,8 +11,8 @@ use recrep_tests::run::run;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Overloads, a const method and a plain one, a static function of two files, and a static function that a library has
-/// under the same name.
+/// Overloads, a const method and a plain one, a static function of two files, and a static function
+/// that a library has under the same name.
 const MAIN: &str = r"
 #include <dlfcn.h>
 #define APART __attribute__((noinline, noclone))
@@ -63,7 +63,8 @@ fn recording(dir: &TempDir) -> PathBuf {
     };
     build(&["-shared", "-fPIC", "-o", "libstep.so"], &["library.cc"]);
     build(&["-o", "program"], &["main.cc", "other.cc"]);
-    let (file, command) = (path("out.data"), ["program", "libstep.so"].map(|name| path(name).display().to_string()));
+    let (file, command) =
+        (path("out.data"), ["program", "libstep.so"].map(|name| path(name).display().to_string()));
     record(&file, "-e cpu-clock:u -F 1999 -g", &command);
     file
 }
@@ -78,7 +79,10 @@ fn named(rows: &Value) -> BTreeMap<String, Vec<u64>> {
     for row in rows.as_array().unwrap() {
         let name = row["key"]["symbol"].as_str().unwrap();
         if ["eat", "open", "step", "Box"].iter().any(|part| name.contains(part)) {
-            names.entry(name.to_owned()).or_insert_with(Vec::new).push(row["samples"].as_u64().unwrap());
+            names
+                .entry(name.to_owned())
+                .or_insert_with(Vec::new)
+                .push(row["samples"].as_u64().unwrap());
         }
     }
     names
@@ -109,20 +113,34 @@ fn functions_that_share_a_name_stay_apart() {
         let row = rows.as_array().unwrap().iter().find(|row| row["key"]["symbol"] == name).unwrap();
         row["key"]["mangled"].clone()
     };
-    assert_eq!(["eat(int)", "Box::open() const", "step"].map(mangled), ["_Z3eati", "_ZNK3Box4openEv", "_Z4stepl"]);
+    assert_eq!(
+        ["eat(int)", "Box::open() const", "step"].map(mangled),
+        ["_Z3eati", "_ZNK3Box4openEv", "_Z4stepl"]
+    );
 
     let levels = json(&["--json", "-H", "-s", "symbol"]);
     let levels = levels["events"][0]["hierarchy"].as_array().unwrap();
     for name in ["eat(int)", "eat(double)", "Box::open() const"] {
-        let level = levels.iter().find(|level| level["value"] == name).unwrap_or_else(|| panic!("{name}: {levels:?}"));
-        assert_eq!((&level["mangled"], &level["samples"]), (&mangled(name), &functions[name][0].into()));
+        let level = levels
+            .iter()
+            .find(|level| level["value"] == name)
+            .unwrap_or_else(|| panic!("{name}: {levels:?}"));
+        assert_eq!(
+            (&level["mangled"], &level["samples"]),
+            (&mangled(name), &functions[name][0].into())
+        );
     }
 
     // Whoever asks for all of a name gets it, and so does who asks for one function.
-    let of = |filter: &str| named(&json(&["--json", "-s", "symbol", "-S", filter])["events"][0]["rows"]);
+    let of =
+        |filter: &str| named(&json(&["--json", "-s", "symbol", "-S", filter])["events"][0]["rows"]);
     assert_eq!(of("eat").keys().collect::<Vec<_>>(), ["eat(double)", "eat(int)"]);
     for filter in ["eat(int)", "_Z3eati"] {
-        assert_eq!(of(filter), BTreeMap::from([("eat".to_owned(), functions["eat(int)"].clone())]), "{filter}");
+        assert_eq!(
+            of(filter),
+            BTreeMap::from([("eat".to_owned(), functions["eat(int)"].clone())]),
+            "{filter}"
+        );
     }
     // Whole names on demand; nothing else changes.
     let whole = named(&json(&["--json", "-s", "symbol", "--demangle=full"])["events"][0]["rows"]);
@@ -145,7 +163,8 @@ fn frames_of_functions_that_share_a_name_stay_apart() {
     let folded = answer(&file, &["--format", "folded"]);
     let stacks: Vec<&str> = folded.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     assert!(stacks.is_sorted_by(|a, b| a < b), "each stack is one line: {folded}");
-    let callees = ["eat(int)", "eat(double)", "Box::open()", "Box::open() const", "step", "step(long)"];
+    let callees =
+        ["eat(int)", "eat(double)", "Box::open()", "Box::open() const", "step", "step(long)"];
     for callee in callees {
         // What has no frame pointer of its own hides `main`.
         let end = format!(";{callee}");
@@ -153,10 +172,14 @@ fn frames_of_functions_that_share_a_name_stay_apart() {
     }
     let text = answer(&file, &["-s", "comm", "--no-children", "-G"]);
     for callee in callees {
-        assert!(text.lines().any(|line| line.ends_with(&format!("%--{callee}"))), "{callee}: {text}");
+        assert!(
+            text.lines().any(|line| line.ends_with(&format!("%--{callee}"))),
+            "{callee}: {text}"
+        );
     }
     // A sample counts once in the children's row of each function.
-    let report: Value = serde_json::from_str(&answer(&file, &["--json", "--children", "-s", "symbol"])).unwrap();
+    let report: Value =
+        serde_json::from_str(&answer(&file, &["--json", "--children", "-s", "symbol"])).unwrap();
     let event = &report["events"][0];
     let all = event["samples"].as_u64().unwrap();
     for row in event["rows"].as_array().unwrap() {

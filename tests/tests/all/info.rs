@@ -17,7 +17,8 @@ fn info(file: &Path) -> Value {
 }
 
 fn feature<'a>(info: &'a Value, name: &str) -> Option<&'a Value> {
-    let found = info["features"].as_array().unwrap().iter().find(|feature| feature["name"] == name)?;
+    let found =
+        info["features"].as_array().unwrap().iter().find(|feature| feature["name"] == name)?;
     Some(&found["value"])
 }
 
@@ -59,7 +60,8 @@ fn held(file: &Path) -> usize {
     same("data offset", number(&info["container"]["data"]["offset"]));
     same("data size", number(&info["container"]["data"]["size"]));
     same("feat offset", number(&info["container"]["feature_table"]));
-    let missing: Vec<&str> = info["missing_features"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let missing: Vec<&str> =
+        info["missing_features"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     for name in header.get("missing features").map_or("", String::as_str).split_whitespace() {
         // In perf's words.
         assert!(missing.contains(&name), "{name} is not among {missing:?}, {}", file.display());
@@ -75,7 +77,9 @@ fn headers_say_what_perf_says_of_them() {
     }
     let dir = tempfile::tempdir().unwrap();
     let spin = workload("hot --ms 20");
-    for (name, recorder) in [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)] {
+    for (name, recorder) in
+        [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+    {
         let file = dir.path().join(name);
         recorder(&file, "-e cpu-clock -g", &spin);
         let compared = held(&file);
@@ -98,13 +102,16 @@ fn rec_tells_of_the_machine_what_perf_tells() {
     let told = |name: &str, recorder: fn(&Path, &str, &[String]) -> _| {
         let file = dir.path().join(name);
         recorder(&file, "-e cpu-clock", &spin);
-        let outcome = run(perf::perf().args(["report", "--header-only", "-I", "-i"]).arg(&file)).expect(0);
+        let outcome =
+            run(perf::perf().args(["report", "--header-only", "-I", "-i"]).arg(&file)).expect(0);
         outcome.text().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let (by_perf, by_rec) = (told("perf", perf::record), told("rec", record));
     // What is of the recording, what changes meanwhile, and what has no order.
-    let own = "captured|header|data |feat |perf version|cmdline|event |time of|sample duration|missing|nr_|pmu mappings|bpf|btf|context|=====";
-    let of_machine = |line: &&String| !own.split('|').any(|own| line.trim_start_matches("# ").starts_with(own));
+    let own = "captured|header|data |feat |perf version|cmdline|event |time of|sample \
+               duration|missing|nr_|pmu mappings|bpf|btf|context|=====";
+    let of_machine =
+        |line: &&String| !own.split('|').any(|own| line.trim_start_matches("# ").starts_with(own));
     let fixed = |lines: &[String]| -> Vec<String> {
         let cut = |line: &String| line.split(", free =").next().unwrap().to_owned();
         lines.iter().filter(of_machine).map(cut).collect()
@@ -122,10 +129,12 @@ fn records_are_counted_as_the_manifest_counts_them() {
             let path = dir.path().join(format!("{}.{form}", case.name));
             std::fs::write(&path, case.bytes(form)).unwrap();
             let info = info(&path);
-            let mut counts: BTreeMap<String, u64> = serde_json::from_value(info["records"].clone()).unwrap();
+            let mut counts: BTreeMap<String, u64> =
+                serde_json::from_value(info["records"].clone()).unwrap();
             // rep counts the containers, as perf does; the manifest does not.
             counts.remove("COMPRESSED");
-            let expected = case.counts(form).into_iter().map(|(kind, count)| (kind.to_string(), count));
+            let expected =
+                case.counts(form).into_iter().map(|(kind, count)| (kind.to_string(), count));
             assert_eq!(counts, expected.collect(), "{}", path.display());
             let expected = if form.container.is_pipe() { "pipe" } else { "file" };
             assert_eq!(info["container"]["mode"], expected, "{}", path.display());

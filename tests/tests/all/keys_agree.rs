@@ -1,4 +1,5 @@
-//! Every further sort key and filter of `rep` against perf's, on a file that has all that they need.
+//! Every further sort key and filter of `rep` against perf's, on a file that has all that they
+//! need.
 #![allow(clippy::cast_possible_truncation, reason = "its numbers are small")]
 
 use std::path::Path;
@@ -25,16 +26,22 @@ fn rich(endian: Endian) -> Stream {
         | SampleType::CGROUP
         | SampleType::DATA_PAGE_SIZE
         | SampleType::CODE_PAGE_SIZE;
-    let mut stream = Stream::new(endian).event(Event::new("loads:u").sampling(fields)).task(10, 10).comm("keys");
+    let mut stream =
+        Stream::new(endian).event(Event::new("loads:u").sampling(fields)).task(10, 10).comm("keys");
     stream = stream.cgroup(7, "/system.slice/keys.service").map("/usr/bin/keys", TEXT, 0x4000, 0);
     stream = stream.map("/usr/lib/data.so", DATA, 0x10_0000, 0);
     stream = stream.namespaces(&[[3, 1], [3, 2], [3, 3], [3, 4], [3, 5], [3, 6], [4, 0xabc]]);
     for turn in 0..90u64 {
-        let spec = SampleSpec::at(TEXT + turn % 5 * 16).addr(DATA + turn % 7 * 40).period(1 + turn % 3);
         let spec =
-            spec.transaction([0, 0b11, 0xff_0000_0026, 8][turn as usize % 4]).cgroup([0, 7, 8][turn as usize % 3]);
-        let spec = spec.data_page_size([0, 4096, 2 << 20][turn as usize % 3]).code_page_size(4096 << (turn % 2 * 4));
-        let spec = spec.weights(turn as u32 % 11, turn as u16 % 5, turn as u16 % 3).phys_addr(turn << 12);
+            SampleSpec::at(TEXT + turn % 5 * 16).addr(DATA + turn % 7 * 40).period(1 + turn % 3);
+        let spec = spec
+            .transaction([0, 0b11, 0xff_0000_0026, 8][turn as usize % 4])
+            .cgroup([0, 7, 8][turn as usize % 3]);
+        let spec = spec
+            .data_page_size([0, 4096, 2 << 20][turn as usize % 3])
+            .code_page_size(4096 << (turn % 2 * 4));
+        let spec =
+            spec.weights(turn as u32 % 11, turn as u16 % 5, turn as u16 % 3).phys_addr(turn << 12);
         stream = stream.at(1_000_000_000 + turn * 7_654_321).sample(spec);
     }
     stream
@@ -52,15 +59,27 @@ fn every_key_reads_as_perfs() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let plain =
-        ["transaction", "cgroup", "cgroup_id", "code_page_size", "dso,dso_size", "symbol_size", "socket", "time"];
+    let plain = [
+        "transaction",
+        "cgroup",
+        "cgroup_id",
+        "code_page_size",
+        "dso,dso_size",
+        "symbol_size",
+        "socket",
+        "time",
+    ];
     let of_memory = ["data_page_size", "symbol_daddr", "dcacheline", "symbol_daddr,cgroup,time"];
     for endian in [Endian::Little, Endian::Big] {
         let path = written(dir.path(), endian);
         for (flags, sorts) in [(&[][..], &plain[..]), (&["--mem-mode"], &of_memory)] {
             for sort in sorts {
                 let ours = report_of(&path, flags, sort).tables();
-                assert_same(&format!("{endian:?} {sort}"), &ours, &perf::tables_of(&path, flags, sort));
+                assert_same(
+                    &format!("{endian:?} {sort}"),
+                    &ours,
+                    &perf::tables_of(&path, flags, sort),
+                );
             }
         }
         for flags in [&["--time-quantum", "10ms"][..], &["--ns", "--time-quantum", "1ns"]] {
@@ -103,9 +122,11 @@ fn filters_leave_out_what_they_say() {
     assert_eq!(kept(&["--event", "stores"]), 0);
     assert_eq!([kept(&["--socket-filter", "0"]), kept(&["--symbol-filter", "main"])], [0, 0]);
     assert_eq!([kept(&["--comm", "keys"]), kept(&["--comm", "other"])], [90, 0]);
-    for (flags, word) in
-        [(["--time", "x"], "--time"), (["--time-quantum", "0"], "--time-quantum"), (["-F", "nope"], "nope")]
-    {
+    for (flags, word) in [
+        (["--time", "x"], "--time"),
+        (["--time-quantum", "0"], "--time-quantum"),
+        (["-F", "nope"], "nope"),
+    ] {
         let outcome = run(rep().args(flags).arg(&path)).expect(2);
         assert!(outcome.stderr.contains(word), "{}", outcome.stderr);
     }
@@ -122,8 +143,17 @@ fn fields_and_levels_are_shown_as_asked() {
     let tree = text(&["--hierarchy", "-s", "comm,dso"]);
     assert!(tree.contains("   100.00%  keys\n   100.00%    keys\n"), "{tree}");
     let branches = Event::new("branches:u").branches(BranchSampleType::USER);
-    let two = Stream::new(Endian::NATIVE).event(Event::new("a:u")).event(branches).task(1, 1).comm("both");
-    let two = two.of(0).sample(SampleSpec::at(TEXT)).sample(SampleSpec::at(TEXT)).of(1).sample(SampleSpec::at(TEXT));
+    let two = Stream::new(Endian::NATIVE)
+        .event(Event::new("a:u"))
+        .event(branches)
+        .task(1, 1)
+        .comm("both");
+    let two = two
+        .of(0)
+        .sample(SampleSpec::at(TEXT))
+        .sample(SampleSpec::at(TEXT))
+        .of(1)
+        .sample(SampleSpec::at(TEXT));
     std::fs::write(&path, two.file()).unwrap();
     let group = text(&["--group", "-s", "comm", "-n"]);
     assert!(group.contains("# Samples: 3 of events 'a:u, branches:u'\n"), "{group}");

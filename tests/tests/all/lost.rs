@@ -1,7 +1,8 @@
-//! Loss is told, where the kernel could not write: as LOST records where it happened, as LOST_SAMPLES of each event at
-//! the end, on `rec`'s last line, and by `rep`, as perf counts it.
+//! Loss is told, where the kernel could not write: as LOST records where it happened, as
+//! LOST_SAMPLES of each event at the end, on `rec`'s last line, and by `rep`, as perf counts it.
 //!
-//! Losing is made certain by stopping `rec` while the workload runs on: two pages of ring are full in milliseconds.
+//! Losing is made certain by stopping `rec` while the workload runs on: two pages of ring are full
+//! in milliseconds.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -20,25 +21,36 @@ fn lost_records_and_lost_samples_are_accounted_for() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("lost.data");
-    let rec = start(&mut recording(&file, "-e cpu-clock -m 2 -F 50000 -g", &workload("hot --ms 800 --threads 2")));
+    let rec = start(&mut recording(
+        &file,
+        "-e cpu-clock -m 2 -F 50000 -g",
+        &workload("hot --ms 800 --threads 2"),
+    ));
     until_it_has(16 * 1024, &file, &rec);
     rec.signal(Signal::STOP);
     sleep(Duration::from_millis(300));
     rec.signal(Signal::CONT);
     let outcome = rec.finish().expect(0);
     let summary = outcome.summary(&file);
-    assert!(summary.samples > 0 && summary.lost_events > 0 && summary.lost_samples > 0, "{summary:?}");
+    assert!(
+        summary.samples > 0 && summary.lost_events > 0 && summary.lost_samples > 0,
+        "{summary:?}"
+    );
 
     let stats = perf::stats(&file);
     assert!(stats.records["LOST"] > 0 && stats.records["LOST_SAMPLES"] > 0, "{stats:?}");
     assert_eq!(stats.records["SAMPLE"], summary.samples);
-    let lost_samples: u64 = stats.events.iter().filter_map(|(_, counts)| counts.get("LOST_SAMPLES")).sum();
+    let lost_samples: u64 =
+        stats.events.iter().filter_map(|(_, counts)| counts.get("LOST_SAMPLES")).sum();
     assert_eq!(lost_samples, summary.lost_samples, "lost samples by perf");
     assert_eq!(perf::lost_events(&file), summary.lost_events, "lost events by perf");
 
     let report = report(&file, "comm,dso");
     assert_eq!(report.records(), stats.records);
-    assert_eq!((report.input().lost_events, report.input().lost_samples), (summary.lost_events, summary.lost_samples));
+    assert_eq!(
+        (report.input().lost_events, report.input().lost_samples),
+        (summary.lost_events, summary.lost_samples)
+    );
     assert_eq!(report.events[0].lost_samples, summary.lost_samples);
     assert!(report.input().complete);
 }
@@ -50,7 +62,8 @@ fn nothing_is_lost_at_the_default_ring_size() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("whole.data");
-    let summary = record(&file, "-e cpu-clock -F 10000 -g", &workload("hot --ms 1000 --threads 2")).summary(&file);
+    let summary = record(&file, "-e cpu-clock -F 10000 -g", &workload("hot --ms 1000 --threads 2"))
+        .summary(&file);
     assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
     let stats = perf::stats(&file);
     assert_eq!(stats.warnings, "");

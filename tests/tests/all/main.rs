@@ -1,4 +1,5 @@
-//! The tests that need more than one package, as one program: linking forty took longer than running them.
+//! The tests that need more than one package, as one program: linking forty took longer than
+//! running them.
 //!
 //! `cargo test -p recrep-tests perf_reads_rec` runs those of one file.
 #![allow(

@@ -16,7 +16,8 @@ use recrep_tests::{needs, perf};
 fn compare(file: &Path, flags: &[&str], sorts: &[&str]) -> usize {
     let rows = |sort: &&str| {
         let what = format!("{}, {sort}", file.display());
-        let perfs: Vec<Table> = perf::tables_of(file, flags, sort).into_iter().map(with_whole_cycles).collect();
+        let perfs: Vec<Table> =
+            perf::tables_of(file, flags, sort).into_iter().map(with_whole_cycles).collect();
         let ours = report_of(file, flags, sort).tables();
         assert_same(&what, &ours, &perfs);
         perfs.iter().map(|table| table.rows.len()).sum::<usize>()
@@ -43,12 +44,21 @@ fn branches() {
     if !needs::perf_events() {
         return;
     }
-    let sorts = ["dso_from,dso_to,mispredict", "comm,symbol_from,symbol_to,cycles", "in_tx,abort", "comm,dso"];
+    let sorts = [
+        "dso_from,dso_to,mispredict",
+        "comm,symbol_from,symbol_to,cycles",
+        "in_tx,abort",
+        "comm,dso",
+    ];
     let dir = tempfile::tempdir().unwrap();
     let mut compared = 0;
-    for case in cases().into_iter().filter(|case| case.fate == Fate::Whole && case.perf.is_empty()) {
+    for case in cases().into_iter().filter(|case| case.fate == Fate::Whole && case.perf.is_empty())
+    {
         let bits = (case.make)(Endian::Little).stream.sampled_bits();
-        for form in case.forms().filter(|f| f.container == Container::File && bits.contains(SampleType::BRANCH_STACK)) {
+        for form in case
+            .forms()
+            .filter(|f| f.container == Container::File && bits.contains(SampleType::BRANCH_STACK))
+        {
             let path = dir.path().join(format!("{}.{form}.data", case.name));
             std::fs::write(&path, case.bytes(form)).unwrap();
             compared += compare(&path, &["-b"], &sorts);
@@ -58,7 +68,8 @@ fn branches() {
     assert!(compared > 40);
 }
 
-/// Accesses of a program: hits and misses of all levels that perf 6.1 names, with other parts that go round.
+/// Accesses of a program: hits and misses of all levels that perf 6.1 names, with other parts that
+/// go round.
 fn accesses(endian: Endian, weight: SampleType) -> Stream {
     const TEXT: u64 = 0x40_0000;
     let fields = SampleType::DATA_SRC | SampleType::ADDR | SampleType::PHYS_ADDR | weight;
@@ -76,7 +87,8 @@ fn accesses(endian: Endian, weight: SampleType) -> Stream {
         let lock = (turn % 3) << 24;
         let tlb = (1 << (3 + turn % 4) | 1 << (1 + turn % 2)) << 26;
         let blocked = (turn % 5 % 4) << 41;
-        let spec = SampleSpec::at(TEXT + turn % 7 * 16).data_src(2 | lvl | snoop | lock | tlb | blocked);
+        let spec =
+            SampleSpec::at(TEXT + turn % 7 * 16).data_src(2 | lvl | snoop | lock | tlb | blocked);
         let spec = spec.addr(0x7f00_0000 + turn * 64).phys_addr((turn % 9) << 12);
         stream = stream.sample(match weight {
             SampleType::WEIGHT => spec.weight(turn % 13 * 3),
@@ -119,7 +131,8 @@ fn what_was_not_recorded_is_refused() {
     let stream = Stream::new(Endian::NATIVE).event(Event::new("loads:u")).sample(SampleSpec::at(1));
     std::fs::write(&path, stream.file()).unwrap();
     for (flag, advice) in [("-b", "record with -b"), ("--mem-mode", "record with -d and -W")] {
-        let outcome = recrep_tests::run::run(recrep_tests::programs::rep().arg(flag).arg(&path)).expect(1);
+        let outcome =
+            recrep_tests::run::run(recrep_tests::programs::rep().arg(flag).arg(&path)).expect(1);
         assert!(outcome.stderr.contains(advice), "{}", outcome.stderr);
     }
 }
@@ -131,8 +144,11 @@ fn by_sample_a_file_with_branches_is_reported_with_a_hint() {
     let path = dir.path().join("lbr.data");
     let form = case.forms().find(|form| form.container == Container::File).unwrap();
     std::fs::write(&path, case.bytes(form)).unwrap();
-    let said =
-        |flags: &[&str]| recrep_tests::run::run(recrep_tests::programs::rep().args(flags).arg(&path)).expect(0).stderr;
+    let said = |flags: &[&str]| {
+        recrep_tests::run::run(recrep_tests::programs::rep().args(flags).arg(&path))
+            .expect(0)
+            .stderr
+    };
     assert!(said(&[]).contains("-b counts the branches"));
     assert!(!said(&["-b"]).contains("hint"));
 }

@@ -1,4 +1,5 @@
-//! Text, JSON, CSV and folded stacks have the same names, with the same samples, in fixtures and in a corpus.
+//! Text, JSON, CSV and folded stacks have the same names, with the same samples, in fixtures and in
+//! a corpus.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,14 +23,17 @@ fn said(words: &[&str], file: &Path) -> String {
 }
 
 fn add(rows: &mut Rows, key: [&str; 4], samples: u64) {
-    *rows.entry(key.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))).or_default() += samples;
+    *rows
+        .entry(key.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .or_default() += samples;
 }
 
-/// The rows as JSON has them, the same with the letter of the CPU mode before functions, and the name of the event
-/// where only one has samples.
+/// The rows as JSON has them, the same with the letter of the CPU mode before functions, and the
+/// name of the event where only one has samples.
 fn in_json(file: &Path) -> Option<(Rows, Rows, Option<String>)> {
     let outcome = run(rep().args(["--json", "-s", SORT]).arg(file));
-    let answer: Value = serde_json::from_slice(&outcome.stdout).ok().filter(|_| outcome.code() == 0)?;
+    let answer: Value =
+        serde_json::from_slice(&outcome.stdout).ok().filter(|_| outcome.code() == 0)?;
     let (mut rows, mut marked) = (Rows::new(), Rows::new());
     for event in answer["events"].as_array().unwrap() {
         for row in event["rows"].as_array().unwrap() {
@@ -39,13 +43,15 @@ fn in_json(file: &Path) -> Option<(Rows, Rows, Option<String>)> {
                 "user" => '.',
                 _ => 'H',
             };
-            let (name, samples) = (event["name"].as_str().unwrap(), row["samples"].as_u64().unwrap());
+            let (name, samples) =
+                (event["name"].as_str().unwrap(), row["samples"].as_u64().unwrap());
             add(&mut rows, [name, text("comm"), text("dso"), text("symbol")], samples);
             let symbol = format!("[{level}] {}", text("symbol"));
             add(&mut marked, [name, text("comm"), text("dso"), &symbol], samples);
         }
     }
-    let mut sampled = answer["events"].as_array().unwrap().iter().filter(|event| event["samples"] != 0);
+    let mut sampled =
+        answer["events"].as_array().unwrap().iter().filter(|event| event["samples"] != 0);
     let first = sampled.next().map(|event| event["name"].as_str().unwrap().to_owned());
     Some((rows, marked, first.filter(|_| sampled.next().is_none())))
 }
@@ -60,11 +66,17 @@ fn in_text(file: &Path) -> Rows {
         if let Some((_, name)) = line.split_once(" of event '") {
             name.trim_end_matches('\'').clone_into(&mut event);
         } else if line.starts_with("# ") && line.contains("Command") {
-            columns = ["Command", "Shared Object", "Symbol"].map(|heading| line.find(heading).unwrap()).to_vec();
+            columns = ["Command", "Shared Object", "Symbol"]
+                .map(|heading| line.find(heading).unwrap())
+                .to_vec();
         } else if !line.starts_with('#') && !line.is_empty() {
             let [comm, dso, symbol] = columns[..] else { unreachable!("the headings come first") };
             let samples = line[..comm].trim().parse().unwrap();
-            add(&mut rows, [&event, &line[comm..dso], &line[dso..symbol], &line[symbol..]], samples);
+            add(
+                &mut rows,
+                [&event, &line[comm..dso], &line[dso..symbol], &line[symbol..]],
+                samples,
+            );
         }
     }
     rows
@@ -106,7 +118,9 @@ fn in_folded(file: &Path, only: Option<&str>) -> Rows {
 fn compare(file: &Path) -> usize {
     let Some((rows, marked, only)) = in_json(file) else { return 0 };
     // What cannot stand on a line is escaped there.
-    let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_graphic() || c == ' ') && !text.contains('"');
+    let is_plain = |text: &String| {
+        text.chars().all(|c| c.is_ascii_graphic() || c == ' ') && !text.contains('"')
+    };
     if !rows.keys().flatten().all(is_plain) {
         return 0;
     }

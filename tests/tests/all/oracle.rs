@@ -1,4 +1,5 @@
-//! The oracle's own answers hold together: what the harness reads from perf's tables is all that perf counted.
+//! The oracle's own answers hold together: what the harness reads from perf's tables is all that
+//! perf counted.
 
 use recrep_fixtures::{HOT_CALLER, HOT_THREE_QUARTERS, TOUCH_PAGES};
 use recrep_tests::programs::workload;
@@ -11,7 +12,11 @@ fn tables_add_up_to_the_statistics() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
-    perf::record(&file, "-e cpu-clock,page-faults -g --sample-cpu", &workload("hot --ms 300 --threads 2"));
+    perf::record(
+        &file,
+        "-e cpu-clock,page-faults -g --sample-cpu",
+        &workload("hot --ms 300 --threads 2"),
+    );
     let stats = perf::stats(&file);
     assert_eq!(stats.warnings, "");
     for sort in ["comm", "dso", "comm,dso,symbol", "tid", "cpu"] {
@@ -24,7 +29,9 @@ fn tables_add_up_to_the_statistics() {
     }
     let chains = perf::callchains(&file);
     assert_eq!(u64::try_from(chains.len()).unwrap(), stats.records["SAMPLE"]);
-    let told = |chain: &&Vec<String>| chain[..].starts_with(&[HOT_THREE_QUARTERS, HOT_CALLER].map(str::to_owned));
+    let told = |chain: &&Vec<String>| {
+        chain[..].starts_with(&[HOT_THREE_QUARTERS, HOT_CALLER].map(str::to_owned))
+    };
     assert!(chains.iter().filter(told).count() > 200);
 }
 

@@ -1,5 +1,5 @@
-//! perf reads what `rec` writes: without a warning, with the same counts as `rep`, and as the self-describing stream
-//! that it is promised to be.
+//! perf reads what `rec` writes: without a warning, with the same counts as `rep`, and as the
+//! self-describing stream that it is promised to be.
 
 use std::path::Path;
 
@@ -46,7 +46,8 @@ fn flat() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
-    let summary = record(&file, "-e cpu-clock", &workload("hot --ms 200 --threads 2 --forks 1")).summary(&file);
+    let summary = record(&file, "-e cpu-clock", &workload("hot --ms 200 --threads 2 --forks 1"))
+        .summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     let events = evlist(&file);
     assert_eq!(events.len(), 1);
@@ -60,7 +61,8 @@ fn callchains() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
-    let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 200 --children 1")).summary(&file);
+    let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 200 --children 1"))
+        .summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     assert_self_describing(&evlist(&file), &["CALLCHAIN"]);
 }
@@ -77,8 +79,8 @@ fn system_wide() {
     assert_self_describing(&evlist(&file), &["CPU"]);
 }
 
-/// perf's own column of commands would end where the last name of some row's thread ends, that of the row's first
-/// sample: here one that ends as `true`, though a later one stays the shell.
+/// perf's own column of commands would end where the last name of some row's thread ends, that of
+/// the row's first sample: here one that ends as `true`, though a later one stays the shell.
 #[test]
 fn names_of_threads_that_end_under_a_short_one_are_whole() {
     if !needs::perf_events() {
@@ -105,7 +107,8 @@ fn two_events() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
-    let summary = record(&file, "-e cpu-clock,page-faults", &workload("hot --ms 300 --threads 2")).summary(&file);
+    let summary = record(&file, "-e cpu-clock,page-faults", &workload("hot --ms 300 --threads 2"))
+        .summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     let events = evlist(&file);
     assert_eq!(events.len(), 2);
@@ -120,7 +123,8 @@ fn page_faults_are_exact() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("faults.data");
-    let summary = record(&file, "-e page-faults -d -c 1", &workload("faults --pages 777")).summary(&file);
+    let summary =
+        record(&file, "-e page-faults -d -c 1", &workload("faults --pages 777")).summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     assert_self_describing(&evlist(&file), &["ADDR"]);
     let table = report(&file, "symbol").events[0].table();
@@ -137,9 +141,14 @@ fn context_switches_are_all_in() {
     let outcome = record(&file, "-e context-switches -c 1", &workload("switches --count 1000"));
     let summary = outcome.summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
-    // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is one more.
+    // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is
+    // one more.
     let sleeps: u64 = outcome.text().trim().parse().unwrap();
-    assert!(sleeps > 0 && summary.samples >= sleeps, "{} switches, {sleeps} of them sleeps", summary.samples);
+    assert!(
+        sleeps > 0 && summary.samples >= sleeps,
+        "{} switches, {sleeps} of them sleeps",
+        summary.samples
+    );
 }
 
 #[test]
@@ -157,12 +166,19 @@ fn times_off_the_cpu() {
     assert_self_describing(&events, &["CPU", "CALLCHAIN"]);
     for version in perf::versions() {
         let mut script = perf::version(&version);
-        let script = run(script.args(["script", "--show-switch-events", "-F", "tid,event", "-i"]).arg(&file)).expect(0);
+        let script = run(script
+            .args(["script", "--show-switch-events", "-F", "tid,event", "-i"])
+            .arg(&file))
+        .expect(0);
         assert_eq!(perf::without_loss(&script.stderr, &perf::stats(&file).records), "");
         let lines = |what: &str| script.text().lines().filter(|line| line.contains(what)).count();
         let (outs, ins) = (lines("PERF_RECORD_SWITCH OUT"), lines("PERF_RECORD_SWITCH IN"));
         if (summary.lost_events, summary.lost_samples) == (0, 0) {
-            assert_eq!((lines(" context-switches:"), ins), (outs, outs), "the thread came back from each");
+            assert_eq!(
+                (lines(" context-switches:"), ins),
+                (outs, outs),
+                "the thread came back from each"
+            );
         }
         let sleeps: usize = outcome.text().trim().parse().unwrap();
         assert!(sleeps > 0 && outs >= sleeps, "{outs} switches, {sleeps} of them sleeps");
@@ -188,8 +204,15 @@ fn the_header_tells_where_it_was_recorded() {
         "# cmdline : ",
         "# event : ",
     ] {
-        assert!(outcome.text().lines().any(|text| text.starts_with(line) && text.len() > line.len()), "no {line:?}");
+        assert!(
+            outcome.text().lines().any(|text| text.starts_with(line) && text.len() > line.len()),
+            "no {line:?}"
+        );
     }
     let build_ids = run(perf().args(["buildid-list", "-i"]).arg(&file)).expect(0);
-    assert!(build_ids.text().lines().any(|line| line.ends_with("/workload")), "{}", build_ids.text());
+    assert!(
+        build_ids.text().lines().any(|line| line.ends_with("/workload")),
+        "{}",
+        build_ids.text()
+    );
 }

@@ -1,6 +1,6 @@
-//! Recordings of every kind, read by perf without a warning, with the counts that `rep` has and that rec's last line
-//! says: compressed, streamed, in pieces, out of rings that are overwritten, and with all that a sample and the
-//! side-band can carry.
+//! Recordings of every kind, read by perf without a warning, with the counts that `rep` has and
+//! that rec's last line says: compressed, streamed, in pieces, out of rings that are overwritten,
+//! and with all that a sample and the side-band can carry.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,12 +33,14 @@ fn summaries(outcome: &Outcome) -> Vec<u64> {
 /// perf and rep read each file of the directory, and count what rec's lines say.
 #[track_caller]
 fn assert_pieces(dir: &Path, outcome: &Outcome) -> Vec<u64> {
-    let samples: Vec<_> = files(dir).iter().map(|file| assert_reads(file, Extent::Command)).collect();
+    let samples: Vec<_> =
+        files(dir).iter().map(|file| assert_reads(file, Extent::Command)).collect();
     assert_eq!(samples, summaries(outcome), "{}", outcome.stderr);
     samples
 }
 
-/// Records the workload with these arguments, and checks what every recording must be. Returns the file too.
+/// Records the workload with these arguments, and checks what every recording must be. Returns the
+/// file too.
 #[track_caller]
 fn assert_recording(args: &str, command: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -72,7 +74,8 @@ fn what_samples_carry() {
         ("-e cpu-clock:u --phys-data --data-page-size --code-page-size", "CODE_PAGE_SIZE"),
         ("-e cpu-clock:u --per-thread", "inherit: 0"),
         ("-e {cpu-clock,page-faults}", "IDENTIFIER"),
-        // perf 6.1 takes increments by id alone, so inherited counters are compared with the truth, in counter_reads.
+        // perf 6.1 takes increments by id alone, so inherited counters are compared with the truth,
+        // in counter_reads.
         ("-i -e {cpu-clock,page-faults}:S", "GROUP"),
         ("-i -e {cpu-clock,page-faults}:S --overwrite -m 4 -F 20000", "GROUP"),
     ] {
@@ -80,7 +83,8 @@ fn what_samples_carry() {
         let (_dir, file) = assert_recording(args, &format!("hot --ms {ms} --threads 2"));
         // A bit that is not set is not listed.
         let list = attrs(&file);
-        let is_so = if has == "inherit: 0" { !list.contains(", inherit: 1") } else { list.contains(has) };
+        let is_so =
+            if has == "inherit: 0" { !list.contains(", inherit: 1") } else { list.contains(has) };
         assert!(is_so, "{args}: {list}");
     }
 }
@@ -95,17 +99,31 @@ fn what_the_side_band_carries() {
     assert!(records(&file)["READ"] >= 3, "one for each thread: {:?}", records(&file));
     let (_dir, file) = assert_recording("-e cpu-clock:u -n", "hot --ms 50 --threads 2");
     assert!(!records(&file).contains_key("SAMPLE") && records(&file)["COMM"] > 0);
-    let (_dir, file) =
-        assert_recording("-e cpu-clock:u --namespaces --all-cgroups --switch-events", "hot --ms 50 --forks 1");
+    let (_dir, file) = assert_recording(
+        "-e cpu-clock:u --namespaces --all-cgroups --switch-events",
+        "hot --ms 50 --forks 1",
+    );
     for name in ["NAMESPACES", "CGROUP", "SWITCH"] {
-        assert!(records(&file).keys().any(|key| key.starts_with(name)), "{name}: {:?}", records(&file));
+        assert!(
+            records(&file).keys().any(|key| key.starts_with(name)),
+            "{name}: {:?}",
+            records(&file)
+        );
     }
     let (_dir, file) = assert_recording("-e cpu-clock:u --buildid-mmap", "hot --ms 50");
     let script = run(perf().args(["script", "--show-mmap-events", "-i"]).arg(&file)).expect(0);
-    assert!(script.text().lines().any(|line| line.contains("/workload") && line.contains('<')), "{}", script.text());
+    assert!(
+        script.text().lines().any(|line| line.contains("/workload") && line.contains('<')),
+        "{}",
+        script.text()
+    );
     let (_dir, file) = assert_recording("-e cpu-clock:u -B", "hot --ms 50");
     let list = run(perf().args(["report", "--header-only", "-i"]).arg(&file)).expect(0);
-    assert!(list.text().contains("# missing features:") && list.text().contains(" BUILD_ID "), "{}", list.text());
+    assert!(
+        list.text().contains("# missing features:") && list.text().contains(" BUILD_ID "),
+        "{}",
+        list.text()
+    );
     assert_recording("-e cpu-clock:u --tail-synthesize", "hot --ms 50 --forks 1");
 }
 
@@ -115,17 +133,25 @@ fn the_whole_machine() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    for (args, ms) in
-        [("-a -z -g", 300), ("-a --overwrite", 300), ("-a --tail-synthesize", 300), ("-a --switch-output=1s", 1300)]
-    {
+    for (args, ms) in [
+        ("-a -z -g", 300),
+        ("-a --overwrite", 300),
+        ("-a --tail-synthesize", 300),
+        ("-a --switch-output=1s", 1300),
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let words = workload(&format!("hot --ms {ms}"));
-        let outcome = record(&dir.path().join("x.data"), &format!("-e cpu-clock -F 499 {args}"), &words);
+        let outcome =
+            record(&dir.path().join("x.data"), &format!("-e cpu-clock -F 499 {args}"), &words);
         let files = files(dir.path());
-        let samples: Vec<_> = files.iter().map(|file| assert_reads(file, Extent::System(&["workload"]))).collect();
+        let samples: Vec<_> =
+            files.iter().map(|file| assert_reads(file, Extent::System(&["workload"]))).collect();
         assert_eq!(samples, summaries(&outcome), "{args}: {}", outcome.stderr);
         let tables = files.iter().flat_map(|file| report(file, "comm").tables());
-        assert!(tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0, "{args}");
+        assert!(
+            tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0,
+            "{args}"
+        );
         assert!(samples.iter().sum::<u64>() > 100, "{args}: {samples:?}");
     }
 }
@@ -149,7 +175,11 @@ fn streams() {
             run(shell.args(["-c", &format!("cat \"$0\" | {command}")]).arg(&file)).expect(0)
         };
         let script = piped("PERF_CONFIG=/dev/null perf script -G -F comm -i -");
-        assert_eq!((script.text().lines().count() as u64, script.stderr.as_str()), (samples, ""), "{args}");
+        assert_eq!(
+            (script.text().lines().count() as u64, script.stderr.as_str()),
+            (samples, ""),
+            "{args}"
+        );
     }
 }
 
@@ -164,8 +194,10 @@ fn pieces_by_size_and_time() {
         ("--switch-output=1s", 1200),
         ("--timestamp-filename", 50),
     ] {
-        let (dir, file) =
-            assert_recording(&format!("-e cpu-clock:u -F 3000 {args}"), &format!("hot --ms {ms} --forks 1"));
+        let (dir, file) = assert_recording(
+            &format!("-e cpu-clock:u -F 3000 {args}"),
+            &format!("hot --ms {ms} --forks 1"),
+        );
         let pieces = files(dir.path()).len();
         assert!(pieces >= 2 || args.contains("timestamp"), "{args}: {pieces}");
         let name = file.file_name().unwrap().to_str().unwrap().strip_prefix("x.data.20").unwrap();
@@ -179,12 +211,25 @@ fn directories_of_threads() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    for args in ["", "-z -g", "-e page-faults --overwrite -m 16", "--switch-output=1s", "--tail-synthesize -C 0,1"] {
+    for args in [
+        "",
+        "-z -g",
+        "-e page-faults --overwrite -m 16",
+        "--switch-output=1s",
+        "--tail-synthesize -C 0,1",
+    ] {
         let dir = tempfile::tempdir().unwrap();
-        let work =
-            if args.contains("switch") { "hot --ms 1300 --threads 2" } else { "hot --ms 150 --threads 2 --forks 1" };
+        let work = if args.contains("switch") {
+            "hot --ms 1300 --threads 2"
+        } else {
+            "hot --ms 150 --threads 2 --forks 1"
+        };
         let words = workload(work);
-        let outcome = record(&dir.path().join("x.data"), &format!("--threads -a -e cpu-clock -F 499 {args}"), &words);
+        let outcome = record(
+            &dir.path().join("x.data"),
+            &format!("--threads -a -e cpu-clock -F 499 {args}"),
+            &words,
+        );
         let directories = files(dir.path());
         let mut samples = Vec::new();
         for directory in &directories {
@@ -192,29 +237,41 @@ fn directories_of_threads() {
             let counted = assert_reads(directory, Extent::System(&["workload"]));
             samples.push(counted);
             for perf in perf::versions() {
-                let stats = run(perf::version(&perf).args(["report", "--stats", "-i"]).arg(directory)).expect(0);
+                let stats =
+                    run(perf::version(&perf).args(["report", "--stats", "-i"]).arg(directory))
+                        .expect(0);
                 let stats = perf::parse_stats(&stats);
                 assert_eq!(stats.records.get("SAMPLE"), Some(&counted), "{args}: {perf:?}");
-                assert_eq!(perf::without_loss(&stats.warnings, &stats.records), "", "{args}: {perf:?}");
+                assert_eq!(
+                    perf::without_loss(&stats.warnings, &stats.records),
+                    "",
+                    "{args}: {perf:?}"
+                );
             }
         }
         assert_eq!(samples, summaries(&outcome), "{args}: {}", outcome.stderr);
         let tables = directories.iter().flat_map(|directory| report(directory, "comm").tables());
-        assert!(tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0, "{args}");
+        assert!(
+            tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0,
+            "{args}"
+        );
         assert_eq!(directories.len() > 1, args.contains("switch"), "{directories:?}");
     }
 }
 
-/// Signals a running recording some times, each time when there is something new to write, and waits until it is
-/// written.
+/// Signals a running recording some times, each time when there is something new to write, and
+/// waits until it is written.
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
-    let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 500 --threads 2")));
+    let rec: Running =
+        start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 500 --threads 2")));
     for _ in 0..2 {
         let before = rec.childs_cpu_time();
         let has_run = || rec.childs_cpu_time() > before + Duration::from_millis(100);
         until(has_run, || format!("{args}: nothing runs: {}", rec.said()));
-        let written = || -> (usize, u64) { (files(dir).len(), files(dir).iter().map(|file| length(file)).sum()) };
+        let written = || -> (usize, u64) {
+            (files(dir).len(), files(dir).iter().map(|file| length(file)).sum())
+        };
         let before = written();
         rec.signal(Signal::USR2);
         until(|| written() != before, || format!("{args}: nothing is written: {}", rec.said()));
@@ -232,7 +289,12 @@ fn pieces_by_signal() {
     if !needs::perf_events() {
         return;
     }
-    for args in ["--switch-output", "--switch-output -z", "--overwrite --switch-output -m 4", "--overwrite -m 4"] {
+    for args in [
+        "--switch-output",
+        "--switch-output -z",
+        "--overwrite --switch-output -m 4",
+        "--overwrite -m 4",
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let outcome = signalled(&format!("-e cpu-clock:u {args}"), dir.path());
         let samples = assert_pieces(dir.path(), &outcome);
@@ -242,7 +304,8 @@ fn pieces_by_signal() {
     }
 }
 
-/// The file has what is in the rings at the end: the last samples, not the first; with the mappings that they need.
+/// The file has what is in the rings at the end: the last samples, not the first; with the mappings
+/// that they need.
 #[test]
 fn a_flight_recorder_has_the_end() {
     if !needs::perf_events() {
@@ -252,17 +315,20 @@ fn a_flight_recorder_has_the_end() {
         let args = format!("-e cpu-clock:u --overwrite -m 4 -F 5000 {args}");
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
-        let command = ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
+        let command =
+            ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
         let outcome = record(&file, &args, &command.collect::<Vec<_>>());
         assert_pieces(dir.path(), &outcome);
         let show = ["script", "--show-task-events", "-F", "comm,time", "-i"];
         let script = run(perf().args(show).arg(&file)).expect(0);
         let time = |line: &str| line.trim().split(':').next()?.trim().parse::<f64>().ok();
         // taskset itself may have begun on another CPU, whose ring it did not fill.
-        let lines = || script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
+        let lines =
+            || script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
         let of = |event: &str| lines().find(|line| line.contains(event)).and_then(time).unwrap();
         let (exec, exit) = (of("PERF_RECORD_COMM exec: workload"), of("PERF_RECORD_EXIT"));
-        let times: Vec<f64> = lines().filter(|line| !line.contains("PERF_RECORD")).filter_map(time).collect();
+        let times: Vec<f64> =
+            lines().filter(|line| !line.contains("PERF_RECORD")).filter_map(time).collect();
         let (first, last, middle) = (times[0], times[times.len() - 1], (exec + exit) / 2.0);
         assert!(first > middle && last > middle, "{args}: {first} to {last} of {exec} to {exit}");
         let table = report(&file, "dso").events[0].table();
@@ -279,13 +345,20 @@ fn tracepoints_with_named_fields() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
         let mut command = rec();
-        command.arg("-o").arg(&file).args(["-e", "sched:sched_switch"]).args(args.split_whitespace());
-        let outcome = run(&mut with_tracefs(command.arg("--").args(workload("switches --count 300")))).expect(0);
+        command
+            .arg("-o")
+            .arg(&file)
+            .args(["-e", "sched:sched_switch"])
+            .args(args.split_whitespace());
+        let outcome =
+            run(&mut with_tracefs(command.arg("--").args(workload("switches --count 300"))))
+                .expect(0);
         let files = files(dir.path());
         for file in &files {
             let extent = if args == "-a" { Extent::System(&["workload"]) } else { Extent::Command };
             assert_reads(file, extent);
-            let script = run(perf().args(["script", "-F", "trace:event,trace", "-i"]).arg(file)).expect(0);
+            let script =
+                run(perf().args(["script", "-F", "trace:event,trace", "-i"]).arg(file)).expect(0);
             let named = |line: &&str| line.contains("prev_comm=") && line.contains(" next_prio=");
             let samples = script.text().lines().filter(|line| line.contains("sched:sched_switch:"));
             let named = samples.filter(named).count() as u64;

@@ -1,4 +1,5 @@
-//! A disk that is full: what was written by then is a valid file, the message says so, and the command goes on.
+//! A disk that is full: what was written by then is a valid file, the message says so, and the
+//! command goes on.
 //!
 //! Each test has a small tmpfs of its own, mounted for its time only.
 
@@ -24,8 +25,10 @@ impl Small {
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "none"]).arg(dir.path()))
-            .expect(0);
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "none"])
+            .arg(dir.path()))
+        .expect(0);
         Some(Small(dir))
     }
 
@@ -47,16 +50,20 @@ impl Drop for Small {
     }
 }
 
-/// Records more than there is room for, a command that says on standard output that it went on, and ends with `status`.
+/// Records more than there is room for, a command that says on standard output that it went on, and
+/// ends with `status`.
 fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
     let mut rec = rec();
     rec.arg("-o").arg(file).args(["-e", "cpu-clock", "-F", "20000"]).args(args.split_whitespace());
-    let script = format!("{} && echo went on; exit {status}", workload("hot --rounds 3000 --threads 2").join(" "));
+    let script = format!(
+        "{} && echo went on; exit {status}",
+        workload("hot --rounds 3000 --threads 2").join(" ")
+    );
     run(rec.args(["--", "sh", "-c", &script]))
 }
 
-/// Returns the size of a system-wide recording that has little but the tasks that run already, in whole pages: a tmpfs
-/// has no part of one.
+/// Returns the size of a system-wide recording that has little but the tasks that run already, in
+/// whole pages: a tmpfs has no part of one.
 fn side_band_kib() -> u32 {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tasks.data");
@@ -70,9 +77,22 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     let file = small.path("x.data");
     let outcome = overflowing(&file, args, status).expect(code);
     assert_eq!(outcome.text(), "went on\n", "{args}: {}", outcome.stderr);
-    assert_eq!(outcome.stderr.matches("No space left on device").count(), 1, "{args}: {}", outcome.stderr);
-    assert!(outcome.stderr.contains("the records written so far can be read"), "{args}: {}", outcome.stderr);
-    assert!(outcome.stderr.contains("the command goes on, but is no longer recorded"), "{}", outcome.stderr);
+    assert_eq!(
+        outcome.stderr.matches("No space left on device").count(),
+        1,
+        "{args}: {}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("the records written so far can be read"),
+        "{args}: {}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("the command goes on, but is no longer recorded"),
+        "{}",
+        outcome.stderr
+    );
     let summary = outcome.stderr.lines().find(|line| line.starts_with("rec: recorded ")).unwrap();
     let extent = if args.contains("-a") { Extent::System(&["workload"]) } else { Extent::Command };
     let samples = assert_reads(&file, extent);
@@ -81,8 +101,15 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     assert!(summary.starts_with(&told), "{args}: {samples}, but {summary}");
     let length = fs::metadata(&file).unwrap().len();
     // A batch that is packed is kept whole or not at all.
-    assert!((kib << 9..=kib << 10).contains(&length), "{args}: {length} of {kib} KiB were kept: {}", outcome.stderr);
-    assert!(summary.contains(&format!("({})", units::bytes(length))), "{args}: {length}, but {summary}");
+    assert!(
+        (kib << 9..=kib << 10).contains(&length),
+        "{args}: {length} of {kib} KiB were kept: {}",
+        outcome.stderr
+    );
+    assert!(
+        summary.contains(&format!("({})", units::bytes(length))),
+        "{args}: {length}, but {summary}"
+    );
     fs::remove_file(&file).unwrap();
 }
 
@@ -104,7 +131,8 @@ fn pieces_that_were_finished_stay_as_they_are() {
     // A piece has two rings of 64 KiB more at most.
     let Some(small) = Small::new(1024) else { return };
     let outcome = overflowing(&small.path("x.data"), "-g --switch-output=60K -m 16", 0).expect(125);
-    let files: Vec<_> = fs::read_dir(small.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(small.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 3, "{files:?}: {}", outcome.stderr);
     for file in files {
         // perf warns of what the kernel lost: rings are small here.
@@ -128,11 +156,14 @@ fn a_disk_that_is_full_already_takes_nothing_away() {
     // To standard output likewise.
     let mut shell = Command::new("sh");
     let script = "exec \"$0\" -o - -e cpu-clock -- echo ran > \"$1\"";
-    let outcome = run(shell.args(["-c", script]).arg(rec().get_program()).arg(small.path("y.data"))).expect(125);
+    let outcome =
+        run(shell.args(["-c", script]).arg(rec().get_program()).arg(small.path("y.data")))
+            .expect(125);
     assert!(outcome.stderr.contains("No space left on device"), "{}", outcome.stderr);
 }
 
-/// Room for the header and little else: what was recorded before the first round is not there, and said so.
+/// Room for the header and little else: what was recorded before the first round is not there, and
+/// said so.
 #[test]
 fn a_disk_that_is_nearly_full() {
     let Some(small) = Small::new(256) else { return };

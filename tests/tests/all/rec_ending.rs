@@ -1,4 +1,5 @@
-//! What `rec` says at the end beside its last line: the hottest functions on a terminal, why there are no samples.
+//! What `rec` says at the end beside its last line: the hottest functions on a terminal, why there
+//! are no samples.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,10 @@ const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3";
 fn on_a_terminal(dir: &Path, flags: &str) -> Outcome {
     let _cpus = cpus();
     let line = format!("./rec -e cpu-clock {flags} -- sh -c '{BUSY}'");
-    run(Command::new("script").args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(dir))
+    run(Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm")
+        .current_dir(dir))
 }
 
 #[test]
@@ -37,20 +41,25 @@ fn a_terminal_shows_the_hottest_functions() {
     };
     assert_eq!(rows("").1, None, "there is no rep");
     let rep = dir.path().join("rep");
-    let script =
-        "#!/bin/sh\necho '# Overhead'\necho\necho \"    50.00%  [.] $*\"\necho\necho '    10.00%  [.] other'\n";
+    let script = "#!/bin/sh\necho '# Overhead'\necho\necho \"    50.00%  [.] $*\"\necho\necho '   \
+                   10.00%  [.] other'\n";
     fs::write(&rep, script).unwrap();
     fs::set_permissions(&rep, PermissionsExt::from_mode(0o755)).unwrap();
     let (text, at) = rows("");
     assert_eq!(at, Some(2), "one row, before the last line: {text}");
-    assert!(text.contains("    50.00%  [.] --no-children -g none -s symbol --limit 10 -- out.data\nrec: recorded "));
+    assert!(text.contains(
+        "    50.00%  [.] --no-children -g none -s symbol --limit 10 -- out.data\nrec: recorded "
+    ));
     for flags in ["-q", "--switch-output"] {
         let (text, at) = rows(flags);
         assert_eq!(at, None, "{flags}: {text}");
     }
     fs::write(&rep, "#!/bin/sh\necho '    50.00%  [.] x'\nexit 1\n").unwrap();
     let (text, at) = rows("");
-    assert!(at.is_none() && text.contains("rec: recorded "), "a rep that fails says nothing: {text}");
+    assert!(
+        at.is_none() && text.contains("rec: recorded "),
+        "a rep that fails says nothing: {text}"
+    );
 }
 
 #[test]
@@ -58,7 +67,8 @@ fn without_a_terminal_there_are_no_rows() {
     if needs::perf_events() {
         let dir = tempfile::tempdir().unwrap();
         let busy = ["sh", "-c", BUSY].map(str::to_owned);
-        let outcome = run(&mut recording(&dir.path().join("x.data"), "-e cpu-clock", &busy)).expect(3);
+        let outcome =
+            run(&mut recording(&dir.path().join("x.data"), "-e cpu-clock", &busy)).expect(3);
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
 }
@@ -81,7 +91,10 @@ fn no_samples_have_a_reason() {
         let lines: Vec<&str> = outcome.stderr.lines().rev().take(2).collect();
         let [last, before] = lines[..] else { panic!("{args}: {outcome:?}") };
         assert!(last.starts_with("rec: recorded 0 samples"), "{args}: {last}");
-        assert!(before.starts_with("rec: no samples: ") && before.contains(says), "{args}: {before}");
+        assert!(
+            before.starts_with("rec: no samples: ") && before.contains(says),
+            "{args}: {before}"
+        );
     }
     for args in ["-e cpu-clock -n", "-e cpu-clock -D -1 -q"] {
         let outcome = run(&mut recording(&file, args, &["true".to_owned()])).expect(0);

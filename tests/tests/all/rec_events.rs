@@ -1,8 +1,9 @@
-//! Events of every kind, recorded: those that can be counted exactly are, and perf names the fields of tracepoints.
+//! Events of every kind, recorded: those that can be counted exactly are, and perf names the fields
+//! of tracepoints.
 //!
-//! tracefs is mounted by the tests themselves, each time in a mount namespace of its own, so that the machine stays as
-//! it was. Breakpoints need addresses that are known beforehand: `setarch -R` keeps them where they are from one run to
-//! the next.
+//! tracefs is mounted by the tests themselves, each time in a mount namespace of its own, so that
+//! the machine stays as it was. Breakpoints need addresses that are known beforehand: `setarch -R`
+//! keeps them where they are from one run to the next.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,8 +26,8 @@ fn traced(file: &Path, args: &[&str], command: &[String]) -> Outcome {
     run(&mut with_tracefs(&recording)).expect(0)
 }
 
-/// Returns the number of the workload's sleeps that were switches, by the kernel's own count: one whose timer fires
-/// before the thread has left the CPU is none.
+/// Returns the number of the workload's sleeps that were switches, by the kernel's own count: one
+/// whose timer fires before the thread has left the CPU is none.
 #[track_caller]
 fn sleeps(outcome: &Outcome) -> u64 {
     outcome.text().trim().parse().unwrap()
@@ -40,7 +41,8 @@ fn perf_says(args: &[&str], file: &Path) -> String {
     outcome.text().to_owned()
 }
 
-/// Returns the places of the function and the variable of `workload calls`, as long as addresses are not random.
+/// Returns the places of the function and the variable of `workload calls`, as long as addresses
+/// are not random.
 fn places() -> (String, String) {
     let mut fixed = Command::new("setarch");
     let outcome = run(fixed.arg("-R").args(workload("calls --count 0"))).expect(0);
@@ -64,10 +66,13 @@ fn each_hit_of_a_breakpoint_is_a_sample() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("breakpoints.data");
     let (function, variable) = places();
-    for event in
-        [format!("mem:{variable}/8:w:u"), format!("mem:{function}:x:u"), format!("mem:{variable}/8:rw/name=var/u")]
-    {
-        let outcome = at_fixed_addresses(&file, &format!("-e {event}"), &workload("calls --count 777"));
+    for event in [
+        format!("mem:{variable}/8:w:u"),
+        format!("mem:{function}:x:u"),
+        format!("mem:{variable}/8:rw/name=var/u"),
+    ] {
+        let outcome =
+            at_fixed_addresses(&file, &format!("-e {event}"), &workload("calls --count 777"));
         assert_eq!(outcome.summary(&file).samples, 777, "{event}: {}", outcome.stderr);
         assert_agrees(&file, Extent::Command);
     }
@@ -119,8 +124,13 @@ fn a_refusal_names_the_rule_that_was_broken() {
         refusals.push(("msr/tsc/", "'{cpu-clock,msr/tsc/}:S'"));
     }
     for (event, rule) in refusals {
-        let outcome = run(&mut recording(&file, &format!("-e {event}"), &["true".to_owned()])).expect(125);
-        assert!(outcome.stderr.contains(rule) && outcome.stderr.lines().count() == 1, "{event}: {}", outcome.stderr);
+        let outcome =
+            run(&mut recording(&file, &format!("-e {event}"), &["true".to_owned()])).expect(125);
+        assert!(
+            outcome.stderr.contains(rule) && outcome.stderr.lines().count() == 1,
+            "{event}: {}",
+            outcome.stderr
+        );
         assert!(!file.exists());
     }
 }
@@ -141,14 +151,21 @@ fn a_probe_that_ftrace_uses_is_told() {
         exit $status"#;
     let recording = recording(&file, "-e recrep_tests:used", &["true".to_owned()]);
     let mut probed = Command::new("sh");
-    probed.args(["-c", script, "sh"]).arg(&programs().workload).arg(recording.get_program()).args(recording.get_args());
+    probed
+        .args(["-c", script, "sh"])
+        .arg(&programs().workload)
+        .arg(recording.get_program())
+        .args(recording.get_args());
     let outcome = run(&mut with_tracefs(&probed));
     if outcome.code() == 77 {
         // A kernel without uprobe_events.
         return;
     }
     let stderr = outcome.expect(125).stderr;
-    assert!(stderr.contains("in use by ftrace") && stderr.contains("events/recrep_tests/used/enable"), "{stderr}");
+    assert!(
+        stderr.contains("in use by ftrace") && stderr.contains("events/recrep_tests/used/enable"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -159,13 +176,25 @@ fn each_call_of_a_probed_function_is_a_sample() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("probes.data");
     let path = programs().workload.display();
-    for terms in [format!("func={CALLED}"), format!("func={CALLED},ret"), format!("name=mine,func={CALLED}+0x0")] {
-        let samples = record(&file, &format!("-e uprobe/path={path},{terms}/u -g"), &workload("calls --count 555"));
+    for terms in [
+        format!("func={CALLED}"),
+        format!("func={CALLED},ret"),
+        format!("name=mine,func={CALLED}+0x0"),
+    ] {
+        let samples = record(
+            &file,
+            &format!("-e uprobe/path={path},{terms}/u -g"),
+            &workload("calls --count 555"),
+        );
         assert_eq!(samples.summary(&file).samples, 555, "{terms}: {}", samples.stderr);
         assert_agrees(&file, Extent::Command);
     }
     assert!(perf_says(&["evlist"], &file).starts_with("mine\n"));
-    let missing = run(&mut recording(&file, &format!("-e uprobe/path={path},func=nope/"), &workload("calls")));
+    let missing = run(&mut recording(
+        &file,
+        &format!("-e uprobe/path={path},func=nope/"),
+        &workload("calls"),
+    ));
     assert!(missing.expect(2).stderr.contains("has no function 'nope'"));
 }
 
@@ -181,7 +210,8 @@ fn functions_of_cpp_are_probed_by_the_names_that_rep_prints() {
         __attribute__((noinline)) void two(int) { __asm__ volatile(\"\"); }\n\
         __attribute__((noinline)) void two(char, const char *) { __asm__ volatile(\"\"); }\n\
         }\n\
-        int main() { for (int i = 0; i < 5; i++) { lib::one(i); lib::two(i); lib::two('a', \"\"); } }\n";
+        int main() { for (int i = 0; i < 5; i++) { lib::one(i); lib::two(i); lib::two('a', \"\"); \
+            } }\n";
     std::fs::write(&source, text).unwrap();
     run(Command::new("g++").args(["-O1", "-o"]).args([&program, &source])).expect(0);
     let (file, path) = (dir.path().join("probes.data"), program.display());
@@ -200,13 +230,19 @@ fn functions_of_cpp_are_probed_by_the_names_that_rep_prints() {
         assert_eq!(report::report(&file, "symbol").events[0].samples, 5, "{pmu} {name}");
     }
     // Several functions, and none: the message has names that can be copied.
-    for (name, words) in [("lib::two", "several functions"), ("two", "did you mean"), ("lib::tow", "did you mean")] {
+    for (name, words) in
+        [("lib::two", "several functions"), ("two", "did you mean"), ("lib::tow", "did you mean")]
+    {
         let said = probing(format!("uprobe/path={path},func={name}/")).expect(2).stderr;
-        assert!([words, "_ZN3lib3twoEi (lib::two(int)"].iter().all(|part| said.contains(part)), "{said}");
+        assert!(
+            [words, "_ZN3lib3twoEi (lib::two(int)"].iter().all(|part| said.contains(part)),
+            "{said}"
+        );
     }
 }
 
-/// A sleep is one switch out of the state "interruptible"; what else switches the thread out leaves it in another.
+/// A sleep is one switch out of the state "interruptible"; what else switches the thread out leaves
+/// it in another.
 #[test]
 fn each_sleep_is_a_sample_of_sched_switch() {
     if !needs::tracefs() {
@@ -221,7 +257,8 @@ fn each_sleep_is_a_sample_of_sched_switch() {
     assert_eq!(outcome.summary(&file).samples, sleeps);
     assert_agrees(&file, Extent::Command);
     let script = perf_says(&["script", "-F", "trace:event,trace"], &file);
-    let lines: Vec<_> = script.lines().filter(|line| line.contains("sched:sched_switch:")).collect();
+    let lines: Vec<_> =
+        script.lines().filter(|line| line.contains("sched:sched_switch:")).collect();
     assert_eq!(lines.len() as u64, sleeps);
     for line in lines {
         assert!(line.contains("prev_comm=workload") && line.contains("prev_state=S"), "{line}");
@@ -237,11 +274,18 @@ fn a_tracepoint_and_a_software_event_count_alike() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("alike.data");
-    let outcome = traced(&file, &["-c", "1", "-e", "{sched:sched_switch,cs}"], &workload("switches --count 200"));
+    let outcome = traced(
+        &file,
+        &["-c", "1", "-e", "{sched:sched_switch,cs}"],
+        &workload("switches --count 200"),
+    );
     let stats = perf::stats(&file);
     let samples: Vec<_> = stats.events.iter().map(|(_, records)| records["SAMPLE"]).collect();
     let sleeps = sleeps(&outcome);
-    assert!(sleeps > 0 && samples[0] >= sleeps && samples[0] == samples[1], "{samples:?}, {sleeps} sleeps");
+    assert!(
+        sleeps > 0 && samples[0] >= sleeps && samples[0] == samples[1],
+        "{samples:?}, {sleeps} sleeps"
+    );
     assert_eq!(perf_says(&["evlist", "-g"], &file).lines().next(), Some("{sched:sched_switch,cs}"));
 }
 
@@ -261,7 +305,10 @@ fn patterns_name_all_tracepoints_that_fit() {
     let script = perf_says(&["script", "-F", "trace:comm,event,trace"], &file);
     assert_eq!(script.lines().filter(|line| !line.trim().is_empty()).count() as u64, samples);
     assert!(
-        script.contains(&format!("sched:sched_process_exec: filename={}", programs().workload.display())),
+        script.contains(&format!(
+            "sched:sched_process_exec: filename={}",
+            programs().workload.display()
+        )),
         "{script}"
     );
     assert!(script.contains("syscalls:sys_enter_exit_group: error_code: 0x00000000"), "{script}");
@@ -289,14 +336,20 @@ fn rec_leaves_itself_out() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all.data");
-    let all = recording(&file, "-a -e sched:sched_switch --exclude-perf", &workload("switches --count 100"));
+    let all = recording(
+        &file,
+        "-a -e sched:sched_switch --exclude-perf",
+        &workload("switches --count 100"),
+    );
     // One process after another, by exec: the last is rec.
     let running = start(&mut with_tracefs(&all));
     let pid = running.pid();
     let outcome = running.finish().expect(0);
     assert!(outcome.summary(&file).samples >= sleeps(&outcome), "{}", outcome.stderr);
     let script = perf_says(&["script", "-F", "trace:trace"], &file);
-    let lines = |what: &str| script.lines().filter(|line| line.contains(&format!("{what}_pid={pid} "))).count();
+    let lines = |what: &str| {
+        script.lines().filter(|line| line.contains(&format!("{what}_pid={pid} "))).count()
+    };
     assert!(lines("next") > 0, "rec never ran");
     assert_eq!(lines("prev"), 0);
 }
@@ -309,9 +362,15 @@ fn a_filter_that_the_kernel_does_not_take() {
     let dir = tempfile::tempdir().unwrap();
     let mut recording = rec();
     recording.arg("-o").arg(dir.path().join("x.data"));
-    recording.args(["-e", "sched:sched_switch", "--filter", "nope == 1", "--"]).args(workload("end"));
+    recording
+        .args(["-e", "sched:sched_switch", "--filter", "nope == 1", "--"])
+        .args(workload("end"));
     let refusal = run(&mut with_tracefs(&recording)).expect(125);
-    assert!(refusal.stderr.contains("cannot set the filter 'nope == 1' on sched:sched_switch"), "{}", refusal.stderr);
+    assert!(
+        refusal.stderr.contains("cannot set the filter 'nope == 1' on sched:sched_switch"),
+        "{}",
+        refusal.stderr
+    );
     assert!(refusal.stderr.contains("rec list sched:sched_switch"), "{}", refusal.stderr);
 }
 
@@ -321,9 +380,14 @@ fn without_tracefs_there_is_advice() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let recording = recording(&dir.path().join("x.data"), "-e sched:sched_switch", &workload("end"));
+    let recording =
+        recording(&dir.path().join("x.data"), "-e sched:sched_switch", &workload("end"));
     let refusal = run(&mut without_tracefs(&recording)).expect(2);
-    assert!(refusal.stderr.contains("mount -t tracefs nodev /sys/kernel/tracing"), "{}", refusal.stderr);
+    assert!(
+        refusal.stderr.contains("mount -t tracefs nodev /sys/kernel/tracing"),
+        "{}",
+        refusal.stderr
+    );
     let mut list = rec();
     let list = run(&mut without_tracefs(list.arg("list"))).expect(0);
     assert!(list.stderr.contains("mount -t tracefs"), "{}", list.stderr);
@@ -339,11 +403,21 @@ fn each_software_event_records() {
     let dir = tempfile::tempdir().unwrap();
     let list = run(rec().args(["list", "--json", "sw"])).expect(0);
     let list: Value = serde_json::from_str(list.text()).unwrap();
-    let names: Vec<&str> =
-        list["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap()).collect();
-    for name in
-        ["cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults", "dummy"]
-    {
+    let names: Vec<&str> = list["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "cpu-clock",
+        "task-clock",
+        "page-faults",
+        "context-switches",
+        "cpu-migrations",
+        "minor-faults",
+        "dummy",
+    ] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
     for name in names {
@@ -354,7 +428,8 @@ fn each_software_event_records() {
             _ => workload("faults --pages 100"),
         };
         let samples = record(&file, &format!("-e {name}"), &command).summary(&file).samples;
-        let counts = ["cpu-clock", "task-clock", "page-faults", "minor-faults", "context-switches"].contains(&name);
+        let counts = ["cpu-clock", "task-clock", "page-faults", "minor-faults", "context-switches"]
+            .contains(&name);
         assert!(samples > 0 || !counts, "{name}");
         if samples > 0 {
             assert_agrees(&file, Extent::Command);
@@ -376,7 +451,10 @@ fn a_group_is_a_group_in_the_file() {
     let events: Vec<_> = list.lines().filter(|line| line.contains("sample_type:")).collect();
     assert_eq!(events.len(), 2, "{list}");
     assert!(events[0].contains("|READ|") && events[0].contains("GROUP"), "{list}");
-    assert!(events[0].contains("sample_freq }: 4000") && !events[1].contains("sample_freq"), "{list}");
+    assert!(
+        events[0].contains("sample_freq }: 4000") && !events[1].contains("sample_freq"),
+        "{list}"
+    );
     assert_eq!(perf_says(&["evlist", "-g"], &file).trim(), "{cpu-clock,page-faults}");
     let header = perf_says(&["report", "--header-only"], &file);
     assert!(header.contains("group: {cpu-clock,page-faults}"), "{header}");

@@ -1,5 +1,5 @@
-//! Ends of `rec`: with the command's own status, or with its own and a sentence that says what was tried and why it
-//! failed.
+//! Ends of `rec`: with the command's own status, or with its own and a sentence that says what was
+//! tried and why it failed.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,8 @@ fn rec_in(dir: &Path, args: &str) -> Outcome {
     run(rec().args(args.split_whitespace()).current_dir(dir))
 }
 
-/// `rec ARGS` must end with `code`, having said on few lines of standard error all of `says`, and leave no file.
+/// `rec ARGS` must end with `code`, having said on few lines of standard error all of `says`, and
+/// leave no file.
 #[track_caller]
 fn assert_fails(code: i32, args: &str, says: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
@@ -50,7 +51,11 @@ fn usage_errors_are_2() {
 #[test]
 fn a_command_that_is_not_there_is_127() {
     if needs::perf_events() {
-        assert_fails(127, "-e cpu-clock -- no-such-command-anywhere", &["no-such-command-anywhere"]);
+        assert_fails(
+            127,
+            "-e cpu-clock -- no-such-command-anywhere",
+            &["no-such-command-anywhere"],
+        );
         assert_fails(127, "-e cpu-clock -- ./no/such/file", &["./no/such/file"]);
     }
 }

@@ -1,6 +1,6 @@
-//! Proofs that a file is the one that was recorded: in each kind of recording there are build IDs, with their CPU
-//! modes, device and inode of mappings, and the features that tell of the machine. Every version of perf reads them
-//! without a warning.
+//! Proofs that a file is the one that was recorded: in each kind of recording there are build IDs,
+//! with their CPU modes, device and inode of mappings, and the features that tell of the machine.
+//! Every version of perf reads them without a warning.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,12 +55,16 @@ fn recorded(dir: &Path, args: &str) -> PathBuf {
 fn build_ids(file: &File<'_>) -> BTreeMap<(u16, String), BuildId> {
     let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     let table = file.feature::<BuildIds<'_>>().transpose().unwrap();
-    let of_entry =
-        |entry: &BuildIdEvent<'_>| ((entry.cpu_mode().bits(), name(entry.name())), entry.build_id().unwrap());
+    let of_entry = |entry: &BuildIdEvent<'_>| {
+        ((entry.cpu_mode().bits(), name(entry.name())), entry.build_id().unwrap())
+    };
     let table: Vec<_> = table.iter().flat_map(|table| table.entries.iter().map(of_entry)).collect();
     let records = file.records().filter_map(|raw| {
         let raw = raw.unwrap();
-        let Ok(Body::HeaderBuildId(entry)) = file.attrs.decode(&raw).map(|record| record.body) else { return None };
+        let Ok(Body::HeaderBuildId(entry)) = file.attrs.decode(&raw).map(|record| record.body)
+        else {
+            return None;
+        };
         let id = BuildId::new(&entry.raw[..usize::from(entry.raw[20])]).unwrap();
         Some(((raw.header.cpu_mode().bits(), name(entry.filename.as_bytes())), id))
     });
@@ -72,16 +76,18 @@ fn build_ids(file: &File<'_>) -> BTreeMap<(u16, String), BuildId> {
     all
 }
 
-/// Returns the identities in the records of the workload's mappings: the inode, or else the build ID. Which device a
-/// file system says that it is on may differ (overlayfs, btrfs).
+/// Returns the identities in the records of the workload's mappings: the inode, or else the build
+/// ID. Which device a file system says that it is on may differ (overlayfs, btrfs).
 fn identities(file: &File<'_>, name: &str) -> Vec<Result<u64, String>> {
     let records = file.records().filter_map(|raw| {
         let raw = raw.unwrap();
         match file.attrs.decode(&raw).map(|record| record.body) {
-            Ok(Body::Mmap2(mmap)) if mmap.filename.as_bytes() == name.as_bytes() => Some(match mmap.identity {
-                MmapIdentity::Inode(inode) => Ok(inode.ino),
-                MmapIdentity::BuildId(_) => Err(mmap.identity.build_id().unwrap().to_string()),
-            }),
+            Ok(Body::Mmap2(mmap)) if mmap.filename.as_bytes() == name.as_bytes() => {
+                Some(match mmap.identity {
+                    MmapIdentity::Inode(inode) => Ok(inode.ino),
+                    MmapIdentity::BuildId(_) => Err(mmap.identity.build_id().unwrap().to_string()),
+                })
+            }
             _ => None,
         }
     });
@@ -93,13 +99,16 @@ fn by_perf(args: &[&str]) -> String {
     run(perf().arg("buildid-list").args(args)).expect(0).text().trim().to_owned()
 }
 
-/// Returns what each version of perf says of the recording's machine, and the build IDs that it lists.
+/// Returns what each version of perf says of the recording's machine, and the build IDs that it
+/// lists.
 #[track_caller]
 fn perf_says(file: &Path, args: &str) -> Vec<[Vec<String>; 3]> {
-    let questions = [&["report", "--header-only"][..], &["buildid-list"], &["script", "-F", "comm,ip,sym,dso"]];
+    let questions =
+        [&["report", "--header-only"][..], &["buildid-list"], &["script", "-F", "comm,ip,sym,dso"]];
     let read = |name| {
         questions.map(|question| {
-            // This command of perf's leaves out the feature that unpacking needs, in its own streams too.
+            // This command of perf's leaves out the feature that unpacking needs, in its own
+            // streams too.
             if question == ["buildid-list"] && args == PACKED_STREAM {
                 return Vec::new();
             }
@@ -144,8 +153,14 @@ fn every_kind_of_recording_has_proofs() {
         let file = File::parse(&bytes).unwrap();
         assert_eq!(file.mode == Mode::Pipe, args.contains("-o -"), "{args}");
         let ids = build_ids(&file);
-        let id = |mode: CpuMode, name: &str| ids.get(&(mode.bits(), name.to_owned())).map(ToString::to_string);
-        assert_eq!(id(CpuMode::Kernel, "[kernel.kallsyms]"), Some(kernel.clone()), "{args}: {ids:?}");
+        let id = |mode: CpuMode, name: &str| {
+            ids.get(&(mode.bits(), name.to_owned())).map(ToString::to_string)
+        };
+        assert_eq!(
+            id(CpuMode::Kernel, "[kernel.kallsyms]"),
+            Some(kernel.clone()),
+            "{args}: {ids:?}"
+        );
         assert!(id(CpuMode::User, "[vdso]").is_some(), "{args}: {ids:?}");
         assert_eq!(id(CpuMode::User, &name), Some(id_of_program.clone()), "{args}: {ids:?}");
         if !args.contains("-z") {
@@ -153,19 +168,29 @@ fn every_kind_of_recording_has_proofs() {
             let identities = identities(&file, &name);
             assert!(!identities.is_empty(), "{args}");
             let expected = if in_mmap { Err(id_of_program.clone()) } else { Ok(found.ino()) };
-            assert!(identities.iter().all(|identity| *identity == expected), "{args}: {identities:?}");
+            assert!(
+                identities.iter().all(|identity| *identity == expected),
+                "{args}: {identities:?}"
+            );
         }
         let said = perf_says(&path, args);
         for said in &said {
             for told in TOLD {
                 let line = format!("# {told} : ");
-                assert_eq!(said[0].iter().filter(|l| l.starts_with(&line)).count(), 1, "{args}: {told}: {:?}", said[0]);
+                assert_eq!(
+                    said[0].iter().filter(|l| l.starts_with(&line)).count(),
+                    1,
+                    "{args}: {told}: {:?}",
+                    said[0]
+                );
             }
-            let listed = |id: &str, end: &str| said[1].iter().any(|l| l.starts_with(id) && l.ends_with(end));
+            let listed =
+                |id: &str, end: &str| said[1].iter().any(|l| l.starts_with(id) && l.ends_with(end));
             let both = listed(&kernel, "[kernel.kallsyms]") && listed(&id_of_program, &name);
             assert!(both || args == PACKED_STREAM, "{args}: {:?}", said[1]);
             // Not each build of perf demangles names of Rust.
-            let named = |parts: &[&str]| said[2].iter().any(|l| parts.iter().all(|part| l.contains(part)));
+            let named =
+                |parts: &[&str]| said[2].iter().any(|l| parts.iter().all(|part| l.contains(part)));
             assert!(named(&["workload", "burn", "hot_three_quarters"]), "{args}");
             assert!(named(&["([kernel.kallsyms])"]), "{args}");
         }
@@ -183,8 +208,12 @@ fn the_kernel_is_identified_before_the_first_sample() {
         let bytes = fs::read(recorded(dir.path(), args)).unwrap();
         let file = File::parse(&bytes).unwrap();
         let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();
-        let first = kinds.iter().position(|kind| *kind == recrep_format::abi::RecordType::SAMPLE).unwrap();
-        let before = kinds[..first].iter().filter(|kind| **kind == recrep_format::abi::RecordType::BUILD_ID).count();
+        let first =
+            kinds.iter().position(|kind| *kind == recrep_format::abi::RecordType::SAMPLE).unwrap();
+        let before = kinds[..first]
+            .iter()
+            .filter(|kind| **kind == recrep_format::abi::RecordType::BUILD_ID)
+            .count();
         assert!(before >= early, "{args}: {before} of {} records", kinds.len());
     }
 }
@@ -210,7 +239,10 @@ fn a_recording_beside_one_with_build_ids_has_its_inodes() {
     let dir = tempfile::tempdir().unwrap();
     let inner = dir.path().join("inner.data");
     let mut perf = recorder();
-    perf.args(["-B", "-N", "-e", "cpu-clock", "-o"]).arg(&inner).arg("--").args(workload("hot --ms 200"));
+    perf.args(["-B", "-N", "-e", "cpu-clock", "-o"])
+        .arg(&inner)
+        .arg("--")
+        .args(workload("hot --ms 200"));
     let words = std::iter::once(perf.get_program()).chain(perf.get_args());
     let command: Vec<_> = words.map(|word| word.to_str().unwrap().to_owned()).collect();
     record(&dir.path().join("outer.data"), "-a -e cpu-clock", &command);

@@ -1,5 +1,5 @@
-//! Data that does not compress, recorded with `-z`: each COMPRESSED record can be unpacked when it arrives, by every
-//! version of perf.
+//! Data that does not compress, recorded with `-z`: each COMPRESSED record can be unpacked when it
+//! arrives, by every version of perf.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,8 @@ fn assert_unpacks(file: &Path, samples: u64) {
     agreement::assert_untroubled(&ours);
     assert_eq!(ours.records()["SAMPLE"], samples, "samples by rep");
     for name in versions() {
-        let said = run(version(&name).args(["script", "-G", "-F", "comm", "-i"]).arg(file)).expect(0);
+        let said =
+            run(version(&name).args(["script", "-G", "-F", "comm", "-i"]).arg(file)).expect(0);
         assert_eq!(without_loss(&said.stderr, &ours.records()), "", "{name:?}");
         assert_eq!(said.text().lines().count() as u64, samples, "samples by {name:?}");
     }
@@ -49,7 +50,9 @@ fn stacks_of_random_bytes() {
         );
         assert_unpacks(&file, summary.samples);
         for name in versions() {
-            let stats = parse_stats(&run(version(&name).args(["report", "--stats", "-i"]).arg(&file)).expect(0));
+            let stats = parse_stats(
+                &run(version(&name).args(["report", "--stats", "-i"]).arg(&file)).expect(0),
+            );
             assert_eq!(stats.records["SAMPLE"], summary.samples, "{args}: {name:?}");
         }
     }

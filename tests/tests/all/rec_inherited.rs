@@ -1,5 +1,6 @@
-//! What a command finds itself to be under rec: signals, descriptors, limits, priorities, as without rec; and processes
-//! that rec attaches to stay as they are. What rec registers in the kernel goes with it, even if it is killed.
+//! What a command finds itself to be under rec: signals, descriptors, limits, priorities, as
+//! without rec; and processes that rec attaches to stay as they are. What rec registers in the
+//! kernel goes with it, even if it is killed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,15 +13,14 @@ use recrep_tests::tracing::with_tracefs;
 use recrep_tests::{lock, needs};
 use rustix::process::{Signal, kill_process_group};
 
-/// What a process says of itself that does not differ from one process to the next. Of signals, the first 28: the C
-/// library has two above them for itself, which posix_spawn(3) leaves ignored or not, as it happens.
-const SELF: &str = "sed -nE '/^(SigBlk|SigIgn|SigCgt|Umask|NoNewPrivs|Seccomp|Cap|Cpus_allowed|Groups|Uid|Gid)/{s/^(Sig[A-Za-z]+:.)[0-9a-f]{9}/\\1/;p}' /proc/self/status; \
-     cat /proc/self/limits /proc/self/oom_score_adj /proc/self/timerslack_ns /proc/self/coredump_filter \
-     /proc/self/personality /proc/self/cgroup; for fd in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/self/fd/$fd ] && echo open $fd; done; \
-     nice; pwd; env | grep -v ^_= | sort; cut -d' ' -f 18,19,40,41 /proc/self/stat; exit 3";
+/// What a process says of itself that does not differ from one process to the next. Of signals, the
+/// first 28: the C library has two above them for itself, which posix_spawn(3) leaves ignored or
+/// not, as it happens.
+const SELF: &str = "sed -nE \
+                    '/^(SigBlk|SigIgn|SigCgt|Umask|NoNewPrivs|Seccomp|Cap|Cpus_allowed|Groups|Uid|Gid)/{s/^(Sig[A-Za-z]+:.)[0-9a-f]{9}/\\1/;p}' /proc/self/status; cat /proc/self/limits /proc/self/oom_score_adj /proc/self/timerslack_ns /proc/self/coredump_filter /proc/self/personality /proc/self/cgroup; for fd in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/self/fd/$fd ] && echo open $fd; done; nice; pwd; env | grep -v ^_= | sort; cut -d' ' -f 18,19,40,41 /proc/self/stat; exit 3";
 
-/// Runs a command after the shell has prepared itself, by a program that prepares more if `WITH` says so; alone, or
-/// recorded.
+/// Runs a command after the shell has prepared itself, by a program that prepares more if `WITH`
+/// says so; alone, or recorded.
 fn prepared(preparation: &str, recorder: Option<&Command>, command: &[&str]) -> Outcome {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{preparation}; exec $WITH \"$0\" \"$@\"")]);
@@ -50,24 +50,35 @@ fn a_command_is_what_it_is_alone() {
         "WITH='prlimit --core=0 --stack=1000000:2000000 --memlock=65536'",
     ];
     for preparation in preparations {
-        let [alone, recorded] =
-            [None, Some(&recorder)].map(|recorder| prepared(preparation, recorder, &["sh", "-c", SELF]).expect(3));
+        let [alone, recorded] = [None, Some(&recorder)]
+            .map(|recorder| prepared(preparation, recorder, &["sh", "-c", SELF]).expect(3));
         assert_eq!(recorded.text(), alone.text(), "{preparation}");
-        assert!(alone.text().contains("SigBlk") && alone.text().contains("Max open files"), "{}", alone.text());
+        assert!(
+            alone.text().contains("SigBlk") && alone.text().contains("Max open files"),
+            "{}",
+            alone.text()
+        );
     }
     // More counters than files may be open: rec raises its own limit.
-    recorder.args(["-e", "faults,cs,migrations,task-clock,dummy,minor-faults,major-faults,cgroup-switches"]);
+    recorder.args([
+        "-e",
+        "faults,cs,migrations,task-clock,dummy,minor-faults,major-faults,cgroup-switches",
+    ]);
     let few = "ulimit -S -n 30";
-    let [alone, recorded] =
-        [None, Some(&recorder)].map(|recorder| prepared(few, recorder, &["sh", "-c", SELF]).expect(3));
+    let [alone, recorded] = [None, Some(&recorder)]
+        .map(|recorder| prepared(few, recorder, &["sh", "-c", SELF]).expect(3));
     assert_eq!(recorded.text(), alone.text());
     // Priorities are rec's own.
     if needs::root() {
         for priority in ["--nice=-10", "-r 1", "--threads", "--affinity=cpu", "-F max -m 8"] {
             let mut recorder = rec();
-            recorder.args(["-q", "-e", "cpu-clock"]).args(priority.split(' ')).arg("-o").arg(dir.path().join("y.data"));
-            let [alone, recorded] =
-                [None, Some(&recorder)].map(|recorder| prepared(":", recorder, &["sh", "-c", SELF]).expect(3));
+            recorder
+                .args(["-q", "-e", "cpu-clock"])
+                .args(priority.split(' '))
+                .arg("-o")
+                .arg(dir.path().join("y.data"));
+            let [alone, recorded] = [None, Some(&recorder)]
+                .map(|recorder| prepared(":", recorder, &["sh", "-c", SELF]).expect(3));
             assert_eq!(recorded.text(), alone.text(), "{priority}");
         }
     }
@@ -91,7 +102,8 @@ fn a_command_that_dumps_core_does_so_as_alone() {
     assert_eq!(cores[0], cores[1]);
 }
 
-/// rec opens files of the recorded program for reading only, so that it can be built again meanwhile.
+/// rec opens files of the recorded program for reading only, so that it can be built again
+/// meanwhile.
 #[test]
 fn a_program_can_be_written_while_it_is_recorded() {
     if !needs::perf_events() {
@@ -101,16 +113,21 @@ fn a_program_can_be_written_while_it_is_recorded() {
     let app = dir.path().join("app");
     fs::copy("/bin/sleep", &app).unwrap();
     // In place, when it has run, and executed anew at once.
-    let script = "./app 0.1 && cp /bin/true app && ./app && cp /bin/sleep app && ./app 0.1 && : >ready && sleep 60";
+    let script = "./app 0.1 && cp /bin/true app && ./app && cp /bin/sleep app && ./app 0.1 && : \
+                  >ready && sleep 60";
     let cpus = lock::cpus();
     let mut command = rec();
-    let recorder =
-        start(command.args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c", script]).current_dir(dir.path()));
+    let recorder = start(
+        command
+            .args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c", script])
+            .current_dir(dir.path()),
+    );
     until(|| dir.path().join("ready").exists(), || recorder.said());
     let pid = recorder.pid().as_raw_nonzero().to_string();
     let mut writable = Vec::new();
     for open in fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
-        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", open.file_name().display())).unwrap_or_default();
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", open.file_name().display()))
+            .unwrap_or_default();
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or_default();
         let is_regular = fs::metadata(open.path()).is_ok_and(|file| file.is_file());
         // The lowest digit has the access mode.
@@ -122,7 +139,10 @@ fn a_program_can_be_written_while_it_is_recorded() {
     recorder.finish();
     drop(cpus);
     let of_program = |file: &PathBuf| file.to_string_lossy().contains("/app");
-    assert!(writable.contains(&dir.path().join("x.data")) && !writable.iter().any(of_program), "{writable:?}");
+    assert!(
+        writable.contains(&dir.path().join("x.data")) && !writable.iter().any(of_program),
+        "{writable:?}"
+    );
 }
 
 /// The parent of the command is a thread of rec's, which must not end before the command.
@@ -158,7 +178,10 @@ fn a_stopped_process_stays_stopped() {
     until(|| state(&pid) == "T", || format!("it is {}", state(&pid)));
     for event in ["cpu-clock", "mem:0x10000/8:w", "{cs,faults}:S"] {
         let mut command = rec();
-        command.args(["-q", "-e", event, "-p", &pid, "-o"]).arg(dir.path().join("x.data")).args(["--", "sleep", "0.1"]);
+        command
+            .args(["-q", "-e", event, "-p", &pid, "-o"])
+            .arg(dir.path().join("x.data"))
+            .args(["--", "sleep", "0.1"]);
         run(&mut command).expect(0);
         assert_eq!(state(&pid), "T", "{event}");
     }
@@ -190,7 +213,9 @@ fn a_traced_process_stays_traced() {
     // It ends if the test fails and its directory is gone.
     let script = ": >ready; until [ -e go ] || [ ! -e ready ]; do :; done; exit 3";
     let mut strace = Command::new("strace");
-    let tracing = start(strace.args(["-o", "trace", "-e", "none", "sh", "-c", script]).current_dir(dir.path()));
+    let tracing = start(
+        strace.args(["-o", "trace", "-e", "none", "sh", "-c", script]).current_dir(dir.path()),
+    );
     let by = tracing.pid().as_raw_nonzero().to_string();
     // Before, strace tries out what the system can do with children of its own.
     until(|| dir.path().join("ready").exists(), || "strace runs nothing".to_owned());
@@ -199,7 +224,10 @@ fn a_traced_process_stays_traced() {
     let pid = traced().unwrap();
     for event in ["cpu-clock", "mem:0x10000/8:w", "{cs,faults}:S"] {
         let mut command = rec();
-        command.args(["-q", "-e", event, "-p", &pid, "-o"]).arg(dir.path().join("x.data")).args(["--", "sleep", "0.1"]);
+        command
+            .args(["-q", "-e", event, "-p", &pid, "-o"])
+            .arg(dir.path().join("x.data"))
+            .args(["--", "sleep", "0.1"]);
         run(&mut command).expect(0);
         assert_eq!(tracer(&pid), by, "{event}");
     }
@@ -210,10 +238,28 @@ fn a_traced_process_stays_traced() {
     assert!(trace.contains("exited with 3") && !trace.contains("---"), "no signal came: {trace}");
     // A command that traces, and rec being traced.
     let mut command = rec();
-    command.args(["-q", "-e", "cpu-clock", "-o", "x.data", "strace", "-o", "trace", "sh", "-c", "exit 4"]);
+    command.args([
+        "-q",
+        "-e",
+        "cpu-clock",
+        "-o",
+        "x.data",
+        "strace",
+        "-o",
+        "trace",
+        "sh",
+        "-c",
+        "exit 4",
+    ]);
     run(command.current_dir(dir.path())).expect(4);
     let mut command = Command::new("strace");
-    command.args(["-f", "-o", "trace"]).arg(&programs().rec).args(["-q", "-e", "cpu-clock", "-o", "x.data"]);
+    command.args(["-f", "-o", "trace"]).arg(&programs().rec).args([
+        "-q",
+        "-e",
+        "cpu-clock",
+        "-o",
+        "x.data",
+    ]);
     run(command.args(["sh", "-c", "exit 5"]).current_dir(dir.path())).expect(5);
 }
 
@@ -231,7 +277,8 @@ fn a_process_that_ended_but_has_a_parent_that_does_not_ask_is_left_so() {
     let zombie = zombie().unwrap();
     let mut command = rec();
     let refused =
-        run(command.args(["-e", "cpu-clock", "-p", &zombie, "-o"]).arg(dir.path().join("x.data"))).expect(125);
+        run(command.args(["-e", "cpu-clock", "-p", &zombie, "-o"]).arg(dir.path().join("x.data")))
+            .expect(125);
     assert!(refused.stderr.contains("has ended already"), "{}", refused.stderr);
     assert_eq!(state(&zombie), "Z");
     parent.signal(Signal::KILL);
@@ -256,8 +303,12 @@ fn a_probe_goes_with_rec_even_if_it_is_killed() {
     for signal in [Signal::KILL, Signal::TERM] {
         let cpus = lock::cpus();
         let mut command = rec();
-        let recorder =
-            start(command.args(["-q", "-e", &event, "-o"]).arg(dir.path().join("x.data")).args(["--", "sleep", "60"]));
+        let recorder = start(
+            command
+                .args(["-q", "-e", &event, "-o"])
+                .arg(dir.path().join("x.data"))
+                .args(["--", "sleep", "60"]),
+        );
         let group = recorder.pid();
         let pid = group.as_raw_nonzero().to_string();
         until(|| probes(&pid) == 1, || "the probe is not registered".to_owned());
@@ -281,7 +332,9 @@ fn probes_are_for_root_and_say_so() {
     fs::copy(&programs().rec, &copy).unwrap();
     let mut nobody = Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]).arg(&copy);
-    nobody.args(["-e", "uprobe/path=/bin/true,offset=0x1000/", "-o", "x.data", "true"]).current_dir(dir.path());
+    nobody
+        .args(["-e", "uprobe/path=/bin/true,offset=0x1000/", "-o", "x.data", "true"])
+        .current_dir(dir.path());
     let refused = run(&mut nobody).expect(125);
     assert!(refused.stderr.contains("CAP_SYS_ADMIN"), "{}", refused.stderr);
 }

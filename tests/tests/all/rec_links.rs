@@ -1,5 +1,5 @@
-//! Root records into a directory where others plant links, as /tmp is: nothing but the recording's own files is written
-//! to.
+//! Root records into a directory where others plant links, as /tmp is: nothing but the recording's
+//! own files is written to.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
@@ -46,15 +46,19 @@ impl Trap {
 
     fn record(&self, args: &str) -> Outcome {
         let mut rec = rec();
-        rec.args(["-e", "cpu-clock", "-F", "5000", "-m", "8"]).args(args.split_whitespace()).arg("--");
+        rec.args(["-e", "cpu-clock", "-F", "5000", "-m", "8"])
+            .args(args.split_whitespace())
+            .arg("--");
         run(rec.args(workload("hot --ms 200")).current_dir(self.dir.path()))
     }
 
     #[track_caller]
     fn assert_untouched(&self) {
         assert_eq!(fs::read_to_string(self.victim()).unwrap(), "precious");
-        let names: Vec<_> =
-            fs::read_dir(self.elsewhere.path()).unwrap().map(|found| found.unwrap().file_name()).collect();
+        let names: Vec<_> = fs::read_dir(self.elsewhere.path())
+            .unwrap()
+            .map(|found| found.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["victim"]);
     }
 
@@ -62,7 +66,10 @@ impl Trap {
     #[track_caller]
     fn assert_ours(&self, name: &str) {
         let found = fs::symlink_metadata(self.path(name)).unwrap();
-        assert!(found.is_file() && found.uid() == 0 && found.mode() & 0o777 == 0o600, "{name}: {found:?}");
+        assert!(
+            found.is_file() && found.uid() == 0 && found.mode() & 0o777 == 0o600,
+            "{name}: {found:?}"
+        );
     }
 }
 
@@ -79,7 +86,8 @@ fn a_planted_link_is_not_followed() {
     trap.assert_untouched();
 }
 
-/// A link to a device that root may write to, a disk, say: not followed either, unless it is root's own.
+/// A link to a device that root may write to, a disk, say: not followed either, unless it is root's
+/// own.
 #[test]
 fn a_planted_link_to_a_device_is_not_followed() {
     let Some(trap) = Trap::new() else { return };
@@ -108,7 +116,11 @@ fn a_planted_old_file_is_replaced_or_told() {
     chown(trap.path("x.data.old"), OTHER, OTHER).unwrap();
     fs::write(trap.path("x.data"), "before").unwrap();
     let outcome = trap.record("-o x.data").expect(125);
-    assert!(outcome.stderr.contains("x.data.old") && outcome.stderr.contains("irectory"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("x.data.old") && outcome.stderr.contains("irectory"),
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(fs::read_to_string(trap.path("x.data")).unwrap(), "before");
     fs::write(trap.path("y.data"), "before").unwrap();
     trap.plant("y.data.old", trap.elsewhere.path());
@@ -125,7 +137,8 @@ fn pieces_follow_no_link() {
     let outcome = trap.record("--switch-output=10K").expect(0);
     trap.assert_untouched();
     let lines = outcome.stderr.lines().filter(|line| line.contains(": recorded "));
-    let names: Vec<_> = lines.map(|line| line.rsplit("; view: rep ").next().unwrap().to_owned()).collect();
+    let names: Vec<_> =
+        lines.map(|line| line.rsplit("; view: rep ").next().unwrap().to_owned()).collect();
     assert!(names.len() > 1, "{}", outcome.stderr);
     names.iter().for_each(|name| trap.assert_ours(name));
     trap.plant("t.data", &trap.elsewhere.path().join("made"));

@@ -31,12 +31,17 @@ fn manual_pages_are_well_formed() {
         }
     }
     let whole = printed(&["man"], &file);
-    for word in [r"\-\-call\-graph", r"rec\-mem(1)", ".SH EXAMPLES", "Exit status: that of the command"] {
+    for word in
+        [r"\-\-call\-graph", r"rec\-mem(1)", ".SH EXAMPLES", "Exit status: that of the command"]
+    {
         assert!(whole.contains(word), "{word}: {whole}");
     }
     assert!(!whole.contains("not event"), "negations are left out: {whole}");
     let refused = run(rec().args(["man", "ls"])).expect(2);
-    assert!(refused.stderr.contains("rec has no command 'ls'") && refused.stderr.contains("rec -- man"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("rec has no command 'ls'") && refused.stderr.contains("rec -- man"),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -45,20 +50,33 @@ fn completions_load_in_each_shell() {
     for (shell, checks) in [
         ("bash", &["source ./_rec && complete -p rec"][..]),
         ("zsh", &["autoload -U compinit && compinit -D -u && source ./_rec && print $_comps[rec]"]),
-        ("fish", &["source ./_rec; complete -C 'rec --switch-max-f'", "source ./_rec; complete -C 'rec c2'"]),
+        (
+            "fish",
+            &[
+                "source ./_rec; complete -C 'rec --switch-max-f'",
+                "source ./_rec; complete -C 'rec c2'",
+            ],
+        ),
     ] {
         let text = printed(&["completions", shell], &dir.path().join("_rec"));
         let has = |word: &str| text.contains(word);
-        assert!(has("switch-max-files") && has("ldlat") && COMMANDS.iter().all(|name| has(name)), "{shell}: {text}");
+        assert!(
+            has("switch-max-files") && has("ldlat") && COMMANDS.iter().all(|name| has(name)),
+            "{shell}: {text}"
+        );
         if !needs::commands(shell) {
             continue;
         }
-        let shell_in = |words: &[&str]| run(Command::new(shell).args(words).current_dir(dir.path())).expect(0);
+        let shell_in =
+            |words: &[&str]| run(Command::new(shell).args(words).current_dir(dir.path())).expect(0);
         shell_in(&["-n", "_rec"]);
         for check in checks {
             let loaded = shell_in(&["-c", check]);
             let said = loaded.text();
-            assert!(["_rec", "switch-max-files", "c2c"].iter().any(|word| said.contains(word)), "{shell}: {loaded:?}");
+            assert!(
+                ["_rec", "switch-max-files", "c2c"].iter().any(|word| said.contains(word)),
+                "{shell}: {loaded:?}"
+            );
             assert_eq!(loaded.stderr, "", "{shell}: {check}");
         }
     }

@@ -1,4 +1,5 @@
-//! The file that `rec` leaves: complete whatever ended the recording, private, and never at the cost of the one before.
+//! The file that `rec` leaves: complete whatever ended the recording, private, and never at the
+//! cost of the one before.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +26,11 @@ fn assert_complete(file: &Path, samples: u64) {
     );
     assert!(report.input().complete && report.warnings.is_empty(), "{report:?}");
     let build_ids = run(perf::perf().args(["buildid-list", "-i"]).arg(file)).expect(0);
-    assert!(build_ids.text().lines().any(|line| line.ends_with("/workload")), "{}", build_ids.text());
+    assert!(
+        build_ids.text().lines().any(|line| line.ends_with("/workload")),
+        "{}",
+        build_ids.text()
+    );
 }
 
 /// A recording that would go on for a minute, ended by a signal to `rec`.
@@ -38,7 +43,8 @@ fn assert_ended_by(signal: Signal) {
     let file = dir.path().join("ended.data");
     let cpus = lock::cpus();
     let begun = Instant::now();
-    let rec = start(&mut recording(&file, "-e cpu-clock -F 10000 -m 8", &workload("hot --ms 60000")));
+    let rec =
+        start(&mut recording(&file, "-e cpu-clock -F 10000 -m 8", &workload("hot --ms 60000")));
     until_it_has(16 * 1024, &file, &rec);
     rec.signal(signal);
     let outcome = rec.finish();
@@ -99,7 +105,8 @@ fn a_command_bounds_an_attached_recording() {
     let words = workload("hot --ms 60000");
     let target = start(Command::new(&words[0]).args(&words[1..]));
     let pid = target.pid().as_raw_nonzero().to_string();
-    let outcome = record(&file, &format!("-e cpu-clock -p {pid}"), &["sleep", "0.5"].map(str::to_owned));
+    let outcome =
+        record(&file, &format!("-e cpu-clock -p {pid}"), &["sleep", "0.5"].map(str::to_owned));
     target.signal(Signal::KILL);
     target.finish();
     drop(cpus);
@@ -114,7 +121,9 @@ fn the_file_before_is_kept_as_old_and_both_are_private() {
     let dir = tempfile::tempdir().unwrap();
     let (file, old) = (dir.path().join("out.data"), dir.path().join("out.data.old"));
     let words = workload("hot --ms 50");
-    let one = || run(rec().args(["-e", "cpu-clock", "--"]).args(&words).current_dir(dir.path())).expect(0);
+    let one = || {
+        run(rec().args(["-e", "cpu-clock", "--"]).args(&words).current_dir(dir.path())).expect(0)
+    };
     one();
     let first = fs::read(&file).unwrap();
     assert!(!old.exists());
@@ -138,10 +147,14 @@ fn a_failure_keeps_the_file_before() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("out.data");
     fs::write(&file, "precious").unwrap();
-    let outcome = run(rec().args(["-e", "cpu-clock", "--", "./no-such-command"]).current_dir(dir.path()));
+    let outcome =
+        run(rec().args(["-e", "cpu-clock", "--", "./no-such-command"]).current_dir(dir.path()));
     assert_eq!(outcome.code(), 127);
     let kept = [&file, &dir.path().join("out.data.old")].map(fs::read_to_string);
-    assert!(kept.into_iter().any(|text| text.is_ok_and(|text| text == "precious")), "the file before is lost");
+    assert!(
+        kept.into_iter().any(|text| text.is_ok_and(|text| text == "precious")),
+        "the file before is lost"
+    );
 }
 
 #[test]
@@ -150,6 +163,7 @@ fn quiet_says_nothing_of_a_success() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let outcome = record(&dir.path().join("quiet.data"), "-q -e cpu-clock", &workload("hot --ms 50"));
+    let outcome =
+        record(&dir.path().join("quiet.data"), "-q -e cpu-clock", &workload("hot --ms 50"));
     assert_eq!(outcome.stderr, "");
 }

@@ -32,8 +32,8 @@ fn copies(dir: &Path) -> Vec<String> {
     (0..4).map(copy).collect()
 }
 
-/// Returns whether a process may run this besides its own file: the kernel, the loader, libraries that every program
-/// has.
+/// Returns whether a process may run this besides its own file: the kernel, the loader, libraries
+/// that every program has.
 fn is_shared(dso: &str) -> bool {
     ["[kernel", "[vdso]", "[vsyscall]", "ld-", "ld.", "libc", "libm", "libgcc"]
         .iter()
@@ -56,9 +56,15 @@ fn short_processes_have_their_names_and_maps() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let names = copies(dir.path());
-    let runs: Vec<String> = names.iter().map(|name| format!("./{name} hot --rounds 3 & ")).collect();
-    let script = format!("i=0; while [ $i -lt {} ]; do {} wait; i=$((i+1)); done", PROCESSES / 4, runs.concat());
-    let shell = ["sh".to_owned(), "-c".to_owned(), format!("cd {}; {script}", dir.path().display())];
+    let runs: Vec<String> =
+        names.iter().map(|name| format!("./{name} hot --rounds 3 & ")).collect();
+    let script = format!(
+        "i=0; while [ $i -lt {} ]; do {} wait; i=$((i+1)); done",
+        PROCESSES / 4,
+        runs.concat()
+    );
+    let shell =
+        ["sh".to_owned(), "-c".to_owned(), format!("cd {}; {script}", dir.path().display())];
     let (mut all, mut astray) = (0, 0);
     for _ in 0..if is_full() { 10 } else { 1 } {
         let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
@@ -69,16 +75,21 @@ fn short_processes_have_their_names_and_maps() {
         let table = report.tables().remove(0);
         let (of_short, wrong) = wrong(&table);
         (all, astray) = (all + of_short, astray + wrong);
-        // Whoever runs the workload's code is called so: no sample kept the name from before the exec.
+        // Whoever runs the workload's code is called so: no sample kept the name from before the
+        // exec.
         let code = |key: &[String]| matches!(key, [_, dso] if names.contains(dso));
         let misnamed = table.samples_where(|key| code(key) && key.first() != key.last());
         assert!(misnamed * 1000 <= table.samples_where(code), "{misnamed}: {table:?}");
-        assert!(of_short > PROCESSES && wrong * 1000 <= of_short, "{wrong} of {of_short}: {table:?}");
+        assert!(
+            of_short > PROCESSES && wrong * 1000 <= of_short,
+            "{wrong} of {of_short}: {table:?}"
+        );
     }
     eprintln!("{astray} of {all} samples of short processes are not where they belong");
 }
 
-/// Threads are born while it is attached to: those that were there, and those that came, are all in the file.
+/// Threads are born while it is attached to: those that were there, and those that came, are all in
+/// the file.
 #[test]
 fn five_hundred_threads() {
     if !needs::perf_events() {
@@ -99,16 +110,29 @@ fn five_hundred_threads() {
         }
         let begun = Instant::now();
         let mut command = rec();
-        let rec = start(command.args(["-e", "cpu-clock", "-F", "4000", "-m", "4096", "-p", &pid, "-o"]).arg(&file));
-        while fs::metadata(&file).map_or(0, |found| found.len()) < 5000 && Instant::now() < deadline {
+        let rec = start(
+            command
+                .args(["-e", "cpu-clock", "-F", "4000", "-m", "4096", "-p", &pid, "-o"])
+                .arg(&file),
+        );
+        while fs::metadata(&file).map_or(0, |found| found.len()) < 5000 && Instant::now() < deadline
+        {
             sleep(Duration::from_millis(1));
         }
-        eprintln!("{:?} until 5000 bytes of a process with {} threads were there", begun.elapsed(), threads());
-        // A thread has its name, and a COMM, from its first turn on, for which it waits long on a busy machine.
+        eprintln!(
+            "{:?} until 5000 bytes of a process with {} threads were there",
+            begun.elapsed(),
+            threads()
+        );
+        // A thread has its name, and a COMM, from its first turn on, for which it waits long on a
+        // busy machine.
         let unnamed = || {
             let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
             tasks
-                .filter(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "workload\n"))
+                .filter(|task| {
+                    fs::read_to_string(task.path().join("comm"))
+                        .is_ok_and(|name| name == "workload\n")
+                })
                 .count()
         };
         while (threads() < 501 || unnamed() > 1) && Instant::now() < deadline {
@@ -123,25 +147,32 @@ fn five_hundred_threads() {
         assert!(outcome.code() == 0 || outcome.code() == 130, "{}", outcome.stderr);
         let summary = outcome.summary(&file);
         assert_eq!(assert_reads(&file, Extent::Command), summary.samples);
-        // 500 threads that spin starve rec. What the kernel could not write meanwhile, FORK and COMM too, it counts.
-        // Of threads that are born while counters are switched on, it misses some for a moment, for perf as well.
+        // 500 threads that spin starve rec. What the kernel could not write meanwhile, FORK and
+        // COMM too, it counts. Of threads that are born while counters are switched on, it misses
+        // some for a moment, for perf as well.
         let untold = summary.lost_events.max(summary.lost_samples) + if late { 100 } else { 0 };
         let records = report(&file, "comm").records();
         // Each was there, with its COMM, or came, with its FORK; on the way, both.
         let told = records.get("COMM").unwrap_or(&0) + records.get("FORK").unwrap_or(&0);
         assert!((500_u64.saturating_sub(untold)..=1100).contains(&told), "{summary:?} {records:?}");
-        let script = run(recrep_tests::perf::perf().args(["script", "--show-task-events", "-i"]).arg(&file)).expect(0);
-        let named: HashSet<&str> = script.text().split_whitespace().filter(|word| word.starts_with("crowd-")).collect();
-        let missing =
-            (1..=500_u64).filter(|number| !named.contains(format!("crowd-{number}").as_str())).collect::<Vec<_>>();
+        let script =
+            run(recrep_tests::perf::perf().args(["script", "--show-task-events", "-i"]).arg(&file))
+                .expect(0);
+        let named: HashSet<&str> =
+            script.text().split_whitespace().filter(|word| word.starts_with("crowd-")).collect();
+        let missing = (1..=500_u64)
+            .filter(|number| !named.contains(format!("crowd-{number}").as_str()))
+            .collect::<Vec<_>>();
         assert!(missing.len() as u64 <= untold, "no word of the threads {missing:?}: {summary:?}");
         let sampled = report(&file, "tid").tables().remove(0).rows.len();
         eprintln!("{sampled} threads have samples; {summary:?}");
-        // On a busy machine not each of them has its turn in this time; but many more than were there at first.
+        // On a busy machine not each of them has its turn in this time; but many more than were
+        // there at first.
         assert!(!late || sampled >= 100, "{sampled} of 501 threads have samples");
         let comms = report(&file, "comm").tables().remove(0);
-        let strange =
-            comms.samples_where(|key| !key.iter().all(|comm| comm == "workload" || comm.starts_with("crowd-")));
+        let strange = comms.samples_where(|key| {
+            !key.iter().all(|comm| comm == "workload" || comm.starts_with("crowd-"))
+        });
         assert!(strange == 0 || untold > 0, "{summary:?} {comms:?}");
         fs::remove_file(&file).unwrap();
     }
@@ -149,7 +180,17 @@ fn five_hundred_threads() {
 
 /// A shell command in user, pid and mount namespaces of its own.
 fn contained(script: &str) -> Vec<String> {
-    let words = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c"];
+    let words = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--mount",
+        "--mount-proc",
+        "sh",
+        "-c",
+    ];
     words.into_iter().chain([script]).map(str::to_owned).collect()
 }
 
@@ -183,14 +224,19 @@ fn a_container_seen_from_outside() {
     let outcome = record(&file, "-e cpu-clock --namespaces", &words);
     assert_hot(&file);
     let records = report(&file, "comm").records();
-    assert!(records.get("NAMESPACES").is_some_and(|&some| some > 0), "{records:?} {}", outcome.stderr);
+    assert!(
+        records.get("NAMESPACES").is_some_and(|&some| some > 0),
+        "{records:?} {}",
+        outcome.stderr
+    );
 }
 
 #[test]
 fn a_recording_from_inside() {
     let Some((_dir, file)) = container() else { return };
     let command = workload("hot --ms 300 --forks 1").join(" ");
-    let script = format!("{} -o {} -e cpu-clock:u -- {command}", programs().rec.display(), file.display());
+    let script =
+        format!("{} -o {} -e cpu-clock:u -- {command}", programs().rec.display(), file.display());
     let words = contained(&script);
     let record = |words: &[String]| {
         let _cpus = lock::cpus();

@@ -1,4 +1,5 @@
-//! Steering of a recording: what it is told while it goes on, when it counts, how much it keeps, and whom it records.
+//! Steering of a recording: what it is told while it goes on, when it counts, how much it keeps,
+//! and whom it records.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -96,7 +97,11 @@ fn commands_are_done_and_acknowledged() {
     rec.tell("stop");
     let outcome = rec.rec.finish();
     assert_ne!(outcome.code(), 125, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("cpu-clock") && outcome.stderr.contains("page-faults"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("cpu-clock") && outcome.stderr.contains("page-faults"),
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(assert_reads(&file, Extent::Command), outcome.summary(&file).samples);
     let times = times(&file);
     let gap = times.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max);
@@ -127,7 +132,8 @@ fn it_counts_in_these_ranges_only() {
     let file = dir.path().join("x.data");
     // On a machine that is busy otherwise, the command may have no time in one of both.
     let both = |_| {
-        let outcome = record(&file, "-e cpu-clock -F 2000 -D 100-300,700-900", &workload("hot --ms 1200"));
+        let outcome =
+            record(&file, "-e cpu-clock -F 2000 -D 100-300,700-900", &workload("hot --ms 1200"));
         assert_eq!(assert_reads(&file, Extent::Command), outcome.summary(&file).samples);
         let times = times(&file);
         let gap = times.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max);
@@ -148,7 +154,11 @@ fn so_much_and_no_more() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
-    let outcome = run(&mut recording(&file, "-e cpu-clock -F 10000 -m 8 --max-size=50K", &workload("hot --ms 60000")));
+    let outcome = run(&mut recording(
+        &file,
+        "-e cpu-clock -F 10000 -m 8 --max-size=50K",
+        &workload("hot --ms 60000"),
+    ));
     assert!(outcome.stderr.contains("--max-size"), "{}", outcome.stderr);
     assert_reads(&file, Extent::Command);
     let length = fs::metadata(&file).unwrap().len();
@@ -157,13 +167,17 @@ fn so_much_and_no_more() {
     fs::create_dir(&pieces).unwrap();
     let args = "-e cpu-clock -F 10000 -m 8 --switch-output=20K --switch-max-files=2";
     let outcome = record(&pieces.join("x.data"), args, &workload("hot --ms 500"));
-    let mut files: Vec<_> = fs::read_dir(&pieces).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(&pieces).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 2, "{files:?}");
     let made = outcome.stderr.lines().filter(|line| line.starts_with("rec: recorded "));
     let made: Vec<_> = made.map(|line| line.rsplit("; view: rep ").next().unwrap()).collect();
     assert!(made.len() > 2, "{}", outcome.stderr);
-    assert_eq!(files.iter().map(|file| file.to_str().unwrap()).collect::<Vec<_>>(), made[made.len() - 2..]);
+    assert_eq!(
+        files.iter().map(|file| file.to_str().unwrap()).collect::<Vec<_>>(),
+        made[made.len() - 2..]
+    );
 }
 
 #[test]
@@ -176,16 +190,23 @@ fn several_processes_at_once() {
     let file = dir.path().join("x.data");
     let all = [(); 3].map(|()| Busy::start("hot --ms 60000"));
     let pids = all.each_ref().map(Busy::pid);
-    record(&file, &format!("-e cpu-clock -F 2000 -p {},{}", pids[0], pids[2]), &["sleep", "0.6"].map(str::to_owned));
+    record(
+        &file,
+        &format!("-e cpu-clock -F 2000 -p {},{}", pids[0], pids[2]),
+        &["sleep", "0.6"].map(str::to_owned),
+    );
     assert_reads(&file, Extent::Command);
     let table = report(&file, "pid").events[0].table();
-    let found: Vec<_> = table.rows.keys().map(|key| key[0].split(':').next().unwrap().trim().to_owned()).collect();
+    let found: Vec<_> =
+        table.rows.keys().map(|key| key[0].split(':').next().unwrap().trim().to_owned()).collect();
     let mut asked = [pids[0].clone(), pids[2].clone()];
     asked.sort();
     assert_eq!(found, asked, "{table:?}");
     // One that ends is no end; the last one is.
     let [first, _, last] = all;
-    let rec = start(rec().args(["-e", "cpu-clock", "-p", &format!("{},{}", pids[0], pids[2]), "-o"]).arg(&file));
+    let rec = start(
+        rec().args(["-e", "cpu-clock", "-p", &format!("{},{}", pids[0], pids[2]), "-o"]).arg(&file),
+    );
     sleep(Duration::from_millis(300));
     drop(first);
     sleep(Duration::from_millis(200));
@@ -212,12 +233,19 @@ fn all_of_a_user_and_nobody_else() {
     until(|| has_thread(&pid, "hot-1"), || format!("no second thread: {}", theirs.said()));
     record(&file, "-e cpu-clock -F 2000 -u 54321", &["sleep", "0.5"].map(str::to_owned));
     let table = report(&file, "comm").events[0].table();
-    assert_eq!(table.rows.keys().map(|key| key[0].as_str()).collect::<Vec<_>>(), ["hot-1", "theirs"]);
+    assert_eq!(
+        table.rows.keys().map(|key| key[0].as_str()).collect::<Vec<_>>(),
+        ["hot-1", "theirs"]
+    );
     drop(ours);
     theirs.signal(Signal::KILL);
     theirs.finish();
     let none = run(&mut recording(&file, "-e cpu-clock -u no-such-user", &["true".to_owned()]));
-    assert!([2, 125].contains(&none.code()) && none.stderr.contains("no-such-user"), "{}", none.stderr);
+    assert!(
+        [2, 125].contains(&none.code()) && none.stderr.contains("no-such-user"),
+        "{}",
+        none.stderr
+    );
 }
 
 /// A cgroup of the hierarchy that perf events go by, removed when dropped.
@@ -228,8 +256,10 @@ impl Group {
     fn new(name: &str) -> Option<Group> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let at = |line: &str| line.split(' ').nth(1).unwrap_or_default().to_owned();
-        let first = mounts.lines().find(|line| line.contains(" cgroup ") && line.contains("perf_event"));
-        let root = first.or_else(|| mounts.lines().find(|line| line.contains(" cgroup2 "))).map(at)?;
+        let first =
+            mounts.lines().find(|line| line.contains(" cgroup ") && line.contains("perf_event"));
+        let root =
+            first.or_else(|| mounts.lines().find(|line| line.contains(" cgroup2 "))).map(at)?;
         let path = Path::new(&root).join(name);
         fs::create_dir(&path).ok()?;
         Some(Group(path))
@@ -268,9 +298,18 @@ fn a_cgroup_and_nothing_else() {
     let pid = inside.pid();
     drop((inside, outside));
     let table = report(&file, "pid").events[0].table();
-    assert!(table.samples() > 20 && table.rows.keys().all(|key| key[0].starts_with(&pid)), "{table:?}");
-    let missing = run(&mut recording(&file, "-a -e cpu-clock -G no/such/group", &["true".to_owned()])).expect(125);
-    assert!(missing.stderr.contains("no/such/group") && missing.stderr.contains("-G"), "{}", missing.stderr);
+    assert!(
+        table.samples() > 20 && table.rows.keys().all(|key| key[0].starts_with(&pid)),
+        "{table:?}"
+    );
+    let missing =
+        run(&mut recording(&file, "-a -e cpu-clock -G no/such/group", &["true".to_owned()]))
+            .expect(125);
+    assert!(
+        missing.stderr.contains("no/such/group") && missing.stderr.contains("-G"),
+        "{}",
+        missing.stderr
+    );
 }
 
 #[test]
@@ -288,7 +327,13 @@ fn real_time_priority_is_roots() {
     let mut nobody = Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]).arg(&copy);
     let file = dir.path().join("nobodys.data");
-    let outcome = run(nobody.arg("-o").arg(&file).args(["-r", "1", "-e", "cpu-clock:u", "--", "true"])).expect(125);
-    assert!(outcome.stderr.contains("CAP_SYS_NICE") && outcome.stderr.contains("-r"), "{}", outcome.stderr);
+    let outcome =
+        run(nobody.arg("-o").arg(&file).args(["-r", "1", "-e", "cpu-clock:u", "--", "true"]))
+            .expect(125);
+    assert!(
+        outcome.stderr.contains("CAP_SYS_NICE") && outcome.stderr.contains("-r"),
+        "{}",
+        outcome.stderr
+    );
     assert!(!file.exists());
 }

@@ -1,5 +1,5 @@
-//! Job control and the keys of a terminal under rec: they do to a command what they do without it, and to rec no more
-//! than end the recording.
+//! Job control and the keys of a terminal under rec: they do to a command what they do without it,
+//! and to rec no more than end the recording.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,9 +14,11 @@ use recrep_tests::report::report;
 use recrep_tests::run::{Outcome, Running, run, start, until};
 use rustix::process::{Signal, kill_process_group};
 
-/// A program that catches signals, says so in a file, and ends some time after the first, with status 6.
-const CATCHES: &str = "for s in INT QUIT HUP TERM; do trap \"echo caught $s >>log\" $s; done; : >ready; \
-                       until [ -s log ]; do sleep 0.02; done; sleep 0.3; echo end >>log; exit 6";
+/// A program that catches signals, says so in a file, and ends some time after the first, with
+/// status 6.
+const CATCHES: &str = "for s in INT QUIT HUP TERM; do trap \"echo caught $s >>log\" $s; done; : \
+                       >ready; until [ -s log ]; do sleep 0.02; done; sleep 0.3; echo end >>log; \
+                       exit 6";
 
 /// A program that runs until a signal ends it.
 const WAITS: &str = ": >ready; exec sleep 60";
@@ -40,9 +42,15 @@ impl<'d> Terminal<'d> {
         rustix::fs::mknodat(rustix::fs::CWD, &keys, file, rustix::fs::Mode::RWXU, 0).unwrap();
         fs::write(dir.join("script"), script).unwrap();
         // exec: a shell that waits for rec would end at the key, with a status of its own.
-        let line = format!("ulimit -c 0; exec {} -e cpu-clock -o x.data -- sh script", programs().rec.display());
+        let line = format!(
+            "ulimit -c 0; exec {} -e cpu-clock -o x.data -- sh script",
+            programs().rec.display()
+        );
         let mut command = Command::new("sh");
-        command.args(["-c", "exec script -qec \"$0\" /dev/null <keys", &line]).current_dir(dir).env("TERM", "xterm");
+        command
+            .args(["-c", "exec script -qec \"$0\" /dev/null <keys", &line])
+            .current_dir(dir)
+            .env("TERM", "xterm");
         let recorder = start(&mut command);
         // Opened when the other side is.
         let keys = File::options().write(true).open(keys).unwrap();
@@ -54,7 +62,10 @@ impl<'d> Terminal<'d> {
     }
 
     fn until_ready(&self) {
-        until(|| self.dir.join("ready").exists(), || format!("it is not ready: {}", self.recorder.said()));
+        until(
+            || self.dir.join("ready").exists(),
+            || format!("it is not ready: {}", self.recorder.said()),
+        );
     }
 
     fn finish(self) -> Outcome {
@@ -88,7 +99,10 @@ fn ctrl_c_reaches_the_command_once() {
         terminal.press(key);
         let outcome = terminal.finish().expect(6);
         // rec sends no signal of its own, and waits for what the program does then.
-        assert_eq!(fs::read_to_string(dir.path().join("log")).unwrap(), format!("caught {signal}\nend\n"));
+        assert_eq!(
+            fs::read_to_string(dir.path().join("log")).unwrap(),
+            format!("caught {signal}\nend\n")
+        );
         assert!(outcome.text().contains("rec: recorded "), "{}", outcome.text());
         assert_complete(dir.path());
         fs::remove_file(dir.path().join("log")).unwrap();
@@ -137,8 +151,8 @@ fn the_command_is_in_the_foreground_of_the_terminal() {
     }
     let dir = tempfile::tempdir().unwrap();
     // Group, terminal, foreground group; terminals; the first line that is typed.
-    let script = "cut -d' ' -f 5,7,8 /proc/self/stat >told; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : </dev/tty || exit 1; \
-                  : >ready; read line; echo \"read $line\" >>told; exit 6";
+    let script = "cut -d' ' -f 5,7,8 /proc/self/stat >told; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : \
+                  </dev/tty || exit 1; : >ready; read line; echo \"read $line\" >>told; exit 6";
     let mut terminal = Terminal::start(dir.path(), script);
     terminal.until_ready();
     terminal.press(b"hello\n");
@@ -153,7 +167,9 @@ fn the_command_is_in_the_foreground_of_the_terminal() {
 fn states(recorder: &Running) -> String {
     let pid = recorder.pid().as_raw_nonzero().to_string();
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect::<String>();
+    let children = tasks
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .collect::<String>();
     let state = |pid: &str| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('?')
@@ -169,7 +185,8 @@ fn ctrl_z_stops_rec_and_the_command_and_both_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = rec();
     command.args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c"]).current_dir(dir.path());
-    let recorder = start(command.arg(": >ready; until [ -e go ] || [ ! -e ready ]; do :; done; exit 6"));
+    let recorder =
+        start(command.arg(": >ready; until [ -e go ] || [ ! -e ready ]; do :; done; exit 6"));
     until(|| dir.path().join("ready").exists(), || recorder.said());
     // What a terminal sends to the foreground group at Ctrl-Z, and a shell at `fg`.
     kill_process_group(recorder.pid(), Signal::TSTP).unwrap();
@@ -189,12 +206,18 @@ fn a_signal_to_rec_alone_asks_the_command_to_end() {
     let dir = tempfile::tempdir().unwrap();
     for signal in [Signal::INT, Signal::TERM] {
         let mut command = rec();
-        command.args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c", CATCHES]).current_dir(dir.path());
+        command
+            .args(["-e", "cpu-clock", "-o", "x.data", "--", "sh", "-c", CATCHES])
+            .current_dir(dir.path());
         let recorder = start(&mut command);
         until(|| dir.path().join("ready").exists(), || recorder.said());
         recorder.signal(signal);
         recorder.finish().expect(6);
-        assert_eq!(fs::read_to_string(dir.path().join("log")).unwrap(), "caught TERM\nend\n", "{signal:?}");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("log")).unwrap(),
+            "caught TERM\nend\n",
+            "{signal:?}"
+        );
         assert_complete(dir.path());
         fs::remove_file(dir.path().join("ready")).unwrap();
         fs::remove_file(dir.path().join("log")).unwrap();
@@ -208,7 +231,9 @@ fn the_command_reads_all_of_standard_input() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new("sh");
-    let line = "seq 100000 | \"$0\" -q -e cpu-clock -o x.data -- sh -c 'read first; echo \"first $first\"; tail -n 1'";
-    let outcome = run(command.args(["-c", line]).arg(&programs().rec).current_dir(dir.path())).expect(0);
+    let line = "seq 100000 | \"$0\" -q -e cpu-clock -o x.data -- sh -c 'read first; echo \"first \
+                $first\"; tail -n 1'";
+    let outcome =
+        run(command.args(["-c", line]).arg(&programs().rec).current_dir(dir.path())).expect(0);
     assert_eq!(outcome.text(), "first 1\n100000\n");
 }

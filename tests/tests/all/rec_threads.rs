@@ -1,5 +1,5 @@
-//! Attaching to many threads where few files may be open: with a counter for each of them, by whole CPUs, or to some of
-//! them.
+//! Attaching to many threads where few files may be open: with a counter for each of them, by whole
+//! CPUs, or to some of them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -40,14 +40,16 @@ impl Crowd {
             fs::copy(program, dir.path().join(program.file_name().unwrap())).unwrap();
         }
         let mut command = Command::new("setpriv");
-        command
-            .args(whom)
-            .arg(dir.path().join("workload"))
-            .arg("crowd")
-            .args(format!("--threads {BURNERS} --pause 0 --sleepers {SLEEPERS} --ms 120000").split_whitespace());
+        command.args(whom).arg(dir.path().join("workload")).arg("crowd").args(
+            format!("--threads {BURNERS} --pause 0 --sleepers {SLEEPERS} --ms 120000")
+                .split_whitespace(),
+        );
         let process = start(&mut command);
         let tasks = format!("/proc/{}/task", process.pid().as_raw_nonzero());
-        until(|| fs::read_dir(&tasks).map_or(0, Iterator::count) == THREADS, || "its threads do not start".to_owned());
+        until(
+            || fs::read_dir(&tasks).map_or(0, Iterator::count) == THREADS,
+            || "its threads do not start".to_owned(),
+        );
         Self { dir, process, whom }
     }
 
@@ -58,7 +60,9 @@ impl Crowd {
     /// `rec -p`, where so many files may be open.
     fn rec(&self, files: usize, rest: &str) -> Command {
         let pid = self.process.pid().as_raw_nonzero();
-        let script = format!("ulimit -n {files} && exec ./rec -o x.data -e cpu-clock -F 500 -p {pid} {rest}");
+        let script = format!(
+            "ulimit -n {files} && exec ./rec -o x.data -e cpu-clock -F 500 -p {pid} {rest}"
+        );
         let mut command = Command::new("setpriv");
         command.args(self.whom).args(["sh", "-c", &script]).current_dir(self.dir.path());
         command
@@ -84,10 +88,17 @@ impl Crowd {
         assert_eq!(assert_reads(&file, Extent::Command), outcome.summary(&file).samples);
         let table = report(&file, "comm").tables().remove(0);
         let of = |names: &[&str]| {
-            table.samples_where(|key| key.iter().all(|comm| names.iter().any(|n| comm.starts_with(n))))
+            table.samples_where(|key| {
+                key.iter().all(|comm| names.iter().any(|n| comm.starts_with(n)))
+            })
         };
         assert!(of(&["crowd-"]) > 20, "{table:?} {}", outcome.stderr);
-        assert_eq!(of(&["crowd-", "sleeper", "workload"]), table.samples(), "{table:?} {}", outcome.stderr);
+        assert_eq!(
+            of(&["crowd-", "sleeper", "workload"]),
+            table.samples(),
+            "{table:?} {}",
+            outcome.stderr
+        );
     }
 }
 
@@ -150,7 +161,11 @@ fn who_may_not_count_whole_cpus_records_the_threads_that_run_most() {
     let outcome = crowd.attach(64 + 20 * self::cpus());
     crowd.process.signal(Signal::KILL);
     drop(cpus);
-    assert!(outcome.stderr.contains("recording the 20 threads that ran most"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("recording the 20 threads that ran most"),
+        "{}",
+        outcome.stderr
+    );
     crowd.assert_recorded(&outcome);
     crowd.end();
 }

@@ -1,5 +1,5 @@
-//! What is recorded runs as it does alone: the same output, exit status and descriptors, under every kind of event, with
-//! threads and children of every kind.
+//! What is recorded runs as it does alone: the same output, exit status and descriptors, under
+//! every kind of event, with threads and children of every kind.
 //!
 //! A third of the runs, or all with `RECREP_FULL=1`.
 
@@ -19,7 +19,8 @@ const ROUNDS: u64 = 3;
 /// Exit status of the workload.
 const STATUS: i32 = 5;
 
-/// Ways to record. `PROBE` is one on the function that is called; `hits`: the number of samples for each call.
+/// Ways to record. `PROBE` is one on the function that is called; `hits`: the number of samples for
+/// each call.
 struct Way {
     args: String,
     hits: Option<u64>,
@@ -104,17 +105,25 @@ fn ways<'a>(all: impl IntoIterator<Item = &'a (&'a str, Option<u64>)>) -> Vec<Wa
         let words = args.split(' ').map(|word| match word.split_once("PROBE") {
             None => word.to_owned(),
             Some((before, after)) => {
-                let (terms, behind) = after.split_at(after.find([',', '}', 'u']).map_or(after.len(), |at| {
-                    // Terms of the probe go on after a comma; other events begin there.
-                    if [",ret", ",name=mine"].contains(&&after[at..]) { after.len() } else { at }
-                }));
+                let (terms, behind) =
+                    after.split_at(after.find([',', '}', 'u']).map_or(after.len(), |at| {
+                        // Terms of the probe go on after a comma; other events begin there.
+                        if [",ret", ",name=mine"].contains(&&after[at..]) {
+                            after.len()
+                        } else {
+                            at
+                        }
+                    }));
                 format!("{before}{probe}{terms}/{behind}")
             }
         });
         words.collect::<Vec<_>>().join(" ")
     };
     let step = if is_full() { 1 } else { 3 };
-    all.into_iter().step_by(step).map(|(args, hits)| Way { args: filled(args), hits: *hits }).collect()
+    all.into_iter()
+        .step_by(step)
+        .map(|(args, hits)| Way { args: filled(args), hits: *hits })
+        .collect()
 }
 
 /// Returns the command line of the workload, with a status of its own.
@@ -134,7 +143,8 @@ fn assert_same(outcome: &Outcome, alone: &Outcome, args: &str, said: &str) {
     assert!(alone.text().contains(": ok") && !alone.text().contains("rror"), "{}", alone.text());
 }
 
-/// Times that a way is tried: of a hundred runs, the kernel misses the calls of a child in one to three, with perf, too.
+/// Times that a way is tried: of a hundred runs, the kernel misses the calls of a child in one to
+/// three, with perf, too.
 const ATTEMPTS: usize = 5;
 
 /// Returns whether each call was a sample; there may not be more.
@@ -200,9 +210,11 @@ fn an_attached_server_runs_as_alone() {
     std::fs::write(&go, "").unwrap();
     let alone = alone(&words);
     // What attaches by itself has another way of saying whom to count.
-    let attaches =
-        |args: &str| !["-a", "--per-thread", "-D", "-i", "--switch-output"].iter().any(|own| args.contains(own));
-    let all: Vec<_> = PROBES.iter().copied().chain(OTHERS.iter().map(|args| (*args, None))).collect();
+    let attaches = |args: &str| {
+        !["-a", "--per-thread", "-D", "-i", "--switch-output"].iter().any(|own| args.contains(own))
+    };
+    let all: Vec<_> =
+        PROBES.iter().copied().chain(OTHERS.iter().map(|args| (*args, None))).collect();
     let all: Vec<_> = all.into_iter().filter(|(args, _)| attaches(args)).collect();
     for (number, way) in ways(&all).iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
@@ -212,7 +224,11 @@ fn an_attached_server_runs_as_alone() {
             let server = start(Command::new(&words[0]).args(&words[1..]));
             let pid = server.pid().as_raw_nonzero().to_string();
             let mut command = rec();
-            command.arg("-o").arg(&file).args(way.args.split_whitespace()).args(["-p", &pid, "--", "sh", "-c"]);
+            command
+                .arg("-o")
+                .arg(&file)
+                .args(way.args.split_whitespace())
+                .args(["-p", &pid, "--", "sh", "-c"]);
             // It is run when the counters are on, and is asked to end when the server has ended.
             let recorder = start(command.arg(format!("touch {}; exec sleep 60", go.display())));
             let served = server.finish();

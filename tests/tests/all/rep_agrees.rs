@@ -1,5 +1,5 @@
-//! `rep` against `perf report`, on files that perf recorded here a moment ago: the same samples and the same periods
-//! under every key.
+//! `rep` against `perf report`, on files that perf recorded here a moment ago: the same samples and
+//! the same periods under every key.
 
 use recrep_tests::agreement::{Extent, assert_agrees};
 use recrep_tests::programs::workload;
@@ -7,7 +7,8 @@ use recrep_tests::{needs, perf};
 
 /// A shell, its children and their libraries: comms that change at exec, mappings that come and go.
 fn shell() -> Vec<String> {
-    let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
+    let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn \
+                  | md5sum; done";
     ["sh", "-c", script].map(str::to_owned).to_vec()
 }
 
@@ -29,7 +30,11 @@ fn threads_and_children() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("family.data");
-    perf::record(&file, "-e cpu-clock --sample-cpu", &workload("hot --ms 200 --threads 2 --forks 1 --children 1"));
+    perf::record(
+        &file,
+        "-e cpu-clock --sample-cpu",
+        &workload("hot --ms 200 --threads 2 --forks 1 --children 1"),
+    );
     assert_agrees(&file, Extent::Command);
 }
 
@@ -51,7 +56,11 @@ fn copied_stacks() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
-    perf::record(&file, "-e cpu-clock --call-graph dwarf -F 499 --sample-cpu", &workload("hot --ms 300 --threads 2"));
+    perf::record(
+        &file,
+        "-e cpu-clock --call-graph dwarf -F 499 --sample-cpu",
+        &workload("hot --ms 300 --threads 2"),
+    );
     assert_agrees(&file, Extent::Command);
 }
 

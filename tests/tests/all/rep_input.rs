@@ -1,5 +1,5 @@
-//! Sentences of `rep` on input that it cannot answer for: a clear one and status 1, or 2 where the question is wrong.
-//! What it says of damaged files is in `damage.rs`.
+//! Sentences of `rep` on input that it cannot answer for: a clear one and status 1, or 2 where the
+//! question is wrong. What it says of damaged files is in `damage.rs`.
 
 use std::path::Path;
 

@@ -1,7 +1,9 @@
-//! A whole file, read and written again: perf says the same of both. Where both have the same bytes it is not asked.
+//! A whole file, read and written again: perf says the same of both. Where both have the same bytes
+//! it is not asked.
 //!
-//! What perf tells of the container itself is left out: where data and features lie, and when the file was written. Its
-//! words on standard error are compared where nothing is wrong with the original; in a copy nothing is.
+//! What perf tells of the container itself is left out: where data and features lie, and when the
+//! file was written. Its words on standard error are compared where nothing is wrong with the
+//! original; in a copy nothing is.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -31,12 +33,16 @@ const QUESTIONS: [&[&str]; 4] = [
 
 /// perf's status, output and complaints about the file `x.data` in `dir`.
 ///
-/// perf takes as many bytes of a pipe's attr as its own struct has, also where the attr is shorter. `evlist -v` then
-/// prints what its heap held before, pointers among it. The C library fills new memory, so that this is the same in
-/// each run.
+/// perf takes as many bytes of a pipe's attr as its own struct has, also where the attr is shorter.
+/// `evlist -v` then prints what its heap held before, pointers among it. The C library fills new
+/// memory, so that this is the same in each run.
 fn answer(dir: &Path, question: &[&str]) -> (i32, String, String) {
     let mut perf = perf();
-    let outcome = run(perf.args(question).args(["-i", "x.data"]).current_dir(dir).env("MALLOC_PERTURB_", "1"));
+    let outcome = run(perf
+        .args(question)
+        .args(["-i", "x.data"])
+        .current_dir(dir)
+        .env("MALLOC_PERTURB_", "1"));
     let places = ["# captured on", "# data offset", "# feat offset"];
     let text = String::from_utf8_lossy(&outcome.stdout);
     let lines = text.lines().filter(|line| !places.iter().any(|place| line.starts_with(place)));
@@ -57,8 +63,8 @@ fn rewritten(file: &File<'_>) -> Vec<u8> {
     copied.unwrap().into_inner()
 }
 
-/// Compares perf's answers on the file and on its copy. Returns the number of lines that it printed of the file, if the
-/// copy has other bytes, or the first difference.
+/// Compares perf's answers on the file and on its copy. Returns the number of lines that it printed
+/// of the file, if the copy has other bytes, or the first difference.
 fn differences(name: &str, bytes: &[u8]) -> Result<Option<usize>, String> {
     let [old, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let file = File::parse(bytes).map_err(|error| format!("{name}: {error}"))?;
@@ -104,7 +110,11 @@ fn assert_same(files: &[(String, Vec<u8>)]) {
     });
     let wrong = wrong.into_inner().unwrap();
     let (same, lines) = (same.into_inner(), lines.into_inner());
-    println!("{same} of {} copies have the same bytes; {lines} lines of perf's about the others compared", files.len());
+    println!(
+        "{same} of {} copies have the same bytes; {lines} lines of perf's about the others \
+         compared",
+        files.len()
+    );
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -113,14 +123,19 @@ fn of_fixtures() {
     if !needs::perf_events() {
         return;
     }
-    let plain = |container| matches!(container, Container::File | Container::Pipe | Container::CompressedFile);
-    let mut files: Vec<_> = recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec())).collect();
+    let plain = |container| {
+        matches!(container, Container::File | Container::Pipe | Container::CompressedFile)
+    };
+    let mut files: Vec<_> =
+        recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec())).collect();
     // The copy of what a killed recorder left is finished: perf reads it otherwise.
     let finished = |case: &Case| !matches!(case.fate, Fate::Killed | Fate::KilledInRecord);
     for case in cases().into_iter().filter(finished) {
         // Packed records are copied as they are, so one byte order is enough for them.
         let forms = case.forms().filter(|form| plain(form.container));
-        let forms = forms.filter(|form| form.container != Container::CompressedFile || form.endian == Endian::Little);
+        let forms = forms.filter(|form| {
+            form.container != Container::CompressedFile || form.endian == Endian::Little
+        });
         files.extend(forms.map(|form| (format!("{} as {form}", case.name), case.bytes(form))));
     }
     assert_same(&files);
@@ -134,7 +149,9 @@ fn of_recordings() {
     let dir = tempfile::tempdir().unwrap();
     let mut files = Vec::new();
     for args in ["-e cpu-clock -g", "-e cpu-clock,page-faults -d", "-e cpu-clock -z"] {
-        for (who, recorder) in [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)] {
+        for (who, recorder) in
+            [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+        {
             // rec does not pack.
             if who == "rec" && args.contains("-z") {
                 continue;
@@ -153,6 +170,7 @@ fn of_a_corpus() {
     if !needs::perf_events() {
         return;
     }
-    let files: Vec<_> = originals(&folder).unwrap().into_iter().map(|(name, file)| (name, file.bytes)).collect();
+    let files: Vec<_> =
+        originals(&folder).unwrap().into_iter().map(|(name, file)| (name, file.bytes)).collect();
     assert_same(&files);
 }

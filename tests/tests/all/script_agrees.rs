@@ -1,4 +1,5 @@
-//! `rep script` against `perf script`: the same values line by line, on files recorded here, on fixtures, on a corpus.
+//! `rep script` against `perf script`: the same values line by line, on files recorded here, on
+//! fixtures, on a corpus.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,14 +18,20 @@ use recrep_tests::{needs, perf};
 /// A file that perf must be able to read.
 #[track_caller]
 fn agreed(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Listing {
-    let listing =
-        compare(file, extent, fields).unwrap_or_else(|said| panic!("perf cannot read {}: {said}", file.display()));
-    println!("{:?}: {} lines, {:?} in form", file.file_name().unwrap_or_default(), listing.lines, listing.forms);
+    let listing = compare(file, extent, fields)
+        .unwrap_or_else(|said| panic!("perf cannot read {}: {said}", file.display()));
+    println!(
+        "{:?}: {} lines, {:?} in form",
+        file.file_name().unwrap_or_default(),
+        listing.lines,
+        listing.forms
+    );
     listing
 }
 
 fn shell() -> Vec<String> {
-    let script = "for i in 1 2 3; do ls -l /usr/bin /usr/lib >/dev/null; seq 30000 | sort -rn | md5sum; done";
+    let script = "for i in 1 2 3; do ls -l /usr/bin /usr/lib >/dev/null; seq 30000 | sort -rn | \
+                  md5sum; done";
     ["sh", "-c", script].map(str::to_owned).to_vec()
 }
 
@@ -35,7 +42,9 @@ fn both(args: &str, extent: Extent<'_>, command: &[String], fields: &[&str]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for (name, recorder) in [("perf.data", perf::record as fn(&Path, &str, &[String]) -> _), ("rec.data", record)] {
+    for (name, recorder) in
+        [("perf.data", perf::record as fn(&Path, &str, &[String]) -> _), ("rec.data", record)]
+    {
         let file = dir.path().join(name);
         recorder(&file, args, command);
         let listing = agreed(&file, extent, &FIELDS);
@@ -94,9 +103,15 @@ fn tracepoints() {
     let script = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", script, "sh"]).arg(perf::perf().get_program());
-    unshare.args(perf::recorder().get_args()).args(["-e", "sched:sched_switch,sched:sched_process_exec", "-a", "-o"]);
+    unshare.args(perf::recorder().get_args()).args([
+        "-e",
+        "sched:sched_switch,sched:sched_process_exec",
+        "-a",
+        "-o",
+    ]);
     unshare.arg(&file);
-    let recorded = run(unshare.args(["--", "sh", "-c", "ls >/dev/null; sleep 0.02; ls >/dev/null"]));
+    let recorded =
+        run(unshare.args(["--", "sh", "-c", "ls >/dev/null; sleep 0.02; ls >/dev/null"]));
     if recorded.code() != 0 {
         println!("did not run: no tracefs can be mounted: {}", recorded.stderr.trim());
         return;
@@ -113,14 +128,20 @@ fn fixtures() {
     let dir = tempfile::tempdir().unwrap();
     let (mut files, mut lines, mut forms) = (0, 0, BTreeMap::new());
     for case in cases() {
-        // Samples have the same fields in each form, and perf names one at a time that they do not have.
+        // Samples have the same fields in each form, and perf names one at a time that they do not
+        // have.
         let mut fields = FIELDS.to_vec();
         for form in case.forms() {
-            // Where perf differs is in the manifest, and is tested by it; of pipes it cannot say what it cannot print.
+            // Where perf differs is in the manifest, and is tested by it; of pipes it cannot say
+            // what it cannot print.
             let differs = case.differences(form).next().is_some();
-            // perf script divides by a zero of the first's trace even where it decodes nothing, lists the counts of the
-            // second, and cannot read the name of an event whose attr is longer than it knows.
-            if differs || form.container.is_pipe() || ["aux-spe", "stat", "unknown-bits"].contains(&case.name) {
+            // perf script divides by a zero of the first's trace even where it decodes nothing,
+            // lists the counts of the second, and cannot read the name of an event whose attr is
+            // longer than it knows.
+            if differs
+                || form.container.is_pipe()
+                || ["aux-spe", "stat", "unknown-bits"].contains(&case.name)
+            {
                 continue;
             }
             let file = dir.path().join(format!("{}.{form}.data", case.name));
@@ -164,8 +185,11 @@ fn a_corpus() {
             Err(said) => refused.push((name, said)),
         }
     }
-    println!("{lines} lines of {read} files, of which in form {forms:?}; perf refused {refused:#?}");
-    // Attrs longer than perf knows, packed records that it does not know, a pipe with a record of size zero.
+    println!(
+        "{lines} lines of {read} files, of which in form {forms:?}; perf refused {refused:#?}"
+    );
+    // Attrs longer than perf knows, packed records that it does not know, a pipe with a record of
+    // size zero.
     let whys = ["incompatible file format", "failed to process type: 83", "bad event header size"];
     let known = |said: &String| whys.iter().any(|why| said.contains(why));
     assert!(refused.iter().all(|(_, said)| known(said)), "{refused:?}");

@@ -1,9 +1,10 @@
-//! The whole machine at a high rate: nothing lost, and as many samples as perf record takes in its turn.
+//! The whole machine at a high rate: nothing lost, and as many samples as perf record takes in its
+//! turn.
 //!
-//! A software clock samples each CPU at a fixed rate whether it is busy or idle, so two recordings of equal length have
-//! equally many samples but for what the host of a virtual machine takes away and for the moments of starting and
-//! stopping. By hand, for two seconds on a quiet machine, the two are within 2 %; here 6 % are allowed, and the closest
-//! of three pairs counts.
+//! A software clock samples each CPU at a fixed rate whether it is busy or idle, so two recordings
+//! of equal length have equally many samples but for what the host of a virtual machine takes away
+//! and for the moments of starting and stopping. By hand, for two seconds on a quiet machine, the
+//! two are within 2 %; here 6 % are allowed, and the closest of three pairs counts.
 
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;

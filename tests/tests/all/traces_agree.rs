@@ -1,7 +1,8 @@
-//! Tracepoints: what `rep` and perf print of them, by the text that the kernel would print and by single fields.
+//! Tracepoints: what `rep` and perf print of them, by the text that the kernel would print and by
+//! single fields.
 //!
-//! perf runs without its plugins, which print some events in words of their own. Both file mode and pipe mode, of both
-//! recorders.
+//! perf runs without its plugins, which print some events in words of their own. Both file mode and
+//! pipe mode, of both recorders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,7 @@ use recrep_tests::tracing::{with_tracefs, without_plugins};
 use recrep_tests::{lock, needs, perf};
 
 /// Events whose print fmts have strings, numbers, flags, tables of names, functions.
-const EVENTS: &str = "sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec,irq:softirq_entry,kmem:kfree,\
-    syscalls:sys_enter_openat,signal:signal_generate";
+const EVENTS: &str = "sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec,irq:softirq_entry,kmem:kfree,syscalls:sys_enter_openat,signal:signal_generate";
 
 const SCRIPT: &str = "for i in 1 2 3; do ls /usr/lib | sort | md5sum >/dev/null; sleep 0.01; done";
 
@@ -92,12 +92,23 @@ fn fields_are_perfs() {
     }
     let fields = &ours(&file, &[], "sched_switch.*")[0];
     let text = &fields.rows.keys().next().unwrap()[0];
-    let names = ["prev_comm=", "prev_pid=", "prev_prio=", "prev_state=", "next_comm=", "next_pid=", "next_prio="];
+    let names = [
+        "prev_comm=",
+        "prev_pid=",
+        "prev_prio=",
+        "prev_state=",
+        "next_comm=",
+        "next_pid=",
+        "next_prio=",
+    ];
     assert!(names.iter().all(|name| text.contains(name)), "{text}");
     assert_eq!(fields.samples(), ours(&file, &[], "trace_fields")[0].samples());
-    for (sort, word) in
-        [("nope", "nope"), ("switch.nope", "nope"), ("%2.prev_pid", "%2"), ("prev_pid/hex", "prev_pid/hex")]
-    {
+    for (sort, word) in [
+        ("nope", "nope"),
+        ("switch.nope", "nope"),
+        ("%2.prev_pid", "%2"),
+        ("prev_pid/hex", "prev_pid/hex"),
+    ] {
         let outcome = run(rep().args(["-s", sort]).arg(&file)).expect(2);
         assert!(outcome.stderr.contains(word), "{}", outcome.stderr);
     }
@@ -106,23 +117,39 @@ fn fields_are_perfs() {
 #[test]
 fn samples_of_other_events_have_no_text() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(file) = recorded(dir.path(), "sched:sched_switch,sched:sched_wakeup,context-switches", &["-a"]) else {
+    let Some(file) =
+        recorded(dir.path(), "sched:sched_switch,sched:sched_wakeup,context-switches", &["-a"])
+    else {
         return;
     };
     let tables = ours(&file, &[], "prev_pid,trace");
     let of = |event: &str| tables.iter().find(|table| table.event.starts_with(event)).unwrap();
     let (switches, wakeups) = (of("sched:sched_switch"), of("sched:sched_wakeup"));
-    assert!(switches.rows.keys().all(|key| key[0].parse::<i32>().is_ok() && key[1].contains("prev_pid=")));
-    assert!(wakeups.rows.keys().all(|key| key[0] == "N/A" && key[1].starts_with("comm=")), "{wakeups:?}");
+    assert!(
+        switches
+            .rows
+            .keys()
+            .all(|key| key[0].parse::<i32>().is_ok() && key[1].contains("prev_pid="))
+    );
+    assert!(
+        wakeups.rows.keys().all(|key| key[0] == "N/A" && key[1].starts_with("comm=")),
+        "{wakeups:?}"
+    );
     assert_eq!(of("context-switches").rows.keys().collect::<Vec<_>>(), [&["N/A", "N/A"]]);
     let ambiguous = run(rep().args(["-s", "sched_.pid"]).arg(&file)).expect(2);
-    assert!(ambiguous.stderr.contains("sched:sched_switch, sched:sched_wakeup"), "{}", ambiguous.stderr);
+    assert!(
+        ambiguous.stderr.contains("sched:sched_switch, sched:sched_wakeup"),
+        "{}",
+        ambiguous.stderr
+    );
 }
 
 #[test]
 fn files_of_tracepoints_are_grouped_by_what_they_recorded() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(file) = recorded(dir.path(), "sched:sched_switch,sched:sched_wakeup", &[]) else { return };
+    let Some(file) = recorded(dir.path(), "sched:sched_switch,sched:sched_wakeup", &[]) else {
+        return;
+    };
     let sorts = |file: &Path| {
         let outcome = run(rep().arg("--json").arg(file)).expect(0);
         let json: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
@@ -133,7 +160,9 @@ fn files_of_tracepoints_are_grouped_by_what_they_recorded() {
     assert!(table.contains("Trace output") && table.contains("prev_comm="), "{table}");
     let raw = run(rep().arg("--raw-trace").arg(&file)).expect(0).text().to_owned();
     assert!(raw.contains("prev_state=") && !raw.contains("==>"), "{raw}");
-    let Some(mixed) = recorded(dir.path(), "sched:sched_switch,page-faults", &["-a"]) else { return };
+    let Some(mixed) = recorded(dir.path(), "sched:sched_switch,page-faults", &["-a"]) else {
+        return;
+    };
     assert_eq!(sorts(&mixed), serde_json::json!(["comm", "dso", "symbol"]));
 }
 
@@ -143,7 +172,9 @@ fn the_number_of_threads_changes_nothing() {
     let Some(file) = everybodys(dir.path()) else { return };
     let with = |threads: &str, sort: &str| {
         let mut rep = rep();
-        run(rep.env("RAYON_NUM_THREADS", threads).args(["--json", "-s", sort]).arg(&file)).expect(0).stdout
+        run(rep.env("RAYON_NUM_THREADS", threads).args(["--json", "-s", sort]).arg(&file))
+            .expect(0)
+            .stdout
     };
     for sort in ["trace", "comm,prev_pid,trace_fields/raw"] {
         let one = with("1", sort);
@@ -155,7 +186,9 @@ fn the_number_of_threads_changes_nothing() {
 /// The text behind the event of each line.
 fn listed(mut command: Command) -> Vec<String> {
     let outcome = run(&mut command).expect(0);
-    let text = |line: &str| line.split_once(": ").map(|(_, rest)| rest.trim().to_owned()).unwrap_or_default();
+    let text = |line: &str| {
+        line.split_once(": ").map(|(_, rest)| rest.trim().to_owned()).unwrap_or_default()
+    };
     String::from_utf8_lossy(&outcome.stdout).lines().map(text).collect()
 }
 
@@ -167,7 +200,8 @@ fn script_prints_what_perf_script_prints() {
         command.args(["script", "-F", "event,trace", "-i"]).arg(&file);
         command
     };
-    let (ours, perfs) = (listed(arguments(rep())), listed(without_plugins(&arguments(perf::perf()))));
+    let (ours, perfs) =
+        (listed(arguments(rep())), listed(without_plugins(&arguments(perf::perf()))));
     assert!(ours.len() > 100 && ours.iter().all(|text| !text.is_empty()), "{}", ours.len());
     for (place, (our, their)) in ours.iter().zip(&perfs).enumerate() {
         assert_eq!(our, their, "line {}", place + 1);
@@ -176,7 +210,10 @@ fn script_prints_what_perf_script_prints() {
     // Nobody has to ask for it.
     let usual = run(rep().arg("script").arg(&file)).expect(0);
     assert_eq!(
-        String::from_utf8_lossy(&usual.stdout).lines().filter(|line| line.contains("prev_state=")).count(),
+        String::from_utf8_lossy(&usual.stdout)
+            .lines()
+            .filter(|line| line.contains("prev_state="))
+            .count(),
         ours.iter().filter(|text| text.contains("prev_state=")).count()
     );
 }
@@ -190,7 +227,10 @@ fn pipes_tell_of_tracepoints_too() {
     let file = dir.path().join("pipe.data");
     let mut shell = Command::new("sh");
     let quoted = rec().get_program().to_string_lossy().into_owned();
-    let line = format!("'{quoted}' -e sched:sched_switch -a -c 1 -o - -- sh -c '{SCRIPT}' > '{}'", file.display());
+    let line = format!(
+        "'{quoted}' -e sched:sched_switch -a -c 1 -o - -- sh -c '{SCRIPT}' > '{}'",
+        file.display()
+    );
     shell.args(["-c", &line]);
     let _cpus = lock::cpus();
     let outcome = run(&mut with_tracefs(&shell));

@@ -1,7 +1,8 @@
-//! Recordings of a user without privileges: their own programs, in user mode, and a sentence about the rest.
+//! Recordings of a user without privileges: their own programs, in user mode, and a sentence about
+//! the rest.
 //!
-//! Each test becomes nobody through setpriv; the programs are copied to a directory that nobody can reach, which a
-//! checkout in root's home is not.
+//! Each test becomes nobody through setpriv; the programs are copied to a directory that nobody can
+//! reach, which a checkout in root's home is not.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -59,27 +60,40 @@ fn own_programs_are_recorded_in_user_mode() {
     let outcome = run(&mut rec).expect(0);
     let file = home.path("mine.data");
     let report = report(&file, "symbol");
-    let [event] = &report.events[..] else { panic!("one event is the default: {:?}", report.events) };
+    let [event] = &report.events[..] else {
+        panic!("one event is the default: {:?}", report.events)
+    };
     let table = event.table();
     if paranoid() >= 2 {
         assert!(
-            event.name.ends_with(":u") || event.name.ends_with(":Pu") || event.name.ends_with(":uP"),
+            event.name.ends_with(":u")
+                || event.name.ends_with(":Pu")
+                || event.name.ends_with(":uP"),
             "{}",
             event.name
         );
-        let told = outcome.stderr.lines().filter(|line| line.contains("user") && line.contains("perf_event_paranoid"));
-        assert_eq!(told.count(), 1, "one line says that only user mode is recorded: {}", outcome.stderr);
+        let told = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.contains("user") && line.contains("perf_event_paranoid"));
+        assert_eq!(
+            told.count(),
+            1,
+            "one line says that only user mode is recorded: {}",
+            outcome.stderr
+        );
         assert_eq!(table.samples_where(|key| !key[0].starts_with("[.] ")), 0, "{table:?}");
     }
     let of = |name| table.samples_where(|key| key[0].strip_prefix("[.] ") == Some(name));
     let (major, minor) = (of(HOT_THREE_QUARTERS), of(HOT_ONE_QUARTER));
     assert!(major + minor >= 200, "{major} and {minor}");
-    let share = f64::from(u32::try_from(major).unwrap()) / f64::from(u32::try_from(major + minor).unwrap());
+    let share =
+        f64::from(u32::try_from(major).unwrap()) / f64::from(u32::try_from(major + minor).unwrap());
     assert!((share - HOT_SHARE).abs() <= 0.03, "{share}");
 }
 
-/// Runs `rec` as nobody with arguments that need more rights; it must fail as itself, say which setting or right would
-/// allow it, and leave no file behind.
+/// Runs `rec` as nobody with arguments that need more rights; it must fail as itself, say which
+/// setting or right would allow it, and leave no file behind.
 #[track_caller]
 fn assert_refused(args: &[&str], also_says: &str) {
     let Some(home) = Home::new() else { return };
@@ -87,7 +101,11 @@ fn assert_refused(args: &[&str], also_says: &str) {
     assert!(outcome.stderr.contains(also_says), "{also_says:?} in {}", outcome.stderr);
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
     let advice = ["perf_event_paranoid", "CAP_PERFMON", "ptrace"];
-    assert!(advice.iter().any(|word| outcome.stderr.contains(word)), "what would allow it: {}", outcome.stderr);
+    assert!(
+        advice.iter().any(|word| outcome.stderr.contains(word)),
+        "what would allow it: {}",
+        outcome.stderr
+    );
     assert!(!home.path("theirs.data").exists());
 }
 
@@ -118,10 +136,15 @@ fn a_file_of_somebody_elses_is_not_reported() {
     fs::write(&file, "PERFILE2").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let outcome = run(home.nobody("rep").arg("secret.data")).expect(1);
-    assert!(outcome.stderr.contains("secret.data") && outcome.stderr.contains("ermission"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("secret.data") && outcome.stderr.contains("ermission"),
+        "{}",
+        outcome.stderr
+    );
 }
 
-/// The kernel ends the counters of what has rights of its own at its execution: it runs as alone, and rec says so.
+/// The kernel ends the counters of what has rights of its own at its execution: it runs as alone,
+/// and rec says so.
 #[test]
 fn a_program_with_rights_of_its_own_is_told() {
     let Some(home) = Home::new() else { return };
@@ -134,17 +157,34 @@ fn a_program_with_rights_of_its_own_is_told() {
         if mode == 0o4755 && alone.text() != "0\n" {
             continue;
         }
-        for command in
-            [&["./own", "-p", "-c", "id -u; exit 3"][..], &["sh", "-c", "./own -p -c 'id -u; exit 3'; exit 3"]]
-        {
+        for command in [
+            &["./own", "-p", "-c", "id -u; exit 3"][..],
+            &["sh", "-c", "./own -p -c 'id -u; exit 3'; exit 3"],
+        ] {
             let mut rec = home.nobody("rec");
-            let recorded = run(rec.args(["-q", "-e", "cpu-clock:u", "-o", "own.data", "--"]).args(command)).expect(3);
+            let recorded =
+                run(rec.args(["-q", "-e", "cpu-clock:u", "-o", "own.data", "--"]).args(command))
+                    .expect(3);
             assert_eq!(recorded.text(), alone.text(), "{mode:o}");
-            assert!(recorded.stderr.starts_with("rec: 'own' is not recorded: "), "{mode:o}: {}", recorded.stderr);
+            assert!(
+                recorded.stderr.starts_with("rec: 'own' is not recorded: "),
+                "{mode:o}: {}",
+                recorded.stderr
+            );
             assert_eq!(recorded.stderr.lines().count(), 1, "{mode:o}: {}", recorded.stderr);
         }
     }
     let mut rec = home.nobody("rec");
-    let recorded = run(rec.args(["-q", "-e", "cpu-clock:u", "-o", "own.data", "--", "sh", "-c", "id -u >&2; ls; :"]));
+    let recorded = run(rec.args([
+        "-q",
+        "-e",
+        "cpu-clock:u",
+        "-o",
+        "own.data",
+        "--",
+        "sh",
+        "-c",
+        "id -u >&2; ls; :",
+    ]));
     assert_eq!(recorded.expect(0).stderr, "65534\n");
 }

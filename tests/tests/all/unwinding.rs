@@ -11,8 +11,8 @@ use recrep_tests::report::report_of;
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 
-/// The names of each sample's functions, the innermost first. What perf has where its own unwinding failed (-1) is no
-/// frame.
+/// The names of each sample's functions, the innermost first. What perf has where its own unwinding
+/// failed (-1) is no frame.
 fn chains(tool: &mut Command, file: &Path) -> Vec<Vec<String>> {
     let outcome = run(tool.arg(file)).expect(0);
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
@@ -55,7 +55,8 @@ fn a_known_stack_is_unwound_as_perf_does() {
     assert!(ours >= theirs, "{ours} frames, perf has {theirs}");
     let named = chains(rep().args(["script", "--no-inline", "-F", "ip,sym"]), &file);
     let whole = |chain: &&Vec<String>| {
-        chain.iter().any(|name| name.contains("burn")) && chain.iter().any(|name| name.contains("main"))
+        chain.iter().any(|name| name.contains("burn"))
+            && chain.iter().any(|name| name.contains("main"))
     };
     let whole = named.iter().filter(whole).count();
     assert!(whole * 100 >= samples * 95, "{whole} of {samples} chains lead from main to the loop");

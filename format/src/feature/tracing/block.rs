@@ -96,7 +96,8 @@ impl<'a> Wire<'a> for Tracing<'a> {
         }
         let kallsyms = short_part(block, "kallsyms")?;
         let printk_formats = short_part(block, "printk_formats")?;
-        let saved_cmdlines = has_cmdlines.then(|| long_part(block, "saved_cmdlines")).transpose()?;
+        let saved_cmdlines =
+            has_cmdlines.then(|| long_part(block, "saved_cmdlines")).transpose()?;
         let rest = block.rest();
         Ok(Self {
             version,
@@ -150,20 +151,29 @@ impl<'a> Tracing<'a> {
     pub fn events(&self) -> impl Iterator<Item = Result<EventFormat>> + use<'_, 'a> {
         let of = |system: &'_ System<'a>| {
             let name = String::from_utf8_lossy(system.name).into_owned();
-            system.formats.clone().into_iter().map(move |part| EventFormat::parse(&name, part.bytes, part.offset))
+            system
+                .formats
+                .clone()
+                .into_iter()
+                .map(move |part| EventFormat::parse(&name, part.bytes, part.offset))
         };
         self.systems.iter().flat_map(of)
     }
 
-    /// Addresses of strings in the kernel, with their text: lines such as `0xffffffff8281972f : "rcu_sched"`.
+    /// Addresses of strings in the kernel, with their text: lines such as
+    /// `0xffffffff8281972f : "rcu_sched"`.
     pub fn strings(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         self.printk_formats.bytes.split(|byte| *byte == b'\n').filter_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
             let (address, text) = line.split_at_checked(colon)?;
             let address = std::str::from_utf8(address).ok()?.trim();
-            let address = u64::from_str_radix(address.strip_prefix("0x").unwrap_or(address), 16).ok()?;
+            let address =
+                u64::from_str_radix(address.strip_prefix("0x").unwrap_or(address), 16).ok()?;
             let text = text.get(1..)?.trim_ascii();
-            Some((address, text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text)))
+            Some((
+                address,
+                text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text),
+            ))
         })
     }
 }
@@ -187,7 +197,8 @@ fn expect<const N: usize>(c: &mut Cursor<'_>, mark: &[u8; N], what: &'static str
     if found == *mark {
         return Ok(());
     }
-    let detail = format!("`{}` stands where `{}` should", found.escape_ascii(), mark.escape_ascii());
+    let detail =
+        format!("`{}` stands where `{}` should", found.escape_ascii(), mark.escape_ascii());
     Err(Error::invalid(offset, what, detail))
 }
 
@@ -216,7 +227,8 @@ fn short_part<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<Part<'a>> {
 
 fn part<'a>(c: &mut Cursor<'a>, size: u64, what: &'static str) -> Result<Part<'a>> {
     let offset = c.offset();
-    let len = usize::try_from(size).map_err(|_| Error::truncated(offset, what, size, c.left() as u64))?;
+    let len =
+        usize::try_from(size).map_err(|_| Error::truncated(offset, what, size, c.left() as u64))?;
     Ok(Part { offset, bytes: c.take(len, what)? })
 }
 
@@ -268,7 +280,10 @@ mod tests {
             header_page: part(b"page"),
             header_event: part(b"event"),
             ftrace: vec![part(b"name: f\n")],
-            systems: vec![System { name: b"a", formats }, System { name: b"b", formats: Vec::new() }],
+            systems: vec![
+                System { name: b"a", formats },
+                System { name: b"b", formats: Vec::new() },
+            ],
             kallsyms: part(b""),
             printk_formats: part(b"0xff10 : \"one\"\n0xff20 : \"two\"\n"),
             saved_cmdlines: (version == b"0.6").then_some(part(b"1 init\n")),
@@ -289,9 +304,15 @@ mod tests {
             assert_eq!(block.saved_cmdlines.is_some(), version == b"0.6");
             let names: Vec<_> = block.events().map(|event| event.unwrap().name).collect();
             assert_eq!(names, ["y", "z"]);
-            assert_eq!(block.strings().collect::<Vec<_>>(), [(0xff10, &b"one"[..]), (0xff20, b"two")]);
+            assert_eq!(
+                block.strings().collect::<Vec<_>>(),
+                [(0xff10, &b"one"[..]), (0xff20, b"two")]
+            );
             let first = block.systems[0].formats[0];
-            assert_eq!(&bytes[usize::try_from(first.offset).unwrap() - 1000..][..first.bytes.len()], first.bytes);
+            assert_eq!(
+                &bytes[usize::try_from(first.offset).unwrap() - 1000..][..first.bytes.len()],
+                first.bytes
+            );
             let mut e = Encoder::new(Endian::Little);
             block.encode(&mut e).unwrap();
             assert_eq!(e.as_bytes(), bytes);
@@ -301,7 +322,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let bytes = example(b"0.6", 0);
-        let error = |bytes: &[u8]| Tracing::decode(&mut Cursor::new(bytes, 100, Endian::NATIVE), "").unwrap_err();
+        let error = |bytes: &[u8]| {
+            Tracing::decode(&mut Cursor::new(bytes, 100, Endian::NATIVE), "").unwrap_err()
+        };
         let mut other = bytes.clone();
         other[10..13].copy_from_slice(b"7.1");
         assert_eq!(error(&other).offset, 110);

@@ -39,10 +39,14 @@ impl EventFormat {
     pub fn parse(system: &str, text: &[u8], offset: u64) -> Result<Self> {
         const NAME: &str = "the name of a tracepoint";
         let mut lines = Lines { left: text, offset };
-        let head = |line: Option<(&[u8], u64)>, mark: &[u8], what: &'static str| -> Result<(String, u64)> {
+        let head = |line: Option<(&[u8], u64)>,
+                    mark: &[u8],
+                    what: &'static str|
+         -> Result<(String, u64)> {
             let (line, at) = line.ok_or_else(|| Error::truncated(offset, what, 1, 0))?;
             let value = line.strip_prefix(mark).ok_or_else(|| {
-                let detail = format!("`{}` stands where `{}` should", shown(line), mark.escape_ascii());
+                let detail =
+                    format!("`{}` stands where `{}` should", shown(line), mark.escape_ascii());
                 Error::invalid(at, what, detail)
             })?;
             Ok((String::from_utf8_lossy(value.trim_ascii()).into_owned(), at))
@@ -50,7 +54,11 @@ impl EventFormat {
         let (name, _) = head(lines.next(), b"name:", NAME)?;
         let (id, at) = head(lines.next(), b"ID:", "the number of a tracepoint")?;
         let id = id.parse().map_err(|_| {
-            Error::invalid(at, "the number of a tracepoint", format!("`{}` is no number", id.escape_debug()))
+            Error::invalid(
+                at,
+                "the number of a tracepoint",
+                format!("`{}` is no number", id.escape_debug()),
+            )
         })?;
         let mut event = Self {
             system: system.to_owned(),
@@ -127,8 +135,13 @@ mod tests {
     #[test]
     fn the_parts_of_a_text() {
         let event = EventFormat::parse("sched", SWITCH.as_bytes(), 0).unwrap();
-        assert_eq!((event.system.as_str(), event.name.as_str(), event.id), ("sched", "sched_switch", 372));
-        let names = |fields: &[EventField]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (event.system.as_str(), event.name.as_str(), event.id),
+            ("sched", "sched_switch", 372)
+        );
+        let names = |fields: &[EventField]| {
+            fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(names(&event.common), ["common_type", "common_pid"]);
         assert_eq!(names(&event.fields), ["prev_comm", "name"]);
         assert_eq!(event.print_fmt, "\"prev_comm=%s\",\n REC->prev_comm");
@@ -141,7 +154,10 @@ mod tests {
         let error = |text: &str| EventFormat::parse("s", text.as_bytes(), 50).unwrap_err();
         assert_eq!(error("").offset, 50);
         assert_eq!(error("nome: x\n").offset, 50);
-        assert_eq!(error("name: x\nID: y\n").to_string(), "the number of a tracepoint: `y` is no number, at byte 58");
+        assert_eq!(
+            error("name: x\nID: y\n").to_string(),
+            "the number of a tracepoint: `y` is no number, at byte 58"
+        );
         let field = SWITCH.find("\tfield:int").unwrap() as u64;
         let damaged = SWITCH.replace("offset:4", "offset:?");
         assert_eq!(error(&damaged).offset, 50 + field);

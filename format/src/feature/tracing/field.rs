@@ -24,13 +24,17 @@ pub struct EventField {
 }
 
 impl EventField {
-    /// Reads a line such as `field:char comm[16];  offset:8;  size:16;  signed:0;` at this byte of the file.
+    /// Reads a line such as `field:char comm[16]; offset:8; size:16; signed:0;` at this byte of the
+    /// file.
     pub(super) fn parse(line: &[u8], at: u64) -> Result<Self> {
-        let wrong = |detail: &str| Error::invalid(at, FIELD, format!("{detail}: `{}`", shown(line)));
+        let wrong =
+            |detail: &str| Error::invalid(at, FIELD, format!("{detail}: `{}`", shown(line)));
         let text = std::str::from_utf8(line).map_err(|_| wrong("it is no text"))?;
         let mut parts = text.split(';').map(str::trim);
-        let declaration =
-            parts.next().and_then(|first| first.split_once(':')).map(|(_, declaration)| declaration.trim());
+        let declaration = parts
+            .next()
+            .and_then(|first| first.split_once(':'))
+            .map(|(_, declaration)| declaration.trim());
         let declaration = declaration.ok_or_else(|| wrong("it has no declaration"))?;
         let (mut offset, mut size, mut is_signed) = (None, None, false);
         for (key, value) in parts.filter_map(|part| part.split_once(':')) {
@@ -44,8 +48,10 @@ impl EventField {
         let (Some(offset), Some(size)) = (offset, size) else {
             return Err(wrong("it does not say where it is or how long"));
         };
-        let (type_name, name, bounds) = declared(declaration).ok_or_else(|| wrong("it has no name"))?;
-        let is_elsewhere = type_name.starts_with("__data_loc") || type_name.starts_with("__rel_loc");
+        let (type_name, name, bounds) =
+            declared(declaration).ok_or_else(|| wrong("it has no name"))?;
+        let is_elsewhere =
+            type_name.starts_with("__data_loc") || type_name.starts_with("__rel_loc");
         Ok(Self {
             is_array: bounds.is_some() || is_elsewhere,
             array_len: bounds.and_then(number).unwrap_or(0),
@@ -57,7 +63,8 @@ impl EventField {
         })
     }
 
-    /// Returns whether it is a word that says where the bytes are: the place in the low 16 bits, their number above.
+    /// Returns whether it is a word that says where the bytes are: the place in the low 16 bits,
+    /// their number above.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
         self.type_name.starts_with("__data_loc") || self.is_relative()
@@ -84,27 +91,33 @@ impl EventField {
     /// Returns whether its type is called `long`.
     #[must_use]
     pub fn is_long(&self) -> bool {
-        self.type_name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "long")
+        self.type_name
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .any(|word| word == "long")
     }
 
-    /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if its type has no size
-    /// here.
+    /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if
+    /// its type has no size here.
     #[must_use]
     pub fn array_element_size(&self) -> usize {
         let of_word = |word: &str| match word.trim_end_matches("[]") {
             "char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t" | "bool" => Some(1),
-            "short" | "u16" | "s16" | "__u16" | "__s16" | "uint16_t" | "int16_t" | "__be16" | "__le16" => Some(2),
-            "int" | "u32" | "s32" | "__u32" | "__s32" | "uint32_t" | "int32_t" | "__be32" | "__le32" | "pid_t" => {
-                Some(4)
+            "short" | "u16" | "s16" | "__u16" | "__s16" | "uint16_t" | "int16_t" | "__be16"
+            | "__le16" => Some(2),
+            "int" | "u32" | "s32" | "__u32" | "__s32" | "uint32_t" | "int32_t" | "__be32"
+            | "__le32" | "pid_t" => Some(4),
+            "u64" | "s64" | "__u64" | "__s64" | "uint64_t" | "int64_t" | "__be64" | "__le64" => {
+                Some(8)
             }
-            "u64" | "s64" | "__u64" | "__s64" | "uint64_t" | "int64_t" | "__be64" | "__le64" => Some(8),
             _ => None,
         };
-        let by_type = self.type_name.split_whitespace().find_map(of_word).filter(|_| !self.is_long());
+        let by_type =
+            self.type_name.split_whitespace().find_map(of_word).filter(|_| !self.is_long());
         by_type.unwrap_or_else(|| if self.is_dynamic() { 0 } else { self.element_size() })
     }
 
-    /// Returns the size of an element of an array in bytes; of anything else, the size of all of it.
+    /// Returns the size of an element of an array in bytes; of anything else, the size of all of
+    /// it.
     #[must_use]
     pub fn element_size(&self) -> usize {
         if !self.is_array || self.is_dynamic() {
@@ -119,7 +132,8 @@ fn declared(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     // A pointer to a function has its name in its own parentheses.
     if let Some((type_name, rest)) = text.split_once("(*") {
-        return Some((type_name.trim(), rest.split(')').next()?.trim(), None)).filter(|(_, name, _)| !name.is_empty());
+        return Some((type_name.trim(), rest.split(')').next()?.trim(), None))
+            .filter(|(_, name, _)| !name.is_empty());
     }
     let (mut head, mut bounds) = (text.trim_end(), None);
     while let Some(open) = head.strip_suffix(']').and_then(|head| head.rfind('[')) {
@@ -181,8 +195,14 @@ mod tests {
     fn what_a_field_is_follows_from_its_type() {
         assert!(field("char a[16]").is_string() && field("__data_loc u8[] a").is_string());
         assert!(!field("int a[4]").is_string() && !field("char a").is_string());
-        assert!(field("void * a").is_pointer() && field("unsigned long a").is_long() && !field("longer_t a").is_long());
-        assert!(field("__rel_loc char[] a").is_relative() && field("__data_loc char[] a").is_dynamic());
+        assert!(
+            field("void * a").is_pointer()
+                && field("unsigned long a").is_long()
+                && !field("longer_t a").is_long()
+        );
+        assert!(
+            field("__rel_loc char[] a").is_relative() && field("__data_loc char[] a").is_dynamic()
+        );
         assert_eq!([field("int a[4]").element_size(), field("int a").element_size()], [4, 16]);
         assert!(EventField::parse(b"field:int a;\toffset:1;", 0).is_err());
         assert!(EventField::parse(b"field:;\toffset:1;\tsize:1;", 0).is_err());

@@ -8,9 +8,10 @@
 //!  kallsyms size:u32 …   printk_formats size:u32 …   [ saved_cmdlines size:u64 …   since version 0.6 ]
 //! ```
 //!
-//! [`Tracing`] finds the parts and writes them back as they were; [`EventFormat`] reads one `format` text. The numbers
-//! have the byte order that the block itself names. A count is never believed further than there are bytes, so the work
-//! is bounded by the length of the block. Source: `trace-cmd.dat(5)`, versions 0.5 and 0.6 (perf's), and the kernel's
+//! [`Tracing`] finds the parts and writes them back as they were; [`EventFormat`] reads one
+//! `format` text. The numbers have the byte order that the block itself names. A count is never
+//! believed further than there are bytes, so the work is bounded by the length of the block.
+//! Source: `trace-cmd.dat(5)`, versions 0.5 and 0.6 (perf's), and the kernel's
 //! `kernel/trace/trace_events.c`.
 
 mod block;

@@ -3,9 +3,11 @@
 use super::{EventField, EventFormat};
 use crate::endian::Endian;
 
-/// The raw bytes of a tracepoint's sample ([`SampleFields::raw`](crate::record::SampleFields::raw)).
+/// The raw bytes of a tracepoint's sample
+/// ([`SampleFields::raw`](crate::record::SampleFields::raw)).
 ///
-/// Outside the bytes numbers are missing, and arrays are cut short: old kernels and damaged files have both.
+/// Outside the bytes numbers are missing, and arrays are cut short: old kernels and damaged files
+/// have both.
 #[derive(Clone, Copy, Debug)]
 pub struct RawFields<'a> {
     /// The bytes.
@@ -43,7 +45,9 @@ impl<'a> FieldNumbers<'a> {
     pub fn iter(&self) -> impl Iterator<Item = FieldValue<'a>> + use<'a> {
         let Self { raw, size, is_signed } = *self;
         let places = (0..raw.bytes.len()).step_by(size.max(1));
-        places.map_while(move |at| raw.number(at, size).map(|value| FieldValue::number(value, size, is_signed)))
+        places.map_while(move |at| {
+            raw.number(at, size).map(|value| FieldValue::number(value, size, is_signed))
+        })
     }
 }
 
@@ -59,12 +63,17 @@ impl FieldValue<'_> {
     fn number(value: u64, size: usize, is_signed: bool) -> Self {
         // The sign is the highest of the field's bits.
         let unused = u64::BITS.saturating_sub(u32::try_from(size).unwrap_or(8).saturating_mul(8));
-        if is_signed { Self::Signed(value.wrapping_shl(unused).cast_signed() >> unused) } else { Self::Unsigned(value) }
+        if is_signed {
+            Self::Signed(value.wrapping_shl(unused).cast_signed() >> unused)
+        } else {
+            Self::Unsigned(value)
+        }
     }
 }
 
 impl<'a> RawFields<'a> {
-    /// Returns the number of 1, 2, 4 or 8 bytes at `offset`; `None` for other sizes and outside the bytes.
+    /// Returns the number of 1, 2, 4 or 8 bytes at `offset`; `None` for other sizes and outside the
+    /// bytes.
     #[must_use]
     pub fn number(&self, offset: usize, size: usize) -> Option<u64> {
         let bytes = self.bytes.get(offset..offset.checked_add(size)?)?;
@@ -83,7 +92,8 @@ impl<'a> RawFields<'a> {
         from.get(..len).unwrap_or(from)
     }
 
-    /// Returns offset and length of a field's bytes, also if they lie elsewhere (`__data_loc`, `__rel_loc`).
+    /// Returns offset and length of a field's bytes, also if they lie elsewhere (`__data_loc`,
+    /// `__rel_loc`).
     #[must_use]
     pub fn location(&self, field: &EventField) -> (usize, usize) {
         if !field.is_dynamic() {
@@ -106,9 +116,12 @@ impl<'a> RawFields<'a> {
     #[must_use]
     pub fn value(&self, field: &EventField) -> Option<FieldValue<'a>> {
         let bytes = self.bytes_of(field);
-        let is_text = |name: &str| name.split_whitespace().any(|word| word.trim_end_matches("[]") == "char");
+        let is_text =
+            |name: &str| name.split_whitespace().any(|word| word.trim_end_matches("[]") == "char");
         if field.is_string() && is_text(&field.type_name) && !field.type_name.contains("unsigned") {
-            return Some(FieldValue::Text(bytes.split(|byte| *byte == 0).next().unwrap_or_default()));
+            return Some(FieldValue::Text(
+                bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
+            ));
         }
         let size = if field.is_array { field.array_element_size() } else { field.size };
         match (field.is_array, size) {
@@ -116,18 +129,17 @@ impl<'a> RawFields<'a> {
                 let raw = RawFields { bytes, endian: self.endian };
                 Some(FieldValue::Numbers(FieldNumbers { raw, size, is_signed: field.is_signed }))
             }
-            (false, 1 | 2 | 4 | 8) => {
-                self.number(field.offset, size).map(|value| FieldValue::number(value, size, field.is_signed))
-            }
+            (false, 1 | 2 | 4 | 8) => self
+                .number(field.offset, size)
+                .map(|value| FieldValue::number(value, size, field.is_signed)),
             _ => Some(FieldValue::Bytes(bytes)),
         }
     }
 }
 
 impl EventFormat {
-    /// Returns the value of a field by name, from the raw bytes of one of the event's samples; `None` if the event
-    /// lacks
-    /// the field, or the bytes do.
+    /// Returns the value of a field by name, from the raw bytes of one of the event's samples;
+    /// `None` if the event lacks the field, or the bytes do.
     ///
     /// ```
     /// use recrep_format::endian::Endian;
@@ -148,10 +160,18 @@ impl EventFormat {
         self.field(name).and_then(|field| RawFields { bytes: raw, endian }.value(field))
     }
 
-    /// Returns all fields with their values, those that all events have first. Numbers outside the bytes are left out.
-    pub fn values<'a>(&self, raw: &'a [u8], endian: Endian) -> impl Iterator<Item = (&EventField, FieldValue<'a>)> {
+    /// Returns all fields with their values, those that all events have first. Numbers outside the
+    /// bytes are left out.
+    pub fn values<'a>(
+        &self,
+        raw: &'a [u8],
+        endian: Endian,
+    ) -> impl Iterator<Item = (&EventField, FieldValue<'a>)> {
         let raw = RawFields { bytes: raw, endian };
-        self.common.iter().chain(&self.fields).filter_map(move |field| Some((field, raw.value(field)?)))
+        self.common
+            .iter()
+            .chain(&self.fields)
+            .filter_map(move |field| Some((field, raw.value(field)?)))
     }
 }
 
@@ -176,17 +196,22 @@ mod tests {
             field("struct thing thing", 24, 3, 0),
             field("u64 late", 64, 8, 0),
         ];
-        EventFormat::parse("s", format!("name: e\nID: 7\nformat:\n{}", fields.concat()).as_bytes(), 0).unwrap()
+        EventFormat::parse(
+            "s",
+            format!("name: e\nID: 7\nformat:\n{}", fields.concat()).as_bytes(),
+            0,
+        )
+        .unwrap()
     }
 
     /// `name` is 3 bytes at 27, `list` 8 bytes at 6 after its own end at 24, so at 30.
     const LITTLE: [u8; 38] = [
-        7, 0, 0xfe, 0xff, 1, 2, 0, 0, b'l', b's', 0, b'x', 0xff, 0xff, 3, 0, 27, 0, 3, 0, 6, 0, 8, 0, 1, 2, 3, b'a',
-        b'b', 0, 5, 0, 0, 0, 6, 0, 0, 0,
+        7, 0, 0xfe, 0xff, 1, 2, 0, 0, b'l', b's', 0, b'x', 0xff, 0xff, 3, 0, 27, 0, 3, 0, 6, 0, 8,
+        0, 1, 2, 3, b'a', b'b', 0, 5, 0, 0, 0, 6, 0, 0, 0,
     ];
     const BIG: [u8; 38] = [
-        0, 7, 0xff, 0xfe, 0, 0, 2, 1, b'l', b's', 0, b'x', 0xff, 0xff, 0, 3, 0, 3, 0, 27, 0, 8, 0, 6, 1, 2, 3, b'a',
-        b'b', 0, 0, 0, 0, 5, 0, 0, 0, 6,
+        0, 7, 0xff, 0xfe, 0, 0, 2, 1, b'l', b's', 0, b'x', 0xff, 0xff, 0, 3, 0, 3, 0, 27, 0, 8, 0,
+        6, 1, 2, 3, b'a', b'b', 0, 0, 0, 0, 5, 0, 0, 0, 6,
     ];
 
     #[test]
@@ -195,9 +220,15 @@ mod tests {
         let event = event();
         for (raw, endian) in [(LITTLE, Endian::Little), (BIG, Endian::Big)] {
             let value = |name| event.value(name, &raw, endian);
-            assert_eq!((value("common_type"), value("small")), (Some(Unsigned(7)), Some(Signed(-2))));
+            assert_eq!(
+                (value("common_type"), value("small")),
+                (Some(Unsigned(7)), Some(Signed(-2)))
+            );
             assert_eq!((value("count"), value("comm")), (Some(Unsigned(0x201)), Some(Text(b"ls"))));
-            assert_eq!((value("name"), value("thing")), (Some(Text(b"ab")), Some(Bytes(&[1, 2, 3]))));
+            assert_eq!(
+                (value("name"), value("thing")),
+                (Some(Text(b"ab")), Some(Bytes(&[1, 2, 3])))
+            );
             assert_eq!((value("late"), value("nope")), (None, None));
             let numbers = |name| match value(name) {
                 Some(FieldValue::Numbers(numbers)) => numbers.iter().collect::<Vec<_>>(),
@@ -206,8 +237,12 @@ mod tests {
             assert_eq!(numbers("pair"), [Signed(-1), Signed(3)]);
             assert_eq!(numbers("mac"), [Unsigned(0), Unsigned(u64::from(b'x'))]);
             assert_eq!(numbers("list"), [Unsigned(5), Unsigned(6)]);
-            let names: Vec<_> = event.values(&raw, endian).map(|(field, _)| field.name.as_str()).collect();
-            assert_eq!(names, ["common_type", "small", "count", "comm", "pair", "mac", "name", "list", "thing"]);
+            let names: Vec<_> =
+                event.values(&raw, endian).map(|(field, _)| field.name.as_str()).collect();
+            assert_eq!(
+                names,
+                ["common_type", "small", "count", "comm", "pair", "mac", "name", "list", "thing"]
+            );
         }
     }
 

@@ -48,14 +48,25 @@ pub(super) struct ListEntry {
 
 impl ListEntry {
     fn new(name: String, kind: EntryKind) -> Self {
-        Self { name, kind, aliases: Vec::new(), terms: None, unit: None, description: None, fields: Vec::new() }
+        Self {
+            name,
+            kind,
+            aliases: Vec::new(),
+            terms: None,
+            unit: None,
+            description: None,
+            fields: Vec::new(),
+        }
     }
 
     fn is_called(&self, pattern: &str) -> bool {
         // Names in tables are written in capitals where the maker documents them.
         let (small, in_table) = (pattern.to_lowercase(), self.description.is_some());
-        let matches = |name: &str| glob::matches(pattern, name) || (in_table && glob::matches(&small, name));
-        let bare = |name: &str| name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned());
+        let matches =
+            |name: &str| glob::matches(pattern, name) || (in_table && glob::matches(&small, name));
+        let bare = |name: &str| {
+            name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned())
+        };
         std::iter::once(&self.name)
             .chain(&self.aliases)
             .any(|name| matches(name) || bare(name).is_some_and(|name| matches(&name)))
@@ -73,10 +84,11 @@ const KINDS: &[(&str, EntryKind)] = &[
     ("tracepoint", EntryKind::Tracepoint),
 ];
 
-const NO_COUNTERS: &str =
-    "no hardware or cache events: this machine has no counters for them, or does not allow this user to open them";
+const NO_COUNTERS: &str = "no hardware or cache events: this machine has no counters for them, or \
+                           does not allow this user to open them";
 
-/// Finds the machine's events of these kinds or with matching names. Also returns notes for the user.
+/// Finds the machine's events of these kinds or with matching names. Also returns notes for the
+/// user.
 ///
 /// # Errors
 /// Returns a message if there are none.
@@ -91,17 +103,24 @@ pub(super) fn find(
     let mut notes = Vec::new();
     let mut all = generalized(is_there);
     let counters = |kind: EntryKind| matches!(kind, EntryKind::Hardware | EntryKind::Cache);
-    if (what.is_empty() || kinds.iter().any(|kind| counters(*kind))) && !all.iter().any(|entry| counters(entry.kind)) {
+    if (what.is_empty() || kinds.iter().any(|kind| counters(*kind)))
+        && !all.iter().any(|entry| counters(entry.kind))
+    {
         notes.push(NO_COUNTERS.to_owned());
     }
     all.extend(sources.pmus().iter().flat_map(of_pmu));
     all.extend(of_tables(sources.pmus()));
     let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
-    if what.is_empty() || kinds.contains(&EntryKind::Tracepoint) || patterns.iter().any(for_tracepoints) {
+    if what.is_empty()
+        || kinds.contains(&EntryKind::Tracepoint)
+        || patterns.iter().any(for_tracepoints)
+    {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
     let wanted = |entry: &ListEntry| {
-        what.is_empty() || kinds.contains(&entry.kind) || patterns.iter().any(|pattern| entry.is_called(pattern))
+        what.is_empty()
+            || kinds.contains(&entry.kind)
+            || patterns.iter().any(|pattern| entry.is_called(pattern))
     };
     let found: Vec<ListEntry> = all.iter().filter(|entry| wanted(entry)).cloned().collect();
     match (found.is_empty(), what) {
@@ -111,7 +130,9 @@ pub(super) fn find(
             let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
             Err(notes
                 .into_iter()
-                .fold(format!("this machine has no event named '{word}'{near}"), |all, note| format!("{all} ({note})")))
+                .fold(format!("this machine has no event named '{word}'{near}"), |all, note| {
+                    format!("{all} ({note})")
+                }))
         }
         (true, _) if !notes.is_empty() => Err(notes.join("; ")),
         (true, _) => Err(format!("this machine has no such events: {}", what.join(" "))),
@@ -138,11 +159,14 @@ fn generalized(is_there: &dyn Fn(&KnownEvent) -> bool) -> Vec<ListEntry> {
 /// Returns whether the kernel supports the event, even if this user may not count it.
 pub(super) fn is_there<K: Kernel>(kernel: &K, event: &KnownEvent) -> bool {
     let flags = AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
-    let attr = Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };
+    let attr =
+        Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };
     let here = Place { thread: Some(0), cpu: None, cgroup: None };
     match kernel.open(&attr, here, None) {
         Ok(_) => true,
-        Err(errno) => matches!(errno, Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::MFILE | Errno::NFILE),
+        Err(errno) => {
+            matches!(errno, Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::MFILE | Errno::NFILE)
+        }
     }
 }
 
@@ -151,7 +175,11 @@ fn of_pmu(pmu: &Pmu) -> Vec<ListEntry> {
     let named = |name: String| {
         let alias = pmu.alias(&name)?;
         let full = format!("{}/{name}/", pmu.name);
-        Some(ListEntry { terms: Some(alias.terms), unit: alias.unit, ..ListEntry::new(full, EntryKind::Pmu) })
+        Some(ListEntry {
+            terms: Some(alias.terms),
+            unit: alias.unit,
+            ..ListEntry::new(full, EntryKind::Pmu)
+        })
     };
     let mut entries: Vec<ListEntry> = pmu.aliases().into_iter().filter_map(named).collect();
     let own = probe_terms(&pmu.name).iter().map(|term| format!("{term}="));
@@ -171,8 +199,8 @@ fn of_pmu(pmu: &Pmu) -> Vec<ListEntry> {
     entries
 }
 
-/// The named events of tables. Those of PMUs that are the same but for their number are there once, under the name that
-/// means all of them.
+/// The named events of tables. Those of PMUs that are the same but for their number are there once,
+/// under the name that means all of them.
 fn of_tables(pmus: &[Pmu]) -> Vec<ListEntry> {
     let mut entries: Vec<ListEntry> = Vec::new();
     let mut stem = "";
@@ -184,14 +212,23 @@ fn of_tables(pmus: &[Pmu]) -> Vec<ListEntry> {
         entries.extend(pmu.table().map(|(name, event)| {
             let (terms, unit) = (Some(event.terms.clone()), event.unit.clone());
             let description = event.description.clone().or_else(|| Some(String::new()));
-            ListEntry { terms, unit, description, ..ListEntry::new(format!("{own}/{name}/"), EntryKind::Pmu) }
+            ListEntry {
+                terms,
+                unit,
+                description,
+                ..ListEntry::new(format!("{own}/{name}/"), EntryKind::Pmu)
+            }
         }));
     }
     entries
 }
 
 /// Returns all tracepoints, with the fields of those requested by full name.
-fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<String>) -> Vec<ListEntry> {
+fn tracepoints(
+    sources: &EventSources,
+    patterns: &[&String],
+    notes: &mut Vec<String>,
+) -> Vec<ListEntry> {
     let Some(tracefs) = sources.tracefs() else {
         notes.push(crate::machine::tracepoint::NOT_MOUNTED.to_owned());
         return Vec::new();
@@ -199,7 +236,10 @@ fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<Str
     let systems = match tracefs.systems() {
         Ok(systems) => systems,
         Err(Unreadable::Forbidden) => {
-            notes.push(format!("no tracepoints: this user may not read {}; be root", tracefs.root().display()));
+            notes.push(format!(
+                "no tracepoints: this user may not read {}; be root",
+                tracefs.root().display()
+            ));
             return Vec::new();
         }
         Err(Unreadable::Absent) => return Vec::new(),
@@ -212,8 +252,10 @@ fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<Str
     };
     let entry = |(system, name): (String, String)| {
         let full = format!("{system}:{name}");
-        let fields = if patterns.contains(&&full) { tracefs.fields(&system, &name) } else { Ok(Vec::new()) };
-        let fields = fields.unwrap_or_default().into_iter().map(|field| (field.name, field.kind)).collect();
+        let fields =
+            if patterns.contains(&&full) { tracefs.fields(&system, &name) } else { Ok(Vec::new()) };
+        let fields =
+            fields.unwrap_or_default().into_iter().map(|field| (field.name, field.kind)).collect();
         ListEntry { fields, ..ListEntry::new(full, EntryKind::Tracepoint) }
     };
     systems.flat_map(of).map(entry).collect()
@@ -224,11 +266,15 @@ mod tests {
     use super::*;
     use crate::machine::pmu::fake::{CORE, machine};
 
-    fn listed(what: &[&str], is_there: &dyn Fn(&KnownEvent) -> bool) -> Result<(Vec<String>, Vec<String>), String> {
+    fn listed(
+        what: &[&str],
+        is_there: &dyn Fn(&KnownEvent) -> bool,
+    ) -> Result<(Vec<String>, Vec<String>), String> {
         let dir = machine(CORE);
         let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
         let what: Vec<_> = what.iter().map(|word| (*word).to_owned()).collect();
-        find(&what, &sources, is_there).map(|(entries, notes)| (entries.into_iter().map(|e| e.name).collect(), notes))
+        find(&what, &sources, is_there)
+            .map(|(entries, notes)| (entries.into_iter().map(|e| e.name).collect(), notes))
     }
 
     fn names(what: &[&str]) -> Vec<String> {
@@ -241,7 +287,10 @@ mod tests {
         assert!(!names(&["sw"]).contains(&"cycles".to_owned()));
         assert_eq!(names(&["hw"]).len(), 10);
         assert!(names(&["cache"]).contains(&"L1-dcache-prefetch-misses".to_owned()));
-        assert_eq!(names(&["tracepoint"]), ["irq:softirq_entry", "sched:sched_switch", "sched:sched_wakeup"]);
+        assert_eq!(
+            names(&["tracepoint"]),
+            ["irq:softirq_entry", "sched:sched_switch", "sched:sched_wakeup"]
+        );
         assert_eq!(names(&["sched:*wit*"]), ["sched:sched_switch"]);
         assert_eq!(
             names(&["*-fault*"]),
@@ -249,15 +298,24 @@ mod tests {
         );
         assert_eq!(names(&["mem-loads", "faults"]), ["page-faults", "cpu/mem-loads/"]);
         assert!(names(&["pmu"]).contains(&"uprobe/TERMS/".to_owned()));
-        assert_eq!(listed(&["shced:*"], &|_| true).unwrap_err(), "this machine has no event named 'shced:*'");
-        assert!(listed(&["page-fault"], &|_| true).unwrap_err().ends_with("did you mean 'page-faults'?"));
+        assert_eq!(
+            listed(&["shced:*"], &|_| true).unwrap_err(),
+            "this machine has no event named 'shced:*'"
+        );
+        assert!(
+            listed(&["page-fault"], &|_| true)
+                .unwrap_err()
+                .ends_with("did you mean 'page-faults'?")
+        );
     }
 
     #[test]
     fn what_the_machine_has_not_is_left_out() {
         let software = |event: &KnownEvent| event.kind == EventType::SOFTWARE;
         let (names, notes) = listed(&[], &software).unwrap();
-        assert!(names.contains(&"cpu-clock".to_owned()) && !names.contains(&"cpu-cycles".to_owned()));
+        assert!(
+            names.contains(&"cpu-clock".to_owned()) && !names.contains(&"cpu-cycles".to_owned())
+        );
         assert!(notes[0].contains("no hardware or cache events"));
         assert!(listed(&["hw"], &software).unwrap_err().contains("no hardware"));
     }
@@ -268,8 +326,14 @@ mod tests {
         let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
         let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0.remove(0);
         assert_eq!(find("cas").unit.as_deref(), Some("MiB"));
-        assert_eq!(find("cpu/TERMS/").terms.as_deref(), Some("event=0..0xfff,inv,ldlat=0..0xffff,umask=0..0xff"));
-        assert_eq!(find("uprobe/TERMS/").terms.as_deref(), Some("path=,offset=,func=,ret=,retprobe"));
+        assert_eq!(
+            find("cpu/TERMS/").terms.as_deref(),
+            Some("event=0..0xfff,inv,ldlat=0..0xffff,umask=0..0xff")
+        );
+        assert_eq!(
+            find("uprobe/TERMS/").terms.as_deref(),
+            Some("path=,offset=,func=,ret=,retprobe")
+        );
         let fields = find("sched:sched_switch").fields;
         assert_eq!(fields, [("prev_comm".to_owned(), "char[16]".to_owned())]);
     }
@@ -278,14 +342,16 @@ mod tests {
     fn names_in_tables_with_descriptions() {
         let (dir, tables) = (machine(CORE), tempfile::tempdir().unwrap());
         std::fs::create_dir(tables.path().join("model")).unwrap();
-        let write = |path: &str, text: &str| std::fs::write(tables.path().join(path), text).unwrap();
+        let write =
+            |path: &str, text: &str| std::fs::write(tables.path().join(path), text).unwrap();
         write("mapfile.csv", "Family-model,Version,Filename,EventType\nTest-6-1,v1,model,core\n");
         write(
             "model/all.json",
             r#"[{"EventName": "OPS.DONE", "EventCode": "0xC0", "BriefDescription": "Done operations."},
                 {"EventName": "READS", "EventCode": "0x4", "Unit": "iMC"}]"#,
         );
-        let sources = EventSources::new(&dir.path().join("sys"), None).with_tables(tables.path(), Some("Test-6-1"));
+        let sources = EventSources::new(&dir.path().join("sys"), None)
+            .with_tables(tables.path(), Some("Test-6-1"));
         let sources = sources.unwrap();
         let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0;
         let [ops] = &find("OPS.*")[..] else { panic!("one event") };

@@ -25,14 +25,18 @@ use crate::messages::error::{Error, Result};
 
 /// List the events of this machine.
 #[derive(Debug, Parser)]
-#[command(name = "rec list", bin_name = "rec list", after_help = "To record a program named list: rec -- list")]
+#[command(
+    name = "rec list",
+    bin_name = "rec list",
+    after_help = "To record a program named list: rec -- list"
+)]
 pub(super) struct ListFlags {
-    /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a tracepoint's full name
-    /// also lists its fields
+    /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a
+    /// tracepoint's full name also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
-    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of
-    /// Linux)
+    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch
+    /// of the source of Linux)
     #[arg(long, value_name = "DIR")]
     event_tables: Option<PathBuf>,
     /// Print JSON
@@ -68,7 +72,8 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     };
     let machine = Machine::read()?;
     let machine = if flags.event_tables.is_some() { machine.with_cpuid() } else { machine };
-    let sources = selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
+    let sources =
+        selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
     let found = entries::find(&flags.what, &sources, &|event| entries::is_there(kernel, event));
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };

@@ -1,5 +1,5 @@
-//! A pager in front of standard output: on a terminal, text that does not fit is shown in `$REC_PAGER`, else `$PAGER`,
-//! else `less -FRX`.
+//! A pager in front of standard output: on a terminal, text that does not fit is shown in
+//! `$REC_PAGER`, else `$PAGER`, else `less -FRX`.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -38,7 +38,8 @@ fn rows(text: &str, width: usize) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(width).max(1)).sum()
 }
 
-/// Returns the words of the pager's command, given environment variables; `None` if the user or the terminal wants none.
+/// Returns the words of the pager's command, given environment variables; `None` if the user or the
+/// terminal wants none.
 fn command(variable: impl Fn(&str) -> Option<OsString>) -> Option<Vec<OsString>> {
     variable("TERM").filter(|kind| !kind.is_empty() && kind != "dumb")?;
     match variable("REC_PAGER").or_else(|| variable("PAGER")) {
@@ -58,7 +59,8 @@ fn page(text: &str, pager: &[OsString]) -> Option<io::Result<()>> {
     }
     let mut child = command.spawn().ok()?;
     for signal in [SIGINT, SIGQUIT] {
-        // These keys are the pager's. Without a handler, rec ends before it, which is no reason to show nothing.
+        // These keys are the pager's. Without a handler, rec ends before it, which is no reason to
+        // show nothing.
         let _registered = signal_hook::flag::register(signal, Arc::default());
     }
     if let Some(mut input) = child.stdin.take() {
@@ -75,13 +77,20 @@ mod tests {
     #[test]
     fn the_pager_is_the_users() {
         let of = |variables: &[(&str, &str)]| {
-            let words = command(|name| variables.iter().find(|(is, _)| *is == name).map(|(_, value)| value.into()))?;
+            let words = command(|name| {
+                variables.iter().find(|(is, _)| *is == name).map(|(_, value)| value.into())
+            })?;
             Some(words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(","))
         };
         let term = ("TERM", "xterm");
         assert_eq!(of(&[term]).as_deref(), Some("less,-FRX"));
-        assert_eq!(of(&[term, ("PAGER", "most"), ("REC_PAGER", "more -d")]).as_deref(), Some("sh,-c,more -d"));
-        for none in [&[][..], &[("TERM", "dumb")], &[term, ("PAGER", "")], &[term, ("REC_PAGER", "cat")]] {
+        assert_eq!(
+            of(&[term, ("PAGER", "most"), ("REC_PAGER", "more -d")]).as_deref(),
+            Some("sh,-c,more -d")
+        );
+        for none in
+            [&[][..], &[("TERM", "dumb")], &[term, ("PAGER", "")], &[term, ("REC_PAGER", "cat")]]
+        {
             assert_eq!(of(none), None, "{none:?}");
         }
     }

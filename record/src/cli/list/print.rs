@@ -54,7 +54,8 @@ pub(super) fn json(entries: &[ListEntry]) -> String {
         events: &'a [ListEntry],
     }
     // Strings and lists of strings can always be serialized.
-    let mut text = serde_json::to_string_pretty(&List { schema: "recrep-list/1", events: entries }).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&List { schema: "recrep-list/1", events: entries })
+        .unwrap_or_default();
     text.push('\n');
     text
 }
@@ -74,14 +75,23 @@ mod tests {
             fields: Vec::new(),
         };
         vec![
-            ListEntry { aliases: vec!["faults".to_owned()], ..entry("page-faults", EntryKind::Software) },
+            ListEntry {
+                aliases: vec!["faults".to_owned()],
+                ..entry("page-faults", EntryKind::Software)
+            },
             ListEntry {
                 terms: Some("event=4".to_owned()),
                 unit: Some("MiB".to_owned()),
                 ..entry("imc/cas/", EntryKind::Pmu)
             },
-            ListEntry { description: Some("Counts.".to_owned()), ..entry("cpu/a/", EntryKind::Pmu) },
-            ListEntry { fields: vec![("prio".to_owned(), "int".to_owned())], ..entry("a:b", EntryKind::Tracepoint) },
+            ListEntry {
+                description: Some("Counts.".to_owned()),
+                ..entry("cpu/a/", EntryKind::Pmu)
+            },
+            ListEntry {
+                fields: vec![("prio".to_owned(), "int".to_owned())],
+                ..entry("a:b", EntryKind::Tracepoint)
+            },
         ]
     }
 
@@ -89,7 +99,8 @@ mod tests {
     fn as_text() {
         let name = |name: &str| format!("  {name:COLUMN$}");
         let expected = format!(
-            "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n  cpu/a/\n      Counts.\n\nTracepoints\n  a:b\n    prio: int\n",
+            "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n  cpu/a/\n      \
+             Counts.\n\nTracepoints\n  a:b\n    prio: int\n",
             name("page-faults"),
             name("imc/cas/")
         );

@@ -32,8 +32,11 @@ pub(super) struct Bell(OwnedFd);
 
 impl Bell {
     fn new() -> Result<Self> {
-        let made: Result<OwnedFd, Errno> = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        made.map(Self).map_err(|e| Error::io("cannot create a descriptor for waking the threads that drain", e))
+        let made: Result<OwnedFd, Errno> =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        made.map(Self).map_err(|e| {
+            Error::io("cannot create a descriptor for waking the threads that drain", e)
+        })
     }
 
     pub(super) fn ring(&self) {

@@ -20,10 +20,16 @@ pub(super) struct RingGroup {
     pub(super) affinity: Option<CpuSet>,
 }
 
-/// Returns the drain threads for rings of these CPUs. Rings of a thread (without a CPU) are distributed over as many
-/// drain threads as there are CPUs; the rings of CPUs that no mask names get one more drain thread.
-pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<RingGroup>> {
-    // Key of a drain thread: the CPUs that it runs on, and a number to tell apart those that run on any CPU.
+/// Returns the drain threads for rings of these CPUs. Rings of a thread (without a CPU) are
+/// distributed over as many drain threads as there are CPUs; the rings of CPUs that no mask names
+/// get one more drain thread.
+pub(super) fn groups(
+    split: &Split,
+    rings: &[Option<u32>],
+    machine: &Machine,
+) -> Result<Vec<RingGroup>> {
+    // Key of a drain thread: the CPUs that it runs on, and a number to tell apart those that run on
+    // any CPU.
     let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
     let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };
     for (index, cpu) in rings.iter().enumerate() {
@@ -37,7 +43,8 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
         let used = |affinity: &[u32]| all.keys().any(|(cpus, _)| cpus == affinity);
         if let Some(mask) = masks.iter().find(|mask| !used(&mask.affinity)) {
             return Err(Error::Usage(format!(
-                "--threads: none of the CPUs {} is recorded; leave that mask out, or name recorded CPUs",
+                "--threads: none of the CPUs {} is recorded; leave that mask out, or name \
+                 recorded CPUs",
                 units::list(&mask.cpus)
             )));
         }
@@ -62,10 +69,14 @@ fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> 
         Split::Cpu => vec![cpu],
         Split::Core => topology(["core_cpus_list", "thread_siblings_list"]),
         Split::Package => topology(["package_cpus_list", "core_siblings_list"]),
-        Split::Numa => nodes.iter().find(|node| node.contains(&cpu)).cloned().unwrap_or_else(|| vec![cpu]),
-        Split::Masks(masks) => {
-            masks.iter().find(|mask| mask.cpus.contains(&cpu)).map(|mask| mask.affinity.clone()).unwrap_or_default()
+        Split::Numa => {
+            nodes.iter().find(|node| node.contains(&cpu)).cloned().unwrap_or_else(|| vec![cpu])
         }
+        Split::Masks(masks) => masks
+            .iter()
+            .find(|mask| mask.cpus.contains(&cpu))
+            .map(|mask| mask.affinity.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -88,7 +99,11 @@ mod tests {
         }
         file("devices/system/node/node0/cpulist".to_owned(), "0,2\n");
         file("devices/system/node/node1/cpulist".to_owned(), "1,3\n");
-        let machine = Machine { sysfs: dir.path().to_owned(), online: vec![0, 1, 2, 3], ..Machine::default() };
+        let machine = Machine {
+            sysfs: dir.path().to_owned(),
+            online: vec![0, 1, 2, 3],
+            ..Machine::default()
+        };
         (dir, machine)
     }
 
@@ -106,27 +121,44 @@ mod tests {
     fn as_the_machine_is_divided() {
         let all = [Some(0), Some(1), Some(2), Some(3)];
         let of = |wanted: &Split| split(wanted, &all).unwrap();
-        assert_eq!(of(&Split::Cpu), (0..4).map(|cpu| (vec![cpu], Some(vec![cpu]))).collect::<Vec<_>>());
-        assert_eq!(of(&Split::Core), [(vec![0, 1], Some(vec![0, 1])), (vec![2, 3], Some(vec![2, 3]))]);
+        assert_eq!(
+            of(&Split::Cpu),
+            (0..4).map(|cpu| (vec![cpu], Some(vec![cpu]))).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            of(&Split::Core),
+            [(vec![0, 1], Some(vec![0, 1])), (vec![2, 3], Some(vec![2, 3]))]
+        );
         assert_eq!(of(&Split::Package), of(&Split::Core));
-        assert_eq!(of(&Split::Numa), [(vec![0, 2], Some(vec![0, 2])), (vec![1, 3], Some(vec![1, 3]))]);
+        assert_eq!(
+            of(&Split::Numa),
+            [(vec![0, 2], Some(vec![0, 2])), (vec![1, 3], Some(vec![1, 3]))]
+        );
     }
 
     #[test]
     fn by_masks_and_what_no_mask_names() {
         let masks = |masks: &[(&[u32], &[u32])]| {
-            let mask = |(cpus, affinity): &(&[u32], &[u32])| Mask { cpus: cpus.to_vec(), affinity: affinity.to_vec() };
+            let mask = |(cpus, affinity): &(&[u32], &[u32])| Mask {
+                cpus: cpus.to_vec(),
+                affinity: affinity.to_vec(),
+            };
             Split::Masks(masks.iter().map(mask).collect())
         };
         let rings = [Some(0), Some(1), Some(2)];
         let found = split(&masks(&[(&[0, 3], &[1]), (&[2], &[2, 3])]), &rings).unwrap();
         assert_eq!(found, [(vec![1], None), (vec![0], Some(vec![1])), (vec![2], Some(vec![2, 3]))]);
-        assert!(split(&masks(&[(&[3], &[1])]), &rings).unwrap_err().to_string().contains("is recorded"));
+        assert!(
+            split(&masks(&[(&[3], &[1])]), &rings).unwrap_err().to_string().contains("is recorded")
+        );
     }
 
     #[test]
     fn rings_of_threads_are_dealt_out() {
         let found = split(&Split::Cpu, &[None; 6]).unwrap();
-        assert_eq!(found, [(vec![0, 4], None), (vec![1, 5], None), (vec![2], None), (vec![3], None)]);
+        assert_eq!(
+            found,
+            [(vec![0, 4], None), (vec![1, 5], None), (vec![2], None), (vec![3], None)]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc`, with starting
-//! counters and the command, and with the end of a file.
+//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with
+//! `/proc`, with starting counters and the command, and with the end of a file.
 //!
 //! ```text
 //!  ring of CPU 0 ─ thread 0 ─▶ queue ─▶ writer ─▶ data.0
@@ -11,30 +11,34 @@
 //!  …                         ┘
 //! ```
 //!
-//! `--threads` writes a directory, as perf record does: a file for each ring. The threads then share nothing. A stream
-//! (`-o -`) is one file: a batch is copied into its queue in one piece under a lock, outside of which are walking over
-//! records, giving room back, compressing and writing.
+//! `--threads` writes a directory, as perf record does: a file for each ring. The threads then
+//! share nothing. A stream (`-o -`) is one file: a batch is copied into its queue in one piece
+//! under a lock, outside of which are walking over records, giving room back, compressing and
+//! writing.
 //!
-//! The threads live while nothing but draining is to be done: whatever wakes the main thread ends them, so that it has
-//! the rings for itself, and they begin anew afterwards. Rings are lent to them, so that this is the only way. AUX
-//! areas are read by one thread, with all rings: they are refused together with `--threads`.
+//! The threads live while nothing but draining is to be done: whatever wakes the main thread ends
+//! them, so that it has the rings for itself, and they begin anew afterwards. Rings are lent to
+//! them, so that this is the only way. AUX areas are read by one thread, with all rings: they are
+//! refused together with `--threads`.
 //!
 //! # Rounds stay true
 //!
-//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is queued
-//! when each thread has, since mark n was queued, begun and ended a drain that left none of its rings with anything
-//! (`marks`). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find
-//! it (or it would be before mark n+1), so the kernel had not written it when that drain looked at the ring, which was
-//! after mark n was queued. All records before mark n had been written to their rings by then, so they are not younger.
-//! As with one thread, what is taken for granted is that the kernel needs less than a round from a record's timestamp
-//! to its place in the ring.
+//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n.
+//! Mark n+1 is queued when each thread has, since mark n was queued, begun and ended a drain that
+//! left none of its rings with anything (`marks`). Take a record that is after mark n+1, of the
+//! ring of thread T. T's drain between the marks did not find it (or it would be before mark n+1),
+//! so the kernel had not written it when that drain looked at the ring, which was after mark n was
+//! queued. All records before mark n had been written to their rings by then, so they are not
+//! younger. As with one thread, what is taken for granted is that the kernel needs less than a
+//! round from a record's timestamp to its place in the ring.
 //!
-//! The files of a directory have no marks, as with perf record: each is in order of time, and readers merge them. Nor
-//! are there marks while synthesized records are written, which readers are to see before the samples among them.
+//! The files of a directory have no marks, as with perf record: each is in order of time, and
+//! readers merge them. Nor are there marks while synthesized records are written, which readers are
+//! to see before the samples among them.
 //!
-//! A thread whose CPUs are idle drains nothing, which would delay the mark for ever. So when as many bytes have been
-//! written since the last mark as would have woken all threads on an evenly loaded machine, the missing threads are
-//! woken.
+//! A thread whose CPUs are idle drains nothing, which would delay the mark for ever. So when as
+//! many bytes have been written since the last mark as would have woken all threads on an evenly
+//! loaded machine, the missing threads are woken.
 
 mod bells;
 mod groups;
@@ -100,8 +104,8 @@ impl Drainers {
         Ok(Self { groups, bells })
     }
 
-    /// Returns the descriptor that becomes readable when the file reaches `limit`, all counters have ended, or a thread
-    /// failed.
+    /// Returns the descriptor that becomes readable when the file reaches `limit`, all counters
+    /// have ended, or a thread failed.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bells.main.as_fd()
@@ -113,8 +117,8 @@ impl Drainers {
         self.groups.iter().map(|group| group.rings.clone()).collect()
     }
 
-    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Returns what that
-    /// gives, and whether all counters have ended.
+    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too.
+    /// Returns what that gives, and whether all counters have ended.
     ///
     /// # Errors
     /// What `meanwhile` or a thread gives.
@@ -139,7 +143,9 @@ impl Drainers {
         };
         let mut before = to.before;
         let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
-        let own = |group: &RingGroup| group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect();
+        let own = |group: &RingGroup| {
+            group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect()
+        };
         let rings: Vec<Vec<&mut Ring>> = self.groups.iter().map(own).collect();
         let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);
@@ -150,7 +156,9 @@ impl Drainers {
             })
             .collect();
         let (outcome, ends) = thread::scope(|scope| {
-            let threads = workers.into_iter().map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));
+            let threads = workers
+                .into_iter()
+                .map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));
             let threads: Vec<_> = threads.collect();
             // If a thread did not start, waiting would leave its rings undrained.
             let outcome = threads.iter().all(io::Result::is_ok).then(meanwhile);
@@ -168,14 +176,18 @@ impl Drainers {
             (Some(error), _) => Err(error),
             (None, outcome) => {
                 let all_ended = shared.ended.load(Ordering::Relaxed) == self.groups.len();
-                outcome.unwrap_or_else(|| Err(no_thread(&"none"))).map(|outcome| (outcome, all_ended))
+                outcome
+                    .unwrap_or_else(|| Err(no_thread(&"none")))
+                    .map(|outcome| (outcome, all_ended))
             }
         }
     }
 }
 
 /// Returns a thread's counts and its result.
-fn end(thread: io::Result<ScopedJoinHandle<'_, (Drain, Result<()>)>>) -> (Option<Drain>, Result<()>) {
+fn end(
+    thread: io::Result<ScopedJoinHandle<'_, (Drain, Result<()>)>>,
+) -> (Option<Drain>, Result<()>) {
     match thread.map(ScopedJoinHandle::join) {
         Ok(Ok((drain, done))) => (Some(drain), done),
         // The panic has already printed its message.
@@ -185,7 +197,9 @@ fn end(thread: io::Result<ScopedJoinHandle<'_, (Drain, Result<()>)>>) -> (Option
 }
 
 fn no_thread(why: &dyn std::fmt::Display) -> Error {
-    Error::Failed(format!("a drain thread does not run ({why}); make room for one more thread (ulimit -u)"))
+    Error::Failed(format!(
+        "a drain thread does not run ({why}); make room for one more thread (ulimit -u)"
+    ))
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ impl Bench {
             let place = Place { thread: None, cpu: Some(cpu), cgroup: None };
             counters.all.push(Counter::new(fd, 1, 0, place));
         }
-        let machine = Machine { sysfs: "/nowhere".into(), online: vec![0, 1, 2], ..Machine::default() };
+        let machine =
+            Machine { sysfs: "/nowhere".into(), online: vec![0, 1, 2], ..Machine::default() };
         let drainers = Drainers::new(&Split::Cpu, &counters, &machine).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.data");
@@ -81,7 +82,8 @@ impl Bench {
         let to = crate::cli::parse(words).unwrap().output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
         let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
-        let output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
+        let output =
+            Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut rings: Vec<_> = self.fakes.iter().map(FakeRing::map).collect();
         let mut drain = Drain::new(Tally::new(&attr()));
         let Self { fakes, bells, counters, drainers, rounds, .. } = self;
@@ -104,7 +106,10 @@ impl Bench {
                 RecordType::FINISHED_ROUND => rounds.push(Vec::new()),
                 _ => {
                     let (_, sample) = file.attrs.sample(raw).unwrap();
-                    rounds.last_mut().unwrap().push((sample.time().unwrap(), sample.cpu().unwrap()));
+                    rounds
+                        .last_mut()
+                        .unwrap()
+                        .push((sample.time().unwrap(), sample.cpu().unwrap()));
                 }
             }
         }
@@ -124,13 +129,15 @@ fn no_record_after_the_second_mark_is_older_than_one_before_the_first() {
     let mut bench = Bench::new();
     let counts = bench
         .record(None, |fakes, bells, _| {
-            // The lock makes time advance by records: each timestamp is in the ring before the next one is taken.
+            // The lock makes time advance by records: each timestamp is in the ring before the next
+            // one is taken.
             let clock = Mutex::new(0u64);
             std::thread::scope(|scope| {
                 for (cpu, (fake, mut bell)) in (0u64..).zip(fakes.iter_mut().zip(bells)) {
                     let clock = &clock;
                     scope.spawn(move || {
-                        // CPU 0 is busy and wakes its thread; CPU 1 is less busy; CPU 2 never wakes its thread itself.
+                        // CPU 0 is busy and wakes its thread; CPU 1 is less busy; CPU 2 never wakes
+                        // its thread itself.
                         let count = [EACH, EACH / 5, 70][usize::try_from(cpu).unwrap()];
                         for n in 0..count {
                             loop {
@@ -220,6 +227,7 @@ fn what_goes_wrong_ends_the_threads() {
     });
     assert!(failed.unwrap_err().to_string().contains("cannot read a ring any further"));
     let mut bench = Bench::new();
-    let failed = bench.record(None, |_, _, _| Err(Error::Failed("of the main thread's own".to_owned())));
+    let failed =
+        bench.record(None, |_, _, _| Err(Error::Failed("of the main thread's own".to_owned())));
     assert_eq!(failed.unwrap_err().to_string(), "of the main thread's own");
 }

@@ -62,12 +62,15 @@ impl Worker<'_, '_> {
         let bells = self.shared.bells;
         let Some(own) = bells.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
-        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?.at_most(self.drain.tally.modules.round());
+        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?
+            .at_most(self.drain.tally.modules.round());
         let mut ended = false;
         loop {
-            // A drain precedes each wait, as records written before the waiter existed do not wake it.
+            // A drain precedes each wait, as records written before the waiter existed do not wake
+            // it.
             let begun = self.shared.marks.load(Ordering::Acquire);
-            let mut batches = Batches { shared: self.shared, index: self.index, rings: &self.group.rings, begun };
+            let mut batches =
+                Batches { shared: self.shared, index: self.index, rings: &self.group.rings, begun };
             let again = self.before.as_mut().map_or(Ok(false), |before| before())?;
             self.drain.empty(&mut self.rings, &mut batches)?;
             let woken = waiter.wait(!again && !drain::is_pressing(&self.rings))?;
@@ -126,11 +129,19 @@ impl Sink for Batches<'_> {
         self.shared.output.is_split()
     }
 
-    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()> {
+    fn batch(
+        &mut self,
+        ring: usize,
+        parts: &[IoSlice<'_>],
+        mark: Option<&[u8]>,
+        counts: Counts,
+    ) -> Result<()> {
         let output = self.shared.output;
         let ring = self.rings.get(ring).copied().unwrap_or_default();
         let missing = match &self.shared.rounds {
-            Some(marks) if mark.is_some() || !parts.is_empty() => self.marked(marks, ring, parts, counts, mark)?,
+            Some(marks) if mark.is_some() || !parts.is_empty() => {
+                self.marked(marks, ring, parts, counts, mark)?
+            }
             Some(_) => Vec::new(),
             None => output.write_rings(ring, parts, &[], counts).map(|()| Vec::new())?,
         };

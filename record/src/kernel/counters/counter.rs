@@ -51,7 +51,8 @@ pub struct Counters {
     pub owners: Vec<usize>,
     /// Threads of the target user (`-u`) without counters, as rec may not trace them.
     pub hidden: BTreeSet<u32>,
-    /// Threads that started while counters were opened: who has counters by inheritance is not known of them.
+    /// Threads that started while counters were opened: who has counters by inheritance is not
+    /// known of them.
     pub late: BTreeSet<u32>,
 }
 
@@ -60,7 +61,9 @@ impl Counters {
     #[must_use]
     pub fn ring_of(&self, counter: &Counter) -> RingKey {
         let event = self.events.get(counter.event);
-        counter.place.ring(event.is_some_and(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)))
+        counter
+            .place
+            .ring(event.is_some_and(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)))
     }
 
     /// Returns an event's counters.
@@ -97,7 +100,8 @@ impl Counters {
     /// Returns the id for synthesized records: one of the tracking event's.
     #[must_use]
     pub fn tracking_id(&self) -> u64 {
-        let tracker = self.events.iter().position(|event| event.attr.flags.contains(AttrFlags::COMM));
+        let tracker =
+            self.events.iter().position(|event| event.attr.flags.contains(AttrFlags::COMM));
         tracker.and_then(|event| self.of_event(event).first()).map_or(0, |counter| counter.id)
     }
 
@@ -123,8 +127,8 @@ impl Counters {
         self.switch(kernel, false, |_| true)
     }
 
-    /// Starts or stops the counters of one event, or of all events except dummies, which carry only the side-band.
-    /// Returns the number of matching events.
+    /// Starts or stops the counters of one event, or of all events except dummies, which carry only
+    /// the side-band. Returns the number of matching events.
     ///
     /// # Errors
     /// Returns an error if the kernel refuses.
@@ -139,20 +143,39 @@ impl Counters {
 
     /// Starts or stops the counters of these events, and of all who inherited them.
     ///
-    /// Inherited counters are switched several times, as the kernel misses some: a new task reads whether its parent's
-    /// counter is on, and is only then among those whose counters are switched with it; where the parent has itself
-    /// inherited its counters, no lock excludes a switch in between. Such a task counts nothing, nor do its children. A
-    /// counter that is on is left alone when it is switched on, so that this costs little.
-    fn switch<K: Kernel>(&self, kernel: &K, on: bool, meant: impl Fn(&PlannedEvent) -> bool) -> Result<()> {
+    /// Inherited counters are switched several times, as the kernel misses some: a new task reads
+    /// whether its parent's counter is on, and is only then among those whose counters are switched
+    /// with it; where the parent has itself inherited its counters, no lock excludes a switch in
+    /// between. Such a task counts nothing, nor do its children. A counter that is on is left alone
+    /// when it is switched on, so that this costs little.
+    fn switch<K: Kernel>(
+        &self,
+        kernel: &K,
+        on: bool,
+        meant: impl Fn(&PlannedEvent) -> bool,
+    ) -> Result<()> {
         for pass in 0..SWITCHES {
             for counter in &self.all {
-                let Some(event) = self.events.get(counter.event).filter(|event| meant(event)) else { continue };
-                let is_inherited = event.attr.flags.contains(AttrFlags::INHERIT) && counter.place.thread.is_some();
+                let Some(event) = self.events.get(counter.event).filter(|event| meant(event))
+                else {
+                    continue;
+                };
+                let is_inherited =
+                    event.attr.flags.contains(AttrFlags::INHERIT) && counter.place.thread.is_some();
                 if pass > 0 && !is_inherited {
                     continue;
                 }
-                let done = if on { kernel.enable(counter.as_fd()) } else { kernel.disable(counter.as_fd()) };
-                done.map_err(|e| Error::io(if on { "cannot start a counter" } else { "cannot stop a counter" }, e))?;
+                let done = if on {
+                    kernel.enable(counter.as_fd())
+                } else {
+                    kernel.disable(counter.as_fd())
+                };
+                done.map_err(|e| {
+                    Error::io(
+                        if on { "cannot start a counter" } else { "cannot stop a counter" },
+                        e,
+                    )
+                })?;
             }
         }
         Ok(())

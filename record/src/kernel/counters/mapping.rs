@@ -15,7 +15,12 @@ use std::os::fd::AsFd as _;
 
 impl Counters {
     /// Maps the rings, and halves them until they fit the user's limit on locked memory.
-    pub(super) fn map_rings<K: Kernel>(&mut self, kernel: &K, plan: &Plan, messages: &Messages) -> Result<()> {
+    pub(super) fn map_rings<K: Kernel>(
+        &mut self,
+        kernel: &K,
+        plan: &Plan,
+        messages: &Messages,
+    ) -> Result<()> {
         self.owners = self.owners_by_ring().into_values().collect();
         let mut pages = plan.ring_pages;
         loop {
@@ -31,8 +36,8 @@ impl Counters {
         }
         if pages != plan.ring_pages {
             messages.note(format_args!(
-                "rings have {pages} pages instead of {}, because of the limit on locked memory; raise \
-                 kernel.perf_event_mlock_kb or ulimit -l",
+                "rings have {pages} pages instead of {}, because of the limit on locked memory; \
+                 raise kernel.perf_event_mlock_kb or ulimit -l",
                 plan.ring_pages
             ));
         }
@@ -45,8 +50,8 @@ impl Counters {
         owners.map(|owner| kernel.map(owner.as_fd(), pages, self.ring_of(owner).backward)).collect()
     }
 
-    /// Returns the owner of each ring: a counter with an AUX area, if any, as the area must belong to the ring's owner;
-    /// otherwise the first counter.
+    /// Returns the owner of each ring: a counter with an AUX area, if any, as the area must belong
+    /// to the ring's owner; otherwise the first counter.
     fn owners_by_ring(&self) -> BTreeMap<RingKey, usize> {
         let mut owners = BTreeMap::new();
         let has_aux = |index: usize| {
@@ -84,10 +89,14 @@ impl Counters {
 
 fn unmappable(errno: Errno, pages: usize) -> String {
     let why = match errno {
-        Errno::PERM => "the limit on locked memory leaves not even one page; raise kernel.perf_event_mlock_kb \
+        Errno::PERM => {
+            "the limit on locked memory leaves not even one page; raise kernel.perf_event_mlock_kb \
                         or ulimit -l, or end another recording"
-            .to_owned(),
-        Errno::NOMEM => "there is not enough contiguous memory; request smaller rings with -m".to_owned(),
+                .to_owned()
+        }
+        Errno::NOMEM => {
+            "there is not enough contiguous memory; request smaller rings with -m".to_owned()
+        }
         other => crate::messages::error::why_words(&other.into()),
     };
     format!("cannot map rings of {pages} pages: {why}")

@@ -6,8 +6,8 @@
 //!  event 1    fd ─▶ ring 0   fd ─▶ ring 1     the others are redirected to it (PERF_EVENT_IOC_SET_OUTPUT)
 //! ```
 //!
-//! Without CPUs (`--per-thread`), each thread has a ring. Counters that write backwards have separate rings, and an
-//! event with an AUX area owns the ring that the area belongs to.
+//! Without CPUs (`--per-thread`), each thread has a ring. Counters that write backwards have
+//! separate rings, and an event with an AUX area owns the ring that the area belongs to.
 
 mod counter;
 mod mapping;

@@ -1,4 +1,5 @@
-//! Opening of counters: each event on each of its CPUs and threads, with fallbacks for what the kernel refuses.
+//! Opening of counters: each event on each of its CPUs and threads, with fallbacks for what the
+//! kernel refuses.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -24,15 +25,15 @@ use crate::target::Target;
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
 pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 
-/// Maximum number of times that threads are listed. Who keeps starting threads does so in threads that have counters by
-/// then, which the new ones inherit.
+/// Maximum number of times that threads are listed. Who keeps starting threads does so in threads
+/// that have counters by then, which the new ones inherit.
 const LISTINGS: usize = 5;
 
 /// Maximum number of times that a counter is asked for again after EINTR.
 const MOST_INTERRUPTIONS: usize = 10;
 
-/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those
-/// that are listed afterwards, until there are no new ones.
+/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the
+/// opening, for those that are listed afterwards, until there are no new ones.
 ///
 /// # Errors
 /// A refusal that nothing could be given up for, in words.
@@ -44,7 +45,12 @@ pub fn open<K: Kernel>(
     machine: &Machine,
     messages: &Messages,
 ) -> Result<Counters> {
-    let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel, arch: machine.arch };
+    let with = Circumstances {
+        target,
+        paranoid: machine.paranoid,
+        kernel: machine.kernel,
+        arch: machine.arch,
+    };
     let mut opener = Opener {
         kernel,
         plan,
@@ -67,8 +73,9 @@ pub fn open<K: Kernel>(
         let needed = opener.counters.all.len() + files(plan, new.len());
         if allow_files(needed) < needed {
             messages.warn(format_args!(
-                "threads that started just now are not recorded, unless a recorded one started them ({}): there are more \
-                 counters than files may be open; raise the hard limit (ulimit -Hn)",
+                "threads that started just now are not recorded, unless a recorded one started \
+                 them ({}): there are more counters than files may be open; raise the hard limit \
+                 (ulimit -Hn)",
                 new.len()
             ));
             break;
@@ -80,7 +87,11 @@ pub fn open<K: Kernel>(
     // They come after all that lead groups, whose places stay.
     for index in opener.left_out.into_iter().rev() {
         counters.events.remove(index);
-        counters.all.iter_mut().filter(|counter| counter.event > index).for_each(|counter| counter.event -= 1);
+        counters
+            .all
+            .iter_mut()
+            .filter(|counter| counter.event > index)
+            .for_each(|counter| counter.event -= 1);
     }
     counters.all.sort_by_key(|counter| counter.event);
     counters.map_rings(kernel, plan, messages)?;
@@ -107,7 +118,11 @@ impl<K: Kernel> Opener<'_, K> {
     /// Opens every event for these threads; `late`: after others, for which the events are settled.
     fn add(&mut self, threads: &[Option<u32>], late: bool) -> Result<()> {
         let (kernel, plan, with, messages) = (self.kernel, self.plan, self.with, self.messages);
-        let places = plan.events.iter().map(|event| places(event, plan, threads, &self.cgroups)).collect::<Vec<_>>();
+        let places = plan
+            .events
+            .iter()
+            .map(|event| places(event, plan, threads, &self.cgroups))
+            .collect::<Vec<_>>();
         allow_files(self.counters.all.len() + places.iter().map(Vec::len).sum::<usize>());
         let counters = &mut self.counters;
         'events: for (index, places) in places.iter().enumerate() {
@@ -137,14 +152,18 @@ impl<K: Kernel> Opener<'_, K> {
                     }
                 };
                 filter(kernel, fd.as_fd(), &event)?;
-                let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot read the id of a counter", e))?;
+                let id = kernel
+                    .id(fd.as_fd())
+                    .map_err(|e| Error::io("cannot read the id of a counter", e))?;
                 if self.leads.contains(&index) {
                     self.leaders.insert((index, *place), counters.all.len());
                 }
                 counters.all.push(Counter::new(fd, id, index, *place));
             }
             if counters.all.len() == before && !late {
-                return Err(Error::Failed(hidden.unwrap_or_else(|| fallback_message(&event, with))));
+                return Err(Error::Failed(
+                    hidden.unwrap_or_else(|| fallback_message(&event, with)),
+                ));
             }
             messages.explain(|| explain(&event, counters.all.len() - before));
             if let Some(slot) = counters.events.get_mut(index) {
@@ -189,21 +208,31 @@ impl Cgroups {
 }
 
 /// Returns the places at which an event is counted.
-fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &Cgroups) -> Vec<Place> {
+fn places(
+    event: &PlannedEvent,
+    plan: &Plan,
+    threads: &[Option<u32>],
+    cgroups: &Cgroups,
+) -> Vec<Place> {
     let cpus: Vec<Option<u32>> = match plan.per_thread && !event.system_wide {
         true => vec![None],
         false => event.cpus.as_ref().unwrap_or(&plan.cpus).iter().map(|cpu| Some(*cpu)).collect(),
     };
     let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
     let threads = if is_of_threads(event) { threads } else { &[None] };
-    threads.iter().flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup })).collect()
+    threads
+        .iter()
+        .flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup }))
+        .collect()
 }
 
 impl Counters {
     /// Returns the flags that start the leader of an event's group.
     fn starts(&self, event: &PlannedEvent) -> AttrFlags {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
-        leader.map_or(AttrFlags::empty(), |it| it.attr.flags & (AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC))
+        leader.map_or(AttrFlags::empty(), |it| {
+            it.attr.flags & (AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC)
+        })
     }
 }
 
@@ -226,12 +255,14 @@ enum Attempt {
     Gone,
     /// The recording goes on without its event.
     LeftOut,
-    /// The thread belongs to the target user (`-u`), but rec may not trace it. Contains the message.
+    /// The thread belongs to the target user (`-u`), but rec may not trace it. Contains the
+    /// message.
     Hidden(String),
 }
 
-/// Opens one counter. Until the first counter of an event is open, fallbacks change the event's attr. After that, the
-/// attr is final, and only ended threads, hidden threads (`-u`) and CPUs that went offline are skipped.
+/// Opens one counter. Until the first counter of an event is open, fallbacks change the event's
+/// attr. After that, the attr is final, and only ended threads, hidden threads (`-u`) and CPUs that
+/// went offline are skipped.
 fn open_one<K: Kernel>(
     kernel: &K,
     event: &mut PlannedEvent,
@@ -245,7 +276,9 @@ fn open_one<K: Kernel>(
     loop {
         let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
             Ok(fd) => {
-                given_up.iter().for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
+                given_up
+                    .iter()
+                    .for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
                 *event = trial;
                 return Ok(Attempt::Opened(fd));
             }
@@ -262,7 +295,11 @@ fn open_one<K: Kernel>(
             return Ok(Attempt::Gone);
         }
         // A weak group that does not fit on its PMU is split.
-        if trial.weak && trial.leader.is_some() && matches!(errno, Errno::INVAL | Errno::BADF) && !settled {
+        if trial.weak
+            && trial.leader.is_some()
+            && matches!(errno, Errno::INVAL | Errno::BADF)
+            && !settled
+        {
             trial.leader = None;
             // It no longer has a leader that starts it.
             trial.attr.flags |= starts;
@@ -280,25 +317,31 @@ fn open_one<K: Kernel>(
                 messages.note(what);
                 return Ok(Attempt::LeftOut);
             }
-            // Counters for other threads of the user could be opened, so the thread is the reason, not the event.
+            // Counters for other threads of the user could be opened, so the thread is the reason,
+            // not the event.
             Fallback::Retry { .. } | Fallback::LeaveOut(_) if unnamed(errno, place, with) => {
                 return Ok(Attempt::Hidden(String::new()));
             }
             Fallback::Retry { .. } | Fallback::LeaveOut(_) => {
                 let why = crate::messages::error::why_words(&errno.into());
-                let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+                let cpu =
+                    place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
                 return Err(Error::Failed(format!(
-                    "cannot count {} on {cpu}, unlike on the CPUs before it: {why}; exclude that CPU with -C",
+                    "cannot count {} on {cpu}, unlike on the CPUs before it: {why}; exclude that \
+                     CPU with -C",
                     trial.full_name()
                 )));
             }
-            Fallback::GiveUp(advice) if unnamed(errno, place, with) => return Ok(Attempt::Hidden(advice)),
+            Fallback::GiveUp(advice) if unnamed(errno, place, with) => {
+                return Ok(Attempt::Hidden(advice));
+            }
             Fallback::GiveUp(advice) => {
                 let takes = |attr: &Attr, grouped: bool| {
                     let leader = if grouped { trial.leader.and(leader) } else { None };
                     kernel.open(attr, place, leader).is_ok()
                 };
-                let found = (errno == Errno::INVAL && !settled).then(|| fallback::diagnose(&trial, with, takes));
+                let found = (errno == Errno::INVAL && !settled)
+                    .then(|| fallback::diagnose(&trial, with, takes));
                 return Err(Error::Failed(found.flatten().unwrap_or(advice)));
             }
         }
@@ -311,14 +354,18 @@ fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
     refused && matches!(with.target, Target::User(_))
 }
 
-/// Returns the attr for the kernel: for a probe, that of its tracepoint, or with the pointer to the path or name in
-/// `event`.
+/// Returns the attr for the kernel: for a probe, that of its tracepoint, or with the pointer to the
+/// path or name in `event`.
 fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
     let Some(probe) = &event.probe else { return Cow::Borrowed(&event.attr) };
     let attr = event.attr.clone();
     Cow::Owned(match (probe.tracepoint, &probe.target) {
-        (Some(id), _) => Attr { kind: EventType::TRACEPOINT, config: id, config1: 0, config2: 0, ..attr },
-        (None, Some(target)) => Attr { config1: target.as_ptr().expose_provenance() as u64, ..attr },
+        (Some(id), _) => {
+            Attr { kind: EventType::TRACEPOINT, config: id, config1: 0, config2: 0, ..attr }
+        }
+        (None, Some(target)) => {
+            Attr { config1: target.as_ptr().expose_provenance() as u64, ..attr }
+        }
         (None, None) => attr,
     })
 }
@@ -326,12 +373,15 @@ fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
 /// Sets the event's filter on a counter.
 fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) -> Result<()> {
     let Some(text) = &event.filter else { return Ok(()) };
-    let refused = |why: &str| Error::Failed(format!("cannot set the filter '{text}' on {}: {why}", event.full_name()));
-    let filter = CString::new(&text[..]).map_err(|_| refused("it contains a zero byte; remove it"))?;
+    let refused = |why: &str| {
+        Error::Failed(format!("cannot set the filter '{text}' on {}: {why}", event.full_name()))
+    };
+    let filter =
+        CString::new(&text[..]).map_err(|_| refused("it contains a zero byte; remove it"))?;
     kernel.set_filter(counter, &filter).map_err(|errno| match (errno, &event.tracepoint) {
         (Errno::INVAL, Some(tracepoint)) => refused(&format!(
-            "the kernel cannot parse it; use fields of the tracepoint (see rec list {tracepoint}), for \
-             example: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
+            "the kernel cannot parse it; use fields of the tracepoint (see rec list {tracepoint}), \
+             for example: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
         )),
         (errno, _) => refused(&crate::messages::error::why_words(&errno.into())),
     })
@@ -355,7 +405,8 @@ fn explain(event: &PlannedEvent, counters: usize) -> String {
         None => format!("every {}", attr.sample_period),
     };
     format!(
-        "event {}: type {}, config {:#x}, {rate}, sample_type {}, read_format {}, flags {}, precise_ip {}, {counters} counters",
+        "event {}: type {}, config {:#x}, {rate}, sample_type {}, read_format {}, flags {}, \
+         precise_ip {}, {counters} counters",
         event.full_name(),
         attr.kind.0,
         attr.config,
@@ -369,8 +420,8 @@ fn explain(event: &PlannedEvent, counters: usize) -> String {
 /// Files that rec has open beside counters, at most.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limits on open files where so many counters need it, as far as this user may. Returns how many may be
-/// open then.
+/// Raises the limits on open files where so many counters need it, as far as this user may. Returns
+/// how many may be open then.
 pub fn allow_files(counters: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = counters as u64 + OTHER_FILES;

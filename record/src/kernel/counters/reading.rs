@@ -15,7 +15,8 @@ use super::counter::{Counter, Counters};
 use crate::kernel::Kernel;
 use crate::messages::error::Error;
 
-/// Number of times that a counter is read whose inherited ones are just ending, and the time between.
+/// Number of times that a counter is read whose inherited ones are just ending, and the time
+/// between.
 const READS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -32,7 +33,8 @@ pub struct Reading {
     pub enabled: u64,
     /// Time running on the PMU, in nanoseconds; 0 if not requested in `read_format`.
     pub running: u64,
-    /// `true` if the counter is in error state: pinned, and without room on its PMU. It has no value then.
+    /// `true` if the counter is in error state: pinned, and without room on its PMU. It has no
+    /// value then.
     pub failed: bool,
 }
 
@@ -74,9 +76,13 @@ impl Counters {
     }
 }
 
-/// Reads a counter. Those of a group that a task inherited go one by one when the task ends; the kernel does not add
-/// them up in between (ECHILD).
-fn read_settled<K: Kernel>(kernel: &K, counter: &Counter, numbers: &mut [u64]) -> Result<usize, Errno> {
+/// Reads a counter. Those of a group that a task inherited go one by one when the task ends; the
+/// kernel does not add them up in between (ECHILD).
+fn read_settled<K: Kernel>(
+    kernel: &K,
+    counter: &Counter,
+    numbers: &mut [u64],
+) -> Result<usize, Errno> {
     for _ in 0..READS {
         match kernel.read(counter.as_fd(), numbers) {
             Err(Errno::CHILD) => sleep(PAUSE),
@@ -91,7 +97,8 @@ fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
     let mut e = Encoder::new(Endian::NATIVE);
     numbers.iter().for_each(|number| e.u64(*number));
     let read = ReadValues { format, words: U64s::new(e.as_bytes(), Endian::NATIVE) };
-    let [enabled, running] = [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
+    let [enabled, running] =
+        [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
     let reading = |counter: ReadCounter| {
         let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
         Reading { id, value: counter.value, lost, enabled, running, failed: false }
@@ -106,7 +113,10 @@ mod tests {
     #[test]
     fn readings_of_one_and_of_a_group() {
         let one = ReadFormat::ID | ReadFormat::LOST;
-        assert_eq!(readings(&[5, 7, 2], one, 7), [Reading { id: 7, value: 5, lost: 2, ..Reading::default() }]);
+        assert_eq!(
+            readings(&[5, 7, 2], one, 7),
+            [Reading { id: 7, value: 5, lost: 2, ..Reading::default() }]
+        );
         let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
         let timed = Reading { id: 9, value: 5, enabled: 10, running: 4, ..Reading::default() };
         assert_eq!(readings(&[5, 10, 4], times, 9), [timed]);

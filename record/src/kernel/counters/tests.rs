@@ -97,7 +97,11 @@ fn opened(kernel: &RefusingKernel, line: &str, threads: &[Option<u32>]) -> Resul
     opened_as_listed(kernel, line, &mut || threads.to_vec())
 }
 
-fn opened_as_listed(kernel: &RefusingKernel, line: &str, threads: &mut ListThreads<'_>) -> Result<Counters> {
+fn opened_as_listed(
+    kernel: &RefusingKernel,
+    line: &str,
+    threads: &mut ListThreads<'_>,
+) -> Result<Counters> {
     let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
     let config = crate::cli::parse(args).unwrap();
     let machine = Machine {
@@ -162,7 +166,8 @@ fn a_refusal_is_settled_once_and_then_asked_for_everywhere() {
 fn a_signal_that_interrupts_the_kernel_is_no_refusal() {
     let kernel = RefusingKernel { interruptions: Cell::new(3), ..RefusingKernel::default() };
     assert_eq!(opened(&kernel, "-e cs x", &[Some(7)]).unwrap().all.len(), 2);
-    let kernel = RefusingKernel { interruptions: Cell::new(usize::MAX), ..RefusingKernel::default() };
+    let kernel =
+        RefusingKernel { interruptions: Cell::new(usize::MAX), ..RefusingKernel::default() };
     let refusal = opened(&kernel, "-e cs x", &[Some(7)]).unwrap_err().to_string();
     assert!(refusal.contains("signals keep interrupting"), "{refusal}");
 }
@@ -183,13 +188,19 @@ fn threads_that_start_meanwhile_have_counters_too() {
     let kernel = RefusingKernel::default();
     let listings = [vec![7], vec![7, 9], vec![8, 9, 7], vec![7, 8, 9]];
     let mut later = listings.iter().map(|tids| tids.iter().copied().map(Some).collect());
-    let counters = opened_as_listed(&kernel, "-p 7 -e {cpu-clock,faults},cs", &mut || later.next().unwrap()).unwrap();
+    let counters =
+        opened_as_listed(&kernel, "-p 7 -e {cpu-clock,faults},cs", &mut || later.next().unwrap())
+            .unwrap();
     assert_eq!(later.next(), None, "it was listed until there was nothing new");
     assert_eq!(counters.late, [8, 9].into());
     // Three events, three threads, two CPUs.
     assert_eq!(counters.all.len(), 18);
     for event in 0..3 {
-        let places = counters.all.iter().filter(|counter| counter.event == event).map(|counter| counter.place.thread);
+        let places = counters
+            .all
+            .iter()
+            .filter(|counter| counter.event == event)
+            .map(|counter| counter.place.thread);
         assert_eq!(places.collect::<Vec<_>>(), [7, 7, 9, 9, 8, 8].map(Some));
         assert_eq!(counters.ids(event).len(), 6);
     }
@@ -210,10 +221,14 @@ fn a_process_that_keeps_starting_threads_is_listed_so_many_times() {
 #[test]
 fn so_many_files_as_there_are_counters() {
     let machine = Machine { online: vec![0, 3], ..Machine::default() };
-    for (line, threads, all) in
-        [("-p 7 -e cpu-clock", 5, 10), ("-p 7 -e cpu-clock,faults", 5, 20), ("-a -e cpu-clock", 1, 4)]
-    {
-        let config = crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+    for (line, threads, all) in [
+        ("-p 7 -e cpu-clock", 5, 10),
+        ("-p 7 -e cpu-clock,faults", 5, 20),
+        ("-a -e cpu-clock", 1, 4),
+    ] {
+        let config =
+            crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into))
+                .unwrap();
         let plan = crate::plan::plan(&config, &machine).unwrap();
         assert_eq!(files(&plan, threads), all, "{line}");
     }
@@ -241,7 +256,8 @@ fn losses_are_told_by_counter() {
         .filter(|r| r.lost > 0)
         .map(|r| (counters.by_id()[&r.id].event, r.id, r.lost))
         .collect();
-    let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
+    let odd: Vec<_> =
+        counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
     assert_eq!(lost, odd);
 }
 
@@ -262,16 +278,22 @@ fn filters_are_set_on_every_counter() {
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].filter = Some("prio < 5".to_owned());
     let messages = Messages::stderr(Verbosity::Quiet);
-    let open =
-        |plan: &crate::plan::Plan| open(&kernel, plan, &mut || vec![Some(1)], &config.target, &machine, &messages);
+    let open = |plan: &crate::plan::Plan| {
+        open(&kernel, plan, &mut || vec![Some(1)], &config.target, &machine, &messages)
+    };
     open(&plan).unwrap();
-    let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
-    let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
+    let filtered: Vec<_> =
+        kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
+    let opened: Vec<_> =
+        kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
     assert_eq!(filtered, opened);
     plan.events[0].filter = Some("wrong".to_owned());
     plan.events[0].tracepoint = Some("a:b".to_owned());
     let refusal = open(&plan).unwrap_err().to_string();
-    assert!(refusal.contains("the filter 'wrong' on dummy") && refusal.contains("rec list a:b"), "{refusal}");
+    assert!(
+        refusal.contains("the filter 'wrong' on dummy") && refusal.contains("rec list a:b"),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -280,9 +302,11 @@ fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
     let machine = Machine { online: vec![0], ..Machine::default() };
     let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
-    plan.events[0].probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
+    plan.events[0].probe =
+        Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let messages = Messages::stderr(Verbosity::Quiet);
-    let counters = open(&kernel, &plan, &mut || vec![Some(1)], &config.target, &machine, &messages).unwrap();
+    let counters =
+        open(&kernel, &plan, &mut || vec![Some(1)], &config.target, &machine, &messages).unwrap();
     assert_ne!(kernel.opened.borrow()[0].1.config1, 0);
     assert_eq!(counters.events[0].attr.config1, 0);
 }
@@ -292,7 +316,8 @@ fn what_is_taken_out_of_a_weak_group_starts_when_its_leader_does() {
     use recrep_format::abi::AttrFlags as F;
     /// Refuses instructions in a group.
     fn no_place(attr: &Attr, _: Place) -> Option<Errno> {
-        (attr.kind.0 == 0 && attr.config == 1 && !attr.flags.contains(F::DISABLED)).then_some(Errno::INVAL)
+        (attr.kind.0 == 0 && attr.config == 1 && !attr.flags.contains(F::DISABLED))
+            .then_some(Errno::INVAL)
     }
     let kernel = || RefusingKernel { refuse: Some(no_place), ..RefusingKernel::default() };
     let started = |counters: &Counters| {
@@ -314,7 +339,8 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     use recrep_format::abi::AttrFlags as F;
     /// Refuses a protected thread, as for a user without privileges.
     fn protected(attr: &Attr, place: Place) -> Option<Errno> {
-        (place.thread == Some(8) || !attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
+        (place.thread == Some(8) || !attr.flags.contains(F::EXCLUDE_KERNEL))
+            .then_some(Errno::ACCESS)
     }
     let kernel = || RefusingKernel { refuse: Some(protected), ..RefusingKernel::default() };
     for threads in [[Some(7), Some(8)], [Some(8), Some(7)]] {
@@ -328,8 +354,12 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     let none = opened(&kernel(), "-u 1 -e cpu-clock", &[Some(8)]).unwrap_err().to_string();
     assert!(none.contains("protected from ptrace"), "{none}");
     // A thread given by its id is not skipped.
-    let named = opened(&kernel(), "-p 7,8 -e cpu-clock", &[Some(7), Some(8)]).unwrap_err().to_string();
-    assert!(named.contains("protected from ptrace") || named.contains("unlike on the CPUs before it"), "{named}");
+    let named =
+        opened(&kernel(), "-p 7,8 -e cpu-clock", &[Some(7), Some(8)]).unwrap_err().to_string();
+    assert!(
+        named.contains("protected from ptrace") || named.contains("unlike on the CPUs before it"),
+        "{named}"
+    );
 }
 
 #[test]
@@ -346,18 +376,21 @@ fn switches_that_may_not_be_sampled_leave_the_others_as_they_are() {
     assert_eq!(counters.all.iter().map(|counter| counter.event).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(counters.tracker().unwrap().attr.flags.contains(F::CONTEXT_SWITCH));
     assert_eq!(counters.tracking_id(), counters.ids(1)[0]);
-    let all = opened(&RefusingKernel::default(), "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    let all =
+        opened(&RefusingKernel::default(), "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
     assert_eq!(all.events.len(), 3);
 }
 
 #[test]
 fn counters_are_found_by_event_and_by_id() {
     let kernel = RefusingKernel::default();
-    let counters = opened(&kernel, "-p 7 -e {cpu-clock,faults},cs", &[Some(7), Some(8), Some(9)]).unwrap();
+    let counters =
+        opened(&kernel, "-p 7 -e {cpu-clock,faults},cs", &[Some(7), Some(8), Some(9)]).unwrap();
     let by_id = counters.by_id();
     assert_eq!((counters.all.len(), by_id.len()), (18, 18));
     for event in 0..3 {
-        let ids: Vec<_> = counters.all.iter().filter(|counter| counter.event == event).map(|c| c.id).collect();
+        let ids: Vec<_> =
+            counters.all.iter().filter(|counter| counter.event == event).map(|c| c.id).collect();
         assert_eq!((counters.ids(event), ids.len()), (ids.clone(), 6));
         assert!(ids.iter().all(|id| by_id[id].event == event));
     }

@@ -1,4 +1,5 @@
-//! Features that the kernel added after `perf_event_open`: their versions, and the consequences of giving them up.
+//! Features that the kernel added after `perf_event_open`: their versions, and the consequences of
+//! giving them up.
 //!
 //! Newest first, as in perf, because newer features are missing more often. Sources: the kernel's
 //! `include/uapi/linux/perf_event.h` and its history.
@@ -27,44 +28,56 @@ struct Addition {
 const ADDITIONS: &[Addition] = &[
     Addition {
         since: (6, 13),
-        asked: |e| e.attr.flags.contains(F::INHERIT) && e.attr.read_format.contains(ReadFormat::GROUP),
+        asked: |e| {
+            e.attr.flags.contains(F::INHERIT) && e.attr.read_format.contains(ReadFormat::GROUP)
+        },
         without: |a| a.flags -= F::INHERIT,
         means: Some(
-            "groups that are read with each sample (:S) leave out threads and children that start from now on, as this kernel is \
-             older than Linux 6.13: leave :S out to have them",
+            "groups that are read with each sample (:S) leave out threads and children that start \
+             from now on, as this kernel is older than Linux 6.13: leave :S out to have them",
         ),
     },
     Addition {
         since: (6, 8),
         asked: |e| e.attr.branch_sample_type.contains(B::COUNTERS),
         without: |a| a.branch_sample_type -= B::COUNTERS,
-        means: Some("recording branch stacks without counters: this kernel is older than Linux 6.8"),
+        means: Some(
+            "recording branch stacks without counters: this kernel is older than Linux 6.8",
+        ),
     },
     Addition {
         since: (6, 0),
         asked: |e| e.attr.read_format.contains(ReadFormat::LOST),
         without: |a| a.read_format -= ReadFormat::LOST,
-        means: Some("lost samples are reported by LOST records only: this kernel is older than Linux 6.0"),
+        means: Some(
+            "lost samples are reported by LOST records only: this kernel is older than Linux 6.0",
+        ),
     },
     Addition {
         since: (5, 12),
         asked: |e| e.attr.sample_type.contains(S::WEIGHT_STRUCT),
         without: |a| a.sample_type = (a.sample_type - S::WEIGHT_STRUCT) | S::WEIGHT,
-        means: Some("samples have one weight instead of three: this kernel is older than Linux 5.12"),
+        means: Some(
+            "samples have one weight instead of three: this kernel is older than Linux 5.12",
+        ),
     },
     Addition {
         since: (5, 12),
         asked: |e| e.attr.flags.contains(F::BUILD_ID),
         without: |a| a.flags -= F::BUILD_ID,
         means: Some(
-            "this kernel records no build IDs of mappings (Linux 5.12 does): they are read from the files, as with --no-buildid-mmap",
+            "this kernel records no build IDs of mappings (Linux 5.12 does): they are read from \
+             the files, as with --no-buildid-mmap",
         ),
     },
     Addition {
         since: (5, 9),
         asked: |e| e.attr.flags.contains(F::TEXT_POKE),
         without: |a| a.flags -= F::TEXT_POKE,
-        means: Some("kernel traces may not be decodable, as changes of its code are not recorded before Linux 5.9"),
+        means: Some(
+            "kernel traces may not be decodable, as changes of its code are not recorded before \
+             Linux 5.9",
+        ),
     },
     Addition {
         since: (5, 7),
@@ -76,7 +89,9 @@ const ADDITIONS: &[Addition] = &[
         since: (5, 1),
         asked: |e| e.attr.flags.contains(F::BPF_EVENT),
         without: |a| a.flags -= F::BPF_EVENT,
-        means: Some("samples in BPF programs will have no symbols: this kernel is older than Linux 5.1"),
+        means: Some(
+            "samples in BPF programs will have no symbols: this kernel is older than Linux 5.1",
+        ),
     },
     Addition {
         since: (5, 1),
@@ -88,13 +103,19 @@ const ADDITIONS: &[Addition] = &[
         since: (0, 0),
         asked: |e| e.attr.flags.contains(F::USE_CLOCKID) && e.attr.clockid != MONOTONIC,
         without: |a| a.clockid = MONOTONIC,
-        means: Some("timestamps are those of CLOCK_MONOTONIC: the kernel refuses the clock of -k for this event"),
+        means: Some(
+            "timestamps are those of CLOCK_MONOTONIC: the kernel refuses the clock of -k for this \
+             event",
+        ),
     },
     Addition {
         since: (4, 1),
         asked: |e| e.attr.flags.contains(F::USE_CLOCKID),
         without: |a| (a.flags, a.clockid) = (a.flags - F::USE_CLOCKID, 0),
-        means: Some("timestamps are those of the kernel's own clock, without -k: this kernel is older than Linux 4.1"),
+        means: Some(
+            "timestamps are those of the kernel's own clock, without -k: this kernel is older \
+             than Linux 4.1",
+        ),
     },
     Addition {
         since: (3, 16),
@@ -119,9 +140,12 @@ const ADDITIONS: &[Addition] = &[
 /// `CLOCK_MONOTONIC`, which all events support.
 const MONOTONIC: i32 = 1;
 
-/// Removes the newest feature that a kernel of this version may lack. Returns its consequence, or `None` if there is no
-/// such feature.
-pub(super) fn without_newest(event: &mut PlannedEvent, kernel: Version) -> Option<Option<&'static str>> {
+/// Removes the newest feature that a kernel of this version may lack. Returns its consequence, or
+/// `None` if there is no such feature.
+pub(super) fn without_newest(
+    event: &mut PlannedEvent,
+    kernel: Version,
+) -> Option<Option<&'static str>> {
     let may_lack = |feature: &&Addition| feature.since == (0, 0) || kernel < feature.since;
     let newest = ADDITIONS.iter().filter(may_lack).find(|feature| (feature.asked)(event))?;
     (newest.without)(&mut event.attr);
@@ -138,8 +162,16 @@ struct Asked {
 const ASKED: &[Asked] = &[
     Asked { since: (6, 18), flag: "config4=", asked: |a| a.config4 != 0 },
     Asked { since: (6, 3), flag: "config3=", asked: |a| a.config3 != 0 },
-    Asked { since: (5, 11), flag: "--code-page-size", asked: |a| a.sample_type.contains(S::CODE_PAGE_SIZE) },
-    Asked { since: (5, 11), flag: "--data-page-size", asked: |a| a.sample_type.contains(S::DATA_PAGE_SIZE) },
+    Asked {
+        since: (5, 11),
+        flag: "--code-page-size",
+        asked: |a| a.sample_type.contains(S::CODE_PAGE_SIZE),
+    },
+    Asked {
+        since: (5, 11),
+        flag: "--data-page-size",
+        asked: |a| a.sample_type.contains(S::DATA_PAGE_SIZE),
+    },
     Asked {
         since: (5, 7),
         flag: "--all-cgroups",
@@ -151,16 +183,30 @@ const ASKED: &[Asked] = &[
     Asked { since: (4, 12), flag: "--namespaces", asked: |a| a.flags.contains(F::NAMESPACES) },
     Asked { since: (4, 8), flag: "--max-stack", asked: |a| a.sample_max_stack != 0 },
     Asked { since: (4, 7), flag: "--overwrite", asked: |a| a.flags.contains(F::WRITE_BACKWARD) },
-    Asked { since: (4, 3), flag: "--switch-events", asked: |a| a.flags.contains(F::CONTEXT_SWITCH) },
+    Asked {
+        since: (4, 3),
+        flag: "--switch-events",
+        asked: |a| a.flags.contains(F::CONTEXT_SWITCH),
+    },
     Asked { since: (3, 19), flag: "-I", asked: |a| a.sample_type.contains(S::REGS_INTR) },
-    Asked { since: (3, 13), flag: "--transaction", asked: |a| a.sample_type.contains(S::TRANSACTION) },
-    Asked { since: (3, 7), flag: "--call-graph dwarf", asked: |a| a.sample_type.contains(S::STACK_USER) },
+    Asked {
+        since: (3, 13),
+        flag: "--transaction",
+        asked: |a| a.sample_type.contains(S::TRANSACTION),
+    },
+    Asked {
+        since: (3, 7),
+        flag: "--call-graph dwarf",
+        asked: |a| a.sample_type.contains(S::STACK_USER),
+    },
 ];
 
-/// Returns the used flags that a kernel of this version is too old for, each with the required version.
+/// Returns the used flags that a kernel of this version is too old for, each with the required
+/// version.
 pub(super) fn too_new(attr: &Attr, kernel: Version) -> Vec<String> {
     let lacks = |asked: &&Asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr);
-    let told = |asked: &Asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1);
+    let told =
+        |asked: &Asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1);
     ASKED.iter().filter(lacks).map(told).collect()
 }
 

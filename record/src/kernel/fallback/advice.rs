@@ -1,5 +1,5 @@
-//! Error messages for counters that cannot be opened: what was tried, why the kernel refuses, which setting or flag
-//! helps. Each errno of perf_event_open(2) has a sentence of its own.
+//! Error messages for counters that cannot be opened: what was tried, why the kernel refuses, which
+//! setting or flag helps. Each errno of perf_event_open(2) has a sentence of its own.
 
 use std::ffi::CStr;
 
@@ -25,36 +25,40 @@ pub(super) fn of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
         Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::OPNOTSUPP => unsupported(event, errno),
         Errno::INVAL => invalid(event, with),
         Errno::TOOBIG => too_big(event),
-        Errno::OVERFLOW => "callchains cannot be that deep; raise kernel.perf_event_max_stack, or lower \
-                            --max-stack"
+        Errno::OVERFLOW => "callchains cannot be that deep; raise kernel.perf_event_max_stack, or \
+                            lower --max-stack"
             .to_owned(),
         Errno::SRCH => "it has ended already; nothing is left to record".to_owned(),
         Errno::BUSY => busy(event),
         Errno::NOSPC => full(event),
         Errno::MFILE => {
-            "the counters exceed the limit on open files of a process; raise the hard limit (ulimit -Hn), or \
-                         record fewer events, CPUs (-C) or threads"
+            "the counters exceed the limit on open files of a process; raise the hard limit \
+             (ulimit -Hn), or record fewer events, CPUs (-C) or threads"
                 .to_owned()
         }
         Errno::NFILE => {
-            "all files that the whole machine may have open are open; raise fs.file-max (sysctl), or record \
-                         fewer events, CPUs (-C) or threads"
+            "all files that the whole machine may have open are open; raise fs.file-max (sysctl), \
+             or record fewer events, CPUs (-C) or threads"
                 .to_owned()
         }
-        Errno::NOMEM => "the kernel is out of memory for counters; try fewer events or CPUs (-C)".to_owned(),
+        Errno::NOMEM => {
+            "the kernel is out of memory for counters; try fewer events or CPUs (-C)".to_owned()
+        }
         Errno::NOSYS => not_built_in(event),
         Errno::INTR => interrupted(event),
         Errno::BADF => {
-            "the kernel does not know the leader of its group, or the cgroup (-G) was removed; start rec again, and \
-                        report it if that does not help"
+            "the kernel does not know the leader of its group, or the cgroup (-G) was removed; \
+             start rec again, and report it if that does not help"
                 .to_owned()
         }
         Errno::FAULT => {
-            "the kernel could not read the request from rec's memory, which is an error of rec: please report it"
+            "the kernel could not read the request from rec's memory, which is an error of rec: \
+             please report it"
                 .to_owned()
         }
         Errno::IO => {
-            "the counter's hardware or firmware failed; the kernel's log (dmesg) may say more; try another event"
+            "the counter's hardware or firmware failed; the kernel's log (dmesg) may say more; \
+             try another event"
                 .to_owned()
         }
         Errno::AGAIN => "the kernel cannot do it at the moment; try again".to_owned(),
@@ -64,11 +68,16 @@ pub(super) fn of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
 }
 
 /// Returns the error message of a refusal of which trials showed the culprit.
-pub(super) fn of_culprit(event: &PlannedEvent, culprit: Culprit, with: Circumstances<'_>) -> String {
+pub(super) fn of_culprit(
+    event: &PlannedEvent,
+    culprit: Culprit,
+    with: Circumstances<'_>,
+) -> String {
     let why = match culprit {
         Culprit::Sampling => cannot_sample(event),
-        Culprit::Group => "the kernel takes it alone, but not in its group: the members' PMUs differ, or the PMU has too few \
-                           counters for all at once; take it out of the group, or let rec do that where it must ({a,b}:W)"
+        Culprit::Group => "the kernel takes it alone, but not in its group: the members' PMUs \
+                           differ, or the PMU has too few counters for all at once; take it out of \
+                           the group, or let rec do that where it must ({a,b}:W)"
             .to_owned(),
         Culprit::Flag(flag) => format!("the kernel takes it without {flag}; leave that out"),
     };
@@ -90,17 +99,19 @@ fn cannot_count(event: &PlannedEvent, with: Circumstances<'_>) -> String {
 fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> String {
     let (attr, sysctl) = (&event.attr, format!("kernel.perf_event_paranoid is {}", with.paranoid));
     if event.probe.is_some() {
-        return "probes change code for all its users; run as root or with CAP_SYS_ADMIN (CAP_PERFMON is enough for some \
-                kernels only)"
+        return "probes change code for all its users; run as root or with CAP_SYS_ADMIN \
+                (CAP_PERFMON is enough for some kernels only)"
             .to_owned();
     }
     if attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(attr.config1) {
-        return "the address is the kernel's; run as root or with CAP_SYS_ADMIN, or watch an address of the program"
+        return "the address is the kernel's; run as root or with CAP_SYS_ADMIN, or watch an \
+                address of the program"
             .to_owned();
     }
     if (*with.target == Target::System || event.system_wide) && with.paranoid > 0 {
         return format!(
-            "{sysctl}; run as root or with CAP_PERFMON, set kernel.perf_event_paranoid to 0 or less, or record a command"
+            "{sysctl}; run as root or with CAP_PERFMON, set kernel.perf_event_paranoid to 0 or \
+             less, or record a command"
         );
     }
     for (asked, flag) in [
@@ -109,7 +120,8 @@ fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
     ] {
         if asked {
             return format!(
-                "{flag} is for root and CAP_PERFMON ({sysctl}); run as root or with CAP_PERFMON, or leave it out"
+                "{flag} is for root and CAP_PERFMON ({sysctl}); run as root or with CAP_PERFMON, \
+                 or leave it out"
             );
         }
     }
@@ -132,18 +144,21 @@ fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
             _ => "one of them",
         };
         return format!(
-            "{it} belongs to another user, or is protected from ptrace; be its user, root, or have CAP_PERFMON"
+            "{it} belongs to another user, or is protected from ptrace; be its user, root, or \
+             have CAP_PERFMON"
         );
     }
     if errno == Errno::ACCESS {
         return format!(
-            "this user has no right to ({sysctl}), or a security module (SELinux, lockdown) forbids it; be root, or set \
-             kernel.perf_event_paranoid to 2 or less; the kernel's log (dmesg) tells of security modules"
+            "this user has no right to ({sysctl}), or a security module (SELinux, lockdown) \
+             forbids it; be root, or set kernel.perf_event_paranoid to 2 or less; the kernel's log \
+             (dmesg) tells of security modules"
         );
     }
     format!(
-        "the kernel does not allow it ({sysctl}); in a container, its seccomp profile may forbid perf_event_open: allow that \
-         call, or add CAP_PERFMON; outside, be root or set kernel.perf_event_paranoid to 2 or less"
+        "the kernel does not allow it ({sysctl}); in a container, its seccomp profile may forbid \
+         perf_event_open: allow that call, or add CAP_PERFMON; outside, be root or set \
+         kernel.perf_event_paranoid to 2 or less"
     )
 }
 
@@ -154,61 +169,79 @@ fn unsupported(event: &PlannedEvent, errno: Errno) -> String {
         return no_probe(event, errno);
     }
     if attr.flags.precise_ip() > 0 && !event.max_precise {
-        return format!("the machine does not support that precision; leave out the p ({})", event.name);
+        return format!(
+            "the machine does not support that precision; leave out the p ({})",
+            event.name
+        );
     }
-    if attr.sample_type.contains(SampleType::BRANCH_STACK) && (errno == Errno::OPNOTSUPP || !hardware) {
-        return "its samples cannot have branch stacks, which require hardware support and a hardware event; leave out \
-                -b, -j and --call-graph lbr (--call-graph dwarf works on all machines)"
+    if attr.sample_type.contains(SampleType::BRANCH_STACK)
+        && (errno == Errno::OPNOTSUPP || !hardware)
+    {
+        return "its samples cannot have branch stacks, which require hardware support and a \
+                hardware event; leave out -b, -j and --call-graph lbr (--call-graph dwarf works on \
+                all machines)"
             .to_owned();
     }
     if attr.flags.contains(AttrFlags::AUX_OUTPUT) {
-        return "this machine cannot write its samples to an AUX area; leave out aux-output".to_owned();
+        return "this machine cannot write its samples to an AUX area; leave out aux-output"
+            .to_owned();
     }
     match (attr.kind, errno) {
         (EventType::BREAKPOINT, Errno::NODEV | Errno::NXIO) => {
             "this machine has no registers for breakpoints".to_owned()
         }
-        (EventType::BREAKPOINT, _) => "this machine has no breakpoints of that kind or length; try a length of 1, 2, \
-                                       4 or 8 bytes (mem:ADDR/LEN:rwx)"
-            .to_owned(),
+        (EventType::BREAKPOINT, _) => {
+            "this machine has no breakpoints of that kind or length; try \
+                                       a length of 1, 2, 4 or 8 bytes (mem:ADDR/LEN:rwx)"
+                .to_owned()
+        }
         (EventType::TRACEPOINT, Errno::NOENT) => {
-            "the kernel has no tracepoint of that number any more: its module was unloaded, or the probe removed; see rec list"
+            "the kernel has no tracepoint of that number any more: its module was unloaded, or \
+             the probe removed; see rec list"
                 .to_owned()
         }
         (EventType::SOFTWARE | EventType::TRACEPOINT, _) => {
             "this kernel does not have it; -e cpu-clock works everywhere".to_owned()
         }
-        (_, Errno::NXIO) => "its PMU is there, but the hardware behind it does not answer, as on a CPU that went offline; \
-                             try other CPUs (-C), or -e cpu-clock, which works everywhere"
-            .to_owned(),
-        (_, Errno::NODEV) if !hardware => "its PMU does not count on that CPU, or lacks what the event takes; try another event \
-                                           (rec list pmu), or -e cpu-clock, which works everywhere"
+        (_, Errno::NXIO) => {
+            "its PMU is there, but the hardware behind it does not answer, as on a \
+                             CPU that went offline; try other CPUs (-C), or -e cpu-clock, which \
+                             works everywhere"
+                .to_owned()
+        }
+        (_, Errno::NODEV) if !hardware => "its PMU does not count on that CPU, or lacks what the \
+            event takes; try another event (rec list pmu), or -e cpu-clock, which works everywhere"
             .to_owned(),
         _ if hardware || errno != Errno::OPNOTSUPP => {
-            "this machine has no such counter, like most virtual machines; -e cpu-clock works everywhere".to_owned()
+            "this machine has no such counter, like most virtual machines; -e cpu-clock works \
+             everywhere"
+                .to_owned()
         }
         _ => cannot_sample(event),
     }
 }
 
-/// Why a probe cannot be set: uprobes and kprobes are PMUs of the kernel, and places in files and in the kernel.
+/// Why a probe cannot be set: uprobes and kprobes are PMUs of the kernel, and places in files and
+/// in the kernel.
 fn no_probe(event: &PlannedEvent, errno: Errno) -> String {
     let pmu = event.pmu.as_deref().unwrap_or("uprobe");
     let target = event.probe.as_ref().and_then(|probe| probe.target.as_deref());
     let target = target.map(CStr::to_string_lossy).unwrap_or_default();
     match (pmu, errno) {
         ("uprobe", Errno::OPNOTSUPP) => format!(
-            "code at that place cannot be probed: it is no instruction that the kernel can run apart, or '{target}' lies on \
-             a file system without mappings; probe another place"
+            "code at that place cannot be probed: it is no instruction that the kernel can run \
+             apart, or '{target}' lies on a file system without mappings; probe another place"
         ),
         ("uprobe", _) => format!(
-            "the PMU uprobe is missing in this kernel (CONFIG_UPROBE_EVENTS), or '{target}' was removed meanwhile; see \
-             rec list pmu"
+            "the PMU uprobe is missing in this kernel (CONFIG_UPROBE_EVENTS), or '{target}' was \
+             removed meanwhile; see rec list pmu"
         ),
-        (_, Errno::OPNOTSUPP) => "code at that place cannot be probed; probe another place or function".to_owned(),
+        (_, Errno::OPNOTSUPP) => {
+            "code at that place cannot be probed; probe another place or function".to_owned()
+        }
         _ => format!(
-            "the PMU {pmu} is missing in this kernel (CONFIG_KPROBE_EVENTS), or the kernel has no function '{target}' that \
-             may be probed; see /proc/kallsyms"
+            "the PMU {pmu} is missing in this kernel (CONFIG_KPROBE_EVENTS), or the kernel has no \
+             function '{target}' that may be probed; see /proc/kallsyms"
         ),
     }
 }
@@ -216,8 +249,8 @@ fn no_probe(event: &PlannedEvent, errno: Errno) -> String {
 fn cannot_sample(event: &PlannedEvent) -> String {
     let name = event.full_name();
     format!(
-        "its PMU has no interrupts, so it cannot be sampled; count it with -n, or in a group that another event \
-         samples: -e '{{cpu-clock,{name}}}:S'"
+        "its PMU has no interrupts, so it cannot be sampled; count it with -n, or in a group that \
+         another event samples: -e '{{cpu-clock,{name}}}:S'"
     )
 }
 
@@ -229,11 +262,12 @@ pub(super) fn broken_rule(event: &PlannedEvent, with: Circumstances<'_>) -> Opti
         return Some(format!("this kernel is too old for {}; leave it out", too_new.join(", ")));
     }
     let of_leader = [(AttrFlags::PINNED, "D (pinned)"), (AttrFlags::EXCLUSIVE, "e (exclusive)")];
-    if let (Some(_), Some((_, letter))) = (event.leader, of_leader.iter().find(|(flag, _)| attr.flags.contains(*flag)))
+    if let (Some(_), Some((_, letter))) =
+        (event.leader, of_leader.iter().find(|(flag, _)| attr.flags.contains(*flag)))
     {
         return Some(format!(
-            "the modifier {letter} holds for a whole group, so that only its first event can have it; write it behind the \
-             group ({{a,b}}:{})",
+            "the modifier {letter} holds for a whole group, so that only its first event can have \
+             it; write it behind the group ({{a,b}}:{})",
             letter.get(..1).unwrap_or_default()
         ));
     }
@@ -241,8 +275,8 @@ pub(super) fn broken_rule(event: &PlannedEvent, with: Circumstances<'_>) -> Opti
         return breakpoint::broken_rule(attr, with.arch);
     }
     event.probe.is_some().then(|| {
-        "no probe can be set at that place: it must be the first byte of an instruction, in code that is mapped from the \
-         file; check func= and offset="
+        "no probe can be set at that place: it must be the first byte of an instruction, in code \
+         that is mapped from the file; check func= and offset="
             .to_owned()
     })
 }
@@ -252,25 +286,32 @@ fn invalid(event: &PlannedEvent, with: Circumstances<'_>) -> String {
         return rule;
     }
     let flags = additions::asked(&event.attr);
-    let asked = if flags.is_empty() { String::new() } else { format!(", without {}", flags.join(", ")) };
+    let asked =
+        if flags.is_empty() { String::new() } else { format!(", without {}", flags.join(", ")) };
     format!(
-        "the kernel refuses this combination of event, modifiers and flags; try it without modifiers{asked}, without \
-         -g or -d, or with -e cpu-clock"
+        "the kernel refuses this combination of event, modifiers and flags; try it without \
+         modifiers{asked}, without -g or -d, or with -e cpu-clock"
     )
 }
 
 fn too_big(event: &PlannedEvent) -> String {
     let flags = additions::asked(&event.attr);
     match flags.first() {
-        Some(flag) => format!("this kernel's struct perf_event_attr is too short for {flag}; leave it out"),
-        None => "this kernel's struct perf_event_attr is too short for the event; use a newer kernel".to_owned(),
+        Some(flag) => {
+            format!("this kernel's struct perf_event_attr is too short for {flag}; leave it out")
+        }
+        None => {
+            "this kernel's struct perf_event_attr is too short for the event; use a newer kernel"
+                .to_owned()
+        }
     }
 }
 
 /// ENOSYS has two reasons: no perf events at all, and no copies of user stacks.
 fn not_built_in(event: &PlannedEvent) -> String {
     if event.attr.sample_type.contains(SampleType::STACK_USER) {
-        return "this machine's kernel cannot copy user stacks; leave out --call-graph dwarf (-g uses frame pointers)"
+        return "this machine's kernel cannot copy user stacks; leave out --call-graph dwarf (-g \
+                uses frame pointers)"
             .to_owned();
     }
     "this kernel has no perf events; use one built with CONFIG_PERF_EVENTS".to_owned()
@@ -279,16 +320,19 @@ fn not_built_in(event: &PlannedEvent) -> String {
 fn busy(event: &PlannedEvent) -> String {
     if event.has_aux {
         return format!(
-            "another recording or a virtual machine uses {}; end that, or try again when it has ended",
+            "another recording or a virtual machine uses {}; end that, or try again when it has \
+             ended",
             event.pmu.as_deref().unwrap_or("its PMU")
         );
     }
-    "an exclusive event uses the counter; try again when that has ended, or use another event".to_owned()
+    "an exclusive event uses the counter; try again when that has ended, or use another event"
+        .to_owned()
 }
 
 fn full(event: &PlannedEvent) -> String {
     if event.attr.kind == EventType::BREAKPOINT {
-        return "all breakpoints of the CPU (usually 4) are in use, here or by a debugger; watch fewer addresses"
+        return "all breakpoints of the CPU (usually 4) are in use, here or by a debugger; watch \
+                fewer addresses"
             .to_owned();
     }
     "all counters of this kind are in use; try fewer events".to_owned()
@@ -298,8 +342,8 @@ fn full(event: &PlannedEvent) -> String {
 fn interrupted(event: &PlannedEvent) -> String {
     match &event.tracepoint {
         Some(name) => format!(
-            "the event is in use by ftrace, which perf events cannot share a probe with; disable it there: echo 0 > \
-             /sys/kernel/tracing/events/{}/enable",
+            "the event is in use by ftrace, which perf events cannot share a probe with; disable \
+             it there: echo 0 > /sys/kernel/tracing/events/{}/enable",
             name.replace(':', "/")
         ),
         None => "signals keep interrupting the kernel's work on it; try again".to_owned(),

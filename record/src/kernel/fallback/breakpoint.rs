@@ -19,22 +19,27 @@ pub(super) fn broken_rule(attr: &Attr, arch: Arch) -> Option<String> {
     let (address, length, kind) = (attr.config1, attr.config2, attr.bp_type);
     if is_of_kernel(address) && attr.flags.contains(AttrFlags::EXCLUDE_KERNEL) {
         return Some(
-            "the address is the kernel's, and the event leaves the kernel out; leave out the modifier u, and run as root"
+            "the address is the kernel's, and the event leaves the kernel out; leave out the \
+             modifier u, and run as root"
                 .to_owned(),
         );
     }
-    kinds(kind, arch).or_else(|| lengths(length, kind, arch)).or_else(|| alignment(address, length, kind, arch))
+    kinds(kind, arch)
+        .or_else(|| lengths(length, kind, arch))
+        .or_else(|| alignment(address, length, kind, arch))
 }
 
 fn kinds(kind: u32, arch: Arch) -> Option<String> {
     if kind & EXECUTE != 0 && kind != EXECUTE {
         return Some(
-            "a breakpoint watches either data (r, w, rw) or the execution of code (x), not both; use two events"
+            "a breakpoint watches either data (r, w, rw) or the execution of code (x), not both; \
+             use two events"
                 .to_owned(),
         );
     }
-    (kind == READ && arch == Arch::X86_64)
-        .then(|| "x86 cannot watch for reads alone; watch reads and writes (:rw), or writes (:w)".to_owned())
+    (kind == READ && arch == Arch::X86_64).then(|| {
+        "x86 cannot watch for reads alone; watch reads and writes (:rw), or writes (:w)".to_owned()
+    })
 }
 
 fn lengths(length: u64, kind: u32, arch: Arch) -> Option<String> {
@@ -47,7 +52,8 @@ fn lengths(length: u64, kind: u32, arch: Arch) -> Option<String> {
     };
     let rule = match (kind, arch) {
         (EXECUTE, _) => {
-            "a breakpoint on code has the length of one instruction, as the kernel counts it: leave /LENGTH out"
+            "a breakpoint on code has the length of one instruction, as the kernel counts it: \
+             leave /LENGTH out"
         }
         (_, Arch::Aarch64) => "a breakpoint watches 1 to 8 bytes",
         _ => "a breakpoint watches 1, 2, 4 or 8 bytes",
@@ -64,13 +70,19 @@ fn alignment(address: u64, length: u64, kind: u32, arch: Arch) -> Option<String>
     };
     let end = address.saturating_add(length);
     (!aligned).then(|| match (kind, arch) {
-        (EXECUTE, _) => format!("an instruction has an address that is a multiple of 4, unlike {address:#x}"),
+        (EXECUTE, _) => format!(
+            "an instruction has an address that is a multiple of 4, unlike \
+                                 {address:#x}"
+        ),
         (_, Arch::Aarch64) => {
-            format!("a breakpoint lies within 8 aligned bytes, unlike {address:#x} to {end:#x}; watch the parts by two events")
+            format!(
+                "a breakpoint lies within 8 aligned bytes, unlike {address:#x} to {end:#x}; \
+                     watch the parts by two events"
+            )
         }
         _ => format!(
-            "the address of a breakpoint is a multiple of its length, unlike {address:#x} for {length} bytes; watch fewer \
-             bytes (mem:{address:#x}/1), or the parts by two events"
+            "the address of a breakpoint is a multiple of its length, unlike {address:#x} for \
+             {length} bytes; watch fewer bytes (mem:{address:#x}/1), or the parts by two events"
         ),
     })
 }
@@ -121,7 +133,13 @@ mod tests {
     #[test]
     fn an_address_of_the_kernel_needs_the_kernel() {
         let flags = AttrFlags::EXCLUDE_KERNEL;
-        let attr = Attr { config1: 0xffff_ffff_8100_0000, config2: 4, bp_type: WRITE, flags, ..Attr::default() };
+        let attr = Attr {
+            config1: 0xffff_ffff_8100_0000,
+            config2: 4,
+            bp_type: WRITE,
+            flags,
+            ..Attr::default()
+        };
         assert!(broken_rule(&attr, Arch::X86_64).unwrap().contains("run as root"));
         assert_eq!(broken_rule(&Attr { flags: AttrFlags::empty(), ..attr }, Arch::X86_64), None);
     }

@@ -1,5 +1,5 @@
-//! What of a refused attr the kernel does not take (EINVAL), found out by trials: the counter is asked for once more
-//! without one thing at a time, and closed again.
+//! What of a refused attr the kernel does not take (EINVAL), found out by trials: the counter is
+//! asked for once more without one thing at a time, and closed again.
 
 use recrep_format::abi::{AttrFlags as F, BranchSampleType, SampleType as S};
 use recrep_format::attr::Attr;
@@ -29,7 +29,8 @@ const TRIALS: &[Trial] = &[
         flag: "-b, -j and --call-graph lbr",
         asked: |a| a.sample_type.contains(S::BRANCH_STACK),
         without: |a| {
-            (a.sample_type, a.branch_sample_type) = (a.sample_type - S::BRANCH_STACK, BranchSampleType::empty());
+            (a.sample_type, a.branch_sample_type) =
+                (a.sample_type - S::BRANCH_STACK, BranchSampleType::empty());
         },
     },
     Trial {
@@ -60,8 +61,16 @@ const TRIALS: &[Trial] = &[
         asked: |a| a.aux_sample_size != 0,
         without: |a| (a.sample_type, a.aux_sample_size) = (a.sample_type - S::AUX, 0),
     },
-    Trial { flag: "-W", asked: |a| a.sample_type.intersects(WEIGHTS), without: |a| a.sample_type -= WEIGHTS },
-    Trial { flag: "-d", asked: |a| a.sample_type.intersects(DATA), without: |a| a.sample_type -= DATA },
+    Trial {
+        flag: "-W",
+        asked: |a| a.sample_type.intersects(WEIGHTS),
+        without: |a| a.sample_type -= WEIGHTS,
+    },
+    Trial {
+        flag: "-d",
+        asked: |a| a.sample_type.intersects(DATA),
+        without: |a| a.sample_type -= DATA,
+    },
     Trial {
         flag: "--transaction",
         asked: |a| a.sample_type.contains(S::TRANSACTION),
@@ -87,7 +96,11 @@ const TRIALS: &[Trial] = &[
         asked: |a| a.flags.intersects(EXCLUSIONS),
         without: |a| a.flags -= EXCLUSIONS,
     },
-    Trial { flag: "the modifiers D and e", asked: |a| a.flags.intersects(ALONE), without: |a| a.flags -= ALONE },
+    Trial {
+        flag: "the modifiers D and e",
+        asked: |a| a.flags.intersects(ALONE),
+        without: |a| a.flags -= ALONE,
+    },
 ];
 
 const WEIGHTS: S = S::WEIGHT.union(S::WEIGHT_STRUCT);
@@ -140,7 +153,10 @@ mod tests {
         for (takes, culprit) in [
             ((|a, _| a.sample_period == 0) as fn(&Attr, bool) -> bool, Some(Culprit::Sampling)),
             (|_, grouped| !grouped, Some(Culprit::Group)),
-            (|a, _| !a.sample_type.contains(S::CALLCHAIN), Some(Culprit::Flag("-g and --max-stack"))),
+            (
+                |a, _| !a.sample_type.contains(S::CALLCHAIN),
+                Some(Culprit::Flag("-g and --max-stack")),
+            ),
             (|a, _| !a.sample_type.contains(S::REGS_INTR), Some(Culprit::Flag("-I"))),
             (|a, _| !a.sample_type.contains(S::ADDR), Some(Culprit::Flag("-d"))),
             (|a, _| !a.flags.contains(F::PINNED), Some(Culprit::Flag("the modifiers D and e"))),

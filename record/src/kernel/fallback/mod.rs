@@ -1,5 +1,5 @@
-//! Fallbacks for counters that the kernel refuses: a pure function from the refusal to the next attr to try, or to
-//! advice.
+//! Fallbacks for counters that the kernel refuses: a pure function from the refusal to the next
+//! attr to try, or to advice.
 //!
 //! ```text
 //!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
@@ -7,8 +7,8 @@
 //!                                └─▶ GiveUp: why, and what would allow it
 //! ```
 //!
-//! One errno can have many reasons, so after each refusal the newest feature that may be the reason is given up, one at
-//! a time, until the kernel accepts the attr or nothing is left to give up:
+//! One errno can have many reasons, so after each refusal the newest feature that may be the reason
+//! is given up, one at a time, until the kernel accepts the attr or nothing is left to give up:
 //!
 //! | errno | given up, in this order |
 //! |---|---|
@@ -18,7 +18,8 @@
 //! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal; samples of switches |
 //! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
 //!
-//! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to leave out.
+//! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to
+//! leave out.
 
 mod additions;
 mod advice;
@@ -47,8 +48,9 @@ pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>
         .unwrap_or_else(|| Fallback::GiveUp(advice::of(event, errno, circumstances)))
 }
 
-/// Returns the error message of a refusal that gives no reason (EINVAL) and that nothing could be given up for, once
-/// trials have shown the reason. `takes`: whether the kernel takes an attr, in the event's group or alone.
+/// Returns the error message of a refusal that gives no reason (EINVAL) and that nothing could be
+/// given up for, once trials have shown the reason. `takes`: whether the kernel takes an attr, in
+/// the event's group or alone.
 #[must_use]
 pub fn diagnose(
     event: &PlannedEvent,
@@ -68,7 +70,10 @@ fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Fallback> {
 /// Lowers the precision by one level, for the modifier `P`.
 fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let level = event.attr.flags.precise_ip();
-    let refused = matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO);
+    let refused = matches!(
+        errno,
+        Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO
+    );
     (event.max_precise && level > 0 && refused).then_some(())?;
     let mut event = event.clone();
     event.attr.flags = event.attr.flags.with_precise_ip(level - 1);
@@ -79,7 +84,8 @@ fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
 fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let attr = &event.attr;
     let cycles = attr.kind == EventType::HARDWARE && attr.config == HwEvent::CPU_CYCLES.0;
-    (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO)).then_some(())?;
+    (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO))
+        .then_some(())?;
     let mut event = event.clone();
     event.attr.kind = EventType::SOFTWARE;
     event.attr.config = SwEvent::CPU_CLOCK.0;
@@ -91,18 +97,25 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     retry(event, Some(GivenUp::Cycles))
 }
 
-/// Leaves out the samples of switches for users who may not sample the kernel; records tell of the switches too.
-fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
+/// Leaves out the samples of switches for users who may not sample the kernel; records tell of the
+/// switches too.
+fn switch_records_alone(
+    event: &PlannedEvent,
+    errno: Errno,
+    with: Circumstances<'_>,
+) -> Option<Fallback> {
     (event.off_cpu && is_kernel_kept(event, errno, with)).then(|| {
         Fallback::LeaveOut(format!(
-            "recording context switches without callchains: kernel.perf_event_paranoid is {}, which keeps the kernel from users \
-             without CAP_PERFMON; times off the CPU are exact, with the callchain of the thread's nearest sample",
+            "recording context switches without callchains: kernel.perf_event_paranoid is {}, \
+             which keeps the kernel from users without CAP_PERFMON; times off the CPU are exact, \
+             with the callchain of the thread's nearest sample",
             with.paranoid
         ))
     })
 }
 
-/// Returns whether the refusal is explained by the user's not being allowed to look into the kernel.
+/// Returns whether the refusal is explained by the user's not being allowed to look into the
+/// kernel.
 fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
         && with.paranoid > 1
@@ -112,7 +125,8 @@ fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -
 
 /// Excludes the kernel, for users who may sample only user space.
 fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
-    let watches_kernel = event.attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(event.attr.config1);
+    let watches_kernel =
+        event.attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(event.attr.config1);
     let possible = is_kernel_kept(event, errno, with)
         && !event.system_wide
         && !watches_kernel
@@ -127,8 +141,12 @@ fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Opt
 /// Excludes guests, for PMUs that count only the host and require that flag.
 fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let counts = !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST) && !event.guests_named;
-    // Features such as branch stacks are the more likely reason for other events, and those are not given up.
-    let hardware = !matches!(event.attr.kind, EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT);
+    // Features such as branch stacks are the more likely reason for other events, and those are not
+    // given up.
+    let hardware = !matches!(
+        event.attr.kind,
+        EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT
+    );
     (errno == Errno::OPNOTSUPP && counts && hardware).then_some(())?;
     let mut event = event.clone();
     event.attr.flags |= AttrFlags::EXCLUDE_GUEST;

@@ -38,8 +38,8 @@ pub enum Fallback {
 /// Something requested that the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// The cycle counter, replaced by cpu-clock. Of the things given up earlier for the counter, only
-    /// [`GivenUp::Kernel`] still applies.
+    /// The cycle counter, replaced by cpu-clock. Of the things given up earlier for the counter,
+    /// only [`GivenUp::Kernel`] still applies.
     Cycles,
     /// Sampling of the kernel.
     Kernel,
@@ -52,18 +52,24 @@ pub enum GivenUp {
 impl GivenUp {
     /// Returns the note for the user: `asked` was replaced by `given`.
     #[must_use]
-    pub fn note(self, asked: &PlannedEvent, given: &PlannedEvent, with: Circumstances<'_>) -> String {
+    pub fn note(
+        self,
+        asked: &PlannedEvent,
+        given: &PlannedEvent,
+        with: Circumstances<'_>,
+    ) -> String {
         match self {
             Self::Cycles => {
                 format!(
-                    "no hardware counter for {} here (virtual machine?): sampling CPU time ({}) instead",
+                    "no hardware counter for {} here (virtual machine?): sampling CPU time ({}) \
+                     instead",
                     asked.full_name(),
                     given.name
                 )
             }
             Self::Kernel => format!(
-                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the kernel from users \
-                 without CAP_PERFMON{}",
+                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the \
+                 kernel from users without CAP_PERFMON{}",
                 given.full_name(),
                 with.paranoid,
                 if is_of_kernel_only(given) {
@@ -73,7 +79,10 @@ impl GivenUp {
                 },
             ),
             Self::Guests => {
-                format!("sampling the host only ({}): this machine cannot count its guests", given.full_name())
+                format!(
+                    "sampling the host only ({}): this machine cannot count its guests",
+                    given.full_name()
+                )
             }
             Self::Addition(means) => means.to_owned(),
         }

@@ -10,7 +10,8 @@ use crate::machine::registers::Arch;
 use crate::plan::plan;
 
 fn first(line: &str) -> (PlannedEvent, Target) {
-    let config = cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+    let config =
+        cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
     let machine = Machine {
         page_size: 4096,
         online: vec![0],
@@ -23,7 +24,8 @@ fn first(line: &str) -> (PlannedEvent, Target) {
     (plan.events[0].clone(), config.target)
 }
 
-/// Follows the steps with a kernel that refuses by `refuse`. Returns the event that works and the notes, or the advice.
+/// Follows the steps with a kernel that refuses by `refuse`. Returns the event that works and the
+/// notes, or the advice.
 fn settle(
     line: &str,
     paranoid: i64,
@@ -84,7 +86,8 @@ fn cycles_become_cpu_clock_with_one_line() {
     assert_eq!(event.attr.flags.precise_ip(), 0);
     assert_eq!(
         notes,
-        ["no hardware counter for cycles:P here (virtual machine?): sampling CPU time (cpu-clock) instead"]
+        ["no hardware counter for cycles:P here (virtual machine?): sampling CPU time \
+             (cpu-clock) instead"]
     );
 }
 
@@ -98,10 +101,13 @@ fn cycles_that_were_named_become_cpu_clock_too() {
 
 #[test]
 fn precision_goes_down_one_level_at_a_time() {
-    let (event, notes) = settle("x", 2, |e| (e.attr.flags.precise_ip() > 1).then_some(Errno::OPNOTSUPP)).unwrap();
+    let (event, notes) =
+        settle("x", 2, |e| (e.attr.flags.precise_ip() > 1).then_some(Errno::OPNOTSUPP)).unwrap();
     assert_eq!((event.name.as_str(), event.attr.flags.precise_ip()), ("cycles", 1));
     assert!(notes.is_empty());
-    let advice = settle("-e cycles:pp x", 2, |e| (e.attr.flags.precise_ip() > 1).then_some(Errno::INVAL)).unwrap_err();
+    let advice =
+        settle("-e cycles:pp x", 2, |e| (e.attr.flags.precise_ip() > 1).then_some(Errno::INVAL))
+            .unwrap_err();
     assert!(advice.contains("cycles:pp"), "{advice}");
 }
 
@@ -109,7 +115,9 @@ fn precision_goes_down_one_level_at_a_time() {
 fn other_hardware_events_have_no_stand_in() {
     let advice = settle("-e instructions x", 2, no_hardware).unwrap_err();
     assert!(
-        advice.starts_with("cannot count instructions for the command: this machine has no such counter"),
+        advice.starts_with(
+            "cannot count instructions for the command: this machine has no such counter"
+        ),
         "{advice}"
     );
 }
@@ -117,20 +125,27 @@ fn other_hardware_events_have_no_stand_in() {
 #[test]
 fn users_get_user_space_with_one_line() {
     let kernel_is_closed = |e: &PlannedEvent| {
-        no_hardware(e).or((!e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)).then_some(Errno::ACCESS))
+        no_hardware(e)
+            .or((!e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)).then_some(Errno::ACCESS))
     };
     let (event, notes) = settle("-e cpu-clock x", 2, kernel_is_closed).unwrap();
     assert_eq!(event.full_name(), "cpu-clock:u");
     assert!(event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV));
     assert_eq!(notes.len(), 1);
-    assert!(notes[0].contains("(cpu-clock:u)") && notes[0].contains("paranoid is 2"), "{}", notes[0]);
+    assert!(
+        notes[0].contains("(cpu-clock:u)") && notes[0].contains("paranoid is 2"),
+        "{}",
+        notes[0]
+    );
     let (event, notes) = settle("x", 2, kernel_is_closed).unwrap();
     assert_eq!((event.full_name().as_str(), notes.len()), ("cpu-clock:u", 2));
 }
 
 #[test]
 fn an_event_of_the_kernel_says_that_it_will_be_empty() {
-    let closed = |e: &PlannedEvent| (!e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)).then_some(Errno::ACCESS);
+    let closed = |e: &PlannedEvent| {
+        (!e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
+    };
     let (_, notes) = settle("-e cs x", 2, closed).unwrap();
     assert!(notes[0].contains("no samples of it"), "{}", notes[0]);
 }
@@ -138,7 +153,10 @@ fn an_event_of_the_kernel_says_that_it_will_be_empty() {
 #[test]
 fn who_asked_for_the_kernel_is_told_what_would_allow_it() {
     let advice = settle("-e cpu-clock:k x", 2, |_| Some(Errno::ACCESS)).unwrap_err();
-    assert!(advice.contains("perf_event_paranoid is 2") && advice.contains("cpu-clock:u"), "{advice}");
+    assert!(
+        advice.contains("perf_event_paranoid is 2") && advice.contains("cpu-clock:u"),
+        "{advice}"
+    );
 }
 
 #[test]
@@ -183,9 +201,19 @@ fn each_feature_is_given_up_alone_where_the_kernel_s_version_explains_it() {
             |a| a.flags.contains(F::INHERIT) && a.read_format.contains(ReadFormat::GROUP),
             "Linux 6.13: leave :S out",
         ),
-        ((6, 7), "-e cycles -j any,counter x", |a| a.branch_sample_type.contains(B::COUNTERS), "6.8"),
+        (
+            (6, 7),
+            "-e cycles -j any,counter x",
+            |a| a.branch_sample_type.contains(B::COUNTERS),
+            "6.8",
+        ),
         ((5, 19), "-e cpu-clock x", |a| a.read_format.contains(ReadFormat::LOST), "6.0"),
-        ((5, 11), "-e cpu-clock -W x", |a| a.sample_type.contains(SampleType::WEIGHT_STRUCT), "5.12"),
+        (
+            (5, 11),
+            "-e cpu-clock -W x",
+            |a| a.sample_type.contains(SampleType::WEIGHT_STRUCT),
+            "5.12",
+        ),
         ((5, 11), "-e cpu-clock x", |a| a.flags.contains(F::BUILD_ID), "5.12"),
         ((5, 0), "-e cpu-clock x", |a| a.flags.contains(F::BPF_EVENT), "5.1"),
         ((6, 12), "-e cpu-clock -k raw x", |a| a.clockid == 4, "CLOCK_MONOTONIC"),
@@ -193,7 +221,8 @@ fn each_feature_is_given_up_alone_where_the_kernel_s_version_explains_it() {
         ((6, 12), "-e cpu-clock x", |a| a.flags.contains(F::EXCLUDE_GUEST), "virtual machines"),
     ];
     for (kernel, line, new, note) in rows {
-        let (event, notes) = settle_on(*kernel, line, -1, lacking(*new)).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let (event, notes) =
+            settle_on(*kernel, line, -1, lacking(*new)).unwrap_or_else(|e| panic!("{line}: {e}"));
         assert!(!new(&event.attr), "{line}");
         assert!(notes.last().unwrap().contains(note), "{line}: {notes:?}");
     }
@@ -208,13 +237,22 @@ fn what_is_never_missed_is_given_up_without_a_word() {
         (new(&event.attr), notes.len())
     };
     assert_eq!(
-        quiet((5, 5), "-e cycles -B --call-graph lbr x", |a| a.branch_sample_type.contains(B::HW_INDEX)),
+        quiet((5, 5), "-e cycles -B --call-graph lbr x", |a| a
+            .branch_sample_type
+            .contains(B::HW_INDEX)),
         (false, 1)
     );
-    assert_eq!(quiet((5, 0), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::KSYMBOL)), (false, 1));
-    assert_eq!(quiet((3, 15), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::MMAP2)), (false, 1));
+    assert_eq!(
+        quiet((5, 0), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::KSYMBOL)),
+        (false, 1)
+    );
+    assert_eq!(
+        quiet((3, 15), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::MMAP2)),
+        (false, 1)
+    );
     // Only the missing count of lost samples is noted, as a kernel this old has none.
-    let (_, notes) = settle_on((5, 0), "-e cpu-clock x", -1, lacking(|a| a.flags.contains(F::KSYMBOL))).unwrap();
+    let (_, notes) =
+        settle_on((5, 0), "-e cpu-clock x", -1, lacking(|a| a.flags.contains(F::KSYMBOL))).unwrap();
     assert!(notes.iter().any(|note| note.contains("lost samples")), "{notes:?}");
 }
 
@@ -245,17 +283,21 @@ fn flags_that_the_kernel_is_too_old_for_are_named() {
         let advice = settle_on(kernel, line, -1, |_| Some(Errno::INVAL)).unwrap_err();
         assert!(advice.contains(named) && advice.contains("too old"), "{line}: {advice}");
     }
-    let unknown = settle("-e cpu-clock --code-page-size x", -1, |_| Some(Errno::INVAL)).unwrap_err();
+    let unknown =
+        settle("-e cpu-clock --code-page-size x", -1, |_| Some(Errno::INVAL)).unwrap_err();
     assert!(unknown.contains("without --code-page-size"), "{unknown}");
 }
 
 #[test]
 fn guests_are_left_out_where_the_pmu_wants_it_and_they_were_not_named() {
-    let host_only = |e: &PlannedEvent| (!e.attr.flags.contains(AttrFlags::EXCLUDE_GUEST)).then_some(Errno::OPNOTSUPP);
+    let host_only = |e: &PlannedEvent| {
+        (!e.attr.flags.contains(AttrFlags::EXCLUDE_GUEST)).then_some(Errno::OPNOTSUPP)
+    };
     let (event, notes) = settle("-e cycles:D x", 2, host_only).unwrap();
     assert_eq!((event.full_name().as_str(), notes.len()), ("cycles:DH", 1));
     assert!(settle("-e instructions:G x", 2, host_only).is_err());
-    let no_hardware = |e: &PlannedEvent| (e.attr.kind == EventType::HARDWARE).then_some(Errno::OPNOTSUPP);
+    let no_hardware =
+        |e: &PlannedEvent| (e.attr.kind == EventType::HARDWARE).then_some(Errno::OPNOTSUPP);
     let (event, notes) = settle("x", 2, no_hardware).unwrap();
     assert_eq!((event.full_name().as_str(), notes.len()), ("cpu-clock", 1), "{notes:?}");
 }
@@ -307,7 +349,8 @@ const ERRORS: [Errno; 22] = [
     Errno::NETDOWN,
 ];
 
-/// What each error means is a sentence of its own, of a PMU's event; the last is none of the kernel's.
+/// What each error means is a sentence of its own, of a PMU's event; the last is none of the
+/// kernel's.
 #[test]
 fn every_refusal_says_more_than_its_errno() {
     let (mut event, target) = first("-e faults x");
@@ -353,7 +396,12 @@ fn a_member_of_a_group_is_neither_pinned_nor_exclusive() {
         let line = ["rec", "-e", &format!("{{cs,faults:{letter}}}"), "x"].map(Into::into);
         let config = cli::parse(line).unwrap();
         let plan = plan(&config, &Machine::default()).unwrap();
-        let with = Circumstances { target: &Target::Command, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+        let with = Circumstances {
+            target: &Target::Command,
+            paranoid: -1,
+            kernel: (6, 18),
+            arch: Arch::X86_64,
+        };
         let advice = advice_of(&plan.events[1], Errno::INVAL, with);
         assert!(advice.contains(told) && advice.contains(&format!("{{a,b}}:{letter}")), "{advice}");
         // That it would be taken alone is true, and not the reason.
@@ -367,8 +415,12 @@ fn trials_show_what_the_kernel_does_not_take() {
     event.name = "msr/tsc/".to_owned();
     let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
     let told = diagnose(&event, with, |attr, _| attr.sample_period == 0).unwrap();
-    assert!(told.contains("count it with -n") && told.contains("'{cpu-clock,msr/tsc/}:S'"), "{told}");
-    let told = diagnose(&event, with, |attr, _| !attr.flags.contains(AttrFlags::EXCLUDE_GUEST)).unwrap();
+    assert!(
+        told.contains("count it with -n") && told.contains("'{cpu-clock,msr/tsc/}:S'"),
+        "{told}"
+    );
+    let told =
+        diagnose(&event, with, |attr, _| !attr.flags.contains(AttrFlags::EXCLUDE_GUEST)).unwrap();
     assert!(told.contains("takes it without the modifiers u k h I G H"), "{told}");
     assert_eq!(diagnose(&event, with, |_, _| false), None);
 }
@@ -378,14 +430,20 @@ fn an_event_that_ftrace_uses_is_told() {
     let (mut event, target) = first("-e dummy:u x");
     event.tracepoint = Some("probes:mine".to_owned());
     let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
-    let Fallback::GiveUp(advice) = next(&event, Errno::INTR, with) else { panic!("nothing to give up") };
-    assert!(advice.contains("in use by ftrace") && advice.contains("events/probes/mine/enable"), "{advice}");
+    let Fallback::GiveUp(advice) = next(&event, Errno::INTR, with) else {
+        panic!("nothing to give up")
+    };
+    assert!(
+        advice.contains("in use by ftrace") && advice.contains("events/probes/mine/enable"),
+        "{advice}"
+    );
 }
 
 #[test]
 fn a_probe_needs_its_pmu() {
     let (mut event, target) = first("-e dummy:u x");
-    event.probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
+    event.probe =
+        Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
     for (pmu, errno, told) in [
         ("uprobe", Errno::NOENT, "the PMU uprobe is missing"),
@@ -402,7 +460,8 @@ fn a_probe_needs_its_pmu() {
 #[test]
 fn probes_are_for_root() {
     let (mut event, target) = first("-e dummy:u x");
-    event.probe = Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
+    event.probe =
+        Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
     let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12), arch: Arch::X86_64 };
     let advice = advice_of(&event, Errno::ACCESS, with);
     assert!(advice.contains("run as root or with CAP_SYS_ADMIN"), "{advice}");
@@ -414,7 +473,12 @@ fn switches_that_may_not_be_sampled_are_left_out_and_told() {
     let plan = plan(&config, &Machine { max_rate: 100_000, ..Machine::default() }).unwrap();
     let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
     let answer = |errno, paranoid| {
-        let with = Circumstances { target: &Target::Command, paranoid, kernel: (6, 18), arch: Arch::X86_64 };
+        let with = Circumstances {
+            target: &Target::Command,
+            paranoid,
+            kernel: (6, 18),
+            arch: Arch::X86_64,
+        };
         next(event, errno, with)
     };
     let Fallback::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };

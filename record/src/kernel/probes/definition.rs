@@ -46,14 +46,16 @@ impl Definition {
             let named = if is_plain(path) {
                 path.to_string_lossy().into_owned()
             } else {
-                let opened = File::open(OsStr::from_bytes(path.to_bytes()))
-                    .map_err(|why| format!("cannot open {}: {}", path.to_string_lossy(), why_words(&why)))?;
+                let opened = File::open(OsStr::from_bytes(path.to_bytes())).map_err(|why| {
+                    format!("cannot open {}: {}", path.to_string_lossy(), why_words(&why))
+                })?;
                 let named = format!("/proc/self/fd/{}", opened.as_raw_fd());
                 file = Some(opened);
                 named
             };
             let reference = config >> REFERENCE_SHIFT;
-            let reference = if reference == 0 { String::new() } else { format!("({reference:#x})") };
+            let reference =
+                if reference == 0 { String::new() } else { format!("({reference:#x})") };
             place = format!("{named}:{offset:#x}{reference}");
         }
         Ok(Self { is_kernel, at_return: config & AT_RETURN != 0, place, _file: file })
@@ -74,10 +76,13 @@ impl Definition {
         let place = &self.place;
         let why = match Errno::from_io_error(error) {
             Some(Errno::NOENT | Errno::ADDRNOTAVAIL) if self.is_kernel => {
-                "the kernel has no such function, or several; name one of /proc/kallsyms, or its address with addr="
+                "the kernel has no such function, or several; name one of /proc/kallsyms, or its \
+                 address with addr="
             }
             Some(Errno::INVAL) if self.is_kernel => "the kernel allows no probe there",
-            Some(Errno::INVAL) => "the kernel allows no probe there: it must be an instruction of a regular file",
+            Some(Errno::INVAL) => {
+                "the kernel allows no probe there: it must be an instruction of a regular file"
+            }
             _ => return format!("cannot register a probe at {place}: {}", why_words(error)),
         };
         format!("cannot register a probe at {place}: {why}")
@@ -89,11 +94,13 @@ pub(super) fn removal(group: &str, name: &str) -> String {
     format!("-:{group}/{name}\n")
 }
 
-/// Returns whether the kernel reads a path whole: it splits lines at white space, ends them at `#`, and takes the last
-/// colon and a parenthesis for parts of its own. The path must be absolute, too: a relative one would be listed as it is.
+/// Returns whether the kernel reads a path whole: it splits lines at white space, ends them at `#`,
+/// and takes the last colon and a parenthesis for parts of its own. The path must be absolute, too:
+/// a relative one would be listed as it is.
 fn is_plain(path: &CStr) -> bool {
     let bytes = path.to_bytes();
-    bytes.first() == Some(&b'/') && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+,=@~".contains(byte))
+    bytes.first() == Some(&b'/')
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+,=@~".contains(byte))
 }
 
 #[cfg(test)]
@@ -119,13 +126,31 @@ mod tests {
         };
         let (uprobes, kprobes) = ("uprobe_events", "kprobe_events");
         let at = |list, line: &str| (list, line.to_owned());
-        assert_eq!(line("uprobe", Some(c"/bin/x"), 0, 0x1139), at(uprobes, "p:recrep/a_1 /bin/x:0x1139\n"));
-        assert_eq!(line("uprobe", Some(c"/bin/x"), 1, 16), at(uprobes, "r:recrep/a_1 /bin/x:0x10\n"));
-        assert_eq!(line("uprobe", Some(c"/bin/x"), 0x20 << 32, 16), at(uprobes, "p:recrep/a_1 /bin/x:0x10(0x20)\n"));
-        assert_eq!(line("kprobe", Some(c"do_exit"), 0, 4), at(kprobes, "p:recrep/a_1 do_exit+0x4\n"));
-        assert_eq!(line("kprobe", Some(c"do_exit"), 1, 0), at(kprobes, "r:recrep/a_1 do_exit+0x0\n"));
+        assert_eq!(
+            line("uprobe", Some(c"/bin/x"), 0, 0x1139),
+            at(uprobes, "p:recrep/a_1 /bin/x:0x1139\n")
+        );
+        assert_eq!(
+            line("uprobe", Some(c"/bin/x"), 1, 16),
+            at(uprobes, "r:recrep/a_1 /bin/x:0x10\n")
+        );
+        assert_eq!(
+            line("uprobe", Some(c"/bin/x"), 0x20 << 32, 16),
+            at(uprobes, "p:recrep/a_1 /bin/x:0x10(0x20)\n")
+        );
+        assert_eq!(
+            line("kprobe", Some(c"do_exit"), 0, 4),
+            at(kprobes, "p:recrep/a_1 do_exit+0x4\n")
+        );
+        assert_eq!(
+            line("kprobe", Some(c"do_exit"), 1, 0),
+            at(kprobes, "r:recrep/a_1 do_exit+0x0\n")
+        );
         let address = 0xffff_ffff_8100_0000;
-        assert_eq!(line("kprobe", None, 0, address), at(kprobes, "p:recrep/a_1 0xffffffff81000000\n"));
+        assert_eq!(
+            line("kprobe", None, 0, address),
+            at(kprobes, "p:recrep/a_1 0xffffffff81000000\n")
+        );
         assert_eq!(removal("recrep", "a_1"), "-:recrep/a_1\n");
     }
 

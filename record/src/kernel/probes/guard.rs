@@ -4,8 +4,9 @@
 //!  rec ── names, a line each ──▶ standard input of the guard ── end of file: rec has ended ──▶ removal of each name
 //! ```
 //!
-//! It is rec's own program under another name, so that nothing else has to be installed. It has nothing of rec's but
-//! that pipe and the list of probes, in a process group of its own, which Ctrl-C does not reach.
+//! It is rec's own program under another name, so that nothing else has to be installed. It has
+//! nothing of rec's but that pipe and the list of probes, in a process group of its own, which
+//! Ctrl-C does not reach.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -60,7 +61,9 @@ impl Guard {
     /// A guard that has ended.
     pub(super) fn add(&mut self, name: &str) -> io::Result<()> {
         self.known.push(name.to_owned());
-        self.names.as_ref().map_or(Ok(()), |mut names| names.write_all(format!("{name}\n").as_bytes()))
+        self.names
+            .as_ref()
+            .map_or(Ok(()), |mut names| names.write_all(format!("{name}\n").as_bytes()))
     }
 }
 
@@ -91,14 +94,20 @@ pub fn run() -> u8 {
     u8::from(read.is_err() || !removed)
 }
 
-/// Removes probes. One that is in use is so by counters that are being closed. Returns whether none is left.
+/// Removes probes. One that is in use is so by counters that are being closed. Returns whether none
+/// is left.
 fn remove(list: &File, names: &[String]) -> bool {
     let mut all = true;
     for name in names {
         let mut tries = 0..TRIES;
         all &= loop {
             match write(list, &removal(GROUP, name)) {
-                Err(why) if Errno::from_io_error(&why) == Some(Errno::BUSY) && tries.next().is_some() => sleep(PAUSE),
+                Err(why)
+                    if Errno::from_io_error(&why) == Some(Errno::BUSY)
+                        && tries.next().is_some() =>
+                {
+                    sleep(PAUSE)
+                }
                 Err(why) => break why.kind() == io::ErrorKind::NotFound,
                 Ok(()) => break true,
             }

@@ -1,4 +1,5 @@
-//! Probes as tracepoints, which threads and children can inherit, for as long as a recording goes on.
+//! Probes as tracepoints, which threads and children can inherit, for as long as a recording goes
+//! on.
 //!
 //! ```text
 //!  event uprobe/path=…,func=…/ ──▶ line in tracefs' uprobe_events ──▶ tracepoint N ──▶ counters of tracepoint N
@@ -6,19 +7,21 @@
 //!  guard (a process) ── at rec's end, however it ends: removes the line
 //! ```
 //!
-//! A counter of the PMU `uprobe` or `kprobe` is opened from a text in rec's memory. Inherited, it would be opened anew
-//! in the task that forks, which has no such text, and `fork` and `pthread_create` of the recorded program would fail.
-//! A tracepoint is only a number. Its samples are the same, and its breakpoint is put only into the processes that are
-//! counted.
+//! A counter of the PMU `uprobe` or `kprobe` is opened from a text in rec's memory. Inherited, it
+//! would be opened anew in the task that forks, which has no such text, and `fork` and
+//! `pthread_create` of the recorded program would fail. A tracepoint is only a number. Its samples
+//! are the same, and its breakpoint is put only into the processes that are counted.
 //!
 //! What registers it:
 //!
-//! - tracefs where it is mounted, and otherwise a mount that nobody sees, and that ends with its descriptor;
+//! - tracefs where it is mounted, and otherwise a mount that nobody sees, and that ends with its
+//!   descriptor;
 //! - a name that is nobody else's: PID namespace, process, the time when that started, number;
-//! - the file by its path, or, where the path has characters that the kernel would take apart, by rec's descriptor.
+//! - the file by its path, or, where the path has characters that the kernel would take apart, by
+//!   rec's descriptor.
 //!
-//! A probe that is left over all the same (guard and rec were killed together) is removed by the next recording with a
-//! probe.
+//! A probe that is left over all the same (guard and rec were killed together) is removed by the
+//! next recording with a probe.
 
 mod definition;
 pub mod guard;
@@ -52,8 +55,8 @@ struct Register {
 }
 
 impl Probes {
-    /// Registers the probes that threads and children are to inherit, and makes their events those of tracepoints.
-    /// `tracefs`: where it is mounted.
+    /// Registers the probes that threads and children are to inherit, and makes their events those
+    /// of tracepoints. `tracefs`: where it is mounted.
     ///
     /// # Errors
     /// The system's refusal, with what can be recorded without a tracepoint.
@@ -66,12 +69,14 @@ impl Probes {
             let definition = Definition::of(event).map_err(|why| refused(&why))?;
             let tracing = match &mut tracing {
                 Some(tracing) => tracing,
-                missing => {
-                    missing.insert(Tracing::find(tracefs, definition.list()).map_err(|why| no_tracefs(&whole, &why))?)
-                }
+                missing => missing.insert(
+                    Tracing::find(tracefs, definition.list())
+                        .map_err(|why| no_tracefs(&whole, &why))?,
+                ),
             };
             let owner = Owner::current().map_err(|why| refused(&why_words(&why)))?;
-            let register = probes.list(tracing, definition.list(), &owner).map_err(|why| refused(&why))?;
+            let register =
+                probes.list(tracing, definition.list(), &owner).map_err(|why| refused(&why))?;
             let name = owner.name(number);
             // The guard knows of it first: rec may be killed in between.
             register.guard.add(&name).map_err(|why| refused(&why_words(&why)))?;
@@ -87,7 +92,12 @@ impl Probes {
     }
 
     /// Returns the register of probes of a kind, with those left over removed at its first use.
-    fn list(&mut self, tracing: &Tracing, kind: &'static str, owner: &Owner) -> Result<&mut Register, String> {
+    fn list(
+        &mut self,
+        tracing: &Tracing,
+        kind: &'static str,
+        owner: &Owner,
+    ) -> Result<&mut Register, String> {
         if let Some(found) = self.registers.iter().position(|register| register.kind == kind) {
             return self.registers.get_mut(found).ok_or_else(String::new);
         }
@@ -96,20 +106,23 @@ impl Probes {
             // One that is in use after all stays, as the kernel refuses to remove it.
             let _ = tracing::write(&list, &definition::removal(GROUP, &name));
         }
-        let guard = Guard::start(&list).map_err(|why| format!("cannot start its guard: {}", why_words(&why)))?;
+        let guard = Guard::start(&list)
+            .map_err(|why| format!("cannot start its guard: {}", why_words(&why)))?;
         self.registers.push(Register { kind, list, guard });
         self.registers.last_mut().ok_or_else(String::new)
     }
 }
 
-/// Returns whether threads and children of the target are to be counted by a probe that is no tracepoint yet.
+/// Returns whether threads and children of the target are to be counted by a probe that is no
+/// tracepoint yet.
 fn follows(event: &PlannedEvent) -> bool {
     event.probe.as_ref().is_some_and(|probe| probe.inherits && probe.tracepoint.is_none())
 }
 
 fn refusal(name: &str, why: &str) -> Error {
     Error::Failed(format!(
-        "cannot count {name} in threads and children too: {why}; without these, use -i; or count all processes (-a)"
+        "cannot count {name} in threads and children too: {why}; without these, use -i; or count \
+         all processes (-a)"
     ))
 }
 

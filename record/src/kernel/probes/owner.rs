@@ -22,7 +22,8 @@ impl Owner {
         let link = fs::read_link("/proc/self/ns/pid")?;
         let number: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
         let pid = std::process::id();
-        let started = started(pid).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat cannot be read")))?;
+        let started = started(pid)
+            .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat cannot be read")))?;
         Ok(Self { namespace: number.parse().unwrap_or(0), pid, started })
     }
 
@@ -31,8 +32,8 @@ impl Owner {
         format!("p{}_{}_{}_{number}", self.namespace, self.pid, self.started)
     }
 
-    /// Returns the names of the probes in a list whose owners have ended. Processes of other namespaces are not known
-    /// here.
+    /// Returns the names of the probes in a list whose owners have ended. Processes of other
+    /// namespaces are not known here.
     pub(super) fn left_over(&self, list: &str, group: &str) -> Vec<String> {
         let names = list.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -40,7 +41,9 @@ impl Owner {
         });
         let ended = |name: &&str| {
             let owner = Self::parse(name);
-            owner.is_some_and(|owner| owner.namespace == self.namespace && started(owner.pid) != Some(owner.started))
+            owner.is_some_and(|owner| {
+                owner.namespace == self.namespace && started(owner.pid) != Some(owner.started)
+            })
         };
         names.filter(ended).map(str::to_owned).collect()
     }
@@ -48,14 +51,19 @@ impl Owner {
     fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix('p')?.split('_');
         let (namespace, pid, started) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Self { namespace: namespace.parse().ok()?, pid: pid.parse().ok()?, started: started.parse().ok()? })
+        Some(Self {
+            namespace: namespace.parse().ok()?,
+            pid: pid.parse().ok()?,
+            started: started.parse().ok()?,
+        })
     }
 }
 
 /// Returns when a process started, in clock ticks since the machine did.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may have any characters. It is followed by the state, field 3; the start is field 22.
+    // The name may have any characters. It is followed by the state, field 3; the start is
+    // field 22.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
@@ -72,8 +80,10 @@ mod tests {
         let reused = Owner { started: me.started + 1, ..me.clone() };
         let elsewhere = Owner { namespace: 1, ..dead.clone() };
         let names = [&me, &dead, &reused, &elsewhere].map(|owner| owner.name(0));
-        let mut list: String =
-            names.iter().map(|name| format!("p:recrep/{name} /bin/x:0x0000000000001139\n")).collect();
+        let mut list: String = names
+            .iter()
+            .map(|name| format!("p:recrep/{name} /bin/x:0x0000000000001139\n"))
+            .collect();
         list.push_str("p:probe_x/main /bin/x:0x1\nr:recrep/other /bin/x:0x1\nbroken\n");
         assert_eq!(me.left_over(&list, "recrep"), [dead.name(0), reused.name(0)]);
     }

@@ -1,4 +1,5 @@
-//! tracefs, to register probes in: where it is mounted, or in a mount of rec's own that is nowhere in the tree.
+//! tracefs, to register probes in: where it is mounted, or in a mount of rec's own that is nowhere
+//! in the tree.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -43,8 +44,13 @@ impl Tracing {
         }
         match Self::mount() {
             Ok(tracing) => tracing.open(list).map(|_| tracing).map_err(Refusal::Unusable),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal::Unprivileged),
-            Err(error) => Err(Refusal::Unusable(format!("{why}, and rec cannot mount it: {}", why_words(&error)))),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Refusal::Unprivileged)
+            }
+            Err(error) => Err(Refusal::Unusable(format!(
+                "{why}, and rec cannot mount it: {}",
+                why_words(&error)
+            ))),
         }
     }
 
@@ -57,7 +63,8 @@ impl Tracing {
         Ok(Self { tracefs: Tracefs::at(root), _mount: Some(mount) })
     }
 
-    /// Opens a list of probes, to add lines to it. Opened in any other way, the kernel would remove all of them.
+    /// Opens a list of probes, to add lines to it. Opened in any other way, the kernel would remove
+    /// all of them.
     ///
     /// # Errors
     /// The system's refusal, in words.
@@ -65,7 +72,10 @@ impl Tracing {
         let path = self.tracefs.root().join(list);
         OpenOptions::new().append(true).open(&path).map_err(|why| match why.kind() {
             io::ErrorKind::NotFound => {
-                format!("this kernel has no {list}; it needs CONFIG_UPROBE_EVENTS or CONFIG_KPROBE_EVENTS")
+                format!(
+                    "this kernel has no {list}; it needs CONFIG_UPROBE_EVENTS or \
+                         CONFIG_KPROBE_EVENTS"
+                )
             }
             _ => format!("{list} cannot be written to: {}", why_words(&why)),
         })
@@ -81,7 +91,9 @@ impl Tracing {
     /// # Errors
     /// A tracepoint that does not exist.
     pub(super) fn id(&self, group: &str, name: &str) -> io::Result<u64> {
-        self.tracefs.id(group, name).map_err(|_| io::Error::other(format!("tracefs has no tracepoint {group}:{name}")))
+        self.tracefs
+            .id(group, name)
+            .map_err(|_| io::Error::other(format!("tracefs has no tracepoint {group}:{name}")))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The AUX area: raw bytes written by the CPU's tracing hardware, without records.
 //!
-//! Normally the kernel stops the trace when the area is full, and resumes when the counter is enabled again. In an
-//! overwritten area the trace never stops. There `aux_head` is an offset in the area with some PMUs (Intel PT, Intel
-//! BTS), and an always growing position with others (Arm SPE, CoreSight).
+//! Normally the kernel stops the trace when the area is full, and resumes when the counter is
+//! enabled again. In an overwritten area the trace never stops. There `aux_head` is an offset in
+//! the area with some PMUs (Intel PT, Intel BTS), and an always growing position with others (Arm
+//! SPE, CoreSight).
 
 #![allow(unsafe_code)] // Returns slices of shared memory.
 
@@ -41,7 +42,13 @@ impl AuxRing {
         control.word(AUX_SIZE).store(size as u64, Ordering::Relaxed);
         let area = SharedMemory::new(counter, offset, size, !overwrite)?;
         let tail = control.word(AUX_TAIL).load(Ordering::Relaxed);
-        Ok(Self { control: Arc::clone(control), area, size, reader: Reader::new("aux", size, tail), overwrite })
+        Ok(Self {
+            control: Arc::clone(control),
+            area,
+            size,
+            reader: Reader::new("aux", size, tail),
+            overwrite,
+        })
     }
 
     /// Returns the size of the area in bytes.
@@ -50,8 +57,8 @@ impl AuxRing {
         self.size
     }
 
-    /// Returns the unread bytes of an area that is not overwritten, in multiples of `unit` bytes; a remainder is left
-    /// for later. They stay valid until [`release`](Self::release).
+    /// Returns the unread bytes of an area that is not overwritten, in multiples of `unit` bytes; a
+    /// remainder is left for later. They stay valid until [`release`](Self::release).
     ///
     /// # Errors
     /// Returns an error if `aux_head` is invalid.
@@ -59,14 +66,17 @@ impl AuxRing {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
         let rest = stretch.length.checked_rem(unit).unwrap_or(0);
         let (start, length) = (stretch.start, stretch.length - rest);
-        // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not overwritten (of one
-        // that is, nothing is lent out), and aux_tail cannot move while the slices borrow `self` (`release` takes `&mut
-        // self`).
-        let halves = unsafe { self.area.halves(0, self.size, start, if self.overwrite { 0 } else { length }) };
+        // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not
+        // overwritten (of one that is, nothing is lent out), and aux_tail cannot move while the
+        // slices borrow `self` (`release` takes `&mut self`).
+        let halves = unsafe {
+            self.area.halves(0, self.size, start, if self.overwrite { 0 } else { length })
+        };
         Ok(Pending::new(halves, stretch.head - rest as u64))
     }
 
-    /// Returns the position of the first pending byte in the trace, which is the number of bytes before it.
+    /// Returns the position of the first pending byte in the trace, which is the number of bytes
+    /// before it.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.reader.tail()
@@ -77,18 +87,20 @@ impl AuxRing {
         self.reader.release(self.control.word(AUX_TAIL), mark.0);
     }
 
-    /// The head of an area that is overwritten. All counters that write to the area should be stopped, and stay so
-    /// until what [`last`](Self::last) gives was read.
+    /// The head of an area that is overwritten. All counters that write to the area should be
+    /// stopped, and stay so until what [`last`](Self::last) gives was read.
     #[must_use]
     pub fn head(&self) -> u64 {
         self.control.word(AUX_HEAD).load(Ordering::Acquire)
     }
 
-    /// Copies the last `length` bytes before `head`: those up to the end of the area, and those from its beginning on.
+    /// Copies the last `length` bytes before `head`: those up to the end of the area, and those
+    /// from its beginning on.
     #[must_use]
     pub fn last(&self, head: u64, length: usize) -> (Vec<u8>, Vec<u8>) {
         let length = length.min(self.size);
-        // Computed with offsets in the area, as a head that is an offset may be smaller than `length`.
+        // Computed with offsets in the area, as a head that is an offset may be smaller than
+        // `length`.
         let end = usize::try_from(head % self.size as u64).unwrap_or(0);
         let start = if end >= length { end - length } else { end + self.size - length };
         let mut first = self.area.copy(0, self.size, start, length);

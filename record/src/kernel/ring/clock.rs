@@ -1,11 +1,12 @@
-//! The clock: conversion from the CPU's cycle counter to the timestamps of records, by fields of the control page.
+//! The clock: conversion from the CPU's cycle counter to the timestamps of records, by fields of
+//! the control page.
 //!
 //! ```text
 //!   time = time_zero + (cycles >> shift) * mult + ((cycles & (1 << shift) - 1) * mult >> shift)
 //! ```
 //!
-//! The kernel changes the fields under the sequence counter `lock`, which is odd during a change and incremented after
-//! it.
+//! The kernel changes the fields under the sequence counter `lock`, which is odd during a change
+//! and incremented after it.
 
 #![allow(unsafe_code)] // The instruction that reads the counter.
 
@@ -27,7 +28,8 @@ pub struct Clock {
     pub cycles: u64,
     /// `time_mask`.
     pub mask: u64,
-    /// `cap_user_time_short`: `cycles` and `mask` apply, because the CPU's counter has fewer than 64 bits.
+    /// `cap_user_time_short`: `cycles` and `mask` apply, because the CPU's counter has fewer than
+    /// 64 bits.
     pub short: bool,
 }
 
@@ -57,7 +59,8 @@ impl Clock {
         };
         let known = capability(word(CAPABILITIES), 4);
         fence(Ordering::Acquire);
-        (lock(Ordering::Relaxed) == before && before.is_multiple_of(2)).then_some(known.then_some(clock))
+        (lock(Ordering::Relaxed) == before && before.is_multiple_of(2))
+            .then_some(known.then_some(clock))
     }
 }
 
@@ -67,8 +70,8 @@ fn half(word: u64) -> u32 {
     u32::from_ne_bytes([a, b, c, d])
 }
 
-/// Returns a one-bit field. Bit fields are allocated from the least significant bit on little-endian machines,
-/// otherwise from the most significant one.
+/// Returns a one-bit field. Bit fields are allocated from the least significant bit on
+/// little-endian machines, otherwise from the most significant one.
 fn capability(word: u64, number: u32) -> bool {
     let shift = if cfg!(target_endian = "big") { 63 - number } else { number };
     word >> shift & 1 == 1
@@ -78,7 +81,8 @@ fn capability(word: u64, number: u32) -> bool {
 #[must_use]
 pub(crate) fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86_64 has the instruction. (PR_SET_TSC can forbid it, but this process does not set it.)
+    // SAFETY: every x86_64 has the instruction. (PR_SET_TSC can forbid it, but this process does
+    // not set it.)
     #[allow(unused_unsafe, reason = "later compilers have it safe")]
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]

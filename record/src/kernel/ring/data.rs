@@ -1,8 +1,9 @@
 //! The data ring: records, read forwards, or backwards where it is overwritten.
 //!
-//! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other way: `data_head`
-//! only falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It is read
-//! by copying, while its output is paused: the kernel knows no tail there that it would respect.
+//! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other
+//! way: `data_head` only falls, the newest record is at it, and the older ones follow up to where
+//! the oldest was overwritten. It is read by copying, while its output is paused: the kernel knows
+//! no tail there that it would respect.
 
 #![allow(unsafe_code)] // Returns slices of shared memory.
 
@@ -34,13 +35,14 @@ impl Ring {
     /// Maps the ring of a counter, with a data area of `pages` pages.
     ///
     /// # Errors
-    /// Returns the kernel's error: EPERM if the limit on locked memory is reached; EINVAL if `pages` is not a power of
-    /// two.
+    /// Returns the kernel's error: EPERM if the limit on locked memory is reached; EINVAL if
+    /// `pages` is not a power of two.
     pub fn map(counter: BorrowedFd<'_>, pages: usize) -> Result<Self, Errno> {
         Self::map_with(counter, pages, false)
     }
 
-    /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites the oldest records.
+    /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites
+    /// the oldest records.
     ///
     /// # Errors
     /// As [`Ring::map`].
@@ -62,18 +64,30 @@ impl Ring {
         Ok(Self { mapping: Arc::new(mapping), page_size, data_size, reader, backward })
     }
 
-    /// Maps the AUX area of the counter that owns this ring, with `pages` pages (a power of two). With `overwrite`, the
-    /// kernel overwrites the oldest bytes, and the area may be read only while its counters are stopped.
+    /// Maps the AUX area of the counter that owns this ring, with `pages` pages (a power of two).
+    /// With `overwrite`, the kernel overwrites the oldest bytes, and the area may be read only
+    /// while its counters are stopped.
     ///
     /// # Errors
-    /// Returns the kernel's error: EOPNOTSUPP if the counter's PMU has none; EPERM if the limit on locked memory is
-    /// reached; EINVAL if the ring's control page is read-only.
-    pub fn map_aux(&self, counter: BorrowedFd<'_>, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+    /// Returns the kernel's error: EOPNOTSUPP if the counter's PMU has none; EPERM if the limit on
+    /// locked memory is reached; EINVAL if the ring's control page is read-only.
+    pub fn map_aux(
+        &self,
+        counter: BorrowedFd<'_>,
+        pages: usize,
+        overwrite: bool,
+    ) -> Result<AuxRing, Errno> {
         if self.backward || !pages.is_power_of_two() {
             return Err(Errno::INVAL);
         }
         let size = pages.checked_mul(self.page_size).ok_or(Errno::INVAL)?;
-        AuxRing::map(counter, &self.mapping, (self.page_size + self.data_size) as u64, size, overwrite)
+        AuxRing::map(
+            counter,
+            &self.mapping,
+            (self.page_size + self.data_size) as u64,
+            size,
+            overwrite,
+        )
     }
 
     /// Returns the size of the data area in bytes.
@@ -88,8 +102,8 @@ impl Ring {
         Clock::read(&self.mapping)
     }
 
-    /// Returns the bytes to read. They stay where they are until [`release`](Self::release). A ring that is overwritten
-    /// lends out nothing: [`newest`](Self::newest) copies.
+    /// Returns the bytes to read. They stay where they are until [`release`](Self::release). A ring
+    /// that is overwritten lends out nothing: [`newest`](Self::newest) copies.
     ///
     /// # Errors
     /// A `data_head` that cannot be.
@@ -98,9 +112,12 @@ impl Ring {
             return Ok(Pending::new((&[], &[]), self.reader.tail()));
         }
         let stretch = self.reader.pending(self.mapping.word(DATA_HEAD))?;
-        // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not overwritten, and
-        // data_tail cannot move while the slices borrow `self` (`release` takes `&mut self`).
-        let halves = unsafe { self.mapping.halves(self.page_size, self.data_size, stretch.start, stretch.length) };
+        // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not
+        // overwritten, and data_tail cannot move while the slices borrow `self` (`release` takes
+        // `&mut self`).
+        let halves = unsafe {
+            self.mapping.halves(self.page_size, self.data_size, stretch.start, stretch.length)
+        };
         Ok(Pending::new(halves, stretch.head))
     }
 
@@ -110,17 +127,19 @@ impl Ring {
         self.backward
     }
 
-    /// Copies the records that a ring that is overwritten has got since the last [`release`](Self::release), newest
-    /// first: as many as are whole. Its output should be paused; if the kernel writes meanwhile, the oldest records may
-    /// be damaged.
+    /// Copies the records that a ring that is overwritten has got since the last
+    /// [`release`](Self::release), newest first: as many as are whole. Its output should be paused;
+    /// if the kernel writes meanwhile, the oldest records may be damaged.
     #[must_use]
     pub fn newest(&self) -> (Vec<u8>, Mark) {
         let head = self.mapping.word(DATA_HEAD).load(Ordering::Acquire);
-        let new = usize::try_from(self.reader.tail().wrapping_sub(head)).unwrap_or(usize::MAX).min(self.data_size);
+        let new = usize::try_from(self.reader.tail().wrapping_sub(head))
+            .unwrap_or(usize::MAX)
+            .min(self.data_size);
         let start = usize::try_from(head % self.data_size as u64).unwrap_or(0);
         let mut records = self.mapping.copy(self.page_size, self.data_size, start, new);
-        // A record that its own size leads beyond the end was overwritten in part, and a size of 0 is room that was
-        // never used.
+        // A record that its own size leads beyond the end was overwritten in part, and a size of 0
+        // is room that was never used.
         let whole = Pending::new((&records, &[]), 0).records(&mut Vec::new(), |_| ());
         records.truncate(whole);
         (records, Mark(head))

@@ -16,7 +16,8 @@ pub(crate) struct FakeRing {
 
 impl FakeRing {
     pub(crate) fn new(pages: u64) -> Self {
-        let memory = File::from(rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+        let memory =
+            File::from(rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
         let page = rustix::param::page_size() as u64;
         memory.set_len((pages + 1) * page).unwrap();
         Self { memory, page, size: pages * page, head: 0, lost: 0 }
@@ -53,7 +54,8 @@ impl FakeRing {
     }
 
     pub(crate) fn map_backward(&self) -> Ring {
-        Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
+        Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap())
+            .unwrap()
     }
 
     /// Writes a record like the kernel to an overwritten ring: before the previous one.
@@ -66,8 +68,8 @@ impl FakeRing {
         self.set_head(self.head);
     }
 
-    /// Writes a record like the kernel: wraps around the end; without space, drops the record, and writes a LOST record
-    /// before the next.
+    /// Writes a record like the kernel: wraps around the end; without space, drops the record, and
+    /// writes a LOST record before the next.
     pub(crate) fn write(&mut self, record: &[u8]) -> bool {
         let mut bytes = Vec::new();
         if self.lost > 0 {

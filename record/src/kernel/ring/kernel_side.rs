@@ -1,4 +1,5 @@
-//! The kernel's side of a ring on a memfd, for fake kernels: same layout and same order of writes as in the kernel.
+//! The kernel's side of a ring on a memfd, for fake kernels: same layout and same order of writes
+//! as in the kernel.
 
 #![allow(unsafe_code)] // There is no safe interface to shared memory.
 
@@ -10,8 +11,8 @@ use rustix::io::Errno;
 use super::clock::Clock;
 use super::memory::SharedMemory;
 use super::page::{
-    AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL, CAPABILITIES, DATA_HEAD, DATA_TAIL, LOCK, TIME_CYCLES, TIME_MASK,
-    TIME_SHIFT_MULT, TIME_ZERO,
+    AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL, CAPABILITIES, DATA_HEAD, DATA_TAIL, LOCK,
+    TIME_CYCLES, TIME_MASK, TIME_SHIFT_MULT, TIME_ZERO,
 };
 use super::protocol::RingWriter;
 
@@ -89,8 +90,8 @@ impl KernelSide {
         word(LOCK).store(0, Ordering::SeqCst);
     }
 
-    /// Writes bytes after a writer's head, wrapping around the end of the area. [`RingWriter::publish`] makes them
-    /// visible to the reader.
+    /// Writes bytes after a writer's head, wrapping around the end of the area.
+    /// [`RingWriter::publish`] makes them visible to the reader.
     pub fn write(&self, area: RingPart, writer: &RingWriter, bytes: &[u8]) {
         let start = if area == RingPart::Data { self.page } else { self.page + self.data_size };
         for (ahead, byte) in (0..).zip(bytes) {
@@ -100,8 +101,9 @@ impl KernelSide {
 
     fn byte(&self, offset: usize) -> &AtomicU8 {
         let place = self.mapping.place(offset);
-        // SAFETY: the byte is mapped, writable, for as long as `self` lives; this side only accesses it so, and the
-        // other side reads it only when the protocol says that this side does not write.
+        // SAFETY: the byte is mapped, writable, for as long as `self` lives; this side only
+        // accesses it so, and the other side reads it only when the protocol says that this side
+        // does not write.
         unsafe { AtomicU8::from_ptr(place.as_ptr()) }
     }
 }

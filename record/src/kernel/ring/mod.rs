@@ -9,17 +9,20 @@
 //!  └──────────────────────┘
 //! ```
 //!
-//! The control page and the data area are one mapping ([`Ring`]). What the CPU's tracing hardware writes has an area of
-//! its own ([`AuxRing`]), mapped afterwards where `aux_offset` and `aux_size` in the control page say.
+//! The control page and the data area are one mapping ([`Ring`]). What the CPU's tracing hardware
+//! writes has an area of its own ([`AuxRing`]), mapped afterwards where `aux_offset` and `aux_size`
+//! in the control page say.
 //!
-//! Heads and tails only grow; modulo the area's size they are places in it. The kernel writes behind its head and then
-//! moves it; we read up to it and then move our tail, which gives the room back. What is between them is not touched by
-//! the kernel until then, so it can be lent out as slices: two where it wraps. The order of the accesses is in
-//! [`protocol`], which a model check goes through.
+//! Heads and tails only grow; modulo the area's size they are places in it. The kernel writes
+//! behind its head and then moves it; we read up to it and then move our tail, which gives the room
+//! back. What is between them is not touched by the kernel until then, so it can be lent out as
+//! slices: two where it wraps. The order of the accesses is in [`protocol`], which a model check
+//! goes through.
 //!
-//! An area that is overwritten is mapped without the right to write, so that the kernel knows that no tail will come.
-//! Nothing of it is lent out: it is copied word by word, so that a kernel that writes meanwhile can damage what is
-//! read, and nothing else. Its output is paused (data) or its counters are stopped (AUX) before, so that it does not.
+//! An area that is overwritten is mapped without the right to write, so that the kernel knows that
+//! no tail will come. Nothing of it is lent out: it is copied word by word, so that a kernel that
+//! writes meanwhile can damage what is read, and nothing else. Its output is paused (data) or its
+//! counters are stopped (AUX) before, so that it does not.
 
 mod area;
 mod clock;

@@ -1,8 +1,9 @@
-//! The model check: loom runs both sides of an area, rec's and the kernel's, in every order that the memory model
-//! allows, with the production code of [`protocol`](super::protocol).
+//! The model check: loom runs both sides of an area, rec's and the kernel's, in every order that
+//! the memory model allows, with the production code of [`protocol`](super::protocol).
 //!
-//! The bytes are cells that must not be accessed concurrently; heads and tails are atomics. To show that the check
-//! detects errors, each of the four accesses is weakened in turn: each time the check fails in some order.
+//! The bytes are cells that must not be accessed concurrently; heads and tails are atomics. To show
+//! that the check detects errors, each of the four accesses is weakened in turn: each time the
+//! check fails in some order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -48,7 +49,8 @@ struct Cell(loom::cell::Cell<u64>);
 
 #[allow(unsafe_code, reason = "a test shares what loom watches")]
 mod shared {
-    // SAFETY: the model's threads run one at a time, and loom checks that their accesses are ordered.
+    // SAFETY: the model's threads run one at a time, and loom checks that their accesses are
+    // ordered.
     unsafe impl Sync for super::Cell {}
 }
 
@@ -89,8 +91,8 @@ impl ModelArea {
     }
 }
 
-/// Passes numbers through an area of this size, with a fixed number of attempts to write and to read, as loops that
-/// wait for the other side would have infinitely many orders.
+/// Passes numbers through an area of this size, with a fixed number of attempts to write and to
+/// read, as loops that wait for the other side would have infinitely many orders.
 fn pass(size: usize, attempts: usize, weak: Option<Access>) {
     loom::model(move || {
         let area = Arc::new(ModelArea::new(size, weak));
@@ -121,14 +123,17 @@ fn each_of_the_four_accesses_needs_its_order() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let weak = [Access::LoadHead, Access::StoreHead, Access::LoadTail, Access::StoreTail];
-    let why = |access| catch_unwind(AssertUnwindSafe(|| pass(2, 3, Some(access)))).err()?.downcast::<String>().ok();
-    let fails = weak.map(|access| why(access).is_some_and(|why| why.contains("Causality violation")));
+    let why = |access| {
+        catch_unwind(AssertUnwindSafe(|| pass(2, 3, Some(access)))).err()?.downcast::<String>().ok()
+    };
+    let fails =
+        weak.map(|access| why(access).is_some_and(|why| why.contains("Causality violation")));
     std::panic::set_hook(hook);
     assert_eq!(fails, [true; 4], "{weak:?}");
 }
 
-/// The kernel writes trace, then its AUX record, and then moves `aux_head`. rec loads `aux_head` first, so for all
-/// trace that it finds in the AUX area, the record is in the data ring.
+/// The kernel writes trace, then its AUX record, and then moves `aux_head`. rec loads `aux_head`
+/// first, so for all trace that it finds in the AUX area, the record is in the data ring.
 #[test]
 fn trace_is_never_without_its_record() {
     const SIZE: usize = 4;

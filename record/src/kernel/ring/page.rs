@@ -1,4 +1,5 @@
-//! The control page: offsets in `struct perf_event_mmap_page`, fixed by the ABI (`include/uapi/linux/perf_event.h`).
+//! The control page: offsets in `struct perf_event_mmap_page`, fixed by the ABI
+//! (`include/uapi/linux/perf_event.h`).
 
 /// `lock` and `index`.
 pub(super) const LOCK: usize = 8;

@@ -6,7 +6,8 @@ use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 
-/// Unread bytes in order: those up to the end of the area, then those that wrapped to its beginning.
+/// Unread bytes in order: those up to the end of the area, then those that wrapped to its
+/// beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending<'r> {
     /// The first half.
@@ -48,14 +49,16 @@ impl<'r> Pending<'r> {
     #[must_use]
     pub fn part(&self, part: Range<usize>) -> (&'r [u8], &'r [u8]) {
         let length = self.first.len();
-        let of = |half: &'r [u8], start: usize, end: usize| half.get(start..end.min(half.len())).unwrap_or_default();
+        let of = |half: &'r [u8], start: usize, end: usize| {
+            half.get(start..end.min(half.len())).unwrap_or_default()
+        };
         let first = of(self.first, part.start, part.end);
         (first, of(self.second, part.start.saturating_sub(length), part.end.saturating_sub(length)))
     }
 
-    /// Calls `each` for the records, in order. Their offsets count from the first; one that wraps is copied into
-    /// `scratch`. Returns the number of bytes up to the end of the last record: fewer than there are if what follows is
-    /// no record.
+    /// Calls `each` for the records, in order. Their offsets count from the first; one that wraps
+    /// is copied into `scratch`. Returns the number of bytes up to the end of the last record:
+    /// fewer than there are if what follows is no record.
     #[inline]
     pub fn records(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&RawRecord<'_>)) -> usize {
         let mut walk = |bytes, offset| {
@@ -111,13 +114,18 @@ mod tests {
 
     #[test]
     fn records_are_the_same_wherever_the_ring_wraps() {
-        let records = [fake_record(9, &[1, 2, 3]), fake_record(68, &[]), fake_record(2, &[4, 5, 6, 7])];
+        let records =
+            [fake_record(9, &[1, 2, 3]), fake_record(68, &[]), fake_record(2, &[4, 5, 6, 7])];
         let stream = records.concat();
         for cut in (0..=stream.len()).step_by(8) {
             assert_eq!(walked(&stream, cut), (records.to_vec(), 0), "wraps at {cut}");
             // The last record lacks a word; then it has a size that cannot be.
             let short = &stream[..stream.len() - 8];
-            assert_eq!(walked(short, cut.min(short.len())), (records[..2].to_vec(), 32), "wraps at {cut}");
+            assert_eq!(
+                walked(short, cut.min(short.len())),
+                (records[..2].to_vec(), 32),
+                "wraps at {cut}"
+            );
             let mut zero = stream.clone();
             let last = zero.len() - 40;
             zero[last + 6..last + 8].fill(0);
@@ -131,7 +139,10 @@ mod tests {
         assert_eq!(pending.part(1..6), (&b"bc"[..], &b"def"[..]));
         assert_eq!(pending.part(4..7), (&b""[..], &b"efg"[..]));
         let before = pending.until(Mark(104));
-        assert_eq!((before.first, before.second, before.mark()), (&b"abc"[..], &b"d"[..], Mark(104)));
+        assert_eq!(
+            (before.first, before.second, before.mark()),
+            (&b"abc"[..], &b"d"[..], Mark(104))
+        );
         assert_eq!(pending.until(Mark(102)).len(), 2);
         assert_eq!(pending.until(Mark(109)).mark(), Mark(107));
     }

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! It is the same for the data area (`perf_output_put_handle` and `__perf_output_begin` in
-//! `kernel/events/ring_buffer.c`, where A–D name the barriers) and the AUX area (`perf_aux_output_begin`,
-//! `perf_aux_output_end`). The code is generic over the word, so that the model check can run it.
+//! `kernel/events/ring_buffer.c`, where A–D name the barriers) and the AUX area
+//! (`perf_aux_output_begin`, `perf_aux_output_end`). The code is generic over the word, so that the
+//! model check can run it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -77,17 +78,23 @@ impl Reader {
         self.tail
     }
 
-    /// Returns the range of unread bytes, which the kernel does not touch until [`release`](Self::release).
+    /// Returns the range of unread bytes, which the kernel does not touch until
+    /// [`release`](Self::release).
     ///
     /// # Errors
     /// Returns an error if the head is invalid.
     pub fn pending(&self, head: &impl SharedWord) -> Result<Stretch, Overrun> {
         let head = head.load(Ordering::Acquire);
         let overrun = self.overrun(head);
-        let length = head.checked_sub(self.tail).filter(|length| *length <= self.size).ok_or(overrun)?;
+        let length =
+            head.checked_sub(self.tail).filter(|length| *length <= self.size).ok_or(overrun)?;
         let start = self.tail.checked_rem(self.size).ok_or(overrun)?;
         let [start, length] = [start, length].map(usize::try_from);
-        Ok(Stretch { start: start.map_err(|_| overrun)?, length: length.map_err(|_| overrun)?, head })
+        Ok(Stretch {
+            start: start.map_err(|_| overrun)?,
+            length: length.map_err(|_| overrun)?,
+            head,
+        })
     }
 
     /// Releases the space up to `to` to the kernel.
@@ -133,8 +140,8 @@ impl RingWriter {
     /// Returns the number of bytes that may be written: one less than are free (`CIRC_SPACE`).
     #[must_use]
     pub fn room(&self, tail: &impl SharedWord) -> u64 {
-        // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's memory model has no
-        // control dependencies, so an acquire load is needed.
+        // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's
+        // memory model has no control dependencies, so an acquire load is needed.
         let tail = tail.load(Ordering::Acquire);
         (self.size - 1).saturating_sub(self.head.wrapping_sub(tail))
     }
@@ -142,7 +149,8 @@ impl RingWriter {
     /// Returns the offset in the area of the byte that is `ahead` bytes after the head.
     #[must_use]
     pub fn place(&self, ahead: u64) -> usize {
-        usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0)).unwrap_or(0)
+        usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0))
+            .unwrap_or(0)
     }
 
     /// Skips bytes without writing them.

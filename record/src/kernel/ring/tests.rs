@@ -128,13 +128,17 @@ fn a_copy_begins_at_any_byte_and_goes_around_the_end() {
     let fake = FakeRing::new(1);
     let size = rustix::param::page_size();
     let memory = SharedMemory::new(fake.memory(), size as u64, size, true).unwrap();
-    let words: Vec<u64> = (0..size as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let words: Vec<u64> =
+        (0..size as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     for (n, word) in words.iter().enumerate() {
         memory.word(8 * n).store(*word, Ordering::Relaxed);
     }
     let all: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    for (start, length) in [(0, 0), (3, 1), (5, 4), (8, 8), (size - 3, 10), (size - 16, 16), (1, size), (0, 2 * size)] {
-        let expected: Vec<u8> = all.iter().cycle().skip(start).take(length.min(size)).copied().collect();
+    for (start, length) in
+        [(0, 0), (3, 1), (5, 4), (8, 8), (size - 3, 10), (size - 16, 16), (1, size), (0, 2 * size)]
+    {
+        let expected: Vec<u8> =
+            all.iter().cycle().skip(start).take(length.min(size)).copied().collect();
         assert!(memory.copy(0, size, start, length) == expected, "{length} bytes from {start}");
     }
 }

@@ -23,7 +23,8 @@ const MIDR_REVISION: u64 = 0xf;
 #[must_use]
 pub fn read() -> Option<String> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    of_cpuinfo(&text("/proc/cpuinfo")).or_else(|| of_sysinfo(&text("/proc/sysinfo"), &text("/proc/service_levels")))
+    of_cpuinfo(&text("/proc/cpuinfo"))
+        .or_else(|| of_sysinfo(&text("/proc/sysinfo"), &text("/proc/service_levels")))
 }
 
 /// Returns what an Arm core says it is.
@@ -38,10 +39,12 @@ fn of_cpuinfo(text: &str) -> Option<String> {
     let field = |name: &str| cpuinfo::field(text, name);
     let number = |name: &str| field(name)?.parse::<u32>().ok();
     let x86 = || {
-        let (family, model, stepping) = (number("cpu family")?, number("model")?, number("stepping")?);
+        let (family, model, stepping) =
+            (number("cpu family")?, number("model")?, number("stepping")?);
         Some(format!("{}-{family}-{model:X}-{stepping:X}", field("vendor_id")?))
     };
-    let riscv = || Some(format!("{}-{}-{}", field("mvendorid")?, field("marchid")?, field("mimpid")?));
+    let riscv =
+        || Some(format!("{}-{}-{}", field("mvendorid")?, field("marchid")?, field("mimpid")?));
     // revision : 2.2 (pvr 004e 1202)
     let power = || {
         let pvr = field("revision")?.split_once("(pvr ")?.1.trim_end_matches(')');
@@ -54,21 +57,29 @@ fn of_cpuinfo(text: &str) -> Option<String> {
 fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
     let field = |name: &str| {
         let value = sysinfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        value.map(|value| value.split_whitespace().collect::<Vec<_>>()).filter(|words| !words.is_empty())
+        value
+            .map(|value| value.split_whitespace().collect::<Vec<_>>())
+            .filter(|words| !words.is_empty())
     };
-    let (maker, kind, model) = (field("Manufacturer")?.concat(), field("Type")?.concat(), field("Model")?.join(","));
-    let facility = service_levels.lines().find_map(|line| line.strip_prefix("CPU-MF:")).unwrap_or("");
-    let fact = |name: &str| facility.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let (maker, kind, model) =
+        (field("Manufacturer")?.concat(), field("Type")?.concat(), field("Model")?.join(","));
+    let facility =
+        service_levels.lines().find_map(|line| line.strip_prefix("CPU-MF:")).unwrap_or("");
+    let fact = |name: &str| {
+        facility.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
     Some(match (fact("version"), fact("authorization")) {
-        (Some(version), Some(authorization)) => format!("{maker},{kind},{model},{version},{authorization}"),
+        (Some(version), Some(authorization)) => {
+            format!("{maker},{kind},{model},{version},{authorization}")
+        }
         _ => format!("{maker},{kind},{model}"),
     })
 }
 
 /// Returns whether a row for this pattern of CPUs is for this CPU.
 ///
-/// An Arm row is for its version of the core and all later ones; other rows are regular expressions. Those of x86 that
-/// say nothing of the stepping are for all of them.
+/// An Arm row is for its version of the core and all later ones; other rows are regular
+/// expressions. Those of x86 that say nothing of the stepping are for all of them.
 #[must_use]
 pub fn is_meant_by(id: &str, pattern: &str) -> bool {
     if let (Some(id), Some(row)) = (midr(id), midr(pattern)) {
@@ -100,15 +111,17 @@ mod tests {
 
     #[test]
     fn each_architecture_s_own_spelling() {
-        let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Xeon\nstepping\t: 10\n";
+        let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: \
+                   143\nmodel name\t: Xeon\nstepping\t: 10\n";
         assert_eq!(of_cpuinfo(x86).as_deref(), Some("GenuineIntel-6-8F-A"));
-        let riscv = "hart\t: 0\nmvendorid\t: 0x489\nmarchid\t\t: 0x8000000000000007\nmimpid\t\t: 0x20181004\n";
+        let riscv = "hart\t: 0\nmvendorid\t: 0x489\nmarchid\t\t: 0x8000000000000007\nmimpid\t\t: \
+                     0x20181004\n";
         assert_eq!(of_cpuinfo(riscv).as_deref(), Some("0x489-0x8000000000000007-0x20181004"));
         let power = "cpu\t\t: POWER9\nrevision\t: 2.2 (pvr 004e 1202)\n";
         assert_eq!(of_cpuinfo(power).as_deref(), Some("0x004e1202"));
         assert_eq!(of_cpuinfo("processor\t: 0\nBogoMIPS\t: 50.00\n"), None);
-        let s390 =
-            "Manufacturer:         IBM\nType:                 3906\nModel:                704              M03\n";
+        let s390 = "Manufacturer:         IBM\nType:                 3906\nModel:                \
+                    704              M03\n";
         let levels = "CPU-MF: Counter facility: version=3.6 authorization=002f\n";
         assert_eq!(of_sysinfo(s390, levels).as_deref(), Some("IBM,3906,704,M03,3.6,002f"));
         assert_eq!(of_sysinfo(s390, "").as_deref(), Some("IBM,3906,704,M03"));
@@ -128,7 +141,11 @@ mod tests {
             ("0x00000000410fd490", "0x00000000413fd490", false),
             ("0x00000000410fd4f0", "0x00000000410fd490", false),
             ("0x004e1202", "0x004e[[:xdigit:]]{4}", true),
-            ("0x489-0x8000000000000007-0x20181004", "0x489-0x8000000000000007-0x[[:xdigit:]]+", true),
+            (
+                "0x489-0x8000000000000007-0x20181004",
+                "0x489-0x8000000000000007-0x[[:xdigit:]]+",
+                true,
+            ),
             ("IBM,3906,704,M03,3.6,002f", "^IBM.390[67].*[13]\\.[1-5].[[:xdigit:]]+$", false),
             ("IBM,3906,704,M03,3.5,002f", "^IBM.390[67].*[13]\\.[1-5].[[:xdigit:]]+$", true),
             ("x", "(", false),

@@ -1,4 +1,5 @@
-//! An entry of a table: the fields that perf's JSON files have, made into the terms of a PMU's event.
+//! An entry of a table: the fields that perf's JSON files have, made into the terms of a PMU's
+//! event.
 
 use std::collections::HashMap;
 
@@ -7,8 +8,8 @@ use serde_json::{Map, Value};
 use super::unit::Unit;
 use crate::machine::pmu::{Alias, Pmu};
 
-/// An entry, as the file has it: `"EventName": "INST_RETIRED.ANY", "EventCode": "0xC0", …`. Those that have no name are
-/// metrics.
+/// An entry, as the file has it: `"EventName": "INST_RETIRED.ANY", "EventCode": "0xC0", …`. Those
+/// that have no name are metrics.
 pub(super) type Fields = Map<String, Value>;
 
 /// Entries that others take their terms from (`ArchStdEvent`), by name.
@@ -56,7 +57,8 @@ const TERMS: &[(&str, &str)] = &[
 const REGISTERS: &[(u64, &str)] =
     &[(0x3f6, "ldlat"), (0x1a6, "offcore_rsp"), (0x1a7, "offcore_rsp"), (0x3f7, "frontend")];
 
-/// Events whose counters are fixed: their codes in Intel's tables are not those that the kernel takes.
+/// Events whose counters are fixed: their codes in Intel's tables are not those that the kernel
+/// takes.
 const FIXED: &[(&str, &str)] = &[
     ("inst_retired.any", "event=0xc0,period=2000003"),
     ("inst_retired.any_p", "event=0xc0,period=2000003"),
@@ -80,18 +82,24 @@ impl EventEntry {
     pub(super) fn event(&self, standard: &Standard) -> Result<Option<TableEvent>, String> {
         let base = match self.text("ArchStdEvent") {
             None => None,
-            Some(base) => Some(
-                standard
-                    .get(&base.to_lowercase())
-                    .ok_or_else(|| format!("there is no standard event '{base}' in the tables beside mapfile.csv"))?,
-            ),
+            Some(base) => Some(standard.get(&base.to_lowercase()).ok_or_else(|| {
+                format!("there is no standard event '{base}' in the tables beside mapfile.csv")
+            })?),
         };
         let text = |key: &str| self.text(key).or_else(|| base?.text(key));
         let Some(name) = text("EventName").map(str::to_lowercase) else { return Ok(None) };
-        let fixed = FIXED.iter().find(|(fixed, _)| *fixed == name).map(|(_, terms)| (*terms).to_owned());
-        let terms = fixed.map_or_else(|| base.unwrap_or(self).terms(), Ok).map_err(|why| format!("{name}: {why}"))?;
+        let fixed =
+            FIXED.iter().find(|(fixed, _)| *fixed == name).map(|(_, terms)| (*terms).to_owned());
+        let terms = fixed
+            .map_or_else(|| base.unwrap_or(self).terms(), Ok)
+            .map_err(|why| format!("{name}: {why}"))?;
         let (scale, unit) = text("ScaleUnit").map(scale).unzip();
-        let alias = Alias { terms, unit, scale, description: text("BriefDescription").map(|d| self.description(d)) };
+        let alias = Alias {
+            terms,
+            unit,
+            scale,
+            description: text("BriefDescription").map(|d| self.description(d)),
+        };
         Ok(Some(TableEvent { name, unit: Unit::new(text("Unit"), text("Compat")), alias }))
     }
 
@@ -117,7 +125,8 @@ impl EventEntry {
 
     fn terms(&self) -> Result<String, String> {
         let (config, id) = (self.number("ConfigCode")?, self.number("EventidCode")?);
-        let code = self.number("EventCode")?.unwrap_or(0) | self.number("ExtSel")?.unwrap_or(0) << 8;
+        let code =
+            self.number("EventCode")?.unwrap_or(0) | self.number("ExtSel")?.unwrap_or(0) << 8;
         let mut terms = match (config, id) {
             (Some(config), _) => format!("config={}", spelt(config)),
             (None, Some(id)) => format!("eventid={}", spelt(id)),
@@ -135,7 +144,8 @@ impl EventEntry {
         }
         if let Some(register) = self.number("MSRIndex")?.filter(|register| *register != 0) {
             let known = REGISTERS.iter().find(|(number, _)| *number == register);
-            let (_, term) = known.ok_or_else(|| format!("MSRIndex is {register:#x}, for which rec knows no term"))?;
+            let (_, term) = known
+                .ok_or_else(|| format!("MSRIndex is {register:#x}, for which rec knows no term"))?;
             terms.push_str(&format!(",{term}={}", spelt(self.number("MSRValue")?.unwrap_or(0))));
         }
         Ok(terms)
@@ -143,7 +153,8 @@ impl EventEntry {
 
     /// The description, with what else one has to know to use the event.
     fn description(&self, brief: &str) -> String {
-        let mut text = brief.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
+        let mut text =
+            brief.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
         text.truncate(text.trim_end_matches(['.', ' ']).len());
         if !brief.contains("(Precise Event)") {
             text.push_str(match self.text("PEBS") {
@@ -171,7 +182,8 @@ fn spelt(number: u64) -> String {
 fn scale(text: &str) -> (String, String) {
     let starts = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let ends = (1..=text.len()).rev().filter(|_| starts(text));
-    let split = { ends }.find(|at| text.get(..*at).is_some_and(|number| number.parse::<f64>().is_ok()));
+    let split =
+        { ends }.find(|at| text.get(..*at).is_some_and(|number| number.parse::<f64>().is_ok()));
     let (number, unit) = split.and_then(|at| text.split_at_checked(at)).unwrap_or(("1", text));
     (number.to_owned(), unit.trim().to_owned())
 }
@@ -200,9 +212,15 @@ mod tests {
         assert_eq!(made.name, "a.b");
         assert_eq!(made.alias.terms, "event=0xd1,cmask=0x10,edge=1,inv=1,period=100003,umask=0x20");
         assert_eq!(made.alias.description.unwrap(), "Counts a (Precise event)");
-        assert_eq!(terms(r#"{"EventName": "x", "EventCode": "0x2", "ExtSel": "1"}"#), "event=0x102");
+        assert_eq!(
+            terms(r#"{"EventName": "x", "EventCode": "0x2", "ExtSel": "1"}"#),
+            "event=0x102"
+        );
         assert_eq!(terms(r#"{"EventName": "x", "ConfigCode": "0x7ff"}"#), "config=0x7ff");
-        assert_eq!(terms(r#"{"EventName": "x", "EventidCode": "0x9", "NodeType": "0x10"}"#), "eventid=9,type=0x10");
+        assert_eq!(
+            terms(r#"{"EventName": "x", "EventidCode": "0x9", "NodeType": "0x10"}"#),
+            "eventid=9,type=0x10"
+        );
         assert_eq!(
             terms(r#"{"EventName": "x", "EventCode": "5", "Filter": "config1=0x8,a=1"}"#),
             "event=5,config1=0x8,a=1"
@@ -213,18 +231,28 @@ mod tests {
             ),
             "event=0xb7,umask=1,offcore_rsp=0x10001"
         );
-        assert_eq!(terms(r#"{"EventName": "INST_RETIRED.ANY", "EventCode": "0x0"}"#), "event=0xc0,period=2000003");
+        assert_eq!(
+            terms(r#"{"EventName": "INST_RETIRED.ANY", "EventCode": "0x0"}"#),
+            "event=0xc0,period=2000003"
+        );
     }
 
     #[test]
     fn standard_events_lend_what_is_not_said() {
-        let base = entry(r#"{"EventName": "L1D_CACHE", "EventCode": "0x4", "BriefDescription": "Accesses"}"#);
+        let base = entry(
+            r#"{"EventName": "L1D_CACHE", "EventCode": "0x4", "BriefDescription": "Accesses"}"#,
+        );
         let standard: Standard = base.standard().into_iter().collect();
         let of = |json: &str| entry(json).event(&standard);
-        let made = of(r#"{"ArchStdEvent": "L1D_CACHE", "BriefDescription": "Own words"}"#).unwrap().unwrap();
+        let made = of(r#"{"ArchStdEvent": "L1D_CACHE", "BriefDescription": "Own words"}"#)
+            .unwrap()
+            .unwrap();
         assert_eq!((&made.name[..], &made.alias.terms[..]), ("l1d_cache", "event=4"));
         assert_eq!(made.alias.description.unwrap(), "Own words");
-        let metric = entry(r#"{"MetricName": "Bound", "MetricExpr": "a / b"}"#).standard().into_iter().collect();
+        let metric = entry(r#"{"MetricName": "Bound", "MetricExpr": "a / b"}"#)
+            .standard()
+            .into_iter()
+            .collect();
         assert_eq!(entry(r#"{"ArchStdEvent": "bound"}"#).event(&metric).unwrap(), None);
         assert!(of(r#"{"ArchStdEvent": "L9"}"#).unwrap_err().contains("no standard event 'L9'"));
         assert_eq!(of(r#"{"MetricName": "ipc", "MetricExpr": "a / b"}"#).unwrap(), None);

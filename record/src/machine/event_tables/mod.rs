@@ -1,5 +1,5 @@
-//! Names of a CPU's own events, from perf's tables (`tools/perf/pmu-events/arch`) in a directory that the user has
-//! (`--event-tables`).
+//! Names of a CPU's own events, from perf's tables (`tools/perf/pmu-events/arch`) in a directory
+//! that the user has (`--event-tables`).
 //!
 //! ```text
 //!  arch/x86/mapfile.csv          GenuineIntel-6-55-[01234],v1.35,skylakex,core         cpuid: which folder is for this CPU
@@ -25,7 +25,8 @@ use entry::{EventEntry, Standard, TableEvent};
 
 const MAPFILE: &str = "mapfile.csv";
 /// Origin of the tables, for those who gave another directory.
-const ORIGIN: &str = "perf's tables are in tools/perf/pmu-events/arch of the source of Linux, or of perf alone (kernel.org/pub/linux/kernel/tools/perf)";
+const ORIGIN: &str = "perf's tables are in tools/perf/pmu-events/arch of the source of Linux, or \
+                      of perf alone (kernel.org/pub/linux/kernel/tools/perf)";
 
 /// Tables for the CPUs of one architecture or of several.
 #[derive(Clone, Debug)]
@@ -43,34 +44,49 @@ struct Architecture {
 }
 
 impl EventTables {
-    /// Opens the tables: the directory of an architecture, or one with directories of architectures, or the one above
-    /// it.
+    /// Opens the tables: the directory of an architecture, or one with directories of
+    /// architectures, or the one above it.
     ///
     /// # Errors
     /// In words, that there are none, or that a list of them cannot be read.
     pub fn open(dir: &Path) -> Result<Self, String> {
         let mut architectures = Vec::new();
-        for dir in [dir.to_owned()].into_iter().chain(folders(dir)).chain(folders(&dir.join("arch"))) {
+        for dir in
+            [dir.to_owned()].into_iter().chain(folders(dir)).chain(folders(&dir.join("arch")))
+        {
             if let Some(models) = mapfile(&dir.join(MAPFILE))? {
                 architectures.push(Architecture { dir, models });
             }
         }
         if architectures.is_empty() {
-            return Err(format!("there is no {MAPFILE} in {} or in a folder of it; {ORIGIN}", dir.display()));
+            return Err(format!(
+                "there is no {MAPFILE} in {} or in a folder of it; {ORIGIN}",
+                dir.display()
+            ));
         }
         Ok(Self { dir: dir.to_owned(), architectures })
     }
 
-    /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that says what it is
-    /// (Arm). Gives the tables that were used.
+    /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that
+    /// says what it is (Arm). Gives the tables that were used.
     ///
     /// # Errors
     /// In words, why a table cannot be read, or that there is none for this CPU.
-    pub fn name_events(&self, pmus: &mut [Pmu], cpuid: Option<&str>, sysfs: &Path) -> Result<Vec<String>, String> {
+    pub fn name_events(
+        &self,
+        pmus: &mut [Pmu],
+        cpuid: Option<&str>,
+        sysfs: &Path,
+    ) -> Result<Vec<String>, String> {
         let mut tables: BTreeMap<PathBuf, Vec<TableEvent>> = BTreeMap::new();
         let (mut unknown, mut used) = (Vec::new(), Vec::new());
         for pmu in pmus.iter_mut() {
-            let own = || cpuid::of_core(sysfs, pmu.cpus.as_ref().and_then(|cpus| cpus.first()).copied().unwrap_or(0));
+            let own = || {
+                cpuid::of_core(
+                    sysfs,
+                    pmu.cpus.as_ref().and_then(|cpus| cpus.first()).copied().unwrap_or(0),
+                )
+            };
             let Some(id) = cpuid.map(str::to_owned).or_else(own) else { continue };
             let Some((architecture, model)) = self.model(&id) else {
                 unknown.push(id);
@@ -79,9 +95,12 @@ impl EventTables {
             let path = architecture.dir.join(model);
             let events = match tables.entry(path.clone()) {
                 std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::btree_map::Entry::Vacant(new) => new.insert(architecture.read(&path)?),
+                std::collections::btree_map::Entry::Vacant(new) => {
+                    new.insert(architecture.read(&path)?)
+                }
             };
-            let of_pmu = events.iter().filter(|event| event.is_of(pmu)).cloned().collect::<Vec<_>>();
+            let of_pmu =
+                events.iter().filter(|event| event.is_of(pmu)).cloned().collect::<Vec<_>>();
             if !of_pmu.is_empty() {
                 used.push(format!("{model} for CPU {id}"));
             }
@@ -92,15 +111,19 @@ impl EventTables {
         match (used.is_empty(), unknown.first(), tables.is_empty()) {
             (false, ..) => Ok(used),
             (true, Some(id), _) => Err(format!(
-                "{} has no table for this machine's CPU, {id} (as {MAPFILE} spells CPUs); those of a newer perf may have one",
+                "{} has no table for this machine's CPU, {id} (as {MAPFILE} spells CPUs); those \
+                 of a newer perf may have one",
                 self.dir.display()
             )),
             (true, None, true) => {
-                Err("this machine does not tell which CPU it has, so that its table cannot be chosen".to_owned())
+                Err("this machine does not tell which CPU it has, so that its table cannot be \
+                     chosen"
+                    .to_owned())
             }
             (true, None, false) => Err(
-                "the table of this machine's CPU is there, but the machine has no PMU that could count its events: the kernel \
-                 has no driver for it, or the hypervisor does not pass it to this virtual machine"
+                "the table of this machine's CPU is there, but the machine has no PMU that could \
+                 count its events: the kernel has no driver for it, or the hypervisor does not \
+                 pass it to this virtual machine"
                     .to_owned(),
             ),
         }
@@ -110,7 +133,9 @@ impl EventTables {
     fn model(&self, id: &str) -> Option<(&Architecture, &str)> {
         self.architectures.iter().find_map(|architecture| {
             let mut models = architecture.models.iter();
-            models.find(|(pattern, _)| cpuid::is_meant_by(id, pattern)).map(|(_, model)| (architecture, &model[..]))
+            models
+                .find(|(pattern, _)| cpuid::is_meant_by(id, pattern))
+                .map(|(_, model)| (architecture, &model[..]))
         })
     }
 }
@@ -124,7 +149,10 @@ impl Architecture {
         }
         let mut files = json_files(model);
         if files.is_empty() {
-            return Err(format!("there are no tables (*.json) in {}, which {MAPFILE} names", model.display()));
+            return Err(format!(
+                "there are no tables (*.json) in {}, which {MAPFILE} names",
+                model.display()
+            ));
         }
         devices(&self.dir, 3, &mut files);
         let mut events = Vec::new();
@@ -173,7 +201,9 @@ fn mapfile(path: &Path) -> Result<Option<Vec<(String, String)>>, String> {
 /// The tables in a directory, by name. `metricgroups.json` only describes.
 fn json_files(dir: &Path) -> Vec<PathBuf> {
     let is_table = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "json") && !path.ends_with("metricgroups.json") && path.is_file()
+        path.extension().is_some_and(|end| end == "json")
+            && !path.ends_with("metricgroups.json")
+            && path.is_file()
     };
     paths(dir).into_iter().filter(is_table).collect()
 }
@@ -183,7 +213,8 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn paths(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort_unstable();
     paths
 }

@@ -18,11 +18,23 @@ fn tables() -> TempDir {
             r#"[{"EventName": "NEW.ONE", "EventCode": "0x2", "UMask": "0x10", "BriefDescription": "Counts ones."},
                 {"EventName": "CPU-CYCLES", "EventCode": "0x3d"}, {"MetricName": "ipc", "MetricExpr": "1"}]"#,
         ),
-        ("x86/new/uncore.json", r#"[{"EventName": "CAS", "EventCode": "0x4", "Unit": "iMC", "ScaleUnit": "64Bytes"}]"#),
+        (
+            "x86/new/uncore.json",
+            r#"[{"EventName": "CAS", "EventCode": "0x4", "Unit": "iMC", "ScaleUnit": "64Bytes"}]"#,
+        ),
         ("x86/new/metricgroups.json", r#"{"a": "b"}"#),
-        ("arm64/mapfile.csv", "MIDR,Version,Path,Type\n# a comment\n0x00000000410fd490,v1,maker/core,core\n"),
-        ("arm64/common.json", r#"[{"EventName": "CYCLES", "EventCode": "0x11", "BriefDescription": "Cycles"}]"#),
-        ("arm64/maker/core/all.json", r#"[{"ArchStdEvent": "cycles"}, {"EventName": "OWN", "ConfigCode": "0x100"}]"#),
+        (
+            "arm64/mapfile.csv",
+            "MIDR,Version,Path,Type\n# a comment\n0x00000000410fd490,v1,maker/core,core\n",
+        ),
+        (
+            "arm64/common.json",
+            r#"[{"EventName": "CYCLES", "EventCode": "0x11", "BriefDescription": "Cycles"}]"#,
+        ),
+        (
+            "arm64/maker/core/all.json",
+            r#"[{"ArchStdEvent": "cycles"}, {"EventName": "OWN", "ConfigCode": "0x100"}]"#,
+        ),
         (
             "arm64/maker/mesh/sys/mesh.json",
             r#"[{"EventName": "hops", "EventidCode": "0x7", "Unit": "arm_cmn", "Compat": "(434|436).*"}]"#,
@@ -45,7 +57,11 @@ const X86: &[(&str, &str)] = &[
 ];
 
 /// The tables used, and each PMU's events and their terms.
-fn named(dir: &str, pmus: &[(&str, &str)], cpuid: Option<&str>) -> Result<(Vec<String>, Vec<String>), String> {
+fn named(
+    dir: &str,
+    pmus: &[(&str, &str)],
+    cpuid: Option<&str>,
+) -> Result<(Vec<String>, Vec<String>), String> {
     let (tables, machine) = (tables(), machine(pmus));
     let sys = machine.path().join("sys");
     let midr = sys.join("devices/system/cpu/cpu4/regs/identification/midr_el1");
@@ -53,13 +69,16 @@ fn named(dir: &str, pmus: &[(&str, &str)], cpuid: Option<&str>) -> Result<(Vec<S
     fs::write(midr, "0x00000000411fd490\n").unwrap();
     let mut pmus = pmu::all(&sys);
     let used = EventTables::open(&tables.path().join(dir))?.name_events(&mut pmus, cpuid, &sys)?;
-    let of = |pmu: &Pmu| pmu.table().map(|(name, e)| format!("{} {name} {}", pmu.name, e.terms)).collect::<Vec<_>>();
+    let of = |pmu: &Pmu| {
+        pmu.table().map(|(name, e)| format!("{} {name} {}", pmu.name, e.terms)).collect::<Vec<_>>()
+    };
     Ok((used, pmus.iter().flat_map(of).collect()))
 }
 
 #[test]
 fn the_cpu_s_own_table() {
-    let new = ["cpu cpu-cycles event=0x3d", "cpu new.one event=2,umask=0x10", "uncore_imc_0 cas event=4"];
+    let new =
+        ["cpu cpu-cycles event=0x3d", "cpu new.one event=2,umask=0x10", "uncore_imc_0 cas event=4"];
     for dir in ["", "arch", "arch/x86"] {
         let (used, events) = named(dir, X86, Some("TestVendor-6-55-9")).unwrap();
         assert_eq!(used, ["new for CPU TestVendor-6-55-9"]);
@@ -83,7 +102,14 @@ fn cores_that_say_themselves_what_they_are() {
     ];
     let (used, events) = named("", &arm, None).unwrap();
     assert_eq!(used, ["maker/core for CPU 0x00000000411fd490"]);
-    assert_eq!(events, ["arm_cmn_0 hops eventid=7", "armv8_pmuv3 cycles event=0x11", "armv8_pmuv3 own config=0x100"]);
+    assert_eq!(
+        events,
+        [
+            "arm_cmn_0 hops eventid=7",
+            "armv8_pmuv3 cycles event=0x11",
+            "armv8_pmuv3 own config=0x100"
+        ]
+    );
 }
 
 #[test]
@@ -91,7 +117,10 @@ fn tables_replace_the_kernel_s_words() {
     let (tables, machine) = (tables(), machine(X86));
     let sys = machine.path().join("sys");
     let mut pmus = pmu::all(&sys);
-    EventTables::open(tables.path()).unwrap().name_events(&mut pmus, Some("TestVendor-6-55-9"), &sys).unwrap();
+    EventTables::open(tables.path())
+        .unwrap()
+        .name_events(&mut pmus, Some("TestVendor-6-55-9"), &sys)
+        .unwrap();
     assert_eq!(pmus[0].alias("cpu-cycles").unwrap().terms, "event=0x3d");
     assert_eq!(pmus[0].alias("New.One").unwrap().description.as_deref(), Some("Counts ones"));
     let cas = pmus[1].alias("cas").unwrap();
@@ -109,5 +138,7 @@ fn why_there_are_no_names() {
     assert!(wrong("", X86, Some("TestVendor-6-77-1")).contains("no tables (*.json)"));
     assert!(wrong("", X86, None).contains("does not tell which CPU"));
     let vm = [("software/type", "1")];
-    assert!(wrong("", &vm, Some("TestVendor-6-55-4")).contains("no PMU that could count its events"));
+    assert!(
+        wrong("", &vm, Some("TestVendor-6-55-4")).contains("no PMU that could count its events")
+    );
 }

@@ -6,7 +6,8 @@ use crate::machine::pmu::Pmu;
 /// The PMUs that an event is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// The PMU's name, perhaps without a number at its end; parts of it with commas between them; none: the cores.
+    /// The PMU's name, perhaps without a number at its end; parts of it with commas between them;
+    /// none: the cores.
     name: Option<String>,
     /// Identifiers that the PMU may have, as a regular expression; none: any.
     identifiers: Option<String>,
@@ -58,14 +59,17 @@ impl Unit {
             Some(name) if *name == pmu.name => true,
             Some(name) => !pmu.core && is_called(&pmu.name, name),
         };
-        let identifies = |pattern: &String| pmu.identifier().is_some_and(|own| cpuid::is_match(pattern, &own));
+        let identifies =
+            |pattern: &String| pmu.identifier().is_some_and(|own| cpuid::is_match(pattern, &own));
         is_meant && self.identifiers.as_ref().is_none_or(identifies)
     }
 }
 
-/// Returns whether a PMU's name has these parts, in this order, each with a number behind it or none.
+/// Returns whether a PMU's name has these parts, in this order, each with a number behind it or
+/// none.
 fn is_called(name: &str, parts: &str) -> bool {
-    let (first, more) = parts.split_once(',').map_or((parts, None), |(first, more)| (first, Some(more)));
+    let (first, more) =
+        parts.split_once(',').map_or((parts, None), |(first, more)| (first, Some(more)));
     match more {
         None => name.strip_prefix(first).is_some_and(is_number),
         // hisi_sccl,l3c is hisi_sccl3_l3c1.
@@ -76,8 +80,8 @@ fn is_called(name: &str, parts: &str) -> bool {
     }
 }
 
-/// Returns whether this is empty or a number behind a name. Letters make a number only of three digits or more, as
-/// words have letters too.
+/// Returns whether this is empty or a number behind a name. Letters make a number only of three
+/// digits or more, as words have letters too.
 fn is_number(suffix: &str) -> bool {
     let digits = suffix.strip_prefix('_').unwrap_or(suffix);
     let decimal = digits.bytes().all(|b| b.is_ascii_digit());

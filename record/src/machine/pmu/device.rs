@@ -43,7 +43,8 @@ pub struct Alias {
 #[must_use]
 pub fn all(sys: &Path) -> Vec<Pmu> {
     let dir = sys.join("bus/event_source/devices");
-    let mut pmus: Vec<_> = names(&dir).into_iter().filter_map(|name| Pmu::read(&dir, name)).collect();
+    let mut pmus: Vec<_> =
+        names(&dir).into_iter().filter_map(|name| Pmu::read(&dir, name)).collect();
     // By number at the end, so that uncore_imc_2 precedes uncore_imc_10.
     pmus.sort_by(|a, b| {
         let ((a_stem, a_number), (b_stem, b_number)) = (a.numbered(), b.numbered());
@@ -55,7 +56,8 @@ pub fn all(sys: &Path) -> Vec<Pmu> {
 /// Returns the names in a directory, sorted.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_unstable();
     names
 }
@@ -99,29 +101,33 @@ impl Pmu {
         self.name == name || self.other_name.as_deref() == Some(name)
     }
 
-    /// Returns whether a name selects this PMU among others: a pattern, or a name without the number (`uncore_imc`),
-    /// both with or without `uncore_`.
+    /// Returns whether a name selects this PMU among others: a pattern, or a name without the
+    /// number (`uncore_imc`), both with or without `uncore_`.
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let means = |name: &str| {
-            name == self.numbered().0 || glob::matches(name, &self.name) || glob::matches(name, self.numbered().0)
+            name == self.numbered().0
+                || glob::matches(name, &self.name)
+                || glob::matches(name, self.numbered().0)
         };
         means(name) || (!name.starts_with("uncore_") && means(&format!("uncore_{name}")))
     }
 
-    /// Returns whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in
-    /// `cpumask` which cores have it.
+    /// Returns whether its events count whole CPUs, regardless of threads. Arm SPE is part of a
+    /// core, and says in `cpumask` which cores have it.
     #[must_use]
     pub fn uncore(&self) -> bool {
         !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")
     }
 
-    /// Returns whether its events write to an AUX area. sysfs does not show this, so it is a list of the drivers that
-    /// have one.
+    /// Returns whether its events write to an AUX area. sysfs does not show this, so it is a list
+    /// of the drivers that have one.
     #[must_use]
     pub fn has_aux(&self) -> bool {
         matches!(&self.name[..], "intel_pt" | "intel_bts" | "cs_etm")
-            || ["arm_spe_", "hisi_ptt", "cs_etm_", "cpum_cf_diag"].iter().any(|stem| self.name.starts_with(stem))
+            || ["arm_spe_", "hisi_ptt", "cs_etm_", "cpum_cf_diag"]
+                .iter()
+                .any(|stem| self.name.starts_with(stem))
     }
 
     /// Returns the format of a term.
@@ -143,7 +149,8 @@ impl Pmu {
         names(&self.dir.join("format"))
     }
 
-    /// Gives it a named event, in the place of the kernel's with that name. `name`: in small letters.
+    /// Gives it a named event, in the place of the kernel's with that name. `name`: in small
+    /// letters.
     pub fn name(&mut self, name: String, event: Alias) {
         self.table.insert(name, event);
     }
@@ -176,7 +183,8 @@ impl Pmu {
             return None;
         }
         let events = self.dir.join("events");
-        let attribute = |of: &str| text(&events.join(format!("{name}.{of}"))).filter(|text| !text.is_empty());
+        let attribute =
+            |of: &str| text(&events.join(format!("{name}.{of}"))).filter(|text| !text.is_empty());
         let terms = text(&events.join(name))?;
         Some(Alias { terms, unit: attribute("unit"), scale: attribute("scale"), description: None })
     }

@@ -45,7 +45,8 @@ pub(crate) const HYBRID: &[(&str, &str)] = &[
     ("cpu_atom/format/event", "config:0-7"),
 ];
 
-/// Creates a machine with these PMUs (each file as `pmu/file`) below `sys`, and some tracepoints below `tracing`.
+/// Creates a machine with these PMUs (each file as `pmu/file`) below `sys`, and some tracepoints
+/// below `tracing`.
 pub(crate) fn machine(pmus: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
@@ -53,10 +54,14 @@ pub(crate) fn machine(pmus: &[(&str, &str)]) -> TempDir {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{text}\n")).unwrap();
     };
-    pmus.iter().for_each(|(path, text)| write(&format!("sys/bus/event_source/devices/{path}"), text));
+    pmus.iter()
+        .for_each(|(path, text)| write(&format!("sys/bus/event_source/devices/{path}"), text));
     for (path, text) in [
         ("sched/sched_switch/id", "314"),
-        ("sched/sched_switch/format", "format:\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;"),
+        (
+            "sched/sched_switch/format",
+            "format:\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;",
+        ),
         ("sched/sched_wakeup/id", "316"),
         ("sched/enable", "0"),
         ("irq/softirq_entry/id", "12"),

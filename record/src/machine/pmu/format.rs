@@ -1,4 +1,5 @@
-//! Formats of terms: the files in a PMU's `format` directory (`sysfs-bus-event_source-devices-format`).
+//! Formats of terms: the files in a PMU's `format` directory
+//! (`sysfs-bus-event_source-devices-format`).
 //!
 //! ```text
 //!  config:0-7,32-35    the value's low 8 bits are bits 0 to 7 of config, its next 4 are bits 32 to 35
@@ -91,7 +92,10 @@ mod tests {
     #[test]
     fn one_range_several_and_a_bit() {
         assert_eq!(Format::parse("config:0-7\n"), Some(Format { word: 0, bits: 0xff }));
-        assert_eq!(Format::parse("config:0-7,32-35"), Some(Format { word: 0, bits: 0xf_0000_00ff }));
+        assert_eq!(
+            Format::parse("config:0-7,32-35"),
+            Some(Format { word: 0, bits: 0xf_0000_00ff })
+        );
         assert_eq!(Format::parse("config2:21"), Some(Format { word: 2, bits: 1 << 21 }));
         assert_eq!(Format::parse("config3:0-63"), Some(Format { word: 3, bits: u64::MAX }));
         assert_eq!(Format::parse("config4:1"), Some(Format { word: 4, bits: 2 }));

@@ -8,8 +8,8 @@ pub fn is_pattern(text: &str) -> bool {
 
 /// Returns whether the pattern matches the whole `text`.
 ///
-/// On a mismatch, the last star takes one more character. Earlier stars never need to, so the time is at most the
-/// product of the lengths.
+/// On a mismatch, the last star takes one more character. Earlier stars never need to, so the time
+/// is at most the product of the lengths.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());

@@ -2,17 +2,19 @@
 
 use super::device::Pmu;
 
-/// Returns the default terms of an `intel_pt` event; the user's terms override them one by one. The periods are
-/// exponents: 3 if the CPU supports it (`caps/mtc_periods` and `caps/psb_periods` are masks of the supported ones),
-/// otherwise the next smaller one, otherwise the next larger one.
+/// Returns the default terms of an `intel_pt` event; the user's terms override them one by one. The
+/// periods are exponents: 3 if the CPU supports it (`caps/mtc_periods` and `caps/psb_periods` are
+/// masks of the supported ones), otherwise the next smaller one, otherwise the next larger one.
 #[must_use]
 pub fn defaults(pmu: &Pmu) -> Vec<(&'static str, u64)> {
     let mut terms = vec![("tsc", 1)];
     let has = |file| pmu.number(file, 10).unwrap_or(1) != 0;
-    let mtc_periods = if has("caps/mtc") { pmu.number("caps/mtc_periods", 16).unwrap_or(0) } else { 0 };
+    let mtc_periods =
+        if has("caps/mtc") { pmu.number("caps/mtc_periods", 16).unwrap_or(0) } else { 0 };
     if mtc_periods != 0 {
         terms.extend([("mtc", 1), ("mtc_period", nearest(mtc_periods))]);
-        let psb_periods = if has("caps/psb_cyc") { pmu.number("caps/psb_periods", 16).unwrap_or(0) } else { 0 };
+        let psb_periods =
+            if has("caps/psb_cyc") { pmu.number("caps/psb_periods", 16).unwrap_or(0) } else { 0 };
         if psb_periods != 0 {
             terms.push(("psb_period", nearest(psb_periods)));
         }

@@ -8,8 +8,9 @@
 //!  cs_etm/sinks/x    0x1b2c                      sinks for an AUX area's data
 //! ```
 //!
-//! A PMU of CPU cores is named `cpu` or has a file `cpus`; a hybrid machine has more than one of them. Files are read
-//! on demand. The root is a path, so that tests can use directories of other machines.
+//! A PMU of CPU cores is named `cpu` or has a file `cpus`; a hybrid machine has more than one of
+//! them. Files are read on demand. The root is a path, so that tests can use directories of other
+//! machines.
 
 mod device;
 mod format;

@@ -20,8 +20,8 @@ pub struct Function {
 /// # Errors
 /// Returns an error if the path does not exist or is not a file.
 pub fn file(path: &str) -> Result<PathBuf, String> {
-    let absolute =
-        fs::canonicalize(path).map_err(|error| format!("{path}: {}", crate::messages::error::why_words(&error)))?;
+    let absolute = fs::canonicalize(path)
+        .map_err(|error| format!("{path}: {}", crate::messages::error::why_words(&error)))?;
     if absolute.is_file() { Ok(absolute) } else { Err(format!("{path} is not a file")) }
 }
 
@@ -44,8 +44,9 @@ impl fmt::Display for Named {
     }
 }
 
-/// Returns the functions of this name in a file, sorted by offset. The name is that in the symbol table, a Rust path, or
-/// a C++ name with or without parameters. Symbols at the same offset count once.
+/// Returns the functions of this name in a file, sorted by offset. The name is that in the symbol
+/// table, a Rust path, or a C++ name with or without parameters. Symbols at the same offset count
+/// once.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is not an ELF file.
@@ -61,14 +62,18 @@ pub fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     let mut all = all(path)?;
     let by = |is_it: &dyn Fn(&str) -> bool| all.iter().any(|named| is_it(&named.symbol));
     // What the symbol table has is meant before what a name may stand for.
-    let is_it: &dyn Fn(&str) -> bool =
-        if by(&|symbol| symbol == name) { &|symbol| symbol == name } else { &|symbol| is_called(symbol, name) };
+    let is_it: &dyn Fn(&str) -> bool = if by(&|symbol| symbol == name) {
+        &|symbol| symbol == name
+    } else {
+        &|symbol| is_called(symbol, name)
+    };
     all.retain(|named| is_it(&named.symbol));
     all.dedup_by_key(|named| named.function.offset);
     Ok(all)
 }
 
-/// Returns at most three functions with a similar name: the same in another scope, else those that are spelt nearly so.
+/// Returns at most three functions with a similar name: the same in another scope, else those that
+/// are spelt nearly so.
 ///
 /// # Errors
 /// Returns the errors of [`functions`].
@@ -89,16 +94,19 @@ pub fn near(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     Ok(all.into_iter().take(MOST).map(|(_, named)| named).collect())
 }
 
-/// Returns the functions in a file's symbol tables, by offset; of those with the same offset, global ones first.
+/// Returns the functions in a file's symbol tables, by offset; of those with the same offset,
+/// global ones first.
 fn all(path: &Path) -> Result<Vec<Named>, String> {
     let shown = path.display();
     let data = read(path)?;
-    let elf = object::File::parse(&data[..]).map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
+    let elf = object::File::parse(&data[..])
+        .map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
     let symbols = elf.symbols().chain(elf.dynamic_symbols());
     let mut found: Vec<_> = symbols
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
         .filter_map(|symbol| {
-            let function = Function { offset: offset(&elf, symbol.address())?, size: symbol.size() };
+            let function =
+                Function { offset: offset(&elf, symbol.address())?, size: symbol.size() };
             Some((symbol.is_local(), Named { symbol: symbol.name().ok()?.to_owned(), function }))
         })
         .collect();
@@ -131,7 +139,8 @@ enum CppParts {
     Whole,
 }
 
-/// Returns whether a symbol may be this C++ function: mangled names have the identifiers of what they stand for.
+/// Returns whether a symbol may be this C++ function: mangled names have the identifiers of what
+/// they stand for.
 fn is_cpp(symbol: &str, name: &str) -> bool {
     let plain = name.split(['(', '<']).next().unwrap_or(name);
     let identifier = plain.rsplit("::").next().unwrap_or(plain);
@@ -181,11 +190,13 @@ impl fmt::Write for Bounded {
 /// Returns the range from the first function of a file to the end of the last.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not an ELF file, or has no functions in its symbol tables.
+/// Returns an error if the file cannot be read, is not an ELF file, or has no functions in its
+/// symbol tables.
 pub fn extent(path: &Path) -> Result<Function, String> {
     let shown = path.display();
     let data = read(path)?;
-    let elf = object::File::parse(&data[..]).map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
+    let elf = object::File::parse(&data[..])
+        .map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
     let code = elf.symbols().chain(elf.dynamic_symbols());
     let code = code.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
     let places = code.filter_map(|symbol| {
@@ -193,12 +204,15 @@ pub fn extent(path: &Path) -> Result<Function, String> {
         Some((start, start + symbol.size()))
     });
     let all = places.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
-    let (start, end) = all.ok_or_else(|| format!("{shown} has no functions in its symbol tables"))?;
+    let (start, end) =
+        all.ok_or_else(|| format!("{shown} has no functions in its symbol tables"))?;
     Ok(Function { offset: start, size: end - start })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{}: {}", path.display(), crate::messages::error::why_words(&error)))
+    fs::read(path).map_err(|error| {
+        format!("{}: {}", path.display(), crate::messages::error::why_words(&error))
+    })
 }
 
 /// Converts an SVMA to a file offset.
@@ -219,12 +233,15 @@ pub fn kernel(kallsyms: &Path, name: &str) -> Vec<Function> {
         let address = u64::from_str_radix(words.next()?, 16).ok()?;
         Some((address, words.next()?, words.next()?))
     });
-    let mut code: Vec<_> =
-        symbols.filter(|(address, kind, _)| *address != 0 && kind.eq_ignore_ascii_case("t")).collect();
+    let mut code: Vec<_> = symbols
+        .filter(|(address, kind, _)| *address != 0 && kind.eq_ignore_ascii_case("t"))
+        .collect();
     code.sort_unstable();
     let next = |address| code.iter().map(|(start, ..)| *start).find(|start| *start > address);
     let named = code.iter().filter(|(.., symbol)| *symbol == name);
-    named.map(|(at, ..)| Function { offset: *at, size: next(*at).map_or(0, |next| next - at) }).collect()
+    named
+        .map(|(at, ..)| Function { offset: *at, size: next(*at).map_or(0, |next| next - at) })
+        .collect()
 }
 
 #[cfg(test)]
@@ -237,21 +254,36 @@ mod tests {
         let [main] = functions(&me, "main").unwrap()[..] else { panic!("a program has one main") };
         assert!(main.offset > 0 && main.offset < fs::metadata(&me).unwrap().len());
         assert!(functions(&me, "no_such_function").unwrap().is_empty());
-        assert!(functions(Path::new("/proc/self/status"), "main").unwrap_err().contains("not an ELF file"));
+        assert!(
+            functions(Path::new("/proc/self/status"), "main")
+                .unwrap_err()
+                .contains("not an ELF file")
+        );
         assert!(file("/nonexistent").unwrap_err().contains("/nonexistent"));
         assert!(file("/").unwrap_err().contains("not a file"));
     }
 
     #[test]
     fn functions_by_their_path_in_rust() {
-        assert!(is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::called"));
-        assert!(!is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::call"));
+        assert!(is_called(
+            "_ZN8workload5calls6called17h0123456789abcdefE",
+            "workload::calls::called"
+        ));
+        assert!(!is_called(
+            "_ZN8workload5calls6called17h0123456789abcdefE",
+            "workload::calls::call"
+        ));
         assert!(is_called("workload::calls", "workload::calls"));
     }
 
     #[test]
     fn functions_by_their_names_in_cpp() {
-        let symbols = ["_ZN3lib5outerEi", "_ZN3lib5outerEcPKc", "_ZNK3lib4List4sizeEv", "_ZN3lib4plusIiEET_S1_"];
+        let symbols = [
+            "_ZN3lib5outerEi",
+            "_ZN3lib5outerEcPKc",
+            "_ZNK3lib4List4sizeEv",
+            "_ZN3lib4plusIiEET_S1_",
+        ];
         let called = |name: &str| symbols.iter().filter(|symbol| is_called(symbol, name)).count();
         assert_eq!(called("lib::outer"), 2);
         assert_eq!(called("lib::outer(int)"), 1);
@@ -266,7 +298,11 @@ mod tests {
     fn functions_of_the_kernel() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("kallsyms");
-        fs::write(&path, "ffffffff81000100 T b\nffffffff81000000 t a\t[mod]\nffffffff81000040 D data\n").unwrap();
+        fs::write(
+            &path,
+            "ffffffff81000100 T b\nffffffff81000000 t a\t[mod]\nffffffff81000040 D data\n",
+        )
+        .unwrap();
         assert_eq!(kernel(&path, "a"), [Function { offset: 0xffff_ffff_8100_0000, size: 0x100 }]);
         assert_eq!(kernel(&path, "b"), [Function { offset: 0xffff_ffff_8100_0100, size: 0 }]);
         assert!(kernel(&path, "data").is_empty());

@@ -1,5 +1,6 @@
-//! Contents of the feature TRACING_DATA: descriptions of the fields in tracepoints' raw data, in the format of
-//! trace-cmd (`trace-cmd.dat(5)`, version 0.6), which all readers of perf.data expect.
+//! Contents of the feature TRACING_DATA: descriptions of the fields in tracepoints' raw data, in
+//! the format of trace-cmd (`trace-cmd.dat(5)`, version 0.6), which all readers of perf.data
+//! expect.
 //!
 //! ```text
 //!  17 08 44 "tracing" "0.6\0" order:u8 long:u8 page:u32
@@ -10,7 +11,8 @@
 //!  kallsyms size:u32 = 0   printk_formats size:u32 …   saved_cmdlines size:u64 …
 //! ```
 //!
-//! kallsyms is left empty, as it would be large, and readers of perf.data take symbols from elsewhere.
+//! kallsyms is left empty, as it would be large, and readers of perf.data take symbols from
+//! elsewhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +26,8 @@ use super::tracefs::Tracefs;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing0.6\0";
 
-/// Returns the contents for the named tracepoints (such as `sched:sched_switch`), from this tracefs.
+/// Returns the contents for the named tracepoints (such as `sched:sched_switch`), from this
+/// tracefs.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read.
@@ -79,8 +82,9 @@ fn put_file(e: &mut Encoder, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a file with a large buffer: `header_page` and `header_event` are returned only by the first read, even if the
-/// buffer is too small (`show_header_file` in `kernel/trace/trace_events.c`).
+/// Reads a file with a large buffer: `header_page` and `header_event` are returned only by the
+/// first read, even if the buffer is too small (`show_header_file` in
+/// `kernel/trace/trace_events.c`).
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     const PIECE: usize = 64 << 10;
     let mut file = fs::File::open(path)?;
@@ -108,7 +112,8 @@ fn optional(path: &Path) -> Result<Vec<u8>, String> {
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
     format!(
-        "cannot read {}: {}; it describes the fields of tracepoints; be root, or record no tracepoints",
+        "cannot read {}: {}; it describes the fields of tracepoints; be root, or record no \
+         tracepoints",
         path.display(),
         crate::messages::error::why_words(error)
     )

@@ -20,16 +20,24 @@ pub use tracefs::{Field, Tracefs, Unreadable};
 pub const NOT_MOUNTED: &str = "tracepoints require tracefs, which is not mounted; as root: \
                                mount -t tracefs nodev /sys/kernel/tracing";
 
-/// Returns the contents of the feature TRACING_DATA for the named tracepoints; `None` without tracepoints.
+/// Returns the contents of the feature TRACING_DATA for the named tracepoints; `None` without
+/// tracepoints.
 ///
 /// # Errors
 /// Returns an error if formats cannot be read.
-pub fn formats(names: &[&str], tracefs: Option<&Path>, page_size: usize) -> Result<Option<Vec<u8>>> {
+pub fn formats(
+    names: &[&str],
+    tracefs: Option<&Path>,
+    page_size: usize,
+) -> Result<Option<Vec<u8>>> {
     if names.is_empty() {
         return Ok(None);
     }
     let tracefs = tracefs.map(|root| Tracefs::at(root.to_owned())).ok_or_else(|| {
-        Error::Failed("cannot read the formats of tracepoints: tracefs has been unmounted; mount it again".to_owned())
+        Error::Failed(
+            "cannot read the formats of tracepoints: tracefs has been unmounted; mount it again"
+                .to_owned(),
+        )
     })?;
     data::tracing_data(&tracefs, names.iter().copied(), page_size).map(Some).map_err(Error::Failed)
 }

@@ -40,7 +40,8 @@ impl Tracefs {
     pub fn find(mounts: &Path) -> Option<Self> {
         let table = fs::read_to_string(mounts).unwrap_or_default();
         let mounted = |kind: &str| {
-            let lines = table.lines().map(|line| line.split(' ').skip(1).take(2).collect::<Vec<_>>());
+            let lines =
+                table.lines().map(|line| line.split(' ').skip(1).take(2).collect::<Vec<_>>());
             lines
                 .filter_map(|words| if let [at, of] = words[..] { Some((at, of)) } else { None })
                 .filter(|(_, of)| *of == kind)
@@ -69,7 +70,8 @@ impl Tracefs {
         if [system, name].iter().any(|part| part.contains('/') || part.starts_with('.')) {
             return Err(Unreadable::Absent);
         }
-        let text = fs::read_to_string(self.events().join(system).join(name).join("id")).map_err(|e| why(&e))?;
+        let text = fs::read_to_string(self.events().join(system).join(name).join("id"))
+            .map_err(|e| why(&e))?;
         text.trim().parse().map_err(|_| Unreadable::Absent)
     }
 
@@ -81,8 +83,8 @@ impl Tracefs {
         directories(&self.events())
     }
 
-    /// Returns the tracepoints of a group, sorted. ftrace's own events are included, but have no `id` and cannot be
-    /// counted.
+    /// Returns the tracepoints of a group, sorted. ftrace's own events are included, but have no
+    /// `id` and cannot be counted.
     ///
     /// # Errors
     /// Returns an error if the group does not exist or may not be read.
@@ -95,7 +97,8 @@ impl Tracefs {
     /// # Errors
     /// Returns an error if the tracepoint does not exist or may not be read.
     pub fn fields(&self, system: &str, name: &str) -> Result<Vec<Field>, Unreadable> {
-        let format = fs::read_to_string(self.events().join(system).join(name).join("format")).map_err(|e| why(&e))?;
+        let format = fs::read_to_string(self.events().join(system).join(name).join("format"))
+            .map_err(|e| why(&e))?;
         Ok(format.lines().filter_map(field).collect())
     }
 
@@ -117,13 +120,18 @@ fn exists(path: &Path) -> bool {
 }
 
 fn why(error: &std::io::Error) -> Unreadable {
-    if error.kind() == ErrorKind::PermissionDenied { Unreadable::Forbidden } else { Unreadable::Absent }
+    if error.kind() == ErrorKind::PermissionDenied {
+        Unreadable::Forbidden
+    } else {
+        Unreadable::Absent
+    }
 }
 
 fn directories(path: &Path) -> Result<Vec<String>, Unreadable> {
     let entries = fs::read_dir(path).map_err(|e| why(&e))?.flatten();
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut names: Vec<_> = directories.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<_> =
+        directories.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_unstable();
     Ok(names)
 }
@@ -147,15 +155,19 @@ mod tests {
         fs::write(root.join("events/sched/enable"), "0\n").unwrap();
         let mounts = dir.path().join("mounts");
         let escaped = root.to_str().unwrap().replace(' ', "\\040");
-        fs::write(&mounts, format!("proc /proc proc rw 0 0\nnodev {escaped} tracefs rw,relatime 0 0\n")).unwrap();
+        fs::write(
+            &mounts,
+            format!("proc /proc proc rw 0 0\nnodev {escaped} tracefs rw,relatime 0 0\n"),
+        )
+        .unwrap();
         let tracefs = Tracefs::find(&mounts).unwrap();
         assert_eq!(tracefs.root(), root);
         assert_eq!(tracefs.id("sched", "sched_switch"), Ok(372));
         assert_eq!(tracefs.id("sched", "sched_swich"), Err(Unreadable::Absent));
         assert_eq!(tracefs.id("..", "sched_switch"), Err(Unreadable::Absent));
         assert_eq!(tracefs.systems(), Ok(vec!["sched".to_owned()]));
-        let format =
-            "name: x\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\n\tfield:char comm[16];\toffset:8;\n";
+        let format = "name: x\n\tfield:unsigned short \
+                      common_type;\toffset:0;\tsize:2;\n\tfield:char comm[16];\toffset:8;\n";
         fs::write(root.join("events/sched/sched_switch/format"), format).unwrap();
         let fields = tracefs.fields("sched", "sched_switch").unwrap();
         let shown: Vec<_> = fields.iter().map(|field| (&field.kind[..], &field.name[..])).collect();

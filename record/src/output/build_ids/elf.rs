@@ -30,7 +30,9 @@ pub(super) fn in_elf<'data>(data: impl ReadRef<'data>) -> Option<BuildId> {
     }
 }
 
-fn in_notes_of<'data, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'data>) -> Option<BuildId> {
+fn in_notes_of<'data, Elf: FileHeader<Endian = Endianness>>(
+    data: impl ReadRef<'data>,
+) -> Option<BuildId> {
     let header = Elf::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let mut segments = header.program_headers(endian, data).ok()?.iter();
@@ -54,8 +56,8 @@ fn gnu_id(name: &[u8], kind: u32, desc: &[u8]) -> Option<BuildId> {
     (kind == NT_GNU_BUILD_ID.0 && name == b"GNU").then(|| BuildId::new(desc)).flatten()
 }
 
-/// Returns the build ID among notes in this machine's order: name size, description size, type, then both, each padded
-/// to 4.
+/// Returns the build ID among notes in this machine's order: name size, description size, type,
+/// then both, each padded to 4.
 pub(super) fn in_notes(mut notes: &[u8]) -> Option<BuildId> {
     loop {
         let (header, rest) = notes.split_first_chunk::<12>()?;
@@ -76,7 +78,8 @@ mod tests {
 
     fn note(name: &[u8], kind: u32, desc: &[u8]) -> Vec<u8> {
         let sizes = [name.len(), desc.len()].map(|n| u32::try_from(n).unwrap());
-        let mut bytes: Vec<u8> = [sizes[0], sizes[1], kind].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            [sizes[0], sizes[1], kind].iter().flat_map(|n| n.to_ne_bytes()).collect();
         for part in [name, desc] {
             bytes.extend(part);
             bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -86,7 +89,9 @@ mod tests {
 
     #[test]
     fn the_build_id_among_other_notes() {
-        let notes = [note(b"Xen\0", 3, &[1; 5]), note(b"GNU\0", 3, &[7; 20]), note(b"GNU\0", 3, &[8; 20])].concat();
+        let notes =
+            [note(b"Xen\0", 3, &[1; 5]), note(b"GNU\0", 3, &[7; 20]), note(b"GNU\0", 3, &[8; 20])]
+                .concat();
         assert_eq!(in_notes(&notes).unwrap().as_bytes(), [7; 20]);
         assert_eq!(in_notes(&note(b"GNU\0", 1, &[7; 20])), None);
         for cut in 0..notes.len() {

@@ -46,8 +46,8 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process, and gives the file to
-    /// `keeper`. None: that file cannot be found any more.
+    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process,
+    /// and gives the file to `keeper`. None: that file cannot be found any more.
     pub(super) fn read(&self, path: &[u8], keeper: Option<&Keeper>) -> Option<Option<BuildId>> {
         if path == b"[vdso]" {
             return Some(elf::of_vdso());
@@ -67,7 +67,9 @@ impl MappedFile {
         let places = self.places(path, true);
         let files = places.iter().filter_map(|place| self.open(place));
         // The path may be that of another version by now, which has replaced the one that runs.
-        let mut same = files.filter(|file| elf::in_elf(&ReadCache::new(file)).is_some_and(|found| found.is_same(&id)));
+        let mut same = files.filter(|file| {
+            elf::in_elf(&ReadCache::new(file)).is_some_and(|found| found.is_same(&id))
+        });
         if let Some(file) = same.next() {
             keeper.take(id, file, Mapped { path, is_elsewhere: is_elsewhere(self.pid) });
         }
@@ -78,12 +80,13 @@ impl MappedFile {
         self.places(path, self.file.ino != 0).iter().find_map(|place| self.open(place))
     }
 
-    /// Returns the paths at which the file may be. As long as the process lives, its mapping leads to the very file,
-    /// deleted or not, but for `CAP_CHECKPOINT_RESTORE` only. Then the path in its own root, as in a container; its
-    /// program, which may have been deleted; the path in ours.
+    /// Returns the paths at which the file may be. As long as the process lives, its mapping leads
+    /// to the very file, deleted or not, but for `CAP_CHECKPOINT_RESTORE` only. Then the path in
+    /// its own root, as in a container; its program, which may have been deleted; the path in ours.
     fn places(&self, path: &[u8], has_program: bool) -> Vec<Vec<u8>> {
         let Self { pid, range, .. } = self;
-        let mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end).into_bytes();
+        let mapping =
+            format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end).into_bytes();
         let root = [format!("/proc/{pid}/root").as_bytes(), path].concat();
         let program = has_program.then(|| format!("/proc/{pid}/exe").into_bytes());
         [mapping, root].into_iter().chain(program).chain([path.to_vec()]).collect()
@@ -92,15 +95,16 @@ impl MappedFile {
     /// Opens the file at `path` if it is the one that is mapped.
     fn open(&self, path: &[u8]) -> Option<File> {
         let file = open_regular(path).ok()?;
-        // By the inode alone: some file systems (overlayfs, btrfs) show another device in mappings than in stat. What
-        // has another inode was replaced meanwhile, or is a namesake in another container.
+        // By the inode alone: some file systems (overlayfs, btrfs) show another device in mappings
+        // than in stat. What has another inode was replaced meanwhile, or is a namesake in another
+        // container.
         let same = self.file.ino == 0 || self.file.ino == file.metadata().ok()?.ino();
         same.then_some(file)
     }
 }
 
-/// Opens a regular file. Anything else is never opened, not even if it takes the file's place meanwhile: a pipe would
-/// block, a device may act.
+/// Opens a regular file. Anything else is never opened, not even if it takes the file's place
+/// meanwhile: a pipe would block, a device may act.
 fn open_regular(path: &[u8]) -> io::Result<File> {
     let path = std::ffi::OsStr::from_bytes(path);
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -109,7 +113,8 @@ fn open_regular(path: &[u8]) -> io::Result<File> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let link = format!("/proc/self/fd/{}", place.as_raw_fd());
-    Ok(rustix::fs::open(link, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?.into())
+    Ok(rustix::fs::open(link, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?
+        .into())
 }
 
 #[cfg(test)]
@@ -147,7 +152,8 @@ mod tests {
     fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("module.so");
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::RWXU, 0)
+            .unwrap();
         let file = id_of(&path);
         let reader = std::thread::spawn(move || read(&path, file));
         for _ in 0..500 {

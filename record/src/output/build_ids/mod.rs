@@ -7,9 +7,10 @@
 //!  /proc/PID/maps ─▶ read at once: the synthesized MMAP2 has it too
 //! ```
 //!
-//! perf record marks the files that samples hit, for which it reads the whole recording back. rec writes those of all
-//! files that were mapped as code while it recorded (as `perf record --buildid-all` does): which those are it has seen
-//! in passing, and an entry too many costs a reader nothing.
+//! perf record marks the files that samples hit, for which it reads the whole recording back. rec
+//! writes those of all files that were mapped as code while it recorded (as
+//! `perf record --buildid-all` does): which those are it has seen in passing, and an entry too many
+//! costs a reader nothing.
 
 mod elf;
 mod mapped;
@@ -38,14 +39,19 @@ pub struct Identified {
     pub id: BuildId,
 }
 
-/// Returns the build IDs of the kernel, of its modules (where they are known), and of the files that processes mapped.
+/// Returns the build IDs of the kernel, of its modules (where they are known), and of the files
+/// that processes mapped.
 #[must_use]
 pub fn collect(files: &Modules, kernel: Option<&KernelImage>) -> Vec<Identified> {
     let mut all = Vec::new();
     let mut add = |mode, name: &[u8], id: Option<BuildId>| {
         all.extend(id.map(|id| Identified { mode, name: name.to_vec(), id }));
     };
-    add(CpuMode::Kernel, b"[kernel.kallsyms]", fs::read("/sys/kernel/notes").ok().and_then(|n| elf::in_notes(&n)));
+    add(
+        CpuMode::Kernel,
+        b"[kernel.kallsyms]",
+        fs::read("/sys/kernel/notes").ok().and_then(|n| elf::in_notes(&n)),
+    );
     for module in kernel.map(|k| k.modules.as_slice()).unwrap_or_default() {
         let notes = fs::read(format!("/sys/module/{}/notes/.note.gnu.build-id", module.name));
         add(CpuMode::Kernel, module.path.as_bytes(), notes.ok().and_then(|n| elf::in_notes(&n)));

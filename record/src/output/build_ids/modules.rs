@@ -9,7 +9,8 @@ use super::mapped::{FileId, MappedFile};
 use super::reader::{BuildIdReader, ToKeep};
 use crate::output::keep::{Kept, is_dump, is_memory};
 
-/// More files than this at one path: they are never told apart by the path, so that no more are kept.
+/// More files than this at one path: they are never told apart by the path, so that no more are
+/// kept.
 const MOST_OF_A_PATH: usize = 64;
 
 /// A process in a container that lives longer than this leaves its files.
@@ -34,7 +35,8 @@ enum Identity {
 }
 
 impl Modules {
-    /// Returns none yet; build IDs that the kernel does not tell are read by `reader`. The default keeps nothing.
+    /// Returns none yet; build IDs that the kernel does not tell are read by `reader`. The default
+    /// keeps nothing.
     #[must_use]
     pub fn read_by(reader: BuildIdReader) -> Self {
         Self { reader: Some(reader), ..Self::default() }
@@ -46,7 +48,8 @@ impl Modules {
         Self { reader: self.reader.clone(), ..Self::default() }
     }
 
-    /// Returns how often rings are to be drained, for files that are kept while their processes live; `None` if none are.
+    /// Returns how often rings are to be drained, for files that are kept while their processes
+    /// live; `None` if none are.
     #[must_use]
     pub fn round(&self) -> Option<Duration> {
         self.reader.as_ref().filter(|reader| reader.has_keeper()).map(|_| ROUND)
@@ -68,7 +71,8 @@ impl Modules {
         }
     }
 
-    /// Adds a mapped file whose build ID is known. It may have to be kept, unless it was read (`None`).
+    /// Adds a mapped file whose build ID is known. It may have to be kept, unless it was read
+    /// (`None`).
     pub fn add_identified(&mut self, path: &[u8], id: BuildId, mapped: Option<MappedFile>) {
         if self.add(path, Identity::BuildId(id))
             && let (Some(reader), Some(mapped)) = (&self.reader, mapped)
@@ -119,8 +123,8 @@ impl Modules {
         }
     }
 
-    /// Returns the build IDs by path, sorted. A path with several files is left out unless all have one and the same:
-    /// no identity is better than a wrong one.
+    /// Returns the build IDs by path, sorted. A path with several files is left out unless all have
+    /// one and the same: no identity is better than a wrong one.
     #[must_use]
     pub fn identified(&self) -> Vec<(&[u8], BuildId)> {
         let Some(reader) = &self.reader else { return Vec::new() };
@@ -133,7 +137,10 @@ impl Modules {
             let first = ids.next()??;
             (identities.len() < MOST_OF_A_PATH && ids.all(|id| id == Some(first))).then_some(first)
         };
-        let known = self.files.iter().filter_map(|(path, files)| Some((path.as_slice(), one_id(path, files)?)));
+        let known = self
+            .files
+            .iter()
+            .filter_map(|(path, files)| Some((path.as_slice(), one_id(path, files)?)));
         let mut all: Vec<_> = known.collect();
         all.sort_unstable();
         all
@@ -155,7 +162,8 @@ impl Modules {
     }
 }
 
-/// Returns whether something mapped under this name can have a build ID: a file, or the vDSO; not memory (`//anon`).
+/// Returns whether something mapped under this name can have a build ID: a file, or the vDSO; not
+/// memory (`//anon`).
 fn has_notes(name: &[u8]) -> bool {
     name == b"[vdso]" || (name.starts_with(b"/") && !name.starts_with(b"//"))
 }

@@ -1,7 +1,8 @@
-//! Reads the build IDs of mapped files aside, in a thread of its own, so that no disk slows the drain down.
+//! Reads the build IDs of mapped files aside, in a thread of its own, so that no disk slows the
+//! drain down.
 //!
-//! A file is looked for as soon as its mapping is drained: what a short-lived process mapped may be gone a moment
-//! later.
+//! A file is looked for as soon as its mapping is drained: what a short-lived process mapped may be
+//! gone a moment later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,8 +68,8 @@ impl ToKeep {
 }
 
 impl BuildIdReader {
-    /// Returns a reader with a thread, which runs as urgently as this one does now. The default has none, and reads
-    /// when it is waited for.
+    /// Returns a reader with a thread, which runs as urgently as this one does now. The default has
+    /// none, and reads when it is waited for.
     #[must_use]
     pub fn in_thread(keeper: Option<Keeper>) -> Self {
         let reader = Self(Arc::new(SharedReader { keeper, ..SharedReader::default() }));

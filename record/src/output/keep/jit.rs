@@ -1,4 +1,5 @@
-//! The lists of JITs' code: `/tmp/perf-PID.map` and `jit-PID.dump`, kept for reports after the process or its container.
+//! The lists of JITs' code: `/tmp/perf-PID.map` and `jit-PID.dump`, kept for reports after the
+//! process or its container.
 //!
 //! ```text
 //!  first code in anonymous memory ─▶ open: /proc/PID/root/tmp, the pid in its own namespace, its start, its users
@@ -6,9 +7,9 @@
 //!  end of a file of the recording ─▶ DIR/jit/FIRST-LAST-PID.map: the times of the first and last sample, in hexadecimal
 //! ```
 //!
-//! A directory that is open can be read when nothing else of a container is left. A map counts only if it was written to
-//! since the process began, by one of its users: another process may have had the pid before. What a pid was used for
-//! twice is not kept.
+//! A directory that is open can be read when nothing else of a container is left. A map counts only
+//! if it was written to since the process began, by one of its users: another process may have had
+//! the pid before. What a pid was used for twice is not kept.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -102,8 +103,8 @@ impl JitLists {
         }
     }
 
-    /// Stores the lists for the file of a recording whose samples are from `first` to `last`. Lists of processes that
-    /// have ended are in no later file.
+    /// Stores the lists for the file of a recording whose samples are from `first` to `last`. Lists
+    /// of processes that have ended are in no later file.
     pub(super) fn store(&mut self, (first, last): (u64, u64), store: &Store) -> KeptLists {
         let mut kept = KeptLists::default();
         for (pid, process) in &mut self.processes {
@@ -149,14 +150,23 @@ impl Lists {
     fn of(pid: u32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-        let users = field("Uid:")?.split_whitespace().filter_map(|user| user.parse().ok()).collect();
+        let users =
+            field("Uid:")?.split_whitespace().filter_map(|user| user.parse().ok()).collect();
         // Kernels without pid namespaces have no such line.
-        let inner = field("NSpid:").and_then(|pids| pids.split_whitespace().next_back()?.parse().ok()).unwrap_or(pid);
+        let inner = field("NSpid:")
+            .and_then(|pids| pids.split_whitespace().next_back()?.parse().ok())
+            .unwrap_or(pid);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path: &str| rustix::fs::open(path, flags, Mode::empty()).ok();
         let own = open(&format!("/proc/{pid}/root/tmp"));
         let directory = own.or_else(|| if is_elsewhere(pid) { None } else { open("/tmp") })?;
-        Some(Self { directory, map: format!("perf-{inner}.map"), started: started(pid)?, users, dump: None })
+        Some(Self {
+            directory,
+            map: format!("perf-{inner}.map"),
+            started: started(pid)?,
+            users,
+            dump: None,
+        })
     }
 
     /// Copies what there is. Of a process that goes on, the last line may be incomplete.
@@ -177,14 +187,20 @@ impl Lists {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Through its entry, so that nothing but a regular file is ever opened.
         let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let place = File::from(rustix::fs::openat(&self.directory, &self.map, place, Mode::empty()).ok()?);
+        let place =
+            File::from(rustix::fs::openat(&self.directory, &self.map, place, Mode::empty()).ok()?);
         let found = place.metadata().ok()?;
         let is_own = self.users.contains(&found.uid()) || found.uid() == 0;
-        if !found.is_file() || !is_own || found.len() > LARGEST_MAP || found.modified().ok()? + TICK < self.started {
+        if !found.is_file()
+            || !is_own
+            || found.len() > LARGEST_MAP
+            || found.modified().ok()? + TICK < self.started
+        {
             return None;
         }
         let link = format!("/proc/self/fd/{}", place.as_raw_fd());
-        let file = File::from(rustix::fs::open(link, flags - OFlags::NOFOLLOW, Mode::empty()).ok()?);
+        let file =
+            File::from(rustix::fs::open(link, flags - OFlags::NOFOLLOW, Mode::empty()).ok()?);
         let mut text = Vec::new();
         file.take(LARGEST_MAP).read_to_end(&mut text).ok()?;
         Some(text)
@@ -193,7 +209,9 @@ impl Lists {
 
 /// Returns whether a process lives in another mount namespace than rec.
 pub(crate) fn is_elsewhere(pid: u32) -> bool {
-    let namespace = |process: &str| fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino());
+    let namespace = |process: &str| {
+        fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino())
+    };
     let theirs = namespace(&pid.to_string());
     theirs.is_some() && theirs != namespace("self")
 }
@@ -203,7 +221,9 @@ fn started(pid: u32) -> Option<SystemTime> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Field 22; the second one is a name in parentheses, which may have any characters.
     let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-    let since_boot = Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1));
+    let since_boot = Duration::from_millis(
+        ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1),
+    );
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let now = Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?);
     SystemTime::now().checked_sub(now.checked_sub(since_boot)?)
@@ -256,7 +276,9 @@ mod tests {
         let tmp = directory.path().join("tmp");
         fs::create_dir(&tmp).unwrap();
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let Some(Process::Living(of_process)) = lists.processes.get_mut(&pid) else { panic!("{pid} is not open") };
+        let Some(Process::Living(of_process)) = lists.processes.get_mut(&pid) else {
+            panic!("{pid} is not open")
+        };
         of_process.directory = rustix::fs::open(&tmp, flags, Mode::empty()).unwrap();
         fs::write(tmp.join(name), "1000 10 f\n2000 10 incompl").unwrap();
         File::options().write(true).open(tmp.join(name)).unwrap().set_modified(modified).unwrap();
@@ -265,7 +287,8 @@ mod tests {
         lists.end(pid, &store);
         lists.store((0x30, 0x40), &store);
         drop(lists);
-        let mut files: Vec<_> = fs::read_dir(store.lists()).into_iter().flatten().flatten().collect();
+        let mut files: Vec<_> =
+            fs::read_dir(store.lists()).into_iter().flatten().flatten().collect();
         files.sort_by_key(fs::DirEntry::file_name);
         let shown = |file: fs::DirEntry| {
             format!("{}: {}", file.file_name().display(), fs::read_to_string(file.path()).unwrap())
@@ -276,8 +299,10 @@ mod tests {
     #[test]
     fn the_map_of_a_process_is_kept_for_each_file_of_the_recording() {
         let pid = std::process::id();
-        let expected =
-            [format!("10-20-{pid}.map: 1000 10 f\n"), format!("30-40-{pid}.map: 1000 10 f\n2000 10 incompl")];
+        let expected = [
+            format!("10-20-{pid}.map: 1000 10 f\n"),
+            format!("30-40-{pid}.map: 1000 10 f\n2000 10 incompl"),
+        ];
         assert_eq!(kept(SystemTime::now(), &format!("perf-{pid}.map")), expected);
     }
 
@@ -309,7 +334,12 @@ mod tests {
 
     #[test]
     fn names_of_memory_and_dumps() {
-        assert!(is_memory(b"//anon") && is_memory(b"[anon:v8]") && !is_memory(b"[vdso]") && !is_memory(b"/bin/x"));
+        assert!(
+            is_memory(b"//anon")
+                && is_memory(b"[anon:v8]")
+                && !is_memory(b"[vdso]")
+                && !is_memory(b"/bin/x")
+        );
         assert!(is_dump(b"/tmp/.debug/jit/a/jit-12.dump") && is_dump(b"/jit-1.dump (deleted)"));
         assert!(!is_dump(b"/tmp/jit-.dump") && !is_dump(b"/tmp/jit-1.dump.gz"));
     }

@@ -1,4 +1,5 @@
-//! Copies of recorded programs and libraries, so that a report has their names after the next build.
+//! Copies of recorded programs and libraries, so that a report has their names after the next
+//! build.
 //!
 //! ```text
 //!  build ID reader (a thread) ─▶ Keeper: owned by a package? ─▶ left where it is
@@ -9,10 +10,11 @@
 //!  jit: the lists of JITs' code      ─▶ DIR/jit/….map, by recording and process
 //! ```
 //!
-//! A file is cloned if the file system can share its blocks; else copied whole if that takes little time beside the
-//! recording, so that its lines and inlined functions are kept too; else reduced to names and call frames, which a longer
-//! recording replaces by the whole file. A hard link would cost nothing either, but a build that writes the file in place
-//! would change it. Nothing of this disturbs a recording: what cannot be kept is not kept.
+//! A file is cloned if the file system can share its blocks; else copied whole if that takes little
+//! time beside the recording, so that its lines and inlined functions are kept too; else reduced to
+//! names and call frames, which a longer recording replaces by the whole file. A hard link would
+//! cost nothing either, but a build that writes the file in place would change it. Nothing of this
+//! disturbs a recording: what cannot be kept is not kept.
 
 mod jit;
 mod store;
@@ -36,11 +38,13 @@ const MAX_HELD: usize = 64;
 const SMALL: u64 = 128 << 10;
 /// Size up to which a file that vanishes is copied whole.
 const WHOLE_IF_VANISHING: u64 = 16 << 20;
-/// Share of the recording's time that keeping may take at the end, as far as whole files are concerned: a twenty-fifth.
+/// Share of the recording's time that keeping may take at the end, as far as whole files are
+/// concerned: a twenty-fifth.
 const SHARE: u32 = 25;
 /// Time that it may take after the shortest recording.
 const UNNOTICED: Duration = Duration::from_millis(20);
-/// Time after which no more files are stored at the end, not even reduced ones; more for long recordings.
+/// Time after which no more files are stored at the end, not even reduced ones; more for long
+/// recordings.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Bytes copied in a second, as long as it is not known how fast this machine is.
 const USUAL_SPEED: u64 = 500_000_000;
@@ -93,7 +97,8 @@ pub struct Kept {
     pub time: Duration,
 }
 
-/// Place of a file: the path by which a process maps it, and whether that process has this mount namespace.
+/// Place of a file: the path by which a process maps it, and whether that process has this mount
+/// namespace.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped<'p> {
     /// The path.
@@ -109,10 +114,13 @@ impl Keeper {
         Self { store: Store::new(directory, limit), start: Instant::now(), state: Mutex::default() }
     }
 
-    /// Returns the directory where rep looks: `$XDG_CACHE_HOME/recrep/kept`, or `~/.cache/recrep/kept`.
+    /// Returns the directory where rep looks: `$XDG_CACHE_HOME/recrep/kept`, or
+    /// `~/.cache/recrep/kept`.
     #[must_use]
     pub fn default_directory() -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let set = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
         let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
         Some(cache.join("recrep/kept"))
     }
@@ -182,7 +190,8 @@ impl Keeper {
         }
         for found in new {
             left -= found.size();
-            let is_whole = found.size() <= SMALL || budget.allows(start.elapsed(), found.size() + left / REDUCED);
+            let is_whole = found.size() <= SMALL
+                || budget.allows(start.elapsed(), found.size() + left / REDUCED);
             if start.elapsed() > PATIENCE.max(elapsed / SHARE) {
                 state.done.failed += 1;
                 continue;
@@ -238,13 +247,25 @@ impl Budget {
 }
 
 /// Directories that packages install into, whose files can be had again.
-const OWNED: [&[u8]; 9] =
-    [b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/libx32/", b"/bin/", b"/sbin/", b"/nix/store/", b"/gnu/store/"];
+const OWNED: [&[u8]; 9] = [
+    b"/usr/",
+    b"/lib/",
+    b"/lib32/",
+    b"/lib64/",
+    b"/libx32/",
+    b"/bin/",
+    b"/sbin/",
+    b"/nix/store/",
+    b"/gnu/store/",
+];
 
-/// Returns whether a file probably belongs to a package: it is root's, in a directory of packages, and not replaced.
+/// Returns whether a file probably belongs to a package: it is root's, in a directory of packages,
+/// and not replaced.
 fn is_owned(mapped: Mapped<'_>, metadata: &Metadata) -> bool {
     let below = |directory: &[u8]| mapped.path.starts_with(directory);
-    let is_installed = OWNED.iter().any(|directory| below(directory)) && !below(b"/usr/local/") && !below(b"/usr/src/");
+    let is_installed = OWNED.iter().any(|directory| below(directory))
+        && !below(b"/usr/local/")
+        && !below(b"/usr/src/");
     is_installed && !mapped.is_elsewhere && metadata.uid() == 0 && metadata.nlink() > 0
 }
 
@@ -260,7 +281,11 @@ mod tests {
 
     fn take(keeper: &Keeper, byte: u8, path: &Path, is_elsewhere: bool) {
         use std::os::unix::ffi::OsStrExt;
-        keeper.take(id(byte), File::open(path).unwrap(), Mapped { path: path.as_os_str().as_bytes(), is_elsewhere });
+        keeper.take(
+            id(byte),
+            File::open(path).unwrap(),
+            Mapped { path: path.as_os_str().as_bytes(), is_elsewhere },
+        );
     }
 
     #[test]
@@ -330,11 +355,15 @@ mod tests {
     #[test]
     fn a_budget_goes_by_the_speed_of_the_machine() {
         let mut budget = Budget::new(Duration::from_millis(40));
-        assert!(budget.allows(Duration::ZERO, USUAL_SPEED / 26) && !budget.allows(Duration::ZERO, USUAL_SPEED / 24));
+        assert!(
+            budget.allows(Duration::ZERO, USUAL_SPEED / 26)
+                && !budget.allows(Duration::ZERO, USUAL_SPEED / 24)
+        );
         assert!(!budget.allows(Duration::from_millis(10), USUAL_SPEED / 26));
         budget.measure(2 << 20, Duration::from_millis(20));
         assert!(
-            budget.allows(Duration::from_millis(20), 2 << 20) && !budget.allows(Duration::from_millis(21), 2 << 20)
+            budget.allows(Duration::from_millis(20), 2 << 20)
+                && !budget.allows(Duration::from_millis(21), 2 << 20)
         );
     }
 
@@ -342,7 +371,9 @@ mod tests {
     fn files_of_packages_are_left() {
         let mine = File::open("/proc/self/exe").unwrap().metadata().unwrap();
         let roots = fs::metadata("/").unwrap();
-        let is = |path: &str, is_elsewhere, of: &Metadata| is_owned(Mapped { path: path.as_bytes(), is_elsewhere }, of);
+        let is = |path: &str, is_elsewhere, of: &Metadata| {
+            is_owned(Mapped { path: path.as_bytes(), is_elsewhere }, of)
+        };
         assert!(is("/usr/lib/x.so", false, &roots) && is("/lib64/ld.so", false, &roots));
         assert!(!is("/usr/local/bin/x", false, &roots) && !is("/home/u/x", false, &roots));
         assert!(!is("/usr/lib/x.so", true, &roots));
@@ -359,11 +390,14 @@ mod tests {
             let keeper = Keeper::new(kept.clone(), 100_000);
             take(&keeper, byte, &program, false);
             assert_eq!(keeper.finish().files, 1);
-            let old = std::time::SystemTime::now() - Duration::from_secs(1000 - 100 * u64::from(byte));
+            let old =
+                std::time::SystemTime::now() - Duration::from_secs(1000 - 100 * u64::from(byte));
             let copy = kept.join(format!("{byte:02x}/{}.elf", format!("{byte:02x}").repeat(19)));
             File::options().write(true).open(copy).unwrap().set_modified(old).unwrap();
         }
-        let left = |byte: u8| kept.join(format!("{byte:02x}/{}.elf", format!("{byte:02x}").repeat(19))).exists();
+        let left = |byte: u8| {
+            kept.join(format!("{byte:02x}/{}.elf", format!("{byte:02x}").repeat(19))).exists()
+        };
         assert_eq!([1, 2, 3, 4, 5].map(left), [false, true, true, true, true]);
     }
 }

@@ -1,4 +1,5 @@
-//! The directory of kept files: `DIR/xx/yy….elf` by build ID, `DIR/jit` for the lists of JITs. It is the user's alone.
+//! The directory of kept files: `DIR/xx/yy….elf` by build ID, `DIR/jit` for the lists of JITs. It
+//! is the user's alone.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -31,7 +32,8 @@ impl Store {
         Self { directory, limit, made: AtomicU64::new(0) }
     }
 
-    /// Returns the size of the kept file with this build ID, whole or reduced; `None` if there is none.
+    /// Returns the size of the kept file with this build ID, whole or reduced; `None` if there is
+    /// none.
     pub(super) fn size_of(&self, id: BuildId) -> Option<u64> {
         let kept = fs::symlink_metadata(self.place(id)?).ok()?;
         Some(kept.len())
@@ -43,9 +45,14 @@ impl Store {
         Some(self.directory.join(first).join(rest).with_extension(SUFFIX))
     }
 
-    /// Stores a file that was like `before` when its build ID was read, `whole` or reduced. Returns the size of the new
-    /// file; 0 if there is one, and no better one is wanted.
-    pub(super) fn put(&self, id: BuildId, (file, before): (&File, &Metadata), whole: bool) -> io::Result<u64> {
+    /// Stores a file that was like `before` when its build ID was read, `whole` or reduced. Returns
+    /// the size of the new file; 0 if there is one, and no better one is wanted.
+    pub(super) fn put(
+        &self,
+        id: BuildId,
+        (file, before): (&File, &Metadata),
+        whole: bool,
+    ) -> io::Result<u64> {
         let place = self.place(id).ok_or(ErrorKind::InvalidInput)?;
         let is_better = |there: u64| whole && there < before.len();
         if self.size_of(id).is_some_and(|there| !is_better(there)) {
@@ -70,17 +77,21 @@ impl Store {
 
     /// Clones, copies or reduces a file that was like `before`.
     fn copy(&self, file: &File, before: &Metadata, to: &Path, whole: bool) -> io::Result<u64> {
-        let mut out = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to)?;
+        let mut out =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to)?;
         let mut source = FromStart { file, at: 0 };
         if rustix::fs::ioctl_ficlone(&out, file).is_err() {
             // A file that has nothing to leave out is copied, too.
             let is_reduced = !whole || before.len() > self.limit / 4;
-            let reduction = is_reduced.then(|| Reduction::new(&mut source, Contents::Names).ok()).flatten();
+            let reduction =
+                is_reduced.then(|| Reduction::new(&mut source, Contents::Names).ok()).flatten();
             let size = reduction.as_ref().map_or(before.len(), Reduction::size);
             self.check_room(size, &out)?;
             source.at = 0;
             match reduction {
-                Some(reduction) => reduction.write(&mut source, &mut out).map_err(io::Error::other)?,
+                Some(reduction) => {
+                    reduction.write(&mut source, &mut out).map_err(io::Error::other)?
+                }
                 None => copy_whole(file, &out, before.len())?,
             }
         }
@@ -104,7 +115,11 @@ impl Store {
     }
 
     /// Writes a file of this size into the directory of JITs' lists, under a temporary name.
-    pub(super) fn add_temporary(&self, size: u64, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<PathBuf> {
+    pub(super) fn add_temporary(
+        &self,
+        size: u64,
+        fill: impl FnOnce(&File) -> io::Result<()>,
+    ) -> io::Result<PathBuf> {
         let directory = self.lists();
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
@@ -123,18 +138,25 @@ impl Store {
         if rustix::fs::ioctl_ficlone(out, dump).is_ok() {
             return Ok(());
         }
-        if size > self.limit / 4 { Err(ErrorKind::StorageFull.into()) } else { copy_whole(dump, out, size) }
+        if size > self.limit / 4 {
+            Err(ErrorKind::StorageFull.into())
+        } else {
+            copy_whole(dump, out, size)
+        }
     }
 
-    /// Removes the files that were used longest ago until the rest is within the limit, and what recorders left that
-    /// were killed.
+    /// Removes the files that were used longest ago until the rest is within the limit, and what
+    /// recorders left that were killed.
     pub(super) fn trim(&self) {
         let mut files = Vec::new();
         for directory in entries(&self.directory) {
             for file in entries(&directory) {
                 let Ok(metadata) = fs::symlink_metadata(&file) else { continue };
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                if file.extension().is_some_and(|suffix| SUFFIXES.iter().any(|kept| suffix == *kept)) {
+                if file
+                    .extension()
+                    .is_some_and(|suffix| SUFFIXES.iter().any(|kept| suffix == *kept))
+                {
                     files.push((used, metadata.blocks() * 512, file));
                 } else if used.elapsed().is_ok_and(|age| age > STALE) {
                     let _ = fs::remove_file(file);

@@ -1,5 +1,5 @@
-//! What the command is to have as rec had it: signals and standard descriptors that rec, or the runtime of its language,
-//! changes for itself.
+//! What the command is to have as rec had it: signals and standard descriptors that rec, or the
+//! runtime of its language, changes for itself.
 //!
 //! | what | who changes it | what the command would have |
 //! |---|---|---|
@@ -8,7 +8,8 @@
 //! | SIGPIPE | the runtime ignores it; the standard library restores its default for commands | its default, where it was ignored |
 //! | descriptors 0 to 2 that were closed | the runtime opens `/dev/null` in their place | `/dev/null` |
 //!
-//! The runtime's part happens before `main`, so a function that the loader calls before that looks first.
+//! The runtime's part happens before `main`, so a function that the loader calls before that looks
+//! first.
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,7 +26,8 @@ const CHANGED: [libc::c_int; 8] = [
     libc::SIGPIPE,
 ];
 
-/// What was found before the runtime began: descriptors that were closed, by their bits, and [`PIPE_IGNORED`].
+/// What was found before the runtime began: descriptors that were closed, by their bits, and
+/// [`PIPE_IGNORED`].
 static AT_START: AtomicU8 = AtomicU8::new(0);
 const PIPE_IGNORED: u8 = 1 << 3;
 
@@ -52,7 +54,8 @@ extern "C" fn look() {
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: a sigaction is plain data, for which all zeroes are valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: the call writes the current action to `action`, which lives through it; nothing is changed.
+    // SAFETY: the call writes the current action to `action`, which lives through it; nothing is
+    // changed.
     let read = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
     read == 0 && action.sa_sigaction == libc::SIG_IGN
 }
@@ -74,7 +77,8 @@ impl Inherited {
         let at_start = AT_START.load(Ordering::Relaxed);
         // SAFETY: a sigset_t is plain bits, for which all zeroes are valid.
         let mut mask: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the call writes the current mask to `mask`, which lives through it; nothing is changed. It cannot fail.
+        // SAFETY: the call writes the current mask to `mask`, which lives through it; nothing is
+        // changed. It cannot fail.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask) };
         let ignored = CHANGED.map(|signal| match signal {
             libc::SIGPIPE => at_start & PIPE_IGNORED != 0,
@@ -89,24 +93,29 @@ impl Inherited {
         Self { closed: self.closed & !(1 << 1), ..self }
     }
 
-    /// Gives this process what there was, between fork and exec: it makes system calls only, which are
-    /// async-signal-safe, and neither allocates nor takes locks.
+    /// Gives this process what there was, between fork and exec: it makes system calls only, which
+    /// are async-signal-safe, and neither allocates nor takes locks.
     ///
     /// # Errors
     /// The system's refusal, of which there is none for valid signals.
     pub(super) fn restore(&self) -> io::Result<()> {
         for (signal, ignored) in CHANGED.into_iter().zip(self.ignored) {
             // SAFETY: both actions are none of our functions.
-            if unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) } == libc::SIG_ERR {
+            if unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) }
+                == libc::SIG_ERR
+            {
                 return Err(io::Error::last_os_error());
             }
         }
         for descriptor in (0..3).filter(|descriptor| self.closed >> descriptor & 1 == 1) {
-            // SAFETY: the runtime opened it in the place of one that was closed; nothing in this process uses it.
+            // SAFETY: the runtime opened it in the place of one that was closed; nothing in this
+            // process uses it.
             unsafe { libc::close(descriptor) };
         }
         // SAFETY: `mask` is a valid set that lives through the call; the old one is not asked for.
-        match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, std::ptr::null_mut()) } {
+        match unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, std::ptr::null_mut())
+        } {
             0 => Ok(()),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }

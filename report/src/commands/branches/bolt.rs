@@ -1,4 +1,5 @@
-//! `--format bolt`: a pre-aggregated profile for BOLT (`perf2bolt --pa`), as in LLVM's `bolt/docs/profiles.md`.
+//! `--format bolt`: a pre-aggregated profile for BOLT (`perf2bolt --pa`), as in LLVM's
+//! `bolt/docs/profiles.md`.
 //!
 //! ```text
 //!   B <from> <to> <count> <mispredicted>     branches
@@ -6,9 +7,10 @@
 //!   f <start> <end> <count>                  the same, after a branch from another binary
 //! ```
 //!
-//! The profile covers one binary, the one with the most branches. Its addresses are hexadecimal: as linked if its load
-//! address is fixed (`ET_EXEC`), else relative to the first loaded segment. Branches from or to other modules have
-//! `X:<offset>` there; everything outside the binary is left out.
+//! The profile covers one binary, the one with the most branches. Its addresses are hexadecimal: as
+//! linked if its load address is fixed (`ET_EXEC`), else relative to the first loaded segment.
+//! Branches from or to other modules have `X:<offset>` there; everything outside the binary is left
+//! out.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -45,7 +47,9 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         *missed += if *is_missed { *samples } else { 0 };
     }
     let most = shares.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
-    let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is no profile for BOLT") };
+    let Some((binary, _)) = most else {
+        anyhow::bail!("no branch is in a file, so there is no profile for BOLT")
+    };
     let segments = Segments::read(Path::new(binary)).unwrap_or_else(|why| {
         let message = format!("{binary}: {why}; file offsets are printed instead of addresses");
         warnings.push(Warning::new("no-binary", message));
@@ -57,11 +61,14 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     };
     let is_of = |(module, _): &Place| module == *binary;
     let mut lines = Vec::new();
-    for ((from, to), (count, missed)) in edges.iter().filter(|((from, to), _)| is_of(from) || is_of(to)) {
+    for ((from, to), (count, missed)) in
+        edges.iter().filter(|((from, to), _)| is_of(from) || is_of(to))
+    {
         lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
     }
     // Ranges that end in another module or before their start were not recorded completely.
-    let is_whole = |(_, start, end): &(bool, Place, Place)| is_of(start) && is_of(end) && start.1 <= end.1;
+    let is_whole =
+        |(_, start, end): &(bool, Place, Place)| is_of(start) && is_of(end) && start.1 <= end.1;
     for ((is_external, start, end), count) in ranges.iter().filter(|(range, _)| is_whole(range)) {
         let kind = if *is_external { 'f' } else { 'F' };
         lines.push(format!("{kind} {} {} {count}", location(start), location(end)));
@@ -70,8 +77,8 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     Ok(warnings)
 }
 
-/// Counts the pairs of places in the first two columns, those apart of which the third column says `Y`; also returns
-/// warnings.
+/// Counts the pairs of places in the first two columns, those apart of which the third column says
+/// `Y`; also returns warnings.
 fn counted(query: &Query, columns: &str) -> anyhow::Result<(Counts, Vec<Warning>)> {
     let (profile, query, _) = derived::profile(query, Column::list(columns, query.mode)?, |_| ())?;
     let mut counts = Counts::new();
@@ -106,7 +113,9 @@ impl Segments {
         let loaded: Vec<_> = headers
             .iter()
             .filter(|header| header.p_type(endian) == elf::PT_LOAD)
-            .map(|header| (header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian)))
+            .map(|header| {
+                (header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian))
+            })
             .collect();
         let is_fixed = header.e_type(endian) == elf::ET_EXEC;
         let base = if is_fixed { 0 } else { loaded.first().map_or(0, |(_, address, _)| *address) };
@@ -114,9 +123,12 @@ impl Segments {
     }
 
     fn address(&self, offset: u64) -> u64 {
-        let within = |&&(start, _, size): &&(u64, u64, u64)| start <= offset && offset - start < size;
+        let within =
+            |&&(start, _, size): &&(u64, u64, u64)| start <= offset && offset - start < size;
         match self.loaded.iter().find(within) {
-            Some((start, address, _)) => (offset - start).wrapping_add(*address).wrapping_sub(self.base),
+            Some((start, address, _)) => {
+                (offset - start).wrapping_add(*address).wrapping_sub(self.base)
+            }
             None => offset,
         }
     }
@@ -129,7 +141,10 @@ mod tests {
     #[test]
     fn offsets_become_addresses_in_their_segment() {
         let segments = Segments { loaded: vec![(0, 0, 0x1000), (0x1000, 0x3000, 0x500)], base: 0 };
-        assert_eq!([0x10, 0x1010, 0x9000].map(|offset| segments.address(offset)), [0x10, 0x3010, 0x9000]);
+        assert_eq!(
+            [0x10, 0x1010, 0x9000].map(|offset| segments.address(offset)),
+            [0x10, 0x3010, 0x9000]
+        );
         assert_eq!(place("/a+0x1/b+0x20"), Some(("/a+0x1/b".into(), 0x20)));
     }
 }

@@ -6,9 +6,9 @@
 //!                          fall-throughs: from the target of one branch to the next branch
 //! ```
 //!
-//! An edge has its count, the numbers of predicted and mispredicted branches, and the mean cycles where known. A loop
-//! is an edge to a lower or equal address of the same function: its count is the number of iterations. `--format bolt`
-//! prints a pre-aggregated profile for BOLT (`bolt`).
+//! An edge has its count, the numbers of predicted and mispredicted branches, and the mean cycles
+//! where known. A loop is an edge to a lower or equal address of the same function: its count is
+//! the number of iterations. `--format bolt` prints a pre-aggregated profile for BOLT (`bolt`).
 
 mod bolt;
 
@@ -75,7 +75,13 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     ranges.truncate(most);
     let answer = Answer { branches, edges, loops, ranges };
     let text = |out: &mut _| print(&answer, out);
-    derived::print(query.format, ("recrep-branches/1", &profile.inputs, &answer), &profile.warnings, text, out)
+    derived::print(
+        query.format,
+        ("recrep-branches/1", &profile.inputs, &answer),
+        &profile.warnings,
+        text,
+        out,
+    )
 }
 
 fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
@@ -85,14 +91,24 @@ fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "#    Count    Share  Mispredicted  Cycles  From → To")?;
         for edge in edges {
             let share = rounded(share(edge.count, *branches));
-            let missed = edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
+            let missed =
+                edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
             let cycles = edge.mean_cycles.map_or("-".into(), |cycles| format!("{cycles:.1}"));
             let ends = format!("{} → {}", edge.from, edge.to);
-            writeln!(out, "{:>10}  {share:>6.2}%  {missed:>12}  {cycles:>6}  {}", edge.count, escape(&ends))?;
+            writeln!(
+                out,
+                "{:>10}  {share:>6.2}%  {missed:>12}  {cycles:>6}  {}",
+                edge.count,
+                escape(&ends)
+            )?;
         }
         writeln!(out)?;
     }
-    writeln!(out, "# Fall-throughs: code from the target of a branch to the next branch\n#\n#    Count  From … To")?;
+    writeln!(
+        out,
+        "# Fall-throughs: code from the target of a branch to the next branch\n#\n#    Count  \
+         From … To"
+    )?;
     for range in ranges {
         let ends = format!("{} … {}", range.start, range.end);
         writeln!(out, "{:>10}  {}", range.count, escape(&ends))?;
@@ -140,13 +156,16 @@ struct Edge {
 }
 
 impl Edge {
-    /// Returns whether the branch goes back to a lower or equal address in the same function (or, if the functions are
-    /// unknown, in the same module).
+    /// Returns whether the branch goes back to a lower or equal address in the same function (or,
+    /// if the functions are unknown, in the same module).
     fn is_loop(&self) -> bool {
-        let is_offset = |end: &End| end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"));
+        let is_offset = |end: &End| {
+            end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"))
+        };
         let is_known = |end: &End| !end.symbol.starts_with("0x") && !is_offset(end);
         let (from, to) = (&self.from, &self.to);
-        let is_same = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
+        let is_same =
+            from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
         is_same && to.number <= from.number
     }
 }
@@ -160,14 +179,21 @@ struct Range {
     count: u64,
 }
 
-/// Columns of both histograms; the companions, which are the CPU modes of the two ends, follow them.
+/// Columns of both histograms; the companions, which are the CPU modes of the two ends, follow
+/// them.
 const COLUMNS: &str = "addr_from,dso_from,symbol_from,addr_to,dso_to,symbol_to,mispredict,cycles";
 
 fn ends(row: Row<'_>) -> (End, End) {
     let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
         let text = |column: usize| row.text(column).into_owned();
         let number = row.cell(address);
-        End { address: text(address), dso: text(dso), symbol: text(symbol), cpumode: text(cpumode), number }
+        End {
+            address: text(address),
+            dso: text(dso),
+            symbol: text(symbol),
+            cpumode: text(cpumode),
+            number,
+        }
     };
     (end([0, 1, 2, 8]), end([3, 4, 5, 9]))
 }
@@ -191,7 +217,8 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
         }
         let cycles = row.cell(CYCLES);
         if cycles > 0 {
-            edge.cycles = (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
+            edge.cycles =
+                (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
         }
     }
     let whole = |((from, to), edge): ((End, End), Edge)| {
@@ -203,11 +230,16 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
         Edge { from, to, mispredict_percent, mean_cycles, ..edge }
     };
     let mut edges: Vec<Edge> = edges.into_iter().map(whole).collect();
-    edges.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to))));
+    edges.sort_by(|a, b| {
+        b.count.cmp(&a.count).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to)))
+    });
     edges
 }
 
 /// Returns all fall-through ranges, highest counts first.
 fn ranges(tables: &[EventTable<'_>]) -> Vec<Range> {
-    edges(tables).into_iter().map(|Edge { from, to, count, .. }| Range { start: from, end: to, count }).collect()
+    edges(tables)
+        .into_iter()
+        .map(|Edge { from, to, count, .. }| Range { start: from, end: to, count })
+        .collect()
 }

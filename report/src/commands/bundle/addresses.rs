@@ -1,4 +1,5 @@
-//! Addresses of a recording that may be given names: sampled instructions, callers, both ends of branches, accessed data.
+//! Addresses of a recording that may be given names: sampled instructions, callers, both ends of
+//! branches, accessed data.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use recrep_format::record::{RawRecord, SampleFields};
 use rustc_hash::FxHashSet;
 
 use crate::callchain::{
-    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder, for_each_address,
+    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
+    for_each_address,
 };
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -27,7 +29,8 @@ impl Samples<'_> {
     /// Returns the addresses in each module, ascending, by the module's number.
     pub(super) fn addresses(self) -> Vec<BTreeSet<u64>> {
         let count = self.session.side_band.modules.len();
-        let of_piece = |(collector, buffer): &mut (Collector<'_>, UnpackBuffer), piece: &Piece<'_>| {
+        let of_piece = |(collector, buffer): &mut (Collector<'_>, UnpackBuffer),
+                        piece: &Piece<'_>| {
             for raw in piece.records(buffer) {
                 collector.add_sample(raw);
             }
@@ -64,7 +67,12 @@ impl<'s> Collector<'s> {
         Self {
             session: samples.session,
             sources: ChainSources::new(recorded, samples.unwinding),
-            finder: FrameFinder::new(&samples.session.timeline, FrameFields::default(), None, false),
+            finder: FrameFinder::new(
+                &samples.session.timeline,
+                FrameFields::default(),
+                None,
+                false,
+            ),
             spans: RecentSpans::default(),
             words: Vec::new(),
             found: vec![FxHashSet::default(); modules],
@@ -107,9 +115,11 @@ impl<'s> Collector<'s> {
     /// Adds an address; without a CPU mode it is one end of a branch.
     fn add(&mut self, mode: Option<CpuMode>, address: u64, (space, moment): SampleContext) {
         let frame = self.finder.mapped(mode, space, address, moment);
-        let module = frame.module.checked_sub(1).and_then(|module| self.found.get_mut(module as usize));
+        let module =
+            frame.module.checked_sub(1).and_then(|module| self.found.get_mut(module as usize));
         if let Some(found) = module {
-            // Lines of a caller are those of its call instruction, which is before the return address.
+            // Lines of a caller are those of its call instruction, which is before the return
+            // address.
             found.extend([frame.address, frame.address.saturating_sub(1)]);
         }
     }

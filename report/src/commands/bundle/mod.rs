@@ -1,13 +1,13 @@
-//! `rep bundle`: a recording with the names of its addresses, in one file, for readers that have neither the recorded
-//! machine nor its files.
+//! `rep bundle`: a recording with the names of its addresses, in one file, for readers that have
+//! neither the recorded machine nor its files.
 //!
 //! ```text
 //!   samples ─► addresses of each module ─► functions, inlined frames, lines ─┐
 //!   recording, as it is ─────────────────────────────────────────────────────┴► file with the feature BUNDLE
 //! ```
 //!
-//! Names are looked up as for a report, by the same proofs; what has none here has none in the bundle. The records are
-//! copied as they are, so perf reads the bundle, too.
+//! Names are looked up as for a report, by the same proofs; what has none here has none in the
+//! bundle. The records are copied as they are, so perf reads the bundle, too.
 
 mod addresses;
 mod pack;
@@ -64,7 +64,10 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
     }
     let input = Input::open(&source)?;
     if !input.is_one_file() {
-        bail!("{} is a directory of several files (rec --threads); a bundle is made of one file", input.name);
+        bail!(
+            "{} is a directory of several files (rec --threads); a bundle is made of one file",
+            input.name
+        );
     }
     let resolver = Resolver::new(query.symbol_sources.clone());
     session::named_on(&input, Keep::All, &resolver, |session| {
@@ -72,29 +75,34 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
         let unwinding = session.unwinding(&resolver);
         let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };
         let modules = session.side_band.modules.iter().zip(samples.addresses());
-        let modules = modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
+        let modules =
+            modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
         let named = pack::named(modules, &resolver, unwinding.is_some());
         let (body, totals) = pack::body(&named, session.file.endian)?;
         resolver.check_unchanged()?;
-        let size =
-            write(&query.output, session, &body).with_context(|| format!("cannot write {}", query.output.display()))?;
+        let size = write(&query.output, session, &body)
+            .with_context(|| format!("cannot write {}", query.output.display()))?;
         let Totals { modules, functions, places } = totals;
         writeln!(
             out,
-            "{}: {size} bytes; {functions} functions and {places} source lines of {modules} modules",
+            "{}: {size} bytes; {functions} functions and {places} source lines of {modules} \
+             modules",
             query.output.display()
         )?;
         Ok(session.warnings())
     })
 }
 
-/// Writes the recording with the body of a bundle, and returns its size in bytes. The file takes its name when it is
-/// complete.
+/// Writes the recording with the body of a bundle, and returns its size in bytes. The file takes
+/// its name when it is complete.
 fn write(path: &Path, session: &Session<'_>, body: &[u8]) -> anyhow::Result<u64> {
     let packed = zstd::bulk::compress(body, LEVEL)?;
     let mut more = FeatureWriter::new(session.file.endian);
     more.add(&Bundle::of(&packed, body));
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(directory)?;
     copy_with(session.file, BufWriter::new(file.as_file_mut()), &more)?;
     let size = file.as_file().metadata()?.len();

@@ -7,10 +7,14 @@ use rayon::prelude::*;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::error::Result;
-use recrep_format::feature::{BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body_with};
+use recrep_format::feature::{
+    BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body_with,
+};
 use recrep_format::wire::List;
 
-use crate::symbols::{BundleKey, CodeVersion, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts};
+use crate::symbols::{
+    BundleKey, CodeVersion, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts,
+};
 
 /// Names of a module's addresses.
 pub(super) struct NamedModule {
@@ -39,21 +43,32 @@ pub(super) struct ModuleAddresses<'s> {
 }
 
 impl ModuleAddresses<'_> {
-    /// Returns whether a version of a JIT's code has one of the addresses: by its own, or by those of the process.
+    /// Returns whether a version of a JIT's code has one of the addresses: by its own, or by those
+    /// of the process.
     fn has_code(&self, version: &CodeVersion) -> bool {
         let CodeVersion { start, end, first, .. } = *version;
         let own = first..first.saturating_add(end.saturating_sub(start));
-        [own, start..end].into_iter().any(|range| !range.is_empty() && self.addresses.range(range).next().is_some())
+        [own, start..end]
+            .into_iter()
+            .any(|range| !range.is_empty() && self.addresses.range(range).next().is_some())
     }
 }
 
-/// Names the addresses of a recording's modules. If `has_stacks`, what unwinding needs of them goes with them.
-pub(super) fn named(modules: Vec<ModuleAddresses<'_>>, resolver: &Resolver, has_stacks: bool) -> Vec<NamedModule> {
+/// Names the addresses of a recording's modules. If `has_stacks`, what unwinding needs of them goes
+/// with them.
+pub(super) fn named(
+    modules: Vec<ModuleAddresses<'_>>,
+    resolver: &Resolver,
+    has_stacks: bool,
+) -> Vec<NamedModule> {
     let of_module = |found: ModuleAddresses<'_>| {
         let unwinding = if has_stacks { resolver.unwinding_parts(found.module) } else { None };
         let mut versions = resolver.jit_versions(found.module);
         versions.retain(|version| found.has_code(version));
-        NamedModule { versions, ..NamedModule::new(resolver.load(found.module), &found.addresses, unwinding) }
+        NamedModule {
+            versions,
+            ..NamedModule::new(resolver.load(found.module), &found.addresses, unwinding)
+        }
     };
     let hit = modules.into_par_iter().filter(|found| !found.addresses.is_empty());
     let mut named: Vec<_> = hit.map(of_module).collect();
@@ -62,8 +77,13 @@ pub(super) fn named(modules: Vec<ModuleAddresses<'_>>, resolver: &Resolver, has_
 }
 
 impl NamedModule {
-    fn new(loaded: Arc<Loaded>, addresses: &BTreeSet<u64>, unwinding: Option<UnwindingParts>) -> Self {
-        let functions = addresses.iter().filter_map(|address| loaded.table.find(*address)).collect();
+    fn new(
+        loaded: Arc<Loaded>,
+        addresses: &BTreeSet<u64>,
+        unwinding: Option<UnwindingParts>,
+    ) -> Self {
+        let functions =
+            addresses.iter().filter_map(|address| loaded.table.find(*address)).collect();
         let lines = loaded.lines();
         let places = if lines.is_known() {
             let asked: Vec<_> = addresses.iter().copied().collect();
@@ -72,7 +92,8 @@ impl NamedModule {
         } else {
             Vec::new()
         };
-        let sources: Vec<_> = loaded.outcome.found().map(|attempt| attempt.path.display().to_string()).collect();
+        let sources: Vec<_> =
+            loaded.outcome.found().map(|attempt| attempt.path.display().to_string()).collect();
         let source = sources.join(", ");
         Self { functions, places, unwinding, versions: Vec::new(), source, loaded }
     }
@@ -92,8 +113,11 @@ impl NamedModule {
         });
         let places = places.collect();
         let symbols = self.functions.iter().filter_map(|id| self.loaded.table.get(*id));
-        let functions =
-            symbols.map(|symbol| BundledFunction { start: symbol.start, end: symbol.end, name: Counted(symbol.name) });
+        let functions = symbols.map(|symbol| BundledFunction {
+            start: symbol.start,
+            end: symbol.end,
+            name: Counted(symbol.name),
+        });
         BundledModule {
             path: Counted(&key.path),
             kind: key.kind,
@@ -122,7 +146,8 @@ struct Texts<'n> {
 
 impl<'n> Texts<'n> {
     fn frame(&mut self, frame: &'n SourceFrame) -> BundledFrame {
-        let [function, file] = [&frame.function, &frame.file].map(|text| self.number(text.as_deref()));
+        let [function, file] =
+            [&frame.function, &frame.file].map(|text| self.number(text.as_deref()));
         BundledFrame { function, file, line: frame.line }
     }
 
@@ -139,7 +164,10 @@ impl<'n> Texts<'n> {
 /// Encodes the body of a bundle, and counts what it has.
 pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, Totals)> {
     // Kinds that have no names in a bundle are left out.
-    let keys: Vec<_> = modules.iter().filter_map(|named| Some((named, named.loaded.module.bundle_key()?))).collect();
+    let keys: Vec<_> = modules
+        .iter()
+        .filter_map(|named| Some((named, named.loaded.module.bundle_key()?)))
+        .collect();
     let bundled: Vec<_> = keys.iter().map(|(named, key)| named.bundled(key)).collect();
     let totals = Totals {
         modules: bundled.len(),
@@ -147,6 +175,7 @@ pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, 
         places: bundled.iter().map(|module| module.places.0.len()).sum(),
     };
     let numbered = (0..).zip(&keys);
-    let versions = numbered.flat_map(|(number, (named, _))| named.versions.iter().map(move |v| v.bundled(number)));
+    let versions = numbered
+        .flat_map(|(number, (named, _))| named.versions.iter().map(move |v| v.bundled(number)));
     Ok((bundle_body_with(bundled, versions.collect(), endian)?, totals))
 }

@@ -27,7 +27,8 @@ pub struct C2cQuery {
     #[arg(short = 'N', long)]
     pub(super) node_info: bool,
 
-    /// Treat pairs of adjacent lines, which some processors prefetch together, as one line (128 bytes)
+    /// Treat pairs of adjacent lines, which some processors prefetch together, as one line (128
+    /// bytes)
     #[arg(long)]
     double_cl: bool,
 
@@ -94,7 +95,8 @@ impl Detail {
 
 /// Completes the query.
 pub fn query(mut asked: C2cQuery) -> Result<C2cQuery, String> {
-    asked.query = Query { double_lines: asked.double_cl, ..asked.view.clone().query(Mode::Memory)? };
+    asked.query =
+        Query { double_lines: asked.double_cl, ..asked.view.clone().query(Mode::Memory)? };
     if asked.coalesce.is_empty() || asked.coalesce.contains(&Detail::Iaddr) {
         asked.coalesce.push(Detail::Function);
     }

@@ -31,7 +31,8 @@ pub(super) struct Line {
     pub(super) offsets: Vec<Offset>,
 }
 
-/// Offset in a cache line, as accessed by one function, or by one combination of the fields that `-c` names.
+/// Offset in a cache line, as accessed by one function, or by one combination of the fields that
+/// `-c` names.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Offset {
     pub(super) offset: String,
@@ -68,10 +69,16 @@ pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::O
     ])
 }
 
-/// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and companions.
+/// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and
+/// companions.
 pub(super) fn columns(asked: &C2cQuery) -> Result<Vec<Column>, KeyError> {
-    let mut columns = Column::list("dcacheline,dso_daddr,line_offset,tid,data_src,reach", Mode::Memory)?;
-    let details = asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).map(|detail| detail.names().1);
+    let mut columns =
+        Column::list("dcacheline,dso_daddr,line_offset,tid,data_src,reach", Mode::Memory)?;
+    let details = asked
+        .coalesce
+        .iter()
+        .filter(|detail| **detail != Detail::Tid)
+        .map(|detail| detail.names().1);
     for name in details.chain(asked.node_info.then_some("cpu")) {
         columns.push(Column::parse(name, Mode::Memory)?);
     }
@@ -80,12 +87,18 @@ pub(super) fn columns(asked: &C2cQuery) -> Result<Vec<Column>, KeyError> {
 
 /// Returns the companion columns, which distinguish lines of equal text in JSON.
 fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
-    if asked.query.format == Format::Json { SortKey::DataCacheLine.declared().companions } else { &[] }
+    if asked.query.format == Format::Json {
+        SortKey::DataCacheLine.declared().companions
+    } else {
+        &[]
+    }
 }
 
 /// Returns the node of each CPU, from the file's topology.
 pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
-    let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else { return BTreeMap::new() };
+    let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else {
+        return BTreeMap::new();
+    };
     let cpus = |cpus: &str| lists::cpus(cpus).unwrap_or_default();
     topology
         .nodes
@@ -99,7 +112,11 @@ pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
 const DETAILS: usize = 6;
 
 /// Returns all lines, those with most of the requested loads first.
-pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
+pub(super) fn lines(
+    tables: &[EventTable<'_>],
+    asked: &C2cQuery,
+    nodes: &BTreeMap<u32, u32>,
+) -> Vec<Line> {
     type Offsets<'r> = BTreeMap<(Cow<'r, str>, Details), Offset>;
     let mut lines = BTreeMap::<(Cow<'_, str>, Cow<'_, str>, Details), (Line, Offsets<'_>)>::new();
     let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
@@ -120,12 +137,16 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         }
         let (line, offsets) = lines.entry((address, dso, Details(own))).or_default();
         line.stats.add(&stats);
-        for (threads, accesses) in [(&mut line.readers, stats.load), (&mut line.writers, stats.store)] {
+        for (threads, accesses) in
+            [(&mut line.readers, stats.load), (&mut line.writers, stats.store)]
+        {
             threads.extend((accesses > 0).then(|| thread.to_string()));
         }
         let at = offsets.entry((place, Details(details))).or_default();
         at.stats.add(&stats);
-        if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.node_info && *cpu != u32::MAX) {
+        if let Some(cpu) =
+            u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.node_info && *cpu != u32::MAX)
+        {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
             at.nodes.entry(node).or_default().insert(cpu);
         }
@@ -133,10 +154,17 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
     // Equal ones stay in the order of their names.
     let order = |stats: &Stats| Reverse((stats.shown(asked.display), stats.records));
     let whole = |((address, dso, companions), (line, offsets)): (_, (Line, Offsets<'_>))| {
-        let offset = |((offset, detail), at)| Offset { offset: Cow::into_owned(offset), detail, ..at };
+        let offset =
+            |((offset, detail), at)| Offset { offset: Cow::into_owned(offset), detail, ..at };
         let mut offsets: Vec<Offset> = offsets.into_iter().map(offset).collect();
         offsets.sort_by_key(|offset| order(&offset.stats));
-        Line { line: Cow::into_owned(address), dso: Cow::into_owned(dso), companions, offsets, ..line }
+        Line {
+            line: Cow::into_owned(address),
+            dso: Cow::into_owned(dso),
+            companions,
+            offsets,
+            ..line
+        }
     };
     let mut lines: Vec<Line> = lines.into_iter().map(whole).collect();
     lines.sort_by_key(|line| order(&line.stats));

@@ -1,10 +1,10 @@
 //! `rep c2c`: contended cache lines.
 //!
-//! A HITM (hit modified) is a load whose cache line another core had modified in its cache. Lines with many HITMs are
-//! contended, often by accident (false sharing). Each line has the offsets that were accessed, the functions that did
-//! so, and the threads that read and wrote. All events are counted together, because many machines sample loads and
-//! stores with different events. Where the hardware does not report HITM, use loads from the caches of peers
-//! (`-d peer`).
+//! A HITM (hit modified) is a load whose cache line another core had modified in its cache. Lines
+//! with many HITMs are contended, often by accident (false sharing). Each line has the offsets that
+//! were accessed, the functions that did so, and the threads that read and wrote. All events are
+//! counted together, because many machines sample loads and stores with different events. Where the
+//! hardware does not report HITM, use loads from the caches of peers (`-d peer`).
 //!
 //! Accesses are classified as in perf c2c; `stats` has all numbers of perf.
 
@@ -37,7 +37,8 @@ struct Answer<'p> {
 }
 
 pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (profile, query, nodes) = derived::profile(&asked.query, lines::columns(asked)?, lines::nodes)?;
+    let (profile, query, nodes) =
+        derived::profile(&asked.query, lines::columns(asked)?, lines::nodes)?;
     let nodes = nodes.into_iter().flatten().collect();
     let tables = profile.tables(&query);
     let mut lines = lines::lines(&tables, asked, &nodes);
@@ -53,7 +54,13 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
         true => stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)),
         false => print(&lines, &stats, asked, out),
     };
-    derived::print(query.format, ("recrep-c2c/1", &profile.inputs, &answer), &profile.warnings, text, out)
+    derived::print(
+        query.format,
+        ("recrep-c2c/1", &profile.inputs, &answer),
+        &profile.warnings,
+        text,
+        out,
+    )
 }
 
 fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) -> io::Result<()> {

@@ -10,7 +10,8 @@ use crate::count::metrics::share;
 
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident: $label:literal,)*) => {
-        /// Number of accesses of each kind, under perf's names (`struct c2c_stats`); the texts are those of its table.
+        /// Number of accesses of each kind, under perf's names (`struct c2c_stats`); the texts are
+        /// those of its table.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub(super) struct Stats {
             $( $(#[$meta])* pub(super) $name: u64, )*

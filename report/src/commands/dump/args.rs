@@ -11,9 +11,9 @@ use crate::query::nearest::did_you_mean;
 
 /// Print every record with its offset, its bytes and its fields
 ///
-/// Each record begins with a line that has its offset, its size and its type; below are its bytes, then its fields
-/// under their ABI names. Records inside a compressed record follow it; their offsets (`unpacked:0x…`) are those in the
-/// unpacked stream.
+/// Each record begins with a line that has its offset, its size and its type; below are its bytes,
+/// then its fields under their ABI names. Records inside a compressed record follow it; their
+/// offsets (`unpacked:0x…`) are those in the unpacked stream.
 #[derive(Debug, Parser)]
 #[command(name = "rep dump", version)]
 pub(crate) struct DumpQuery {
@@ -59,7 +59,10 @@ fn types(list: &str) -> Result<BTreeSet<RecordType>, UsageError> {
         named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
             let near = did_you_mean(short, RecordType::NAMED.iter().filter_map(|kind| kind.name()));
             let mark = if near.is_empty() { ";" } else { "" };
-            UsageError(format!("--type: unknown record type `{name}`{near}{mark} `rep --stats` lists a file's types"))
+            UsageError(format!(
+                "--type: unknown record type `{name}`{near}{mark} `rep --stats` \
+                                lists a file's types"
+            ))
         })
     };
     list.split(',').map(one).collect()
@@ -71,8 +74,11 @@ mod tests {
 
     #[test]
     fn types_are_parsed_by_name_and_number() {
-        let found: Vec<u32> =
-            types("PERF_RECORD_SAMPLE,mmap2,84,999").unwrap().into_iter().map(|kind| kind.0).collect();
+        let found: Vec<u32> = types("PERF_RECORD_SAMPLE,mmap2,84,999")
+            .unwrap()
+            .into_iter()
+            .map(|kind| kind.0)
+            .collect();
         assert_eq!(found, [9, 10, 84, 999]);
         assert!(types("nope").unwrap_err().0.contains("`nope`"));
     }

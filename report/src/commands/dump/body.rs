@@ -1,10 +1,12 @@
-//! Fields of the records other than samples: those of the kernel, then those that perf itself defines.
+//! Fields of the records other than samples: those of the kernel, then those that perf itself
+//! defines.
 
 use recrep_format::abi::{AuxFlags, KSymbolFlags, StatRoundKind, map_flags, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::FeatureId;
 use recrep_format::record::{
-    Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, Mmap2, MmapIdentity, Namespaces, RawRecord,
+    Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, Mmap2, MmapIdentity,
+    Namespaces, RawRecord,
 };
 
 use super::record::{Lines, fixed, named};
@@ -16,7 +18,9 @@ const MAX_CPUS: usize = 1 << 16;
 impl Lines<'_> {
     pub(super) fn body(&mut self, raw: &RawRecord<'_>, body: &Body<'_>) {
         match body {
-            Body::Other(_, bytes) => self.field("not_decoded", format_args!("{} bytes", bytes.len())),
+            Body::Other(_, bytes) => {
+                self.field("not_decoded", format_args!("{} bytes", bytes.len()))
+            }
             Body::Mmap(map) => {
                 self.pid_tid(map.pid, map.tid).hex("addr", map.addr).hex("len", map.len);
                 self.hex("pgoff", map.pgoff).text("filename", map.filename.as_bytes())
@@ -30,9 +34,10 @@ impl Lines<'_> {
                 self.field("tid", task.tid.cast_signed()).field("ptid", task.ptid.cast_signed());
                 self.field("time", task.time)
             }
-            Body::Throttle(throttle) | Body::Unthrottle(throttle) => {
-                self.field("time", throttle.time).field("id", throttle.id).field("stream_id", throttle.stream_id)
-            }
+            Body::Throttle(throttle) | Body::Unthrottle(throttle) => self
+                .field("time", throttle.time)
+                .field("id", throttle.id)
+                .field("stream_id", throttle.stream_id),
             Body::Read(read) => self.pid_tid(read.pid, read.tid).values(&read.values),
             Body::Aux(aux) => {
                 self.hex("aux_offset", aux.aux_offset).hex("aux_size", aux.aux_size);
@@ -52,7 +57,11 @@ impl Lines<'_> {
             }
             Body::KSymbol(symbol) => {
                 self.hex("addr", symbol.addr).field("len", symbol.len);
-                let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
+                let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) {
+                    " UNREGISTER"
+                } else {
+                    ""
+                };
                 self.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()));
                 self.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()));
                 self.text("name", symbol.name.as_bytes())
@@ -63,16 +72,22 @@ impl Lines<'_> {
                     .field("id", bpf.id)
                     .field("tag", tracepoints::hex(&bpf.tag, " "))
             }
-            Body::Cgroup(cgroup) => self.field("id", cgroup.id).text("path", cgroup.path.as_bytes()),
+            Body::Cgroup(cgroup) => {
+                self.field("id", cgroup.id).text("path", cgroup.path.as_bytes())
+            }
             Body::TextPoke(poke) => {
-                self.hex("addr", poke.addr).field("old_len", poke.old_len).field("new_len", poke.new_len);
+                self.hex("addr", poke.addr)
+                    .field("old_len", poke.old_len)
+                    .field("new_len", poke.new_len);
                 self.item(format_args!("old: {}", tracepoints::hex(poke.old_bytes(), " ")));
                 self.item(format_args!("new: {}", tracepoints::hex(poke.new_bytes(), " ")))
             }
             Body::AuxOutputHwId(id) => self.hex("hw_id", id.hw_id),
-            Body::CallchainDeferred(chain) => {
-                self.begin("callchain:").hex("cookie", chain.cookie).field("nr", chain.nr).chain(chain.ips)
-            }
+            Body::CallchainDeferred(chain) => self
+                .begin("callchain:")
+                .hex("cookie", chain.cookie)
+                .field("nr", chain.nr)
+                .chain(chain.ips),
             // It has no fields: `misc` and the trailer hold everything.
             Body::Switch => self,
 
@@ -81,7 +96,9 @@ impl Lines<'_> {
                 let ids: Vec<String> = header.ids.iter().map(|id| id.to_string()).collect();
                 self.begin("ids:").field("nr", ids.len()).item(ids.join(" "))
             }
-            Body::HeaderEventType(event) => self.field("event_id", event.event_id).text("name", event.name.as_bytes()),
+            Body::HeaderEventType(event) => {
+                self.field("event_id", event.event_id).text("name", event.name.as_bytes())
+            }
             Body::HeaderTracingData(data) => self.field("size", data.size),
             Body::HeaderBuildId(header) => {
                 let id = header.build_id(raw.header.misc).as_ref().map(BuildId::to_string);
@@ -90,16 +107,25 @@ impl Lines<'_> {
             }
             Body::IdIndex(index) => self.field("nr", index.nr).items(index.iter(), |entry| {
                 let IdIndexEntry { id, idx, cpu, tid, guest } = entry;
-                let guest = guest.map(|guest| format!(", machine_pid: {}, vcpu: {}", guest.machine_pid, guest.vcpu));
+                let guest = guest.map(|guest| {
+                    format!(", machine_pid: {}, vcpu: {}", guest.machine_pid, guest.vcpu)
+                });
                 format!("id: {id}, idx: {idx}, cpu: {cpu}, tid: {tid}{}", guest.unwrap_or_default())
             }),
             Body::AuxtraceInfo(header) => {
-                self.field("type", format_args!("{} {}", header.kind.0, header.kind.name().unwrap_or("UNKNOWN")));
+                self.field(
+                    "type",
+                    format_args!("{} {}", header.kind.0, header.kind.name().unwrap_or("UNKNOWN")),
+                );
                 self.field("reserved", header.reserved).field("priv_words", header.private.len());
-                self.items(header.private.iter().enumerate(), |(place, word)| format!("{place:>3}: {word:#x}"))
+                self.items(header.private.iter().enumerate(), |(place, word)| {
+                    format!("{place:>3}: {word:#x}")
+                })
             }
             Body::Auxtrace(aux) => {
-                self.hex("size", aux.size).hex("offset", aux.offset).hex("reference", aux.reference);
+                self.hex("size", aux.size)
+                    .hex("offset", aux.offset)
+                    .hex("reference", aux.reference);
                 self.field("idx", aux.idx).field("tid", aux.tid).field("cpu", aux.cpu);
                 self.maybe("reserved", Some(aux.reserved).filter(|reserved| *reserved != 0))
             }
@@ -109,21 +135,33 @@ impl Lines<'_> {
                 self.hex("ip", error.ip).maybe("time", error.time);
                 self.text("msg", error.message.as_bytes())
             }
-            Body::ThreadMap(map) => self
-                .field("nr", map.nr)
-                .items(&map.entries, |entry| format!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm))),
+            Body::ThreadMap(map) => self.field("nr", map.nr).items(&map.entries, |entry| {
+                format!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm))
+            }),
             Body::CpuMap(map) => self.field("type", map.kind().0).field("cpus", cpus(map)),
             Body::StatConfig(config) => self.field("nr", config.nr).items(config.iter(), |entry| {
-                format!("tag: {} {}, val: {}", entry.tag.0, entry.tag.name().unwrap_or("unknown"), entry.value)
+                format!(
+                    "tag: {} {}, val: {}",
+                    entry.tag.0,
+                    entry.tag.name().unwrap_or("unknown"),
+                    entry.value
+                )
             }),
             Body::Stat(stat) => {
-                self.field("id", stat.id).field("cpu", stat.cpu).field("thread", stat.thread.cast_signed());
+                self.field("id", stat.id)
+                    .field("cpu", stat.cpu)
+                    .field("thread", stat.thread.cast_signed());
                 self.field("val", stat.value).field("ena", stat.enabled).field("run", stat.running)
             }
             Body::StatRound(round) => {
                 // As in perf, all others end an interval.
-                let kind = if round.kind == StatRoundKind::FINAL { round.kind } else { StatRoundKind::INTERVAL };
-                self.field("type", format_args!("{} {kind}", round.kind.0)).field("time", round.time)
+                let kind = if round.kind == StatRoundKind::FINAL {
+                    round.kind
+                } else {
+                    StatRoundKind::INTERVAL
+                };
+                self.field("type", format_args!("{} {kind}", round.kind.0))
+                    .field("time", round.time)
             }
             Body::EventUpdate(update) => self.event_update(update),
             Body::TimeConv(conv) => {
@@ -138,12 +176,15 @@ impl Lines<'_> {
             }
             Body::HeaderFeature(header) => self.feature(raw, header),
             Body::Compressed(piece) => self.field("compressed_size", piece.data.len()),
-            Body::Compressed2(piece) => {
-                self.field("data_size", piece.data_size).field("compressed_size", piece.stream().len())
-            }
+            Body::Compressed2(piece) => self
+                .field("data_size", piece.data_size)
+                .field("compressed_size", piece.stream().len()),
             Body::BpfMetadata(metadata) => {
-                self.field("prog_name", fixed(&metadata.prog_name)).field("nr_entries", metadata.nr_entries);
-                self.items(metadata.iter(), |(key, value)| format!("{}: {}", fixed(key), fixed(value)))
+                self.field("prog_name", fixed(&metadata.prog_name))
+                    .field("nr_entries", metadata.nr_entries);
+                self.items(metadata.iter(), |(key, value)| {
+                    format!("{}: {}", fixed(key), fixed(value))
+                })
             }
             Body::FinishedRound | Body::FinishedInit => self,
             other => self.field("not_decoded", other.kind()),
@@ -159,7 +200,8 @@ impl Lines<'_> {
         self.hex("pgoff", map.pgoff);
         match map.identity {
             MmapIdentity::Inode(inode) => {
-                self.field("maj", format_args!("{:02x}", inode.maj)).field("min", format_args!("{:02x}", inode.min));
+                self.field("maj", format_args!("{:02x}", inode.maj))
+                    .field("min", format_args!("{:02x}", inode.min));
                 self.field("ino", inode.ino).field("ino_generation", inode.ino_generation)
             }
             MmapIdentity::BuildId(id) => {
@@ -187,9 +229,16 @@ impl Lines<'_> {
     fn feature(&mut self, raw: &RawRecord<'_>, header: &HeaderFeature<'_>) -> &mut Self {
         let id = u8::try_from(header.feat_id).ok().map(FeatureId);
         let name = id.and_then(FeatureId::name).unwrap_or("");
-        self.field("feat_id", format_args!("{} {name}", header.feat_id)).field("data_size", header.data.len());
-        let Some(id) = id.filter(|id| id.name().is_some() && !header.data.is_empty()) else { return self };
-        match info::feature_value(id, &mut header.cursor(raw.offset, self.known.file.endian), self.known.cpus) {
+        self.field("feat_id", format_args!("{} {name}", header.feat_id))
+            .field("data_size", header.data.len());
+        let Some(id) = id.filter(|id| id.name().is_some() && !header.data.is_empty()) else {
+            return self;
+        };
+        match info::feature_value(
+            id,
+            &mut header.cursor(raw.offset, self.known.file.endian),
+            self.known.cpus,
+        ) {
             Ok(Some(value)) => self.item(value),
             Ok(None) => self,
             Err(error) => self.item(format_args!("cannot be read: {error}")),
@@ -201,14 +250,21 @@ impl Lines<'_> {
 pub(crate) fn access_letters(prot: u32, flags: u32) -> String {
     let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
     let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
-    [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect()
+    [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared]
+        .iter()
+        .collect()
 }
 
 /// Returns the letters of the flags: truncated, overwrite, partial, collision.
 fn aux_flags(flags: AuxFlags) -> String {
-    let letters =
-        [(AuxFlags::TRUNCATED, 'T'), (AuxFlags::OVERWRITE, 'O'), (AuxFlags::PARTIAL, 'P'), (AuxFlags::COLLISION, 'C')];
-    let set: String = letters.iter().filter(|(bit, _)| flags.contains(*bit)).map(|(_, letter)| letter).collect();
+    let letters = [
+        (AuxFlags::TRUNCATED, 'T'),
+        (AuxFlags::OVERWRITE, 'O'),
+        (AuxFlags::PARTIAL, 'P'),
+        (AuxFlags::COLLISION, 'C'),
+    ];
+    let set: String =
+        letters.iter().filter(|(bit, _)| flags.contains(*bit)).map(|(_, letter)| letter).collect();
     if set.is_empty() { set } else { format!(" {set}") }
 }
 

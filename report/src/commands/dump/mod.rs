@@ -8,15 +8,17 @@
 //! unpacked:0x40 [0x28] PERF_RECORD_SAMPLE misc 0x2 USER event cpu-clock:u
 //! ```
 //!
-//! A record begins in the first column; indented lines belong to it. Names of types and formats of values are those of
-//! `perf script -D`: addresses in hexadecimal, pids signed, times in nanoseconds of the perf clock. The streams of a
-//! directory follow each other, with the file's name before each offset (`data.1:0x40`).
+//! A record begins in the first column; indented lines belong to it. Names of types and formats of
+//! values are those of `perf script -D`: addresses in hexadecimal, pids signed, times in
+//! nanoseconds of the perf clock. The streams of a directory follow each other, with the file's
+//! name before each offset (`data.1:0x40`).
 //!
 //! Bytes that are not decoded are counted: `rest: 4 bytes`.
 //!
-//! Runs of records are printed on all cores and written in order. Compressed records are unpacked one at a time, and an
-//! incomplete record at the end of one is kept until the next. Damage ends the listing after the last whole record,
-//! with a warning that names the offset; a record that is too short for its type is printed as bytes, and counted.
+//! Runs of records are printed on all cores and written in order. Compressed records are unpacked
+//! one at a time, and an incomplete record at the end of one is kept until the next. Damage ends
+//! the listing after the last whole record, with a warning that names the offset; a record that is
+//! too short for its type is printed as bytes, and counted.
 
 mod args;
 mod body;
@@ -45,15 +47,22 @@ pub(crate) fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec
 }
 
 /// Prints the records of a file and returns the warnings.
-pub(crate) fn print(source: &Source, options: &DumpOptions, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn print(
+    source: &Source,
+    options: &DumpOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(source)?;
     input.read(|file| {
         let known = &FileFacts::of(file);
-        let streams = input
-            .streams()
-            .iter()
-            .map(|stream| (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name))));
-        let mut walk = Walk::new(known, options, std::iter::once((file.records(), String::new())).chain(streams));
+        let streams = input.streams().iter().map(|stream| {
+            (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name)))
+        });
+        let mut walk = Walk::new(
+            known,
+            options,
+            std::iter::once((file.records(), String::new())).chain(streams),
+        );
         let mut malformed: Option<(u64, Warning)> = None;
         let buffers = Workers::<Vec<u8>>::default();
         let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
@@ -69,7 +78,10 @@ pub(crate) fn print(source: &Source, options: &DumpOptions, out: &mut impl Write
         let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
         warnings.extend(walk.warnings);
         if let Some((count, first)) = malformed {
-            let message = format!("{count} records do not have the layout of their type; the first: {}", first.message);
+            let message = format!(
+                "{count} records do not have the layout of their type; the first: {}",
+                first.message
+            );
             warnings.push(Warning { code: "bad-record", message, ..first });
         }
         if file.attrs.entries().is_empty() {

@@ -1,4 +1,5 @@
-//! Text of a record: its first line, its bytes, and lines of fields (`name: value, name: value`), indented by two spaces.
+//! Text of a record: its first line, its bytes, and lines of fields (`name: value, name: value`),
+//! indented by two spaces.
 
 use std::fmt::{self, Display};
 use std::io::Write;
@@ -52,7 +53,10 @@ impl<'k> Lines<'k> {
     /// Writes the first line of a record; `stream` stands before its offset.
     pub(super) fn head(&mut self, raw: &RawRecord<'_>, stream: &str) {
         let (header, known) = (raw.header, self.known);
-        self.write(format_args!("{stream}{:#x} [{:#x}] PERF_RECORD_{}", raw.offset, header.size, header.kind));
+        self.write(format_args!(
+            "{stream}{:#x} [{:#x}] PERF_RECORD_{}",
+            raw.offset, header.size, header.kind
+        ));
         if header.kind.name().is_none() {
             self.write(format_args!(" type {}", header.kind.0));
         }
@@ -122,7 +126,11 @@ impl<'k> Lines<'k> {
     }
 
     /// Writes an item for each of these.
-    pub(super) fn items<T>(&mut self, all: impl IntoIterator<Item = T>, item: impl Fn(T) -> String) -> &mut Self {
+    pub(super) fn items<T>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+        item: impl Fn(T) -> String,
+    ) -> &mut Self {
         all.into_iter().fold(self, |lines, of| lines.item(item(of)))
     }
 
@@ -177,7 +185,8 @@ fn misc_names(kind: RecordType, bits: u16) -> impl Iterator<Item = &'static str>
         (misc::BUILD_ID_SIZE, "BUILD_ID_SIZE", &[R::BUILD_ID]),
     ];
     let mode = mode.filter(|_| kind.is_kernel() || kind == R::BUILD_ID);
-    let set = named.into_iter().filter(move |(bit, _, kinds)| bits & bit != 0 && kinds.contains(&kind));
+    let set =
+        named.into_iter().filter(move |(bit, _, kinds)| bits & bit != 0 && kinds.contains(&kind));
     mode.into_iter().chain(set.map(|(_, name, _)| name))
 }
 
@@ -196,7 +205,10 @@ pub(super) fn hex_dump(bytes: &[u8], most: usize, out: &mut Vec<u8>) {
             out.extend_from_slice(&digits::hex_byte(*byte));
         }
         out.resize(out.len() + 3 * (BYTES_PER_LINE - line.len()) + 2, b' ');
-        out.extend(line.iter().map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { *byte } else { b'.' }));
+        out.extend(
+            line.iter()
+                .map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { *byte } else { b'.' }),
+        );
         out.push(b'\n');
     }
 }
@@ -211,7 +223,10 @@ mod tests {
         hex_dump(b"0123456789abcdef\x1b[", usize::MAX, &mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "  0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  0123456789abcdef");
+        assert_eq!(
+            lines[0],
+            "  0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  0123456789abcdef"
+        );
         assert_eq!(lines[1], format!("  0010  1b 5b{:42}  .[", ""));
         let mut cut = Vec::new();
         hex_dump(&[0; 40], 3, &mut cut);

@@ -1,13 +1,16 @@
 //! Fields of samples, and those that trailers share with them.
 
-use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, Weight};
+use recrep_format::abi::{
+    BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, Weight,
+};
 use recrep_format::bytes::U64s;
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
 use super::record::Lines;
 
 impl Lines<'_> {
-    /// Prints the fields that the sample has: single values first, then those with lines of their own.
+    /// Prints the fields that the sample has: single values first, then those with lines of their
+    /// own.
     pub(super) fn sample(&mut self, fields: &SampleFields<'_>) {
         // All fields are named, so that a new one does not compile until it is printed here.
         let SampleFields {
@@ -45,9 +48,10 @@ impl Lines<'_> {
         }
         match weight {
             Some(Weight::Whole(weight)) => self.field("weight", weight),
-            Some(Weight::Parts(parts)) => {
-                self.field("var1_dw", parts.var1).field("var2_w", parts.var2).field("var3_w", parts.var3)
-            }
+            Some(Weight::Parts(parts)) => self
+                .field("var1_dw", parts.var1)
+                .field("var2_w", parts.var2)
+                .field("var3_w", parts.var3),
             None => self,
         };
         if let Some(src) = *data_src {
@@ -110,9 +114,16 @@ impl Lines<'_> {
         let mut counters = stack.counters.map(|words| words.iter());
         for (place, branch) in stack.entries().enumerate() {
             let flags = branch.flags;
-            let letters =
-                [(flags.mispred(), 'M'), (flags.predicted(), 'P'), (flags.abort(), 'A'), (flags.in_tx(), 'T')];
-            let letters: String = letters.iter().map(|(is_set, letter)| if *is_set { *letter } else { ' ' }).collect();
+            let letters = [
+                (flags.mispred(), 'M'),
+                (flags.predicted(), 'P'),
+                (flags.abort(), 'A'),
+                (flags.in_tx(), 'T'),
+            ];
+            let letters: String = letters
+                .iter()
+                .map(|(is_set, letter)| if *is_set { *letter } else { ' ' })
+                .collect();
             let privilege = match flags.privilege() {
                 BranchPrivilege::UNKNOWN => "",
                 BranchPrivilege::USER => " user",
@@ -120,9 +131,13 @@ impl Lines<'_> {
                 BranchPrivilege::HV => " hv",
                 _ => " ?",
             };
-            let counter = counters.as_mut().and_then(Iterator::next).map(|word| format!(" counters {word:#x}"));
+            let counter = counters
+                .as_mut()
+                .and_then(Iterator::next)
+                .map(|word| format!(" counters {word:#x}"));
             let (from, to, cycles) = (branch.from, branch.to, flags.cycles());
-            let (kind, spec, counter) = (flags.kind_name(), flags.spec_name(), counter.unwrap_or_default());
+            let (kind, spec, counter) =
+                (flags.kind_name(), flags.spec_name(), counter.unwrap_or_default());
             let rest = format!("{cycles} cycles {letters} {kind} {spec}{privilege}{counter}");
             self.item(format_args!("{place:>3}: {from:016x} -> {to:016x} {rest}"));
         }
@@ -138,7 +153,10 @@ impl Lines<'_> {
         };
         self.begin(name).field("abi", abi).hex("mask", regs.mask);
         for (number, value) in regs.iter() {
-            self.item(format_args!("{:<9} {value:#018x}", RegisterName::of(self.known.registers, number)));
+            self.item(format_args!(
+                "{:<9} {value:#018x}",
+                RegisterName::of(self.known.registers, number)
+            ));
         }
         self.end();
     }

@@ -24,8 +24,8 @@ pub(super) struct Chunk<'f> {
     offset: u64,
 }
 
-/// Walks the records of all streams in order and cuts them into chunks. Compressed records are unpacked here, one after
-/// another, since each piece continues the one before.
+/// Walks the records of all streams in order and cuts them into chunks. Compressed records are
+/// unpacked here, one after another, since each piece continues the one before.
 pub(super) struct Walk<'f, 'q> {
     known: &'q FileFacts<'f>,
     options: &'q DumpOptions,
@@ -109,7 +109,8 @@ impl<'f, 'q> Walk<'f, 'q> {
         (Chunk { name: stream.name.clone(), bytes, offset }, goes_on)
     }
 
-    /// Unpacks the records that a piece of the compressed stream completes, and returns whether the stream goes on.
+    /// Unpacks the records that a piece of the compressed stream completes, and returns whether the
+    /// stream goes on.
     fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> bool {
         let new = || Unpacking::new(stream.bytes, self.known.file.endian);
         let mut unpacking = stream.unpacking.take().unwrap_or_else(new);
@@ -163,7 +164,9 @@ impl<'f> Iterator for Walk<'f, '_> {
         let (chunk, goes_on) = self.chunk(&mut stream);
         if goes_on {
             self.streams.push_front(stream);
-        } else if let Some(Err(error)) = stream.unpacking.as_ref().and_then(|unpacking| unpacking.records().next()) {
+        } else if let Some(Err(error)) =
+            stream.unpacking.as_ref().and_then(|unpacking| unpacking.records().next())
+        {
             // The compressed records leave one unfinished.
             self.end(&error, &stream.unpacked_name);
         }
@@ -171,11 +174,17 @@ impl<'f> Iterator for Walk<'f, '_> {
     }
 }
 
-/// The text of a chunk, the number of its records that cannot be decoded, and what is wrong with the first.
+/// The text of a chunk, the number of its records that cannot be decoded, and what is wrong with
+/// the first.
 pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
 
 /// Prints the records of a chunk in place of the text in `out`.
-pub(super) fn print(known: &FileFacts<'_>, options: &DumpOptions, chunk: &Chunk<'_>, out: Vec<u8>) -> Printed {
+pub(super) fn print(
+    known: &FileFacts<'_>,
+    options: &DumpOptions,
+    chunk: &Chunk<'_>,
+    out: Vec<u8>,
+) -> Printed {
     let mut lines = Lines::new(known, out);
     let mut malformed = None;
     let name = &*chunk.name;

@@ -1,8 +1,8 @@
 //! Fields of an attr under their ABI names, in the order of `perf evlist -v`.
 //!
-//! One list serves text and JSON. Text leaves out fields that are 0 and gives unions perf's double names; JSON has
-//! every field, unions under the name that applies. Names of flags and bits come from `recrep-format`: names added
-//! there are printed here.
+//! One list serves text and JSON. Text leaves out fields that are 0 and gives unions perf's double
+//! names; JSON has every field, unions under the name that applies. Names of flags and bits come
+//! from `recrep-format`: names added there are printed here.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,11 @@ use crate::tracepoints;
 /// Returns all fields, those of unions under the name that applies.
 fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
     let rate = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
-    let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) { "wakeup_watermark" } else { "wakeup_events" };
+    let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) {
+        "wakeup_watermark"
+    } else {
+        "wakeup_events"
+    };
     let before = [
         ("type", number(attr.kind.0)),
         ("size", number(attr.size)),
@@ -44,10 +48,15 @@ fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
         ("config3", hex(attr.config3)),
         ("config4", hex(attr.config4)),
     ];
-    let unknown =
-        Some(("unknown_bytes", Value::Text(tracepoints::hex(&attr.extra, " ")))).filter(|_| !attr.extra.is_empty());
+    let unknown = Some(("unknown_bytes", Value::Text(tracepoints::hex(&attr.extra, " "))))
+        .filter(|_| !attr.extra.is_empty());
     let own = |(name, value): (&'static str, Value)| (name.into(), value);
-    before.map(own).into_iter().chain(flags(attr.flags)).chain(after.into_iter().chain(unknown).map(own)).collect()
+    before
+        .map(own)
+        .into_iter()
+        .chain(flags(attr.flags))
+        .chain(after.into_iter().chain(unknown).map(own))
+        .collect()
 }
 
 /// Returns a field per flag, `precise_ip` as one number, and bits without a name as a number.
@@ -68,19 +77,25 @@ fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
     fields
 }
 
-/// Returns the names of the set bits, sorted by `order`; bits without a name are one number at the end.
+/// Returns the names of the set bits, sorted by `order`; bits without a name are one number at the
+/// end.
 fn named<B: Flags<Bits = u64>, O: Ord>(bits: &B, order: impl Fn(B) -> O) -> Value {
     let mut names = bits.iter_names();
-    let mut known: Vec<_> = names.by_ref().map(|(name, bit)| (order(bit), name.to_owned())).collect();
+    let mut known: Vec<_> =
+        names.by_ref().map(|(name, bit)| (order(bit), name.to_owned())).collect();
     known.sort_by(|(a, _), (b, _)| a.cmp(b));
     let unknown = Some(names.remaining().bits()).filter(|bits| *bits != 0);
-    let names: Vec<String> =
-        known.into_iter().map(|(_, name)| name).chain(unknown.map(|bits| format!("{bits:#x}"))).collect();
+    let names: Vec<String> = known
+        .into_iter()
+        .map(|(_, name)| name)
+        .chain(unknown.map(|bits| format!("{bits:#x}")))
+        .collect();
     let text = names.join("|");
     Value::Shown(Box::new(Value::List(names.into_iter().map(Value::Text).collect())), text)
 }
 
-/// Returns the place of a bit of a `sample_type` in perf's order: three of them are not in the order of the bits.
+/// Returns the place of a bit of a `sample_type` in perf's order: three of them are not in the
+/// order of the bits.
 fn place(bit: SampleType) -> (u64, u64) {
     match bit {
         SampleType::DATA_SRC => (SampleType::REGS_INTR.bits(), 1),
@@ -126,7 +141,10 @@ mod tests {
             kind: EventType::SOFTWARE,
             size: 136,
             sample_period: 4000,
-            sample_type: SampleType::IP | SampleType::IDENTIFIER | SampleType::REGS_INTR | SampleType::WEIGHT,
+            sample_type: SampleType::IP
+                | SampleType::IDENTIFIER
+                | SampleType::REGS_INTR
+                | SampleType::WEIGHT,
             read_format: ReadFormat::ID | ReadFormat::LOST,
             flags: (AttrFlags::FREQ | AttrFlags::DISABLED).with_precise_ip(2),
             config1: 0x40,
@@ -135,8 +153,9 @@ mod tests {
         };
         assert_eq!(
             text(&attr),
-            "type: 1, size: 136, { sample_period, sample_freq }: 4000, sample_type: IP|IDENTIFIER|REGS_INTR|WEIGHT, \
-             read_format: ID|LOST, disabled: 1, freq: 1, precise_ip: 2, { bp_addr, config1 }: 0x40, clockid: -3"
+            "type: 1, size: 136, { sample_period, sample_freq }: 4000, sample_type: \
+             IP|IDENTIFIER|REGS_INTR|WEIGHT, read_format: ID|LOST, disabled: 1, freq: 1, \
+             precise_ip: 2, { bp_addr, config1 }: 0x40, clockid: -3"
         );
     }
 
@@ -150,7 +169,8 @@ mod tests {
         };
         assert_eq!(
             text(&attr),
-            "sample_type: IP|0x1000000000000000, unknown_flags: 0x8000000000000000, unknown_bytes: 00 07"
+            "sample_type: IP|0x1000000000000000, unknown_flags: 0x8000000000000000, \
+             unknown_bytes: 00 07"
         );
         let json = serde_json::to_value(value(&attr)).unwrap();
         assert_eq!(json["sample_type"], serde_json::json!(["IP", "0x1000000000000000"]));

@@ -39,8 +39,8 @@ pub(crate) struct EvlistQuery {
     group: bool,
 }
 
-/// Lists the events, and returns warnings about the header. Of the records it reads only those that hold the header in
-/// pipe mode.
+/// Lists the events, and returns warnings about the header. Of the records it reads only those that
+/// hold the header in pipe mode.
 pub(crate) fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source.source())?;
     input.read(|file| {
@@ -71,13 +71,15 @@ fn event(entry: &AttrEntry, query: &EvlistQuery, out: &mut impl Write) -> io::Re
         write!(out, ": {text}")?;
     }
     if query.freq {
-        let term = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
+        let term =
+            if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
         write!(out, ": {term}={}", attr.sample_period)?;
     }
     writeln!(out)
 }
 
-/// Prints a line per group, and per event outside of groups. Returns a warning if GROUP_DESC cannot be decoded.
+/// Prints a line per group, and per event outside of groups. Returns a warning if GROUP_DESC cannot
+/// be decoded.
 fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> {
     let (groups, warning) = match file.feature::<GroupDesc<'_>>() {
         Some(Ok(desc)) => (desc.groups.0, None),
@@ -96,7 +98,11 @@ fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> 
         match group_of(index).filter(|group| group.members > 1) {
             None => writeln!(out, "{}", name(entry))?,
             Some(group) if group.leader as usize == index => {
-                let group_name = if group.name.as_bytes() == ANONYMOUS { "".into() } else { group.name.to_text() };
+                let group_name = if group.name.as_bytes() == ANONYMOUS {
+                    "".into()
+                } else {
+                    group.name.to_text()
+                };
                 let members = entries.iter().skip(index).take(group.members as usize);
                 let names: Vec<String> = members.map(name).collect();
                 writeln!(out, "{}{{{}}}", escape(&group_name), names.join(","))?;

@@ -14,8 +14,9 @@ use recrep_format::feature::{FeatureId, HeaderString};
 use super::attr;
 use super::value::{Value, hex, map, maps, number};
 
-/// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown. `cpus` is the number of
-/// available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail depends.
+/// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown.
+/// `cpus` is the number of available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail
+/// depends.
 pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     use f::FeatureBody as B;
     let endian = c.endian();
@@ -49,10 +50,17 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         B::NumaTopology(it) => maps(&it.nodes.0, |node| {
             let (total, free) = (number(node.mem_total), number(node.mem_free));
             let node_number = number(node.node);
-            [("node", node_number), ("mem_total_kib", total), ("mem_free_kib", free), ("cpus", text(&node.cpus))]
+            [
+                ("node", node_number),
+                ("mem_total_kib", total),
+                ("mem_free_kib", free),
+                ("cpus", text(&node.cpus)),
+            ]
         }),
         B::BranchStackMark(it) => size(it.data),
-        B::PmuMappings(it) => maps(&it.pmus.0, |pmu| [("name", text(&pmu.name)), ("type", number(pmu.kind))]),
+        B::PmuMappings(it) => {
+            maps(&it.pmus.0, |pmu| [("name", text(&pmu.name)), ("type", number(pmu.kind))])
+        }
         B::GroupDesc(it) => maps(&it.groups.0, |group| {
             let (leader, members) = (number(group.leader), number(group.members));
             [("name", text(&group.name)), ("leader_idx", leader), ("nr_members", members)]
@@ -76,24 +84,33 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             };
             map([("version", number(it.version)), ("caches", maps(&it.levels.0, one))])
         }
-        B::SampleTime(it) => map([("first_sample_time", number(it.first)), ("last_sample_time", number(it.last))]),
+        B::SampleTime(it) => {
+            map([("first_sample_time", number(it.first)), ("last_sample_time", number(it.last))])
+        }
         B::MemTopology(it) => {
             let one = |node: &f::MemNode<'_>| {
-                let blocks = Value::Text(ranges(bits(node.set.iter(), node.bits), |last, bit| last + 1 == bit));
+                let blocks = Value::Text(ranges(bits(node.set.iter(), node.bits), |last, bit| {
+                    last + 1 == bit
+                }));
                 [("node", number(node.node)), ("size", number(node.size)), ("blocks", blocks)]
             };
             let (block_size, nodes) = (hex(it.block_size), maps(it.nodes.iter(), one));
-            map([("version", number(it.version)), ("block_size_bytes", block_size), ("nodes", nodes)])
+            map([
+                ("version", number(it.version)),
+                ("block_size_bytes", block_size),
+                ("nodes", nodes),
+            ])
         }
         B::ClockId(it) => map([("resolution", number(it.resolution))]),
         B::DirFormat(it) => map([("version", number(it.version))]),
         B::BpfProgInfo(it) => maps(&it.programs.0, |program| {
-            let (info, data) = (number(program.info.len() as u64), number(program.data.len() as u64));
+            let (info, data) =
+                (number(program.info.len() as u64), number(program.data.len() as u64));
             [("info_len", info), ("data_len", data), ("arrays", hex(program.arrays))]
         }),
-        B::BpfBtf(it) => {
-            maps(&it.objects.0, |object| [("id", number(object.id)), ("data_size", number(object.data.len() as u64))])
-        }
+        B::BpfBtf(it) => maps(&it.objects.0, |object| {
+            [("id", number(object.id)), ("data_size", number(object.data.len() as u64))]
+        }),
         B::Compression(it) => map([
             ("version", number(it.version)),
             ("type", number(it.kind)),
@@ -109,8 +126,12 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             ("wall_clock_ns", number(it.wall_clock)),
             ("clockid_time_ns", number(it.clock)),
         ]),
-        B::HybridTopology(it) => maps(&it.kinds.0, |kind| [("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))]),
-        B::PmuCaps(it) => maps(&it.pmus.0, |pmu| [("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))]),
+        B::HybridTopology(it) => {
+            maps(&it.kinds.0, |kind| [("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))])
+        }
+        B::PmuCaps(it) => {
+            maps(&it.pmus.0, |pmu| [("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))])
+        }
         B::SimpleperfFiles(it) => files(&it.files),
         B::SimpleperfMetaInfo(it) => maps(&it.facts, |[key, value]| {
             let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
@@ -134,7 +155,12 @@ fn files(files: &[f::SimpleperfFile<'_>]) -> Value {
     maps(files, |file| {
         let path = Value::Text(String::from_utf8_lossy(file.path).into_owned());
         let symbols = number(file.symbols.len() as u64);
-        [("path", path), ("file_type", number(file.kind.0)), ("min_vaddr", hex(file.min_vaddr)), ("symbols", symbols)]
+        [
+            ("path", path),
+            ("file_type", number(file.kind.0)),
+            ("min_vaddr", hex(file.min_vaddr)),
+            ("symbols", symbols),
+        ]
     })
 }
 
@@ -154,7 +180,11 @@ fn size(data: &[u8]) -> Value {
 fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> {
     let (cores, dies) = (topology.tail.cpus(available)?, topology.tail.die_ids(available)?);
     let cpus = cores.iter().enumerate().map(|(cpu, (core, socket))| {
-        let mut parts = vec![("cpu", number(cpu as u64)), ("core_id", number(*core)), ("socket_id", number(*socket))];
+        let mut parts = vec![
+            ("cpu", number(cpu as u64)),
+            ("core_id", number(*core)),
+            ("socket_id", number(*socket)),
+        ];
         parts.extend(dies.get(cpu).map(|die| ("die_id", number(*die))));
         map(parts)
     });
@@ -168,12 +198,14 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
 
 /// Returns the numbers of the set bits, below `most`.
 fn bits(words: impl Iterator<Item = u64>, most: u64) -> impl Iterator<Item = u64> {
-    let of_word =
-        |(place, word): (u64, u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| place * 64 + bit);
+    let of_word = |(place, word): (u64, u64)| {
+        (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| place * 64 + bit)
+    };
     (0u64..).zip(words).flat_map(of_word).filter(move |bit| *bit < most)
 }
 
-/// Returns ascending numbers as ranges: `0-23,32-199`. `is_next` is whether a number follows another without a gap.
+/// Returns ascending numbers as ranges: `0-23,32-199`. `is_next` is whether a number follows
+/// another without a gap.
 pub(crate) fn ranges<N: Copy + PartialEq + Display>(
     numbers: impl Iterator<Item = N>,
     is_next: fn(N, N) -> bool,
@@ -185,7 +217,9 @@ pub(crate) fn ranges<N: Copy + PartialEq + Display>(
             _ => ranges.push((number, number)),
         }
     }
-    let one = |(first, last): &(N, N)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let one = |(first, last): &(N, N)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
@@ -205,7 +239,11 @@ fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<Value> {
             ("images", count(module.images.0.len())),
         ]
     });
-    Ok(map([("version", number(it.version)), ("bytes", number(it.body.len() as u64)), ("modules", modules)]))
+    Ok(map([
+        ("version", number(it.version)),
+        ("bytes", number(it.body.len() as u64)),
+        ("modules", modules),
+    ]))
 }
 
 #[cfg(test)]
@@ -225,7 +263,9 @@ mod tests {
 
     #[test]
     fn bits_become_ranges() {
-        let ranges = |words: &[u64], most| ranges(bits(words.iter().copied(), most), |last, bit| last + 1 == bit);
+        let ranges = |words: &[u64], most| {
+            ranges(bits(words.iter().copied(), most), |last, bit| last + 1 == bit)
+        };
         assert_eq!(ranges(&[0b1101, 1 << 63, 1], 129), "0,2-3,127-128");
         assert_eq!(ranges(&[u64::MAX], 10), "0-9");
         assert_eq!(ranges(&[], 10), "");

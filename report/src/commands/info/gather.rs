@@ -1,4 +1,5 @@
-//! Data that `rep info` prints, gathered from the file and its session; as JSON (`recrep-info/1`) and as text.
+//! Data that `rep info` prints, gathered from the file and its session; as JSON (`recrep-info/1`)
+//! and as text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -58,7 +59,8 @@ impl<'s> Info<'s> {
                 ..error
             })
         }));
-        let records = session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
+        let records =
+            session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
         let lost_samples = total(&session.side_band.lost_samples);
         let filtered_samples = total(&session.side_band.filtered_samples);
         Self { input, session, features, records, lost_samples, filtered_samples, warnings }
@@ -75,7 +77,8 @@ impl<'s> Info<'s> {
 
     fn is_compressed(&self) -> bool {
         let file = self.session.file;
-        unpack::is_compressed(file.records(), file.endian) || file.feature_cursor(FeatureId::COMPRESSED).is_some()
+        unpack::is_compressed(file.records(), file.endian)
+            || file.feature_cursor(FeatureId::COMPRESSED).is_some()
     }
 
     /// Returns the offset of the table of feature sections; `None` in pipe mode.
@@ -110,13 +113,21 @@ impl Serialize for Info<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let session = self.session;
         let stream = |stream: &Stream| {
-            [("name", Value::Text(stream.name.clone())), ("bytes", number(stream.bytes.len() as u64))]
+            [
+                ("name", Value::Text(stream.name.clone())),
+                ("bytes", number(stream.bytes.len() as u64)),
+            ]
         };
         let events = session.file.attrs.entries().iter().zip(&session.events).enumerate();
         let event = |(index, (entry, name)): (usize, (&AttrEntry, &String))| {
             let ids = Value::List(entry.ids.iter().copied().map(number).collect());
             let name = Value::Text(name.clone());
-            [("index", number(index as u64)), ("name", name), ("attr", attr::value(&entry.attr)), ("ids", ids)]
+            [
+                ("index", number(index as u64)),
+                ("name", name),
+                ("attr", attr::value(&entry.attr)),
+                ("ids", ids),
+            ]
         };
         let times = session.sample_times();
         let mut json = serializer.serialize_map(None)?;
@@ -148,7 +159,8 @@ struct Container<'i>(&'i Info<'i>);
 impl Serialize for Container<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (file, header) = (self.0.session.file, &self.0.session.file.header);
-        let part = |part: Section| map([("offset", number(part.offset)), ("size", number(part.size))]);
+        let part =
+            |part: Section| map([("offset", number(part.offset)), ("size", number(part.size))]);
         let (magic, version, order, mode) = self.0.format();
         let mut json = serializer.serialize_map(None)?;
         json.serialize_entry("magic", magic)?;
@@ -187,7 +199,10 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     let (magic, version, order, mode) = info.format();
     let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
     let whole = if info.session.is_complete() { "complete" } else { "not complete" };
-    writeln!(out, "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}")?;
+    writeln!(
+        out,
+        "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}"
+    )?;
     writeln!(out, "header: {} bytes", header.size)?;
     let part = |part: Section| format!("{} bytes at {:#x}", part.size, part.offset);
     if file.mode == Mode::File {
@@ -209,7 +224,9 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
 fn print_events(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     let session = info.session;
     writeln!(out, "\nevents: {}", session.events.len())?;
-    for (index, (entry, name)) in session.file.attrs.entries().iter().zip(&session.events).enumerate() {
+    for (index, (entry, name)) in
+        session.file.attrs.entries().iter().zip(&session.events).enumerate()
+    {
         writeln!(out, "  {index}: {}", escape(name))?;
         writeln!(out, "    attr: {}", attr::text(&entry.attr))?;
         let ids: Vec<String> = entry.ids.iter().map(u64::to_string).collect();
@@ -225,7 +242,8 @@ fn print_features(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
         match (value, error) {
             (Some(value), _) => block(value, 4, out)?,
             (None, Some(error)) => {
-                let at = error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
+                let at =
+                    error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
                 writeln!(out, " cannot be read: {}{at}", escape(&error.message))?;
             }
             (None, None) => writeln!(out, " unknown feature")?,
@@ -279,9 +297,18 @@ fn print_records(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     if let Some((first, last)) = info.session.sample_times() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         let length = seconds(last - first);
-        writeln!(out, "samples: first at {}, last at {}, {length} s", seconds(first), seconds(last))?;
+        writeln!(
+            out,
+            "samples: first at {}, last at {}, {length} s",
+            seconds(first),
+            seconds(last)
+        )?;
     }
-    writeln!(out, "lost: {} events, {} samples", info.session.side_band.lost_events, info.lost_samples)?;
+    writeln!(
+        out,
+        "lost: {} events, {} samples",
+        info.session.side_band.lost_events, info.lost_samples
+    )?;
     if info.filtered_samples > 0 {
         writeln!(out, "filtered: {} samples", info.filtered_samples)?;
     }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Everything is gathered into one [`Info`], from which text and JSON are printed. It has all that
-//! `perf report --header-only` prints except "captured on", which is the file's modification time: use `ls`.
+//! `perf report --header-only` prints except "captured on", which is the file's modification time:
+//! use `ls`.
 
 mod attr;
 mod evlist;
@@ -50,7 +51,11 @@ pub(crate) fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec
 }
 
 /// Prints the description of a file, and returns warnings.
-pub(crate) fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn print(
+    source: &Source,
+    is_json: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let (text, warnings) = settled(std::slice::from_ref(source), || {
         let input = Input::open(source)?;
         session::without_timeline(&input, Mode::Samples, Keep::Some, |session| {
@@ -72,7 +77,11 @@ pub(crate) fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<V
 }
 
 /// Does the same as [`comment`], for an input whose session exists already.
-pub(crate) fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn comment_on(
+    input: &Input,
+    session: &Session<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut text = Vec::new();
     gather::print(&Info::gather(input, session), &mut text)?;
     commented(&text, out)

@@ -11,7 +11,8 @@ use crate::terminal::escape::escape;
 #[derive(Debug)]
 pub(crate) enum Value {
     Number(i128),
-    /// Text from the file, not escaped; printing escapes it. Hexadecimal numbers (`0x…`) are text, as in JSON.
+    /// Text from the file, not escaped; printing escapes it. Hexadecimal numbers (`0x…`) are text,
+    /// as in JSON.
     Text(String),
     /// List of values; text with spaces is quoted.
     List(Vec<Self>),
@@ -24,8 +25,12 @@ impl Value {
     /// Returns whether text output has separate lines for the parts.
     pub(crate) fn is_block(&self) -> bool {
         match self {
-            Self::List(items) => items.iter().any(|item| matches!(item, Self::Map(_) | Self::List(_))),
-            Self::Map(parts) => parts.iter().any(|(_, part)| part.is_block() || matches!(part, Self::List(_))),
+            Self::List(items) => {
+                items.iter().any(|item| matches!(item, Self::Map(_) | Self::List(_)))
+            }
+            Self::Map(parts) => {
+                parts.iter().any(|(_, part)| part.is_block() || matches!(part, Self::List(_)))
+            }
             _ => false,
         }
     }
@@ -61,12 +66,16 @@ impl fmt::Display for Value {
             Self::Shown(_, text) => return f.write_str(text),
             Self::List(items) => {
                 let item = |item: &Self| match item {
-                    Self::Text(text) if text.is_empty() || text.contains(' ') => format!("'{}'", escape(text)),
+                    Self::Text(text) if text.is_empty() || text.contains(' ') => {
+                        format!("'{}'", escape(text))
+                    }
                     item => item.to_string(),
                 };
                 (" ", items.iter().map(item).collect())
             }
-            Self::Map(parts) => (", ", parts.iter().map(|(name, part)| format!("{name}: {part}")).collect()),
+            Self::Map(parts) => {
+                (", ", parts.iter().map(|(name, part)| format!("{name}: {part}")).collect())
+            }
         };
         f.write_str(&texts.join(separator))
     }
@@ -78,7 +87,9 @@ impl Serialize for Value {
             Self::Number(number) => serializer.serialize_i128(*number),
             Self::Text(text) => serializer.serialize_str(text),
             Self::List(items) => items.serialize(serializer),
-            Self::Map(parts) => serializer.collect_map(parts.iter().map(|(name, part)| (name, part))),
+            Self::Map(parts) => {
+                serializer.collect_map(parts.iter().map(|(name, part)| (name, part)))
+            }
             Self::Shown(value, _) => value.serialize(serializer),
         }
     }
@@ -93,6 +104,9 @@ mod tests {
         let [name, spaced, short] = ["\x1b[2J", "a b", "c"].map(|text| Value::Text(text.into()));
         let value = map([("name", name), ("list", Value::List(vec![hex(16), spaced, short]))]);
         assert_eq!(value.to_string(), "name: \\x1b[2J, list: 0x10 'a b' c");
-        assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"name":"\u001b[2J","list":["0x10","a b","c"]}"#);
+        assert_eq!(
+            serde_json::to_string(&value).unwrap(),
+            r#"{"name":"\u001b[2J","list":["0x10","a b","c"]}"#
+        );
     }
 }

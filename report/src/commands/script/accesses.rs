@@ -52,7 +52,8 @@ pub struct AccessQuery {
     pub(crate) physical: bool,
     /// `true` if listed accesses have page sizes.
     pub(crate) page_size: bool,
-    /// Separator between fields, in place of padding. The query has none: its addresses would be those of perf.
+    /// Separator between fields, in place of padding. The query has none: its addresses would be
+    /// those of perf.
     pub(crate) separator: Option<String>,
     /// `true` if single accesses are listed in place of the table (`-D`).
     pub(crate) listed: bool,
@@ -62,7 +63,10 @@ impl AccessQuery {
     /// Returns the reason if there are accesses, but none of the kinds that were asked for.
     pub(crate) fn no_access(&self) -> Warning {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
-        Warning::new(Warning::NO_MATCH, format!("no access is a {}; --type selects by kind", kinds.join(" or ")))
+        Warning::new(
+            Warning::NO_MATCH,
+            format!("no access is a {}; --type selects by kind", kinds.join(" or ")),
+        )
     }
 }
 
@@ -73,7 +77,10 @@ struct Listed {
     unproven: Vec<Warning>,
 }
 
-pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn list_accesses(
+    asked: &AccessQuery,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
     heading(asked, out).context(CANNOT_WRITE)?;
@@ -83,14 +90,19 @@ pub(crate) fn list_accesses(asked: &AccessQuery, out: &mut impl Write) -> anyhow
         session::named_on(&input, Keep::All, &resolver, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
-            let not_fetched =
-                fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, session, &resolver)?;
+            let not_fetched = fetching::fetch(
+                &Query { columns, symbol_sources, ..Query::default() },
+                session,
+                &resolver,
+            )?;
             let listed = list(asked, session, &resolver, out)?;
             let mut warnings = session.warnings();
             warnings.extend(not_fetched.into_iter().chain(listed.unproven));
             let symbol_sources = &query.symbol_sources;
-            let recorded = Recorded { session, resolver: &resolver, symbol_sources, mode: query.mode };
-            let of_input = unmatched::filter_values(&query.filters, listed.accesses == 0, recorded)?;
+            let recorded =
+                Recorded { session, resolver: &resolver, symbol_sources, mode: query.mode };
+            let of_input =
+                unmatched::filter_values(&query.filters, listed.accesses == 0, recorded)?;
             FilterValues::merge(&mut filters, of_input);
             accesses += listed.accesses;
             samples += session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
@@ -141,7 +153,12 @@ fn list(
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
-fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_>, s: &Found<'_>) -> Option<String> {
+fn line(
+    asked: &AccessQuery,
+    filter: &SampleFilter<'_>,
+    finder: &mut Finder<'_>,
+    s: &Found<'_>,
+) -> Option<String> {
     let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
     let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
@@ -151,7 +168,8 @@ fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_>,
     let filters = &asked.query.filters;
     let place = finder.place_of(s);
     let function = finder.symbol(place).map(|function| function.name);
-    let is_named = |names: &HashSet<String>| function.as_deref().is_some_and(|name| names.contains(name));
+    let is_named =
+        |names: &HashSet<String>| function.as_deref().is_some_and(|name| names.contains(name));
     if !filter.passes(s, place.module)
         || (filters.resolved && function.is_none())
         || !filters.symbols.as_ref().is_none_or(is_named)
@@ -165,13 +183,18 @@ fn line(asked: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_>,
     let width = |columns: usize| if separator.is_none() { columns } else { 0 };
     let decimal = |text: String| format!("{text:>columns$}", columns = width(5));
     let hex = |number: u64, digits: usize| format!("0x{number:0digits$x}", digits = width(digits));
-    let mut cells = vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(s.ip(), 16), hex(addr, 16)];
+    let mut cells =
+        vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(s.ip(), 16), hex(addr, 16)];
     if asked.physical {
         cells.push(format!("0x{:016x}", fields.phys_addr.unwrap_or(0)));
     }
     if asked.page_size {
         cells.push(values::page_size(fields.data_page_size.unwrap_or(0)));
     }
-    cells.extend([decimal(weight.to_string()), hex(src, 6), format!("{}:{function}", escape(&module))]);
+    cells.extend([
+        decimal(weight.to_string()),
+        hex(src, 6),
+        format!("{}:{function}", escape(&module)),
+    ]);
     Some(cells.join(separator.unwrap_or(" ")))
 }

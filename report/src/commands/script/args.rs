@@ -1,5 +1,5 @@
-//! Command line and query of `rep script`. Letters and meanings are those of `perf script`; unknown options are refused
-//! by name.
+//! Command line and query of `rep script`. Letters and meanings are those of `perf script`; unknown
+//! options are refused by name.
 
 use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
@@ -21,9 +21,13 @@ pub struct ScriptQuery {
 
     /// Print these fields (`rep help fields`); +FIELD adds to the defaults, -FIELD removes
     ///
-    /// The most common ones: comm, pid, tid, cpu, time, event, trace, period, addr, ip, sym, symoff, dso, srcline, brstack.
-    /// A prefix hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
-    #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true, value_parser = rule)]
+    /// The most common ones: comm, pid, tid, cpu, time, event, trace, period, addr, ip, sym,
+    /// symoff, dso, srcline, brstack. A prefix hw:, sw:, trace:, raw: or break: applies the list to
+    /// events of that type only. May be repeated
+    #[arg(
+        short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true,
+        value_parser = rule
+    )]
     pub(super) fields: Vec<Rule>,
 
     /// Print only the header information, as comments
@@ -87,8 +91,8 @@ pub(super) struct ScriptStyle {
     #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names::<HashSet<String>>)]
     pub(super) stop_bt: Option<HashSet<String>>,
 
-    /// Show inlined functions as frames (needs debug information) [default: only in callchains of recordings made with
-    /// --call-graph dwarf]
+    /// Show inlined functions as frames (needs debug information) [default: only in callchains of
+    /// recordings made with --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     pub(super) inline: bool,
 
@@ -106,7 +110,8 @@ pub(super) struct ScriptStyle {
 }
 
 impl ScriptStyle {
-    /// Returns whether inlined functions are printed as frames; `None`: those of unwound frames only.
+    /// Returns whether inlined functions are printed as frames; `None`: those of unwound frames
+    /// only.
     pub(super) fn inlined(&self) -> Option<bool> {
         (self.inline || self.no_inline).then_some(self.inline)
     }
@@ -124,7 +129,10 @@ pub(super) struct ScriptFilters {
     pub(super) samples: SampleFilters,
 
     /// Only these functions, by name or by address (0x…)
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]", value_parser = Symbols::parse)]
+    #[arg(
+        short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]",
+        value_parser = Symbols::parse
+    )]
     pub(super) symbols: Option<Symbols>,
 
     /// Each address in -S selects BYTES bytes, beginning at that address [default: 1]
@@ -218,7 +226,12 @@ impl RecordArgs {
             (self.show_bpf_events, &[T::KSYMBOL, T::BPF_EVENT]),
             (self.show_text_poke_events, &[T::KSYMBOL, T::TEXT_POKE]),
         ];
-        options.into_iter().filter(|(is_set, _)| *is_set).flat_map(|(_, kinds)| kinds).copied().collect()
+        options
+            .into_iter()
+            .filter(|(is_set, _)| *is_set)
+            .flat_map(|(_, kinds)| kinds)
+            .copied()
+            .collect()
     }
 }
 
@@ -235,7 +248,8 @@ impl Symbols {
     fn parse(list: &str) -> Result<Self, Infallible> {
         let mut found = Self::default();
         for name in list.split(',').map(str::trim) {
-            let address = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            let address =
+                name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
             match address {
                 Some(address) => found.addresses.push(address),
                 None => drop(found.names.insert(name.to_owned())),
@@ -249,8 +263,8 @@ impl Symbols {
         self.addresses.is_empty()
     }
 
-    /// Returns whether a sampled address is one of the `range` bytes from one of the addresses on, or the start of its
-    /// function is one of the addresses.
+    /// Returns whether a sampled address is one of the `range` bytes from one of the addresses on,
+    /// or the start of its function is one of the addresses.
     pub(super) fn has_address(&self, ip: u64, start: Option<u64>, range: u64) -> bool {
         let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < range.max(1));
         self.addresses.iter().any(|address| is_near(*address) || start == Some(*address))
@@ -265,17 +279,22 @@ mod tests {
     use crate::cli::{self, Refusal};
 
     fn read(line: &str) -> Result<ScriptQuery, Refusal> {
-        let words = std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from);
+        let words =
+            std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from);
         cli::parse(words, query).map(|asked| asked.query)
     }
 
     #[test]
     fn options_have_perfs_letters() {
-        let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
+        let query =
+            read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
         assert!(query.look.hide_call_graph && query.filters.samples.comms.unwrap().len() == 2);
         assert_eq!(query.filters.addr_range, Some(8));
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
-        assert_eq!((query.records.kinds().len(), query.header.is_asked(), query.header_only), (5, true, false));
+        assert_eq!(
+            (query.records.kinds().len(), query.header.is_asked(), query.header_only),
+            (5, true, false)
+        );
         assert_eq!(read("--inline --no-inline x").unwrap().look.inlined(), Some(false));
         assert_eq!(read("--no-inline --inline x").unwrap().look.inlined(), Some(true));
     }

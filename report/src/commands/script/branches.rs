@@ -25,7 +25,14 @@ impl Finder<'_> {
         }
     }
 
-    fn branch_end(&mut self, address: u64, form: Field, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn branch_end(
+        &mut self,
+        address: u64,
+        form: Field,
+        fields: &Fields,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let has_dso = fields.has(Field::Dso);
         if form == Field::BrStack && !has_dso {
             return hex(address, out);
@@ -61,7 +68,8 @@ fn flags(branch: &BranchEntry, out: &mut Vec<u8>) {
         (_, true) => b'P',
         (true, false) => b'M',
     };
-    let (tx, abort) = (if flags.in_tx() { b'X' } else { b'-' }, if flags.abort() { b'A' } else { b'-' });
+    let (tx, abort) =
+        (if flags.in_tx() { b'X' } else { b'-' }, if flags.abort() { b'A' } else { b'-' });
     out.extend_from_slice(&[b'/', predicted, b'/', tx, b'/', abort, b'/']);
     digits::decimal(out, flags.cycles(), 0);
     for name in [flags.kind_name(), flags.spec_name()] {

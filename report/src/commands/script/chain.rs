@@ -8,7 +8,9 @@ use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, Lookup, print_function};
 use super::sample::Found;
 use super::source;
-use crate::callchain::{ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder};
+use crate::callchain::{
+    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
+};
 use crate::callchain::{for_each_address, is_sound};
 use crate::pipeline::session::Session;
 use crate::symbols::{Functions, SymbolId};
@@ -25,15 +27,16 @@ pub(super) struct ChainPrinter<'s> {
     query: &'s ScriptQuery,
     /// Numbers of frames that differ in function or module.
     resolver: FrameFinder<'s>,
-    /// For each frame of the callchain at hand that has only function and module: its number, and its address in the
-    /// module.
+    /// For each frame of the callchain at hand that has only function and module: its number, and
+    /// its address in the module.
     resolved: Vec<(u32, u64)>,
     /// Functions and modules, by the frames' numbers.
     functions: Vec<FrameFunction>,
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
-    /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
-    /// inlined functions. Each place has the last line whose address and context belong there.
+    /// Lines of frames that have more than function and module: source lines, offsets in modules,
+    /// or frames of inlined functions. Each place has the last line whose address and context
+    /// belong there.
     lines: Vec<FrameLine>,
     /// Texts of the remembered lines.
     texts: Vec<u8>,
@@ -42,7 +45,8 @@ pub(super) struct ChainPrinter<'s> {
 /// Log2 of the number of places for lines.
 const LINES: u32 = 16;
 
-/// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
+/// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have
+/// fewer than 100 bytes.
 const MOST_TEXT: usize = 1 << 23;
 
 /// Function and module of a frame.
@@ -78,8 +82,8 @@ struct Frame {
 }
 
 impl<'s> ChainPrinter<'s> {
-    /// Creates a printer. `deferred` has the parts of callchains that were recorded after their samples, `unwinding`
-    /// unwinds copied stacks.
+    /// Creates a printer. `deferred` has the parts of callchains that were recorded after their
+    /// samples, `unwinding` unwinds copied stacks.
     pub(super) fn new(
         session: &'s Session<'s>,
         query: &'s ScriptQuery,
@@ -87,14 +91,22 @@ impl<'s> ChainPrinter<'s> {
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
-        let recorded = Recorded { deferred, most: ChainLimit { frames: query.look.max_stack, outermost: false } };
+        let recorded = Recorded {
+            deferred,
+            most: ChainLimit { frames: query.look.max_stack, outermost: false },
+        };
         Self {
             finder: Finder::new(session, functions, query.look.show_kernel_path),
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
             frames: Vec::new(),
             query,
-            resolver: FrameFinder::new(&session.timeline, FrameFields::default(), Some(functions), true),
+            resolver: FrameFinder::new(
+                &session.timeline,
+                FrameFields::default(),
+                Some(functions),
+                true,
+            ),
             resolved: Vec::new(),
             functions: Vec::new(),
             line_contexts: Contexts::default(),
@@ -116,8 +128,10 @@ impl<'s> ChainPrinter<'s> {
         frames.clear();
         self.frames(s, &mut frames);
         let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
-        let is_long = |frame: &Frame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
-        let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
+        let is_long =
+            |frame: &Frame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
+        let short =
+            frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
         self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
@@ -141,7 +155,8 @@ impl<'s> ChainPrinter<'s> {
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
         let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
-        // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
+        // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have
+        // their own limit.
         let is_calls = origin == Origin::Calls;
         let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
         if is_sound(recorded) {
@@ -152,32 +167,54 @@ impl<'s> ChainPrinter<'s> {
                 }
             });
         }
-        frames.extend(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }));
+        frames.extend(unwound.iter().map(|ip| Frame {
+            mode: CpuMode::User,
+            ip: *ip,
+            back: 0,
+            is_unwound: true,
+        }));
     }
 
     /// Prints a frame with its function and module, and returns whether the next one follows.
     #[inline]
-    fn frame(&mut self, ip: u64, (number, address): (u32, u64), fields: &Fields, out: &mut Vec<u8>) -> bool {
+    fn frame(
+        &mut self,
+        ip: u64,
+        (number, address): (u32, u64),
+        fields: &Fields,
+        out: &mut Vec<u8>,
+    ) -> bool {
         while self.functions.len() <= number as usize
             && let Some(frame) = self.resolver.stacks.frames.get_index(self.functions.len())
         {
             let module = frame.module.checked_sub(1).map(ModuleId);
-            let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
-            let function = module.zip(symbol).and_then(|(module, symbol)| self.finder.function(module, symbol));
+            let symbol =
+                u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
+            let function = module
+                .zip(symbol)
+                .and_then(|(module, symbol)| self.finder.function(module, symbol));
             self.functions.push(FrameFunction { function, module });
         }
-        let Some(FrameFunction { function, module }) = self.functions.get(number as usize) else { return true };
+        let Some(FrameFunction { function, module }) = self.functions.get(number as usize) else {
+            return true;
+        };
         // The function is looked up to know whether to go on, and to print it.
-        self.finder.count(*module, 1 + u64::from(fields.has(Field::Sym)), Lookup::of(function.as_ref()));
+        self.finder.count(
+            *module,
+            1 + u64::from(fields.has(Field::Sym)),
+            Lookup::of(function.as_ref()),
+        );
         out.push(b'\t');
         out.extend_from_slice(&digits::hex_column(ip));
         self.finder.print(function.as_ref(), (*module, address), fields, out);
         out.push(b'\n');
         let look = &self.query.look;
-        look.stop_bt.is_none() || !function.as_ref().is_some_and(|function| look.ends_at(&function.name))
+        look.stop_bt.is_none()
+            || !function.as_ref().is_some_and(|function| look.ends_at(&function.name))
     }
 
-    /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
+    /// Prints a frame whose line has more than function and module, and returns whether the next
+    /// one follows.
     fn long_frame(
         &mut self,
         frame: Frame,
@@ -190,7 +227,8 @@ impl<'s> ChainPrinter<'s> {
         let kind = (s.event.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         let place_of_line = cache_place(ip, context, LINES);
-        let known = self.lines.get(place_of_line).filter(|line| (line.ip, line.context) == (ip, context));
+        let known =
+            self.lines.get(place_of_line).filter(|line| (line.ip, line.context) == (ip, context));
         if let Some(line) = known {
             self.finder.count(line.module, line.lookups.into(), line.lookup);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
@@ -208,7 +246,8 @@ impl<'s> ChainPrinter<'s> {
         }
         let text = out.get(from..).unwrap_or_default();
         if let Some(line) = self.lines.get_mut(place_of_line)
-            && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+            && let (Ok(start), Ok(len)) =
+                (u32::try_from(self.texts.len()), u32::try_from(text.len()))
             && let Ok(lookups) = u32::try_from(self.finder.lookups(place) - before)
         {
             self.texts.extend_from_slice(text);
@@ -218,7 +257,8 @@ impl<'s> ChainPrinter<'s> {
         goes_on
     }
 
-    /// Prints a frame after those that are inlined into it, and returns whether the next one follows.
+    /// Prints a frame after those that are inlined into it, and returns whether the next one
+    /// follows.
     fn lines_of(
         &mut self,
         Frame { ip, back, is_unwound, .. }: Frame,
@@ -232,7 +272,8 @@ impl<'s> ChainPrinter<'s> {
             false => [].into(),
         };
         let offset = base.map_or(place.address, |function| function.offset(place.address));
-        let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+        let (outermost, inner) =
+            inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         let has_line = fields.has(Field::SrcLine);
         let (look, source_paths) = (&self.query.look, self.query.symbol_sources.source_paths);
         for at in inner {
@@ -253,7 +294,10 @@ impl<'s> ChainPrinter<'s> {
         self.finder.names(place, fields, out);
         if has_line {
             let line = outermost.and_then(|at| source::written(at, source_paths));
-            source::print(line.or_else(|| source::line(&mut self.finder, place, source_paths)), out);
+            source::print(
+                line.or_else(|| source::line(&mut self.finder, place, source_paths)),
+                out,
+            );
         }
         out.push(b'\n');
         !base.is_some_and(|function| look.ends_at(&function.name))

@@ -1,4 +1,5 @@
-//! Fields that are printed for the samples of an event, under `perf script`'s names, and `-F`, which chooses them.
+//! Fields that are printed for the samples of an event, under `perf script`'s names, and `-F`,
+//! which chooses them.
 //!
 //! ```text
 //!   comm,ip,sym        exactly these fields, for all events
@@ -7,8 +8,8 @@
 //!   trace:             no fields: the samples of tracepoints are not printed
 //! ```
 //!
-//! Several `-F` apply in order. Default fields that samples do not have are left out; fields that were asked for are
-//! printed as unknown.
+//! Several `-F` apply in order. Default fields that samples do not have are left out; fields that
+//! were asked for are printed as unknown.
 
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attr::Attr;
@@ -145,7 +146,8 @@ impl Field {
     }
 
     fn is_sampled(self, attr: &Attr) -> bool {
-        let has_weight = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
+        let has_weight =
+            attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
         attr.sample_type.contains(self.needs())
             && (self != Self::Weight || has_weight)
             && (self != Self::Trace || attr.kind == EventType::TRACEPOINT)
@@ -153,11 +155,22 @@ impl Field {
 }
 
 impl Fields {
-    /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only then do tracepoints
-    /// with callchains have `ip`, `sym`, `symoff` and `dso`.
+    /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only
+    /// then do tracepoints with callchains have `ip`, `sym`, `symoff` and `dso`.
     fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
-        let mut set = vec![F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
+        let mut set = vec![
+            F::Comm,
+            F::Tid,
+            F::Cpu,
+            F::Time,
+            F::Event,
+            F::Ip,
+            F::Sym,
+            F::SymOff,
+            F::Dso,
+            F::Period,
+        ];
         match attr.kind {
             EventType::TRACEPOINT => {
                 set.retain(|f| !matches!(f, F::Period));
@@ -213,7 +226,8 @@ impl Fields {
 
     /// Returns the named fields that are not printed because the field they belong to is missing.
     pub(super) fn idle(&self) -> Vec<Field> {
-        let addresses = [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
+        let addresses =
+            [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
         let is_idle = |field: &Field| match field {
             Field::SymOff if !self.has(Field::Sym) => true,
             Field::SrcLine => !self.has(Field::Ip),
@@ -274,10 +288,21 @@ pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
 impl Rule {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
-            Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),
+            Some(("synth", _)) => {
+                return Err(
+                    "`synth` events come from decoding traces, which rep does not do".into()
+                );
+            }
             Some((prefix, list)) => {
                 let known = KINDS.iter().find(|(name, _)| *name == prefix).map(|(_, kind)| *kind);
-                (Some(known.ok_or_else(|| format!("`{prefix}` is not hw, sw, trace, raw or break"))?), list)
+                (
+                    Some(
+                        known.ok_or_else(|| {
+                            format!("`{prefix}` is not hw, sw, trace, raw or break")
+                        })?,
+                    ),
+                    list,
+                )
             }
             None if text.is_empty() => return Err("no field is given".into()),
             None => (None, text),
@@ -289,13 +314,15 @@ impl Rule {
                 None => Ok(field),
             }
         };
-        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let names: Vec<&str> =
+            list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let signs = ['+', '-'];
         let signed = names.iter().filter(|name| name.starts_with(signs)).count();
         if signed != 0 && signed != names.len() {
             return Err("+ and - cannot be mixed with fields that have neither".into());
         }
-        let change = |name: &str| Ok((!name.starts_with('-'), field(name.trim_start_matches(signs))?));
+        let change =
+            |name: &str| Ok((!name.starts_with('-'), field(name.trim_start_matches(signs))?));
         let changes = names.into_iter().map(change).collect::<Result<_, String>>()?;
         Ok(Self { kind, replaces: signed == 0, changes })
     }

@@ -22,7 +22,11 @@ pub(super) struct SampleFilter<'q> {
 impl<'q> SampleFilter<'q> {
     /// # Errors
     /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
-    pub(super) fn new(filters: &'q SampleFilters, switches: &Switches, session: &Session<'_>) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        filters: &'q SampleFilters,
+        switches: &Switches,
+        session: &Session<'_>,
+    ) -> anyhow::Result<Self> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
         let compiled = session.filters(filters, None, None);
@@ -32,7 +36,12 @@ impl<'q> SampleFilter<'q> {
     /// Returns whether records of this CPU are printed. Those without a CPU always are.
     pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
         let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
-        self.compiled.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
+        self.compiled
+            .filters
+            .cpus
+            .as_ref()
+            .zip(cpu)
+            .is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
     /// Returns whether a sample of a module passes all filters except those by function and event.
@@ -65,10 +74,17 @@ impl<'q> SampleFilter<'q> {
     }
 }
 
-fn find_event(flag: &str, name: &Option<String>, session: &Session<'_>) -> anyhow::Result<Option<AttrIndex>> {
+fn find_event(
+    flag: &str,
+    name: &Option<String>,
+    session: &Session<'_>,
+) -> anyhow::Result<Option<AttrIndex>> {
     let Some(name) = name else { return Ok(None) };
     match session.events.iter().position(|event| event == name) {
         Some(index) => Ok(Some(AttrIndex(index))),
-        None => anyhow::bail!("{flag}: unknown event `{name}`; events of the file: {}", session.events.join(", ")),
+        None => anyhow::bail!(
+            "{flag}: unknown event `{name}`; events of the file: {}",
+            session.events.join(", ")
+        ),
     }
 }

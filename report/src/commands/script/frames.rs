@@ -10,7 +10,9 @@ use rustc_hash::FxHashMap;
 use super::fields::{Field, Fields};
 use super::sample::Found;
 use crate::pipeline::session::Session;
-use crate::symbols::{Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
+use crate::symbols::{
+    Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId,
+};
 use crate::table::module_use::{Doubts, Named};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -68,7 +70,10 @@ pub(super) struct Lookup {
 
 impl Lookup {
     pub(super) fn of(function: Option<&Function>) -> Self {
-        Self { is_found: function.is_some(), is_judged: function.is_some_and(|function| function.is_judged) }
+        Self {
+            is_found: function.is_some(),
+            is_judged: function.is_some_and(|function| function.is_judged),
+        }
     }
 }
 
@@ -82,7 +87,11 @@ impl Lookups {
 }
 
 impl<'s> Finder<'s> {
-    pub(super) fn new(session: &'s Session<'s>, functions: &'s Functions<'s>, kernel_path: bool) -> Self {
+    pub(super) fn new(
+        session: &'s Session<'s>,
+        functions: &'s Functions<'s>,
+        kernel_path: bool,
+    ) -> Self {
         let modules = session.side_band.modules.len();
         Self {
             session,
@@ -104,12 +113,16 @@ impl<'s> Finder<'s> {
         self.place(s.mode, &s.task, s.ip(), s.at)
     }
 
-    /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
-    /// the other.
+    /// Returns the place of an address that may belong to the other CPU mode: code of one, data or
+    /// a branch's end in the other.
     pub(super) fn place_of_either(&self, s: &Found<'_>, address: u64) -> Place {
         let place = self.place(s.mode, &s.task, address, s.at);
         let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
-        if place.module.is_some() || s.mode.is_guest() { place } else { self.place(other, &s.task, address, s.at) }
+        if place.module.is_some() || s.mode.is_guest() {
+            place
+        } else {
+            self.place(other, &s.task, address, s.at)
+        }
     }
 
     pub(super) fn module(&self, id: Option<ModuleId>) -> Option<&'s Module> {
@@ -120,15 +133,17 @@ impl<'s> Finder<'s> {
         self.functions.loaded(module.0 as usize).map(|loaded| &**loaded)
     }
 
-    /// Appends a module as `perf script` prints it: its whole path in parentheses; if it is a file's, with the offset
-    /// in it if one is given.
+    /// Appends a module as `perf script` prints it: its whole path in parentheses; if it is a
+    /// file's, with the offset in it if one is given.
     pub(super) fn dso(&self, module: Option<ModuleId>, offset: Option<u64>, out: &mut Vec<u8>) {
         let Some(module) = module else { return out.extend_from_slice(b" ([unknown])") };
         if offset.is_some() {
             return out.extend_from_slice(self.dso_text(module, offset).as_bytes());
         }
         if let Some(text) = self.dsos.get(module.0 as usize) {
-            out.extend_from_slice(text.get_or_init(|| self.dso_text(module, None).into()).as_bytes());
+            out.extend_from_slice(
+                text.get_or_init(|| self.dso_text(module, None).into()).as_bytes(),
+            );
         }
     }
 
@@ -144,7 +159,9 @@ impl<'s> Finder<'s> {
             ModuleKind::Kernel if self.kernel_path || offset.is_some() => {
                 self.kernel_from(id, Source::Vmlinux).map(|image| image.path.to_string_lossy())
             }
-            ModuleKind::KernelModule { .. } if self.kernel_path => Some(String::from_utf8_lossy(&module.path)),
+            ModuleKind::KernelModule { .. } if self.kernel_path => {
+                Some(String::from_utf8_lossy(&module.path))
+            }
             _ => None,
         };
         let name = whole_path.unwrap_or_else(|| module.long_name());
@@ -189,8 +206,14 @@ impl<'s> Finder<'s> {
     /// Counts lookups of an address in a module for the record at hand.
     pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, lookup: Lookup) {
         if let Some(all) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) {
-            let [found, judged] = [lookup.is_found, lookup.is_judged].map(|is_so| if is_so { times } else { 0 });
-            all.add(Lookups { all: times, found, judged, first: lookup.is_found.then_some(self.now) });
+            let [found, judged] =
+                [lookup.is_found, lookup.is_judged].map(|is_so| if is_so { times } else { 0 });
+            all.add(Lookups {
+                all: times,
+                found,
+                judged,
+                first: lookup.is_found.then_some(self.now),
+            });
         }
     }
 
@@ -198,14 +221,17 @@ impl<'s> Finder<'s> {
     pub(super) fn doubts(all: impl IntoIterator<Item = Self>, functions: &Functions<'_>) -> Doubts {
         let mut modules: Vec<(Lookups, usize)> = Vec::new();
         for finder in all {
-            (modules.len()..finder.lookups.len()).for_each(|module| modules.push((Lookups::default(), module)));
+            (modules.len()..finder.lookups.len())
+                .for_each(|module| modules.push((Lookups::default(), module)));
             modules.iter_mut().zip(finder.lookups).for_each(|((all, _), lookups)| all.add(lookups));
         }
         modules.retain(|(lookups, _)| lookups.all > 0);
         // The first doubt is the one that is shown.
         modules.sort_by_key(|(lookups, _)| lookups.first.unwrap_or(usize::MAX));
         let mut doubts = Doubts::default();
-        for (lookups, loaded) in modules.iter().filter_map(|(lookups, at)| Some((lookups, functions.loaded(*at)?))) {
+        for (lookups, loaded) in
+            modules.iter().filter_map(|(lookups, at)| Some((lookups, functions.loaded(*at)?)))
+        {
             let Lookups { all, found, judged, .. } = *lookups;
             doubts.add(&loaded.outcome, Named { all, resolved: found, judged });
         }
@@ -241,7 +267,9 @@ impl<'s> Finder<'s> {
     ) {
         if fields.has(Field::Sym) {
             match function {
-                Some(function) => print_function(&function.name, function.offset(address), fields, out),
+                Some(function) => {
+                    print_function(&function.name, function.offset(address), fields, out)
+                }
                 None => out.extend_from_slice(b" [unknown]"),
             }
         }

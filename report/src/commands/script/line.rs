@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
+use recrep_format::abi::{
+    CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent,
+};
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, SampleFields};
@@ -39,7 +41,8 @@ pub(super) struct Listing<'s> {
     filter: SampleFilter<'s>,
     /// Whether threads have their own values of the counters that samples read, for each event.
     by_thread: Vec<bool>,
-    /// Whether increments of their values are scaled to the time that the counters were enabled, for each event.
+    /// Whether increments of their values are scaled to the time that the counters were enabled,
+    /// for each event.
     pub(super) scales: Vec<bool>,
     start: Start<'s>,
     groups: Groups,
@@ -65,7 +68,8 @@ pub(super) struct Printer<'s> {
     is_off: bool,
     /// The width of the data sources.
     data_src_width: usize,
-    /// Last value of each counter. The increment since then is the period of a sample that reads counters.
+    /// Last value of each counter. The increment since then is the period of a sample that reads
+    /// counters.
     pub(super) readings: FxHashMap<CounterKey, Reading>,
     /// Number of values that are lower than the one before.
     pub(super) lower_values: u64,
@@ -85,7 +89,9 @@ impl<'s> Listing<'s> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
         let clock = session.file.feature::<ClockData>().and_then(Result::ok);
         if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
-            anyhow::bail!("tod: the file does not relate its clock to the wall clock; record with -k CLOCKID");
+            anyhow::bail!(
+                "tod: the file does not relate its clock to the wall clock; record with -k CLOCKID"
+            );
         }
         let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
         let groups = if cgroups {
@@ -103,13 +109,21 @@ impl<'s> Listing<'s> {
             unwinding,
             filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
             scales: scaled(&session.file.attrs, &session.split.side_band),
-            by_thread: counted_by_thread(&session.file.attrs, &session.split.side_band, &session.split.pieces),
+            by_thread: counted_by_thread(
+                &session.file.attrs,
+                &session.split.side_band,
+                &session.split.pieces,
+            ),
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
             kernel: RecordedKernel { formats, timeline: &session.timeline, functions },
             fields,
-            names: session.events.iter().map(|name| format!("{:>width$}: ", escape(name))).collect(),
+            names: session
+                .events
+                .iter()
+                .map(|name| format!("{:>width$}: ", escape(name)))
+                .collect(),
             missing: missing.into_iter().flatten().collect(),
         })
     }
@@ -155,7 +169,12 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints a record; `position` is its place in the listing.
-    pub(super) fn print(&mut self, raw: RawRecord<'s>, position: usize, lines: &mut Lines) -> io::Result<()> {
+    pub(super) fn print(
+        &mut self,
+        raw: RawRecord<'s>,
+        position: usize,
+        lines: &mut Lines,
+    ) -> io::Result<()> {
         self.chains.finder.now = position;
         match raw.header.kind {
             RecordType::SAMPLE => self.sample(raw, lines),
@@ -171,7 +190,9 @@ impl<'s> Printer<'s> {
         let session = self.listing.session;
         let attrs = &session.file.attrs;
         let Some(index) = attrs.event_of(&raw) else { return Ok(()) };
-        let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
+        let (Ok(Record { trailer, body, .. }), Some(entry)) =
+            (attrs.decode(&raw), attrs.get(index))
+        else {
             return Ok(());
         };
         let at = session.clock.moment(trailer.time, raw.offset);
@@ -180,16 +201,25 @@ impl<'s> Printer<'s> {
         let mut time = trailer.time;
         let task = records::task(&body);
         if !entry.attr.sample_id_all() {
-            (own, cpu, time) = (task.map_or(own, |(task, _)| task), Some(0), Some(task.map_or(0, |(_, time)| time)));
+            (own, cpu, time) = (
+                task.map_or(own, |(task, _)| task),
+                Some(0),
+                Some(task.map_or(0, |(_, time)| time)),
+            );
         }
         if !self.listing.filter.lists_records_of(cpu) {
             return Ok(());
         }
         let [_, tid] = task.map_or(own, |(task, _)| task);
         let timeline = &session.timeline;
-        let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.span(own[0], tid, at).comm_so_far(at)) };
+        let comm = if tid == -1 {
+            ":-1".into()
+        } else {
+            timeline.comm(timeline.span(own[0], tid, at).comm_so_far(at))
+        };
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
-        let who = LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
+        let who =
+            LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
         self.start.print(&who, fields, fields.has(Field::Ip) && self.chains.has(&entry.attr), out);
         let kernel = |finder: &mut Finder<'_>, address| {
             let task = timeline.span(-1, -1, at).task;
@@ -211,7 +241,9 @@ impl<'s> Printer<'s> {
     fn sample(&mut self, raw: RawRecord<'s>, lines: &mut Lines) -> io::Result<()> {
         let session = self.listing.session;
         let mut fields = SampleFields::default();
-        let Some(mut found) = Found::of(session, &mut self.spans, raw, &mut fields) else { return Ok(()) };
+        let Some(mut found) = Found::of(session, &mut self.spans, raw, &mut fields) else {
+            return Ok(());
+        };
         let (attrs, event) = (&session.file.attrs, found.event);
         let Some(read) = found.fields.read.take() else { return self.counted(&found, lines) };
         let group = found.attr.read_format.contains(ReadFormat::GROUP);
@@ -236,7 +268,11 @@ impl<'s> Printer<'s> {
 
     fn passes(&mut self, s: &Found<'_>) -> bool {
         let filter = &self.listing.filter;
-        let module = if filter.compiled.modules.is_some() { self.chains.finder.place_of(s).module } else { None };
+        let module = if filter.compiled.modules.is_some() {
+            self.chains.finder.place_of(s).module
+        } else {
+            None
+        };
         if !filter.passes(s, module) {
             return false;
         }
@@ -244,7 +280,8 @@ impl<'s> Printer<'s> {
         if let Some(symbols) = &filters.symbols {
             let place = self.chains.finder.place_of(s);
             let (function, ip) = (self.chains.finder.symbol(place), s.ip());
-            let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset(place.address)));
+            let start =
+                function.as_ref().map(|function| ip.wrapping_sub(function.offset(place.address)));
             if !function.is_some_and(|function| symbols.names.contains(&*function.name))
                 && !symbols.has_address(ip, start, filters.addr_range.unwrap_or(1))
             {
@@ -273,7 +310,12 @@ impl<'s> Printer<'s> {
             out.extend_from_slice(name.as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
-            let text = self.listing.kernel.formats.event(s.event.0).map(|event| event.text(raw, &self.listing.kernel));
+            let text = self
+                .listing
+                .kernel
+                .formats
+                .event(s.event.0)
+                .map(|event| event.text(raw, &self.listing.kernel));
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
         if is_branch_trace(s.attr) {
@@ -325,12 +367,19 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints a sample of every branch (`branches` with a period of 1): from where to where.
-    fn branch_trace(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn branch_trace(
+        &mut self,
+        fields: &Fields,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(s.attr);
         if fields.has(Field::Ip) {
             self.ip(fields, fields.has(Field::SrcLine) && !line_comes_last, s, out);
         }
-        if fields.has(Field::Addr) || (s.attr.sample_type.contains(SampleType::ADDR) && fields.unasked) {
+        if fields.has(Field::Addr)
+            || (s.attr.sample_type.contains(SampleType::ADDR) && fields.unasked)
+        {
             write!(out, " => ")?;
             self.addr(fields, s, out);
         }
@@ -344,7 +393,8 @@ impl<'s> Printer<'s> {
     fn addr(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
         digits::hex(out, addr, 16);
-        let faults = [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
+        let faults =
+            [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
         let is_fault = s.attr.kind == EventType::SOFTWARE && faults.contains(&s.attr.config);
         if is_fault || is_branch_trace(s.attr) {
             let place = self.chains.finder.place_of_either(s, addr);
@@ -377,15 +427,21 @@ impl<'s> Printer<'s> {
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&AttrEntry, &String)| {
         let fields = fields_of(&query.fields, &entry.attr);
-        let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        let names = |fields: Vec<Field>| {
+            fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
+        };
         let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));
         let mut warnings = Vec::new();
         if !lacks.is_empty() {
-            let message = format!("the samples of {name} have no {lacks}: printed as unknown or 0, or left out");
+            let message = format!(
+                "the samples of {name} have no {lacks}: printed as unknown or 0, or left out"
+            );
             warnings.push(Warning::new("field-not-sampled", message));
         }
         if !idle.is_empty() {
-            let message = format!("{idle} of {name}: printed only with ip, addr or branches, symoff only with sym");
+            let message = format!(
+                "{idle} of {name}: printed only with ip, addr or branches, symoff only with sym"
+            );
             warnings.push(Warning::new("field-alone", message));
         }
         (fields, warnings)
@@ -396,5 +452,7 @@ fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warni
 /// Returns whether an event records every branch (perf's `is_bts_event`).
 fn is_branch_trace(attr: &Attr) -> bool {
     // As in perf, the number is tested as a bit.
-    attr.kind == EventType::HARDWARE && attr.config & HwEvent::BRANCH_INSTRUCTIONS.0 != 0 && attr.sample_period == 1
+    attr.kind == EventType::HARDWARE
+        && attr.config & HwEvent::BRANCH_INSTRUCTIONS.0 != 0
+        && attr.sample_period == 1
 }

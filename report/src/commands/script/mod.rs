@@ -6,14 +6,16 @@
 //!    comm     pid/tid      cpu   time        period event: trace addr data_src weight   ip sym (dso) brstack phys_addr
 //! ```
 //!
-//! If `ip` is printed and the event has callchains, each frame has its own line, and an empty line follows. To sort
-//! samples and the other printed records, only the moment and the position of each are kept (24 bytes).
+//! If `ip` is printed and the event has callchains, each frame has its own line, and an empty line
+//! follows. To sort samples and the other printed records, only the moment and the position of each
+//! are kept (24 bytes).
 //!
-//! Callchains have the same sources as in a report (`callchain::ChainSources`): the recorded callchain or, for
-//! its user part, the hardware's call stack, frames unwound from a copied stack, or a record after the sample that has
-//! the deferred part. The first pass over all record headers has found the deferred parts; of each, `callchain::Deferred`
-//! has the position in the file, by thread and cookie. So no sample waits for a later record, and deferred parts take
-//! memory only for their positions.
+//! Callchains have the same sources as in a report (`callchain::ChainSources`): the recorded
+//! callchain or, for its user part, the hardware's call stack, frames unwound from a copied stack,
+//! or a record after the sample that has the deferred part. The first pass over all record headers
+//! has found the deferred parts; of each, `callchain::Deferred` has the position in the file, by
+//! thread and cookie. So no sample waits for a later record, and deferred parts take memory only
+//! for their positions.
 
 mod accesses;
 mod args;
@@ -49,7 +51,9 @@ use crate::input::{Input, Keep};
 use crate::pipeline::session::{self, Session};
 use crate::pipeline::unmatched::{self, Recorded};
 use crate::pipeline::{fetching, multiplexed};
-use crate::query::{ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning};
+use crate::query::{
+    ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning,
+};
 use crate::symbols::Resolver;
 use crate::table::module_use::Doubts;
 use crate::tracepoints::Formats;
@@ -63,9 +67,16 @@ use recrep_format::abi::RecordType;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
 fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
-    let shown: Vec<Fields> =
-        session.file.attrs.entries().iter().map(|entry| fields_of(&query.fields, &entry.attr)).collect();
-    let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
+    let shown: Vec<Fields> = session
+        .file
+        .attrs
+        .entries()
+        .iter()
+        .map(|entry| fields_of(&query.fields, &entry.attr))
+        .collect();
+    let any = |fields: &[Field]| {
+        shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)))
+    };
     let mut columns = Vec::new();
     if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
         columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
@@ -75,7 +86,12 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     }
     let children = !query.look.hide_call_graph && !columns.is_empty() && any(&[Field::Ip]);
     let look = &query.look;
-    let chains = ChainOptions { children, inlined: look.inlined(), most: Some(look.max_stack), ..Default::default() };
+    let chains = ChainOptions {
+        children,
+        inlined: look.inlined(),
+        most: Some(look.max_stack),
+        ..Default::default()
+    };
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
@@ -99,14 +115,16 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         let deferred = deferred_chains(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
         let functions = session.functions(&resolver);
-        let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
+        let listing =
+            Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
         let event_files = match &source {
             Source::Path(path) if query.per_event_dump => Some(&**path),
             _ => None,
         };
-        let mut outputs =
-            Outputs::new(out, event_files, &session.events).context("cannot write the files of --per-event-dump")?;
-        let Printed { samples, doubts, lower_values, times } = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
+        let mut outputs = Outputs::new(out, event_files, &session.events)
+            .context("cannot write the files of --per-event-dump")?;
+        let Printed { samples, doubts, lower_values, times } =
+            print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;
         let mut warnings = session.warnings();
@@ -123,8 +141,13 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
     })
 }
 
-/// Returns the reason if no sample is listed, otherwise warnings about values of filters that no sample has.
-fn unmatched(listing: &Listing<'_>, printed: usize, resolver: &Resolver) -> anyhow::Result<Vec<Warning>> {
+/// Returns the reason if no sample is listed, otherwise warnings about values of filters that no
+/// sample has.
+fn unmatched(
+    listing: &Listing<'_>,
+    printed: usize,
+    resolver: &Resolver,
+) -> anyhow::Result<Vec<Warning>> {
     let Listing { session, query, .. } = listing;
     let ScriptFilters { samples, symbols, switches, .. } = &query.filters;
     // Functions by address are not looked for by name.
@@ -134,8 +157,10 @@ fn unmatched(listing: &Listing<'_>, printed: usize, resolver: &Resolver) -> anyh
         symbols: symbols.map(|symbols| symbols.names.clone()),
         ..Filters::default()
     };
-    let is_without_samples = printed == 0 && query.limit != Some(0) && query.records.kinds().is_empty();
-    let recorded = Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: Mode::Samples };
+    let is_without_samples =
+        printed == 0 && query.limit != Some(0) && query.records.kinds().is_empty();
+    let recorded =
+        Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: Mode::Samples };
     let all = unmatched::filter_values(&filters, is_without_samples, recorded)?;
     let samples = session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
     if !is_without_samples {
@@ -144,7 +169,10 @@ fn unmatched(listing: &Listing<'_>, printed: usize, resolver: &Resolver) -> anyh
     let has_other_filters = switches.switch_on.is_some() || query.filters.symbols.is_some();
     if samples > 0 && all.is_empty() {
         let message = "no sample passes --symbols, --switch-on and --switch-off";
-        return Ok(has_other_filters.then(|| Warning::new(Warning::NO_MATCH, message)).into_iter().collect());
+        return Ok(has_other_filters
+            .then(|| Warning::new(Warning::NO_MATCH, message))
+            .into_iter()
+            .collect());
     }
     Ok(vec![FilterValues::failure(&all, samples)])
 }
@@ -170,7 +198,8 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
         return;
     }
     listing.functions.preload(|| {
-        let (mut printer, mut hits) = (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
+        let (mut printer, mut hits) =
+            (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
         for position in listed.iter().step_by(listed.len().div_ceil(SAMPLES).max(1)) {
             let sample = order::record_at(listing.session, *position);
             let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
@@ -181,8 +210,12 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
 }
 
 /// Prints all that is listed.
-fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Printed> {
-    let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
+fn print<'s>(
+    listing: &'s Listing<'s>,
+    outputs: &mut Outputs<'_, impl Write>,
+) -> io::Result<Printed> {
+    let (session, workers, buffers) =
+        (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);
@@ -191,7 +224,8 @@ fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) ->
             let mut lines = buffers.take(Default::default);
             lines.clear(files);
             let positions = (number * CHUNK..).zip(chunk);
-            for (position, raw) in positions.filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
+            for (position, raw) in
+                positions.filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
             {
                 if printer.is_done() {
                     return Ok((lines, ControlFlow::Break(())));
@@ -202,17 +236,23 @@ fn print<'s>(listing: &'s Listing<'s>, outputs: &mut Outputs<'_, impl Write>) ->
         };
         workers.with(|| Printer::new(listing), print)
     };
-    in_order(listed.chunks(CHUNK).enumerate(), listing.is_ordered(), text, |text: io::Result<_>| {
-        let (lines, flow) = text?;
-        outputs.write(&lines)?;
-        buffers.put(lines);
-        Ok::<_, io::Error>(flow)
-    })?;
+    in_order(
+        listed.chunks(CHUNK).enumerate(),
+        listing.is_ordered(),
+        text,
+        |text: io::Result<_>| {
+            let (lines, flow) = text?;
+            outputs.write(&lines)?;
+            buffers.put(lines);
+            Ok::<_, io::Error>(flow)
+        },
+    )?;
     let printers = workers.finish();
     let lower_values = printers.iter().map(|printer| printer.lower_values).sum();
     let readings = printers.iter().flat_map(|printer| &printer.readings);
-    let of_event = readings
-        .filter_map(|(counter, reading)| Some((session.file.attrs.by_id(counter.id)?.0, counter.thread, *reading)));
+    let of_event = readings.filter_map(|(counter, reading)| {
+        Some((session.file.attrs.by_id(counter.id)?.0, counter.thread, *reading))
+    });
     let times = times(of_event);
     let samples = printers.iter().map(|printer| printer.lines).sum();
     let finders = printers.into_iter().map(|printer| printer.chains.finder);

@@ -15,8 +15,8 @@ use crate::timeline::Moment;
 /// Position of a record: its moment, the number of its piece, and its offset in the piece.
 pub(super) type RecordPosition = (Moment, u32, u32);
 
-/// Returns the samples and the other records that are asked for, ordered by moment; in file order if FINISHED_ROUND
-/// records are among them.
+/// Returns the samples and the other records that are asked for, ordered by moment; in file order
+/// if FINISHED_ROUND records are among them.
 pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<RecordPosition> {
     let attrs = &session.file.attrs;
     let in_file_order = records.contains(&RecordType::FINISHED_ROUND);
@@ -38,9 +38,11 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
     };
     let pieces: Vec<_> = (0u32..).zip(&session.split.pieces).collect();
     let found: Vec<Vec<RecordPosition>> = pieces.into_par_iter().map(of_piece).collect();
-    // Put together by all cores, also the first access to each page: one core takes 3 % of the time of a listing.
+    // Put together by all cores, also the first access to each page: one core takes 3 % of the time
+    // of a listing.
     let len = found.iter().map(Vec::len).sum();
-    let mut all: Vec<RecordPosition> = (0..len).into_par_iter().map(|_| (Moment::START, 0, 0)).collect();
+    let mut all: Vec<RecordPosition> =
+        (0..len).into_par_iter().map(|_| (Moment::START, 0, 0)).collect();
     let (mut parts, mut rest) = (Vec::with_capacity(found.len()), all.as_mut_slice());
     for piece in found {
         let Some((part, after)) = rest.split_at_mut_checked(piece.len()) else { break };
@@ -56,7 +58,10 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
 }
 
 /// Returns the record at a position.
-pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): RecordPosition) -> Option<RawRecord<'f>> {
+pub(super) fn record_at<'f>(
+    session: &Session<'f>,
+    (_, piece, at): RecordPosition,
+) -> Option<RawRecord<'f>> {
     let piece = session.split.pieces.get(piece as usize)?;
     let bytes = piece.kept()?.get(at as usize..)?;
     let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, session.file.endian);

@@ -55,7 +55,9 @@ impl<'o, W: Write> Outputs<'o, W> {
             name.push(format!(".{}.dump", event.replace('/', "_")));
             let path = PathBuf::from(name);
             let created = File::create(&path);
-            let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            };
             let file = BufWriter::new(created.map_err(named)?);
             Ok(EventFile { path: path.clone(), file, bytes: 0, samples: 0 })
         };
@@ -76,7 +78,11 @@ impl<'o, W: Write> Outputs<'o, W> {
     pub(super) fn finish(self) -> io::Result<()> {
         for EventFile { path, mut file, bytes, samples } in self.files {
             file.flush()?;
-            writeln!(self.main, "{}: {samples} samples, {bytes} bytes", escape(&path.to_string_lossy()))?;
+            writeln!(
+                self.main,
+                "{}: {samples} samples, {bytes} bytes",
+                escape(&path.to_string_lossy())
+            )?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use crate::commands::dump;
 use crate::terminal::escape::escape;
 use crate::tracepoints;
 
-/// Returns process ID and thread ID of the task that a record names, and the record's own time if it has one (else 0).
-/// Records that name none are about the task that was running.
+/// Returns process ID and thread ID of the task that a record names, and the record's own time if
+/// it has one (else 0). Records that name none are about the task that was running.
 pub(super) fn task(body: &Body<'_>) -> Option<([i32; 2], u64)> {
     let named = |pid: u32, tid: u32, time| Some(([pid, tid].map(u32::cast_signed), time));
     match body {
@@ -58,13 +58,21 @@ pub(super) fn print(
             writeln!(out, " {}  {side} pid/tid: {pid:>5}/{tid:<5}", switch(bits))
         }
         Body::Namespaces(all) => writeln!(out, "{}", namespaces(all, [pid, tid])),
-        Body::Cgroup(cgroup) => writeln!(out, " cgroup: {} {}", cgroup.id, escape(&cgroup.path.to_text())),
+        Body::Cgroup(cgroup) => {
+            writeln!(out, " cgroup: {} {}", cgroup.id, escape(&cgroup.path.to_text()))
+        }
         Body::KSymbol(s) => {
             let name = s.name.to_text();
             let (addr, len, kind, flags) = (s.addr, s.len, s.ksym_type.0, s.flags.bits());
-            writeln!(out, " addr {addr:x} len {len} type {kind} flags 0x{flags:x} name {}", escape(&name))
+            writeln!(
+                out,
+                " addr {addr:x} len {len} type {kind} flags 0x{flags:x} name {}",
+                escape(&name)
+            )
         }
-        Body::BpfEvent(bpf) => writeln!(out, " type {}, flags {}, id {}", bpf.event_type.0, bpf.flags, bpf.id),
+        Body::BpfEvent(bpf) => {
+            writeln!(out, " type {}, flags {}, id {}", bpf.event_type.0, bpf.flags, bpf.id)
+        }
         Body::TextPoke(poke) => text_poke(poke, &symbol(poke.addr).unwrap_or_default(), out),
         _ => writeln!(out),
     }
@@ -78,7 +86,8 @@ fn mmap2(map: &Mmap2<'_>, task: [i32; 2]) -> String {
     let mut text = range(task, map.addr, map.len, map.pgoff);
     match map.identity {
         MmapIdentity::Inode(inode) => {
-            let (maj, min, ino, generation) = (inode.maj, inode.min, inode.ino, inode.ino_generation);
+            let (maj, min, ino, generation) =
+                (inode.maj, inode.min, inode.ino, inode.ino_generation);
             text.push_str(&format!(" {maj:02x}:{min:02x} {ino} {generation}"));
         }
         MmapIdentity::BuildId(_) => {
@@ -86,7 +95,10 @@ fn mmap2(map: &Mmap2<'_>, task: [i32; 2]) -> String {
             text.push_str(&format!(" <{}>", id.unwrap_or_default()));
         }
     }
-    text + "]: " + &dump::access_letters(map.prot, map.flags) + " " + &escape(&map.filename.to_text())
+    text + "]: "
+        + &dump::access_letters(map.prot, map.flags)
+        + " "
+        + &escape(&map.filename.to_text())
 }
 
 /// Returns the direction of a context switch, as perf prints it.

@@ -21,8 +21,8 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Returns a sample with its event and task, its fields being read into `fields`; `None` for one that cannot
-    /// be read.
+    /// Returns a sample with its event and task, its fields being read into `fields`; `None` for
+    /// one that cannot be read.
     #[inline]
     pub(super) fn of(
         session: &'a Session<'_>,

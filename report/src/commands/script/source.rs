@@ -21,8 +21,8 @@ pub(super) struct SourceFiles {
     last: FxHashMap<i32, (String, u32)>,
 }
 
-/// Returns the source line at a place as `file:line`, or `module[address]` if debug information has none; `None` if
-/// nothing was mapped there.
+/// Returns the source line at a place as `file:line`, or `module[address]` if debug information has
+/// none; `None` if nothing was mapped there.
 pub(super) fn line(finder: &mut Finder<'_>, place: Place, whole_path: bool) -> Option<String> {
     let module = finder.module(place.module)?;
     let found = finder.inlined(place, place.address).first().and_then(|at| written(at, whole_path));
@@ -46,7 +46,12 @@ pub(super) fn print(line: Option<String>, out: &mut Vec<u8>) {
 
 impl SourceFiles {
     /// Returns the text of the source line at a place, unless it was the thread's last one.
-    pub(super) fn code(&mut self, finder: &mut Finder<'_>, place: Place, tid: i32) -> Option<String> {
+    pub(super) fn code(
+        &mut self,
+        finder: &mut Finder<'_>,
+        place: Place,
+        tid: i32,
+    ) -> Option<String> {
         let at = finder.inlined(place, place.address).first().cloned()?;
         let (file, line) = (at.file?, at.line);
         if self.last.get(&tid).is_some_and(|(last, number)| *last == file && *number == line) {

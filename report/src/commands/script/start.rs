@@ -27,7 +27,8 @@ pub(super) struct LineStart<'a> {
 #[derive(Clone)]
 pub(super) struct Start<'q> {
     look: &'q ScriptStyle,
-    /// Times of the first and the previous line; 0 if there is none, or if that record was synthesized without a time.
+    /// Times of the first and the previous line; 0 if there is none, or if that record was
+    /// synthesized without a time.
     first: u64,
     previous: u64,
     /// Wall clock and perf clock at the same instant.
@@ -41,7 +42,13 @@ impl<'q> Start<'q> {
     }
 
     /// Prints the beginning of a line; `frames_follow` if frames are printed below it.
-    pub(super) fn print(&mut self, who: &LineStart<'_>, fields: &Fields, frames_follow: bool, out: &mut Vec<u8>) {
+    pub(super) fn print(
+        &mut self,
+        who: &LineStart<'_>,
+        fields: &Fields,
+        frames_follow: bool,
+        out: &mut Vec<u8>,
+    ) {
         if fields.has(Field::Comm) {
             let comm = escape(&who.comm);
             match (self.look.latency, frames_follow) {
@@ -176,7 +183,8 @@ mod tests {
     #[test]
     fn times_are_relative_to_the_reference_point() {
         let (clock, first, previous) = ([false, false], [true, false], [false, true]);
-        let (some, from_zero) = ([5_000_001_000, 5_000_003_500, 6_000_003_500], [0, 5_000_000_000, 6_000_000_000]);
+        let (some, from_zero) =
+            ([5_000_001_000, 5_000_003_500, 6_000_003_500], [0, 5_000_000_000, 6_000_000_000]);
         for ([reltime, deltatime], ns, times, printed_as) in [
             (clock, false, some, ["    5.000001: ", "    5.000003: ", "    6.000003: "]),
             (first, true, some, ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]),
@@ -199,7 +207,8 @@ mod tests {
 
     #[test]
     fn the_wall_clock_goes_with_the_perf_clock() {
-        let clock = ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
+        let clock =
+            ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
         let look = ScriptStyle::default();
         let mut start = Start::new(&look, Some(clock));
         start.zone = TimeZone::UTC;

@@ -11,7 +11,11 @@ use super::fields::{Field, Fields};
 const BYTES: usize = 8;
 
 /// Prints the weight and its latency parts.
-pub(super) fn weights(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn weights(
+    fields: &Fields,
+    s: &SampleFields<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if fields.has(Field::Weight) {
         write!(out, "{:>16}", weight(s))?;
     }
@@ -37,7 +41,9 @@ pub(super) fn registers(
     out: &mut impl Write,
 ) -> io::Result<()> {
     for (field, regs) in [(Field::Iregs, &s.regs_intr), (Field::Uregs, &s.regs_user)] {
-        if let Some(regs) = regs.as_ref().filter(|regs| fields.has(field) && regs.abi != RegsAbi::NONE) {
+        if let Some(regs) =
+            regs.as_ref().filter(|regs| fields.has(field) && regs.abi != RegsAbi::NONE)
+        {
             write!(out, " ABI:{} ", regs.abi.0)?;
             for (number, value) in regs.iter() {
                 write!(out, "{:>5}:0x{value:x} ", RegisterName::of(names, number))?;
@@ -47,7 +53,11 @@ pub(super) fn registers(
     Ok(())
 }
 
-pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn page_sizes(
+    fields: &Fields,
+    s: &SampleFields<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let sizes = [(Field::DataPageSize, s.data_page_size), (Field::CodePageSize, s.code_page_size)];
     for (_, size) in sizes.iter().filter(|(field, _)| fields.has(*field)) {
         write!(out, " {}", page_size(size.unwrap_or(0)))?;
@@ -70,7 +80,12 @@ pub(super) fn page_size(bytes: u64) -> String {
 pub(super) fn bpf_output(raw: &[u8], out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     for (number, bytes) in raw.chunks(BYTES).enumerate() {
-        write!(out, "{:>17} {:04x}:", if number == 0 { "BPF output:" } else { "" }, number * BYTES)?;
+        write!(
+            out,
+            "{:>17} {:04x}:",
+            if number == 0 { "BPF output:" } else { "" },
+            number * BYTES
+        )?;
         bytes.iter().try_for_each(|byte| write!(out, " {byte:02x}"))?;
         let missing = BYTES - bytes.len();
         write!(out, "{:width$}  ", "", width = 3 * missing)?;
@@ -79,7 +94,10 @@ pub(super) fn bpf_output(raw: &[u8], out: &mut impl Write) -> io::Result<()> {
     }
     let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
     let (text, rest) = raw.split_at_checked(end).unwrap_or((raw, &[]));
-    if !rest.is_empty() && text.iter().all(|byte| is_printable(*byte)) && rest.iter().all(|byte| *byte == 0) {
+    if !rest.is_empty()
+        && text.iter().all(|byte| is_printable(*byte))
+        && rest.iter().all(|byte| *byte == 0)
+    {
         writeln!(out, "{:>17} \"{}\"", "BPF string:", String::from_utf8_lossy(text))?;
     }
     Ok(())
@@ -100,7 +118,8 @@ mod tests {
             bpf_output(raw, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let two = "\n      BPF output: 0000: 68 65 6c 6c 6f 20 77 6f  hello wo\n                  0008: 72 6c 64 00              rld.    \n";
+        let two = "\n      BPF output: 0000: 68 65 6c 6c 6f 20 77 6f  hello wo\n                  \
+                   0008: 72 6c 64 00              rld.    \n";
         assert_eq!(text(b"hello world\0"), format!("{two}      BPF string: \"hello world\"\n"));
         assert!(!text(b"hello \xffworld\0").contains("string"));
         assert!(!text(b"hello\0world\0").contains("string"));
@@ -110,6 +129,9 @@ mod tests {
 
     #[test]
     fn page_sizes_are_short() {
-        assert_eq!([0, 512, 4096, 2 << 20, 1 << 30].map(page_size), ["N/A", "512B", "4K", "2M", "1G"]);
+        assert_eq!(
+            [0, 512, 4096, 2 << 20, 1 << 30].map(page_size),
+            ["N/A", "512B", "4K", "2M", "1G"]
+        );
     }
 }

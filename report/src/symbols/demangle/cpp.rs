@@ -1,15 +1,15 @@
 //! C++ names (Itanium C++ ABI), spelt as by binutils without parameters, which is what perf shows.
 //!
-//! The `cpp_demangle` crate spells most names that way. Its other spellings are rewritten here: template constants,
-//! empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones keep the
-//! parameters of their target function.
+//! The `cpp_demangle` crate spells most names that way. Its other spellings are rewritten here:
+//! template constants, empty parameter packs, qualifiers that belong to the parameters, tables and
+//! thunks. Thunks and clones keep the parameters of their target function.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-/// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic time, so longer ones are
-/// left as the demangler wrote them.
+/// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic
+/// time, so longer ones are left as the demangler wrote them.
 const LONGEST_REWRITTEN: usize = 1 << 14;
 
 /// Maximum length of a demangled name in bytes.
@@ -28,7 +28,8 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Replaces `text` by the demangled `name`, without parameters; returns `None` if it is not a C++ name.
+/// Replaces `text` by the demangled `name`, without parameters; returns `None` if it is not a C++
+/// name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
@@ -53,8 +54,8 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Writes a C++ name with parameters and return type into the empty `text`. Returns the end of the name, which suffixes
-/// may follow; `None` if it is not one.
+/// Writes a C++ name with parameters and return type into the empty `text`. Returns the end of the
+/// name, which suffixes may follow; `None` if it is not one.
 pub(super) fn whole_into(name: &[u8], text: &mut String) -> Option<usize> {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
@@ -107,8 +108,8 @@ fn offset(text: &[u8]) -> Option<&[u8]> {
     text.get(digits..)?.strip_prefix(b"_").filter(|_| digits > 0)
 }
 
-/// Removes a method's `&` or `&&`, and the `const` of a method of a local class: they go with the parameters, which are
-/// not shown. Operator names are kept, since they have no space before `&`.
+/// Removes a method's `&` or `&&`, and the `const` of a method of a local class: they go with the
+/// parameters, which are not shown. Operator names are kept, since they have no space before `&`.
 fn drop_qualifiers(name: &[u8], text: &mut String) {
     let mut kept = text.as_str();
     kept = kept.strip_suffix(" &&").or_else(|| kept.strip_suffix(" &")).unwrap_or(kept);
@@ -118,8 +119,8 @@ fn drop_qualifiers(name: &[u8], text: &mut String) {
     text.truncate(kept.len());
 }
 
-/// Keeps the standard library's abbreviations (`Ss` is `std::string`) short, but spells them in full in the names of
-/// constructors and destructors. The demangler does the opposite for some.
+/// Keeps the standard library's abbreviations (`Ss` is `std::string`) short, but spells them in
+/// full in the names of constructors and destructors. The demangler does the opposite for some.
 fn spell_abbreviations(name: &[u8], text: &mut String) {
     let nested = name.strip_prefix(b"_ZNS").or_else(|| name.strip_prefix(b"_ZNKS"));
     let Some([abbreviation, member, ..]) = nested else { return };
@@ -131,11 +132,16 @@ fn spell_abbreviations(name: &[u8], text: &mut String) {
         _ => return,
     };
     let rest = text.strip_prefix("std::").unwrap_or_default();
-    let rest = rest.strip_prefix(short).or_else(|| rest.strip_prefix(class)?.strip_prefix(arguments));
+    let rest =
+        rest.strip_prefix(short).or_else(|| rest.strip_prefix(class)?.strip_prefix(arguments));
     let Some(rest) = rest.and_then(|rest| rest.strip_prefix("::")) else { return };
-    let of_template = |name: &str| name.strip_prefix(short).or_else(|| name.strip_prefix(class)).map(str::to_owned);
+    let of_template = |name: &str| {
+        name.strip_prefix(short).or_else(|| name.strip_prefix(class)).map(str::to_owned)
+    };
     *text = match member {
-        b'C' => format!("std::{class}{arguments}::{class}{}", of_template(rest).unwrap_or_default()),
+        b'C' => {
+            format!("std::{class}{arguments}::{class}{}", of_template(rest).unwrap_or_default())
+        }
         b'D' => format!("std::{class}{arguments}::~{class}"),
         _ => format!("std::{short}::{rest}"),
     };
@@ -187,20 +193,27 @@ fn spell_empty_packs(text: &mut String) {
     }
 }
 
-/// Spells functions as template arguments: a type with a space before its parameters (`function<A<int> (int)>`), an
-/// address with parentheses around the function (`traverse<&(visit(int))>`). Their closing parenthesis ends a template
-/// argument (`>` or `,` follows), unlike other parentheses.
+/// Spells functions as template arguments: a type with a space before its parameters
+/// (`function<A<int> (int)>`), an address with parentheses around the function
+/// (`traverse<&(visit(int))>`). Their closing parenthesis ends a template argument (`>` or `,`
+/// follows), unlike other parentheses.
 fn spell_functions(text: &mut String) {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('(')) {
         let opening = from + at;
         from = opening + 1;
         let (before, rest) = text.split_at(opening);
-        let Some(after) = past_closing(rest).filter(|after| after.starts_with(['>', ','])) else { continue };
+        let Some(after) = past_closing(rest).filter(|after| after.starts_with(['>', ','])) else {
+            continue;
+        };
         let closing = text.len() - after.len();
         let name = name_at_end(before);
-        let is_word = name.ends_with(|last: char| last == '_' || last == '>' || last.is_ascii_alphanumeric());
-        if !is_word || ["decltype", "sizeof", "alignof", "noexcept"].contains(&name) || name.contains("operator") {
+        let is_word =
+            name.ends_with(|last: char| last == '_' || last == '>' || last.is_ascii_alphanumeric());
+        if !is_word
+            || ["decltype", "sizeof", "alignof", "noexcept"].contains(&name)
+            || name.contains("operator")
+        {
             continue;
         }
         let start = opening - name.len();
@@ -223,7 +236,11 @@ fn name_at_end(text: &str) -> &str {
             b'>' => depth += 1,
             b'<' if depth == 0 => break,
             b'<' => depth -= 1,
-            _ if depth > 0 || byte == b'_' || byte == b':' || byte == b'~' || byte.is_ascii_alphanumeric() => {}
+            _ if depth > 0
+                || byte == b'_'
+                || byte == b':'
+                || byte == b'~'
+                || byte.is_ascii_alphanumeric() => {}
             _ => break,
         }
         start = at;
@@ -282,7 +299,11 @@ mod tests {
             ("_ZTv0_n24_N1A1bEi", "virtual thunk to A::b(int)"),
             ("_ZGTtNKSt9exception4whatEv", "transaction clone for std::exception::what() const"),
             // Abbreviated classes name their constructors in full.
-            ("_ZNSsC1ERKSs", "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string"),
+            (
+                "_ZNSsC1ERKSs",
+                "std::basic_string<char, std::char_traits<char>, std::allocator<char> \
+                 >::basic_string",
+            ),
             ("_ZNSoD1Ev", "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream"),
             ("_ZNSs6appendEm", "std::string::append"),
             ("_ZNSi4readEPcl", "std::istream::read"),

@@ -1,11 +1,11 @@
 //! Demangling of C++ and Rust symbol names.
 //!
-//! The spelling is the default of `perf report`: Rust without the hash of the crate, C++ without parameters and return
-//! types. Suffixes of compilers and linkers (`.constprop.0`, `.cold`, `.llvm.123`, `@@GLIBCXX_3.4`) are removed from
-//! mangled names; a plain name keeps them.
+//! The spelling is the default of `perf report`: Rust without the hash of the crate, C++ without
+//! parameters and return types. Suffixes of compilers and linkers (`.constprop.0`, `.cold`,
+//! `.llvm.123`, `@@GLIBCXX_3.4`) are removed from mangled names; a plain name keeps them.
 //!
-//! Mangled names are untrusted. A short one can expand to a long text (each substitution may double it), so the length
-//! is limited: a name that would exceed the limit stays mangled.
+//! Mangled names are untrusted. A short one can expand to a long text (each substitution may double
+//! it), so the length is limited: a name that would exceed the limit stays mangled.
 
 mod cpp;
 
@@ -28,7 +28,8 @@ pub(crate) fn shown(name: &[u8], demangle: Demangle) -> Cow<'_, str> {
     }
 }
 
-/// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
+/// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8
+/// replaced.
 pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     let (mangled, suffix) = match name.strip_suffix(PLT_SUFFIX) {
@@ -36,7 +37,8 @@ pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
         None => (name, ""),
     };
     if is_mangled(name)
-        && (rust(mangled, &mut text, false).is_some() || cpp::demangle_into(mangled, &mut text).is_some())
+        && (rust(mangled, &mut text, false).is_some()
+            || cpp::demangle_into(mangled, &mut text).is_some())
     {
         text.push_str(suffix);
         return text.into();
@@ -44,8 +46,8 @@ pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(name)
 }
 
-/// Returns `name` demangled with all that tells functions apart: the parameters, return types and clones of C++, the
-/// hashes of Rust.
+/// Returns `name` demangled with all that tells functions apart: the parameters, return types and
+/// clones of C++, the hashes of Rust.
 pub(crate) fn whole(name: &[u8]) -> Cow<'_, str> {
     let (mangled, plt) = match name.strip_suffix(PLT_SUFFIX) {
         Some(mangled) => (mangled, "@plt"),
@@ -93,8 +95,8 @@ pub(super) fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
-/// Returns `true` if two different names certainly demangle to the same text: they differ only in the symbol version,
-/// or they are variants of one constructor or destructor.
+/// Returns `true` if two different names certainly demangle to the same text: they differ only in
+/// the symbol version, or they are variants of one constructor or destructor.
 pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     if !a.starts_with(b"_Z") {
         return false;
@@ -114,8 +116,8 @@ pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     matches!(before, Some(b'C' | b'D')) && x.is_ascii_digit() && y.is_ascii_digit()
 }
 
-/// Writes a name of Rust into the empty `text`; with its hash, if it is to be `whole`. Returns the end of the name, which
-/// suffixes may follow; `None` if it is not one.
+/// Writes a name of Rust into the empty `text`; with its hash, if it is to be `whole`. Returns the
+/// end of the name, which suffixes may follow; `None` if it is not one.
 fn rust(name: &[u8], text: &mut String, whole: bool) -> Option<usize> {
     // A v0 name ends at a `.` or `@`, a legacy one after its hash.
     let end = if name.starts_with(b"_R") {
@@ -127,7 +129,8 @@ fn rust(name: &[u8], text: &mut String, whole: bool) -> Option<usize> {
     let name = std::str::from_utf8(name.get(..end)?).ok()?;
     let symbol = rustc_demangle::try_demangle(name).ok()?;
     // The alternate format omits hashes and the types of constants.
-    let written = if whole { write!(Bounded(text), "{symbol}") } else { write!(Bounded(text), "{symbol:#}") };
+    let written =
+        if whole { write!(Bounded(text), "{symbol}") } else { write!(Bounded(text), "{symbol:#}") };
     written.ok()?;
     Some(end)
 }
@@ -187,7 +190,10 @@ mod tests {
             ("_ZNSo5flushEv@@GLIBCXX_3.4", "std::ostream::flush()"),
             ("_Znwm@plt", "operator new(unsigned long)@plt"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write::h0123456789abcdef"),
-            ("_ZN4core3fmt5write17h0123456789abcdefE.cold", "core::fmt::write::h0123456789abcdef [clone .cold]"),
+            (
+                "_ZN4core3fmt5write17h0123456789abcdefE.cold",
+                "core::fmt::write::h0123456789abcdef [clone .cold]",
+            ),
         ] {
             assert_eq!(whole(name.as_bytes()), spelt, "{name}");
         }

@@ -7,10 +7,11 @@
 //!                                                                     before                     CPU sample before
 //! ```
 //!
-//! The kernel samples the event `context-switches` while the old thread is still current, just before it writes the
-//! SWITCH record (`perf_event_task_sched_out` in its `include/linux/perf_event.h`), so its sample belongs to the
-//! thread's next OUT, or to the last one if an IN comes before it. All this is found once, for each thread by
-//! itself (`walk`); then it is frozen, and each sample looks up its own time by thread and moment.
+//! The kernel samples the event `context-switches` while the old thread is still current, just
+//! before it writes the SWITCH record (`perf_event_task_sched_out` in its
+//! `include/linux/perf_event.h`), so its sample belongs to the thread's next OUT, or to the last
+//! one if an IN comes before it. All this is found once, for each thread by itself (`walk`); then
+//! it is frozen, and each sample looks up its own time by thread and moment.
 
 mod walk;
 
@@ -53,7 +54,8 @@ impl Activity {
     }
 }
 
-/// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like kernel code.
+/// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like
+/// kernel code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StandIn {
     /// No processor uses this address.
@@ -101,7 +103,8 @@ pub struct Unsampled {
 struct Run {
     time: u64,
     offset: u64,
-    /// Nanoseconds that the thread ran since its sample before; of the last one also those after it.
+    /// Nanoseconds that the thread ran since its sample before; of the last one also those after
+    /// it.
     share: u64,
 }
 
@@ -126,7 +129,8 @@ impl Thread {
 pub struct SwitchCounts {
     /// Number of SWITCH records with a thread and a time.
     pub records: u64,
-    /// Number of switches whose length is unknown, because the record of the switch in or out is missing.
+    /// Number of switches whose length is unknown, because the record of the switch in or out is
+    /// missing.
     pub unpaired: u64,
     /// Number of threads that were off their CPUs when the recording ended.
     pub unfinished: u64,
@@ -161,7 +165,8 @@ impl OffCpu {
         self.roles.get(event.0).copied().unwrap_or_default()
     }
 
-    /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is unknown.
+    /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is
+    /// unknown.
     pub fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
         let sampled = &self.threads.get(&tid)?.sampled;
         let index = sampled.binary_search_by_key(&time, |stretch| stretch.at).ok()?;
@@ -169,22 +174,28 @@ impl OffCpu {
         Some((word >> 2, Activity::unpack(word & 3)))
     }
 
-    /// Returns what the CPU sample at this offset in the file stands for: the nanoseconds that the thread ran since its
-    /// sample before (of the last one also those after it), and the times without samples of their own, until the
-    /// thread's next CPU sample. `None` if its thread is not looked at.
+    /// Returns what the CPU sample at this offset in the file stands for: the nanoseconds that the
+    /// thread ran since its sample before (of the last one also those after it), and the times
+    /// without samples of their own, until the thread's next CPU sample. `None` if its thread is
+    /// not looked at.
     pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<(u64, &[Unsampled])> {
         let thread = self.threads.get(&tid)?;
-        let index = thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
+        let index =
+            thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
         let share = thread.runs.get(index)?.share;
         let next = thread.runs.get(index + 1).map(|next| thread.unsampled_from(next.time));
         let until = next.unwrap_or(thread.unsampled.len());
         Some((share, thread.unsampled.get(thread.unsampled_from(time)..until).unwrap_or_default()))
     }
 
-    /// Iterates over pid, tid and times of the threads that have times before their first CPU sample.
+    /// Iterates over pid, tid and times of the threads that have times before their first CPU
+    /// sample.
     pub fn before_samples(&self) -> impl Iterator<Item = (i32, i32, &[Unsampled])> {
         self.threads.iter().filter_map(|(tid, thread)| {
-            let first = thread.runs.first().map_or(thread.unsampled.len(), |run| thread.unsampled_from(run.time));
+            let first = thread
+                .runs
+                .first()
+                .map_or(thread.unsampled.len(), |run| thread.unsampled_from(run.time));
             let before = thread.unsampled.get(..first).filter(|before| !before.is_empty())?;
             Some((thread.pid, *tid, before))
         })
@@ -205,8 +216,8 @@ pub enum Role {
     Cycles,
 }
 
-/// Finds the first event of context switches and the event that tells of running time: the first clock; else cycles, on
-/// each kind of core; else the first other event of the hardware.
+/// Finds the first event of context switches and the event that tells of running time: the first
+/// clock; else cycles, on each kind of core; else the first other event of the hardware.
 fn roles(attrs: &AttrTable) -> Vec<Role> {
     let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
     let first = |is: fn(&Attr) -> bool| attrs.iter().position(|attr| is(attr));
@@ -235,7 +246,8 @@ fn is_clock(attr: &Attr) -> bool {
     is_software(attr, SwEvent::CPU_CLOCK) || is_software(attr, SwEvent::TASK_CLOCK)
 }
 
-/// Returns whether an event counts cycles; the upper half of its config may have the PMU of a kind of cores.
+/// Returns whether an event counts cycles; the upper half of its config may have the PMU of a kind
+/// of cores.
 fn is_cycles(attr: &Attr) -> bool {
     attr.kind == EventType::HARDWARE && attr.config & u64::from(u32::MAX) == HwEvent::CPU_CYCLES.0
 }

@@ -1,8 +1,10 @@
-//! Reading of the times: collects the records of each thread, on all cores, and walks through them in order of time.
+//! Reading of the times: collects the records of each thread, on all cores, and walks through them
+//! in order of time.
 //!
-//! Lost records leave gaps. A switch whose other half is missing has no known length and is counted as unpaired: an OUT
-//! that follows an OUT, an IN that follows an IN, and an OUT after which two CPU samples say that the thread ran again
-//! (one may come between the record and the moment at which the kernel stops the counter).
+//! Lost records leave gaps. A switch whose other half is missing has no known length and is counted
+//! as unpaired: an OUT that follows an OUT, an IN that follows an IN, and an OUT after which two
+//! CPU samples say that the thread ran again (one may come between the record and the moment at
+//! which the kernel stops the counter).
 
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, misc};
@@ -35,8 +37,10 @@ impl OffCpu {
     /// Reads the context switches of a file.
     pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
-        let collect = |buffer: &mut _, piece: &Piece<'_>| Collected::of(attrs, &times, piece.records(buffer));
-        let parts: Vec<Collected> = pieces.par_iter().map_init(UnpackBuffer::default, collect).collect();
+        let collect =
+            |buffer: &mut _, piece: &Piece<'_>| Collected::of(attrs, &times, piece.records(buffer));
+        let parts: Vec<Collected> =
+            pieces.par_iter().map_init(UnpackBuffer::default, collect).collect();
         let mut all = Collected::default();
         parts.into_iter().for_each(|part| all.append(part));
         let Collected { threads, end, switches } = all;
@@ -47,7 +51,8 @@ impl OffCpu {
             entries.sort_by_key(|entry| entry.time);
             (tid, Walk::of(pid.cast_signed(), &entries, end, shares))
         };
-        let walked: Vec<(u32, (Thread, SwitchCounts))> = threads.into_par_iter().map(walk).collect();
+        let walked: Vec<(u32, (Thread, SwitchCounts))> =
+            threads.into_par_iter().map(walk).collect();
         times.counts.records = switches;
         for (tid, (thread, counts)) in walked {
             times.counts.add(counts);
@@ -58,7 +63,11 @@ impl OffCpu {
 }
 
 impl Collected {
-    fn of<'r>(attrs: &AttrTable, times: &OffCpu, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+    fn of<'r>(
+        attrs: &AttrTable,
+        times: &OffCpu,
+        records: impl Iterator<Item = RawRecord<'r>>,
+    ) -> Self {
         let mut collected = Self::default();
         for raw in records {
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
@@ -194,8 +203,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Returns the times of a thread whose records, in order of time, are these; the recording ends at `end`. With
-    /// `shares`, running time without a CPU sample is listed, too.
+    /// Returns the times of a thread whose records, in order of time, are these; the recording ends
+    /// at `end`. With `shares`, running time without a CPU sample is listed, too.
     fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
         let mut walk = Self { thread: Thread { pid, ..Thread::default() }, ..Self::default() };
         entries.iter().for_each(|entry| walk.take(entry));
@@ -206,7 +215,8 @@ impl Walk {
             thread.unsampled.retain(|one| one.activity != Activity::Running);
         }
         thread.unsampled.sort_by_key(|one| one.at);
-        let off_cpu = thread.unsampled.iter().filter(|one| one.activity != Activity::Running).count();
+        let off_cpu =
+            thread.unsampled.iter().filter(|one| one.activity != Activity::Running).count();
         counts.unsampled = off_cpu as u64;
         counts.stretches = (off_cpu + thread.sampled.len()) as u64;
         (thread, counts)
@@ -245,14 +255,20 @@ impl Walk {
         }
     }
 
-    /// Ends the use of the thread's number: running time after the last sample counts for that sample.
+    /// Ends the use of the thread's number: running time after the last sample counts for that
+    /// sample.
     fn end_life(&mut self) {
         let runs = &mut self.thread.runs;
         let last = if runs.len() > self.first_run { runs.last_mut() } else { None };
         match (self.unspent.take(), last) {
             (Some((_, _, length)), Some(last)) => last.share = last.share.saturating_add(length),
             (Some((at, cpu, length)), None) if length > 0 => {
-                self.thread.unsampled.push(Unsampled { at, length, cpu, activity: Activity::Running });
+                self.thread.unsampled.push(Unsampled {
+                    at,
+                    length,
+                    cpu,
+                    activity: Activity::Running,
+                });
             }
             _ => {}
         }
@@ -282,7 +298,9 @@ impl Walk {
         match self.open.take() {
             Some(open) => self.close(open, time),
             // The first record of a thread may be its switch in.
-            None => self.counts.unpaired += u64::from(self.sample.take().is_some() || self.has_switched),
+            None => {
+                self.counts.unpaired += u64::from(self.sample.take().is_some() || self.has_switched)
+            }
         }
         self.running = Some((time, cpu));
         self.has_switched = true;
@@ -341,7 +359,11 @@ mod tests {
     }
 
     fn sampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
-        thread.sampled.iter().map(|one| (one.at, one.word >> 2, Activity::unpack(one.word & 3))).collect()
+        thread
+            .sampled
+            .iter()
+            .map(|one| (one.at, one.word >> 2, Activity::unpack(one.word & 3)))
+            .collect()
     }
 
     fn unsampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
@@ -354,11 +376,23 @@ mod tests {
 
     #[test]
     fn a_sample_belongs_to_the_switch_out_beside_it() {
-        let marks = [(10, Switch), (12, WAIT), (50, In), (60, PREEMPT), (61, Switch), (80, In), (85, WAIT), (95, In)];
+        let marks = [
+            (10, Switch),
+            (12, WAIT),
+            (50, In),
+            (60, PREEMPT),
+            (61, Switch),
+            (80, In),
+            (85, WAIT),
+            (95, In),
+        ];
         let (thread, counts) = walk(&marks, 100);
         assert_eq!(sampled(&thread), [(10, 38, Activity::Waiting), (61, 20, Activity::Preempted)]);
         assert_eq!(unsampled(&thread), [(10, 22, Activity::Running), (85, 10, Activity::Waiting)]);
-        assert_eq!((counts.stretches, counts.unsampled, counts.unpaired, counts.unfinished), (3, 1, 0, 0));
+        assert_eq!(
+            (counts.stretches, counts.unsampled, counts.unpaired, counts.unfinished),
+            (3, 1, 0, 0)
+        );
     }
 
     #[test]
@@ -401,7 +435,8 @@ mod tests {
                 .filter(|(_, _, activity)| *activity != Activity::Running)
                 .map(|(_, length, _)| length)
                 .collect();
-            let expected = if marks.last().is_some_and(|(_, mark)| *mark == Exit) { vec![] } else { vec![10] };
+            let expected =
+                if marks.last().is_some_and(|(_, mark)| *mark == Exit) { vec![] } else { vec![10] };
             assert_eq!(lengths, expected, "{marks:?}");
         }
     }

@@ -1,4 +1,5 @@
-//! What the fixtures themselves promise: cases for everything, containers and directories that hold their streams.
+//! What the fixtures themselves promise: cases for everything, containers and directories that hold
+//! their streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,11 @@ fn names_are_unique_and_purposes_are_sentences() {
     let mut seen = BTreeSet::new();
     for case in cases() {
         assert!(seen.insert(case.name), "{} is there twice", case.name);
-        assert!(case.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", case.name);
+        assert!(
+            case.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            case.name
+        );
         assert!(case.purpose.ends_with('.') && case.purpose.len() > 15, "{}", case.name);
         assert!(case.perf.iter().all(|difference| difference.why.ends_with('.')), "{}", case.name);
     }
@@ -22,11 +27,16 @@ fn names_are_unique_and_purposes_are_sentences() {
 
 #[test]
 fn every_record_type_is_in_a_case() {
-    let held: BTreeSet<RecordType> =
-        cases().iter().flat_map(|case| Form::all().flat_map(|form| case.counts(form))).map(|(kind, _)| kind).collect();
+    let held: BTreeSet<RecordType> = cases()
+        .iter()
+        .flat_map(|case| Form::all().flat_map(|form| case.counts(form)))
+        .map(|(kind, _)| kind)
+        .collect();
     let packed = [RecordType::COMPRESSED, RecordType::COMPRESSED2];
-    let missing: Vec<_> =
-        RecordType::NAMED.iter().filter(|kind| !held.contains(kind) && !packed.contains(kind)).collect();
+    let missing: Vec<_> = RecordType::NAMED
+        .iter()
+        .filter(|kind| !held.contains(kind) && !packed.contains(kind))
+        .collect();
     assert!(missing.is_empty(), "no fixture holds {missing:?}");
 }
 
@@ -38,10 +48,13 @@ fn every_feature_is_in_a_case() {
         let Some(bytes) = files.last().map(|form| case.bytes(form)) else { continue };
         held.extend(File::parse(&bytes).unwrap().features.iter().map(|(id, _)| *id));
     }
-    for (_, bytes) in DIRECTORIES.iter().flat_map(|case| case.directory(Endian::Little).files).take(1) {
+    for (_, bytes) in
+        DIRECTORIES.iter().flat_map(|case| case.directory(Endian::Little).files).take(1)
+    {
         held.extend(File::parse(&bytes).unwrap().features.iter().map(|(id, _)| *id));
     }
-    // Those of simpleperf and of bundles have tests of their own: perf, which reads all cases, has no name for them.
+    // Those of simpleperf and of bundles have tests of their own: perf, which reads all cases, has
+    // no name for them.
     let perfs = FeatureId::NAMED.iter().filter(|id| id.0 < FeatureId::SIMPLEPERF_FILE.0);
     let missing: Vec<_> = perfs.filter(|id| !held.contains(id)).collect();
     assert!(missing.is_empty(), "no fixture has {missing:?}");
@@ -49,9 +62,11 @@ fn every_feature_is_in_a_case() {
 
 #[test]
 fn every_sample_bit_is_in_a_case() {
-    let held =
-        cases().iter().fold(SampleType::empty(), |bits, case| bits | (case.make)(Endian::Little).stream.sampled_bits());
-    let missing: Vec<_> = SampleType::all().iter_names().filter(|(_, bit)| !held.contains(*bit)).collect();
+    let held = cases().iter().fold(SampleType::empty(), |bits, case| {
+        bits | (case.make)(Endian::Little).stream.sampled_bits()
+    });
+    let missing: Vec<_> =
+        SampleType::all().iter_names().filter(|(_, bit)| !held.contains(*bit)).collect();
     assert!(missing.is_empty(), "no fixture samples {missing:?}");
 }
 
@@ -77,9 +92,16 @@ fn the_files_together_hold_the_stream() {
 
 fn stream(endian: Endian) -> Stream {
     let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
-    let stream = Stream::new(endian).event(event).task(7, 7).comm("ls").map("/usr/bin/ls", 0x40_0000, 0x1000, 0);
+    let stream = Stream::new(endian).event(event).task(7, 7).comm("ls").map(
+        "/usr/bin/ls",
+        0x40_0000,
+        0x1000,
+        0,
+    );
     let stream = stream.round().auxtrace_info(1, &[1, 2]).aux_data(0, 0, b"payload");
-    (0..200).fold(stream.at(10), |s, i| s.sample(SampleSpec::at(0x40_0000 + i).callchain(&[1, 2, i]))).round()
+    (0..200)
+        .fold(stream.at(10), |s, i| s.sample(SampleSpec::at(0x40_0000 + i).callchain(&[1, 2, i])))
+        .round()
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {

@@ -1,5 +1,6 @@
-//! Tests of `rep` alone: files made by the library, real recordings, and programs that are compiled here. Modules get
-//! what is here by `use super::*`: a directory with files, commands that are run, and what `rep` answers.
+//! Tests of `rep` alone: files made by the library, real recordings, and programs that are compiled
+//! here. Modules get what is here by `use super::*`: a directory with files, commands that are run,
+//! and what `rep` answers.
 
 mod calls;
 mod cli;
@@ -12,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, EventType, SampleType, SwEvent, context};
+use recrep_format::abi::{
+    BranchEntry, BranchFlags, BranchSampleType, EventType, SampleType, SwEvent, context,
+};
 use recrep_format::endian::Endian;
 use recrep_format::record::Body;
 use recrep_tests::needs;
@@ -34,7 +37,8 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(recrep_tests::run::run(command).expect(0).stdout).unwrap()
 }
 
-/// Runs `rep` with `--json`, and returns what it prints. It must fail exactly where it says that nothing was found.
+/// Runs `rep` with `--json`, and returns what it prints. It must fail exactly where it says that
+/// nothing was found.
 #[track_caller]
 fn run_json(command: &mut Command) -> String {
     String::from_utf8(answered(recrep_tests::run::run(command)).stdout).unwrap()
@@ -94,7 +98,8 @@ impl Place {
 /// Returns the rows of an event as (columns joined by `|`, samples, period).
 fn rows(answer: &Value, event: usize) -> Vec<(String, u64, u64)> {
     let row = |row: &Value| {
-        let columns: Vec<_> = row["key"].as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
+        let columns: Vec<_> =
+            row["key"].as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
         (columns.join("|"), row["samples"].as_u64().unwrap(), row["period"].as_u64().unwrap())
     };
     list(&answer["events"][event]["rows"]).iter().map(row).collect()

@@ -1,52 +1,66 @@
-//! The tables of options, sort keys and fields (`docs/options.md`, and `docs/script-options.md` of the subcommands) are
-//! right: each that perf 6.12 has has a row; those marked *same* or *different* are accepted, and the others are refused
-//! by name.
+//! The tables of options, sort keys and fields (`docs/options.md`, and `docs/script-options.md` of
+//! the subcommands) are right: each that perf 6.12 has has a row; those marked *same* or
+//! *different* are accepted, and the others are refused by name.
 
 use std::ffi::OsString;
 
 use recrep_report::cli::{args, parse};
 use recrep_report::commands::{c2c, mem, script};
 
-const TABLES: [&str; 2] =
-    [include_str!("../../../../report/docs/options.md"), include_str!("../../../../report/docs/script-options.md")];
+const TABLES: [&str; 2] = [
+    include_str!("../../../../report/docs/options.md"),
+    include_str!("../../../../report/docs/script-options.md"),
+];
 
 /// The long names of perf report 6.12 (`tools/perf/builtin-report.c`).
-const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux kallsyms force modules \
-    show-nr-samples threads pretty tui gtk stdio header header-only sort fields show-cpu-utilization \
-    showcpuutilization parent exclude-other call-graph children max-stack inverted ignore-callees dsos comms pid tid \
-    symbols symbol-filter column-widths field-separator hide-unresolved symfs cpu show-info source asm-raw \
-    disassembler-style prefix prefix-strip show-total-period group group-sort-idx branch-stack branch-history \
-    objdump addr2line demangle demangle-kernel mem-mode samples percent-limit percentage itrace full-source-path \
-    show-ref-call-graph stitch-lbr socket-filter raw-trace hierarchy stdio-color time inline percent-type ns \
-    time-quantum total-cycles disable-order skip-empty";
+const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux \
+                       kallsyms force modules show-nr-samples threads pretty tui gtk stdio header \
+                       header-only sort fields show-cpu-utilization showcpuutilization parent \
+                       exclude-other call-graph children max-stack inverted ignore-callees dsos \
+                       comms pid tid symbols symbol-filter column-widths field-separator \
+                       hide-unresolved symfs cpu show-info source asm-raw disassembler-style \
+                       prefix prefix-strip show-total-period group group-sort-idx branch-stack \
+                       branch-history objdump addr2line demangle demangle-kernel mem-mode samples \
+                       percent-limit percentage itrace full-source-path show-ref-call-graph \
+                       stitch-lbr socket-filter raw-trace hierarchy stdio-color time inline \
+                       percent-type ns time-quantum total-cycles disable-order skip-empty";
 
 /// The keys of `-s` and `-F` (`tools/perf/util/sort.c`).
-const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_weight weight transaction trace symbol_size dso_size \
-    cgroup cgroup_id ipc_null time code_page_size local_ins_lat ins_lat local_p_stage_cyc p_stage_cyc addr \
-    local_retire_lat retire_lat simd type typeoff symoff typecln dso_from dso_to symbol_from symbol_to mispredict \
-    in_tx abort cycles srcline_from srcline_to ipc_lbr addr_from addr_to symbol_daddr symbol_iaddr dso_daddr locked \
-    tlb mem snoop dcacheline phys_daddr data_page_size blocked overhead overhead_sys overhead_us overhead_guest_sys \
-    overhead_guest_us overhead_children sample period weight1 weight2 weight3";
+const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_weight weight \
+                    transaction trace symbol_size dso_size cgroup cgroup_id ipc_null time \
+                    code_page_size local_ins_lat ins_lat local_p_stage_cyc p_stage_cyc addr \
+                    local_retire_lat retire_lat simd type typeoff symoff typecln dso_from dso_to \
+                    symbol_from symbol_to mispredict in_tx abort cycles srcline_from srcline_to \
+                    ipc_lbr addr_from addr_to symbol_daddr symbol_iaddr dso_daddr locked tlb mem \
+                    snoop dcacheline phys_daddr data_page_size blocked overhead overhead_sys \
+                    overhead_us overhead_guest_sys overhead_guest_us overhead_children sample \
+                    period weight1 weight2 weight3";
 
 /// The long names of perf script 6.12 (`tools/perf/builtin-script.c`, `util/evswitch.h`).
-const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency list list-dlfilters script gen-script dlfilter dlarg \
-    input debug-mode header header-only vmlinux kallsyms hide-call-graph symfs fields all-cpus dsos symbols addr-range \
-    insn-trace xed call-trace call-ret-trace graph-function stop-bt cpu comms pid tid max-stack reltime deltatime \
-    show-info show-kernel-path show-task-events show-mmap-events show-switch-events show-namespace-events \
-    show-cgroup-events show-lost-events show-round-events show-bpf-events show-text-poke-events per-event-dump force \
-    max-blocks ns itrace full-source-path demangle demangle-kernel addr2line time inline guestmount guestvmlinux \
-    guestkallsyms guestmodules guest-code stitch-lbr switch-on switch-off show-on-off-events";
+const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency list list-dlfilters \
+                      script gen-script dlfilter dlarg input debug-mode header header-only vmlinux \
+                      kallsyms hide-call-graph symfs fields all-cpus dsos symbols addr-range \
+                      insn-trace xed call-trace call-ret-trace graph-function stop-bt cpu comms \
+                      pid tid max-stack reltime deltatime show-info show-kernel-path \
+                      show-task-events show-mmap-events show-switch-events show-namespace-events \
+                      show-cgroup-events show-lost-events show-round-events show-bpf-events \
+                      show-text-poke-events per-event-dump force max-blocks ns itrace \
+                      full-source-path demangle demangle-kernel addr2line time inline guestmount \
+                      guestvmlinux guestkallsyms guestmodules guest-code stitch-lbr switch-on \
+                      switch-off show-on-off-events";
 
 /// The fields of perf script, from its usage text.
-const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline period iregs uregs brstack brstacksym flags \
-    data_src weight bpf-output brstackinsn brstackinsnlen brstackdisasm brstackoff callindent insn disasm insnlen synth \
-    phys_addr metric misc srccode ipc tod data_page_size code_page_size ins_lat machine_pid vcpu cgroup retire_lat brcntr";
+const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline \
+                      period iregs uregs brstack brstacksym flags data_src weight bpf-output \
+                      brstackinsn brstackinsnlen brstackdisasm brstackoff callindent insn disasm \
+                      insnlen synth phys_addr metric misc srccode ipc tod data_page_size \
+                      code_page_size ins_lat machine_pid vcpu cgroup retire_lat brcntr";
 
 /// The long names of perf mem report and perf c2c report (`builtin-mem.c`, `builtin-c2c.c`).
-const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samples hide-unresolved input field-separator sort \
-    type-profile";
-const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph display coalesce force stitch-lbr \
-    double-cl verbose";
+const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samples \
+                   hide-unresolved input field-separator sort type-profile";
+const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph \
+                   display coalesce force stitch-lbr double-cl verbose";
 
 /// What a row says of one of its names.
 struct Row {
@@ -103,7 +117,13 @@ fn rows(file: &'static str) -> Vec<Row> {
                 let mut names = names.split(", ").map(|name| name.trim_matches('`'));
                 let first = names.next().unwrap();
                 let name = names.last().unwrap_or(first).trim_start_matches('-');
-                rows.push(Row { section, name, answer, why, tried: tried.trim_matches('`').replace('…', first) });
+                rows.push(Row {
+                    section,
+                    name,
+                    answer,
+                    why,
+                    tried: tried.trim_matches('`').replace('…', first),
+                });
             }
         }
     }
@@ -120,9 +140,12 @@ fn every_option_key_and_field_of_perf_has_a_row() {
         ("perf mem report", MEM),
         ("perf c2c report", C2C),
     ];
-    let wanted = wanted.iter().flat_map(|(section, names)| names.split_whitespace().map(|name| (*section, name)));
+    let wanted = wanted
+        .iter()
+        .flat_map(|(section, names)| names.split_whitespace().map(|name| (*section, name)));
     let mut wanted: Vec<_> = wanted.collect();
-    let mut found: Vec<_> = TABLES.into_iter().flat_map(rows).map(|row| (row.section, row.name)).collect();
+    let mut found: Vec<_> =
+        TABLES.into_iter().flat_map(rows).map(|row| (row.section, row.name)).collect();
     wanted.sort_unstable();
     found.sort_unstable();
     assert_eq!(found, wanted);
@@ -151,7 +174,8 @@ fn options_are_accepted_or_refused_by_name_as_the_table_says() {
 #[test]
 fn nine_in_ten_answerable_options_are_accepted() {
     for rows in TABLES.map(rows) {
-        let count = |answers: &[&str]| rows.iter().filter(|row| answers.contains(&row.answer)).count();
+        let count =
+            |answers: &[&str]| rows.iter().filter(|row| answers.contains(&row.answer)).count();
         let (taken, refused) = (count(&["same", "different"]), count(&["not"]));
         assert!(taken * 10 >= (taken + refused) * 9, "{taken} of {}", taken + refused);
     }
@@ -160,17 +184,24 @@ fn nine_in_ten_answerable_options_are_accepted() {
 #[test]
 fn every_option_of_rep_is_documented() {
     let [of_report, of_others] = TABLES;
-    for (command, table) in
-        [("rep", of_report), ("rep script", of_others), ("rep mem", of_others), ("rep c2c", of_others)]
-    {
+    for (command, table) in [
+        ("rep", of_report),
+        ("rep script", of_others),
+        ("rep mem", of_others),
+        ("rep c2c", of_others),
+    ] {
         let help = error(command, ["--help"]).unwrap();
         let words = help.split(|c: char| c.is_whitespace() || "[]()=,.:;`".contains(c));
-        let is_option =
-            |word: &&str| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic);
+        let is_option = |word: &&str| {
+            word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic)
+        };
         let options: Vec<_> = words.filter(is_option).collect();
         assert!(options.len() > 25, "{options:?}");
         for option in options.iter().filter(|option| !["--help", "--version"].contains(option)) {
-            assert!(table.contains(&format!("`{option}`")), "{option} of {command} is not documented");
+            assert!(
+                table.contains(&format!("`{option}`")),
+                "{option} of {command} is not documented"
+            );
         }
     }
 }

@@ -15,10 +15,12 @@ fn bare() -> Stream {
     stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
 }
 
-/// Returns a stream with two samples in `parse`, called by `work`, which `main` called from two places.
+/// Returns a stream with two samples in `parse`, called by `work`, which `main` called from two
+/// places.
 fn two_ways() -> Stream {
     let sample = |last, from, first| {
-        SampleSpec::at(PARSE + 8).branches(&[branch(WORK + 4, PARSE, last), branch(from, WORK, GOOD | first)])
+        SampleSpec::at(PARSE + 8)
+            .branches(&[branch(WORK + 4, PARSE, last), branch(from, WORK, GOOD | first)])
     };
     bare()
         .sample(sample(GOOD | cycles(5), MAIN + 2, cycles(9)).period(3))
@@ -55,7 +57,10 @@ fn trees_show_the_branches_before_samples() {
                        work +0
                        work +4 (cycles:8)
                        parse +0 (predicted:0.0%)";
-    assert_eq!(place.tree("--branch-history -G --no-children -s comm,sym --limit 1", "parse"), want);
+    assert_eq!(
+        place.tree("--branch-history -G --no-children -s comm,sym --limit 1", "parse"),
+        want
+    );
 }
 
 #[test]
@@ -64,7 +69,12 @@ fn iterations_of_a_loop_are_counted_and_shown_once() {
     let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
     let stack = [turn(2), turn(40), enter];
     let place = Place::of(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
-    let want = path(&["parse +0", "parse +8 (cycles:2)", "parse +0", "main +2 (cycles:1 iter:1 avg_cycles:40)"]);
+    let want = path(&[
+        "parse +0",
+        "parse +8 (cycles:2)",
+        "parse +0",
+        "main +2 (cycles:1 iter:1 avg_cycles:40)",
+    ]);
     assert_eq!(place.tree("--branch-history --no-children -s comm,sym", "parse"), want);
 }
 
@@ -80,7 +90,14 @@ fn branches_come_before_callers_in_every_format() {
     let with_calls = "app;main +8;work +6;parse +8;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded"), with_calls);
     let shown = place.tree("--branch-history --no-children -g callee -s comm,sym", "parse");
-    assert!(shown.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{shown}");
+    assert!(
+        shown.ends_with(
+            "parse +0\n               work +4\n               parse +8 \
+                             (calltrace)\n               work +6 (calltrace)\n               main \
+                             +8 (calltrace)"
+        ),
+        "{shown}"
+    );
     // -g branch groups by function and leaves out the properties of branches.
     for (graph, want) in [
         ("branch", &["parse", "work", "parse", "work", "main"][..]),
@@ -119,8 +136,13 @@ fn filters_apply_to_samples_not_frames() {
     let place = Place::of(&two_ways());
     let folded = "app;main +2;work +0;work +4;parse +0 3\napp;main +6;work +0;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded --comm app"), folded);
-    assert_eq!(place.rep("--branch-history --format folded --max-stack 1"), "app;work +4;parse +0 4\n");
-    let said = super::super::refusal(place.command("--branch-history --format folded --comm other").output().unwrap());
+    assert_eq!(
+        place.rep("--branch-history --format folded --max-stack 1"),
+        "app;work +4;parse +0 4\n"
+    );
+    let said = super::super::refusal(
+        place.command("--branch-history --format folded --comm other").output().unwrap(),
+    );
     assert_eq!(said, "rep: no sample has comm 'other'; comms are: app\n");
 }
 

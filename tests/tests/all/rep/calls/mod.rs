@@ -16,11 +16,13 @@ const TEXT: u64 = 0xffff_ffff_8100_0000;
 const KERNEL: u64 = TEXT + 0x10;
 
 impl Place {
-    /// Creates a directory with a recording, a perf map and a kallsyms file that name its functions.
+    /// Creates a directory with a recording, a perf map and a kallsyms file that name its
+    /// functions.
     fn of(stream: &Stream) -> Self {
         let place = Self::new();
         let functions = [(MAIN, "main"), (WORK, "work"), (PARSE, "parse")];
-        let map: String = functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
+        let map: String =
+            functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
         place.put("root/tmp/perf-7.map", map);
         place.put("kallsyms", format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n"));
         place.put("x.data", stream.file());
@@ -30,7 +32,13 @@ impl Place {
     fn command(&self, words: &str) -> Command {
         let [root, kallsyms, file] = ["root", "kallsyms", "x.data"].map(|name| self.at(name));
         let mut command = rep();
-        command.args(words.split_whitespace()).arg("--symfs").arg(root).arg("--kallsyms").arg(kallsyms).arg(file);
+        command
+            .args(words.split_whitespace())
+            .arg("--symfs")
+            .arg(root)
+            .arg("--kallsyms")
+            .arg(kallsyms)
+            .arg(file);
         command
     }
 
@@ -39,7 +47,8 @@ impl Place {
         if words.contains("--json") { run_json(&mut command) } else { run(&mut command) }
     }
 
-    /// Returns the lines of the call tree below the first row of a function in user code, each after a line feed.
+    /// Returns the lines of the call tree below the first row of a function in user code, each
+    /// after a line feed.
     fn tree(&self, words: &str, function: &str) -> String {
         let text = self.rep(words);
         let (_, tree) = text.split_once(&format!("[.] {function}")).unwrap();
@@ -57,8 +66,8 @@ impl Place {
         text.split("\n\n").map(functions).filter(|names| !names.is_empty()).collect()
     }
 
-    /// Returns each row's name, its samples with callees, and its own. The name starts with the letter of the CPU mode,
-    /// as in text.
+    /// Returns each row's name, its samples with callees, and its own. The name starts with the
+    /// letter of the CPU mode, as in text.
     fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
         let report = parsed(self.rep(&format!("--json --children -s {key} {words}")));
         let count = |row: &Value| row["samples"].as_u64().unwrap();
@@ -80,7 +89,9 @@ fn refusal(stream: &Stream, words: &[&str]) -> String {
 }
 
 fn stream(event: Event) -> Stream {
-    let stream = Stream::new(Endian::Little).event(event.sampling(SampleType::CALLCHAIN)).kernel_map(TEXT, 0x10_0000);
+    let stream = Stream::new(Endian::Little)
+        .event(event.sampling(SampleType::CALLCHAIN))
+        .kernel_map(TEXT, 0x10_0000);
     stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
 }
 

@@ -12,7 +12,8 @@ const PREEMPTED: u16 = misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT;
 
 // Kinds of the records of switches.
 const PER_THREAD: Body<'static> = Body::Switch;
-const CPU_WIDE: Body<'static> = Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 });
+const CPU_WIDE: Body<'static> =
+    Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 });
 
 /// Adds switches of the current thread: their times, and what it does.
 fn switches(stream: Stream, kind: &Body<'_>, all: &[(u64, u16)]) -> Stream {
@@ -34,7 +35,9 @@ fn clock() -> Stream {
 
 /// A CPU sample in `function`, called by `main`.
 fn running(stream: Stream, time: u64, function: u64) -> Stream {
-    let spec = SampleSpec::at(function + 1).callchain(&[context::USER, function + 1, MAIN + 4]).period(250);
+    let spec = SampleSpec::at(function + 1)
+        .callchain(&[context::USER, function + 1, MAIN + 4])
+        .period(250);
     stream.of(0).at(time).sample(spec)
 }
 
@@ -48,7 +51,8 @@ fn sampled_switch(stream: Stream, time: u64) -> Stream {
 fn eventful(kind: &Body<'_>) -> Stream {
     let mut all = running(clock(), 1000, WORK);
     all = switches(sampled_switch(all, 1100), kind, &[(1105, WAITING)]);
-    // Another thread runs meanwhile: it comes from nowhere, goes without a sample, loses a record, and exits.
+    // Another thread runs meanwhile: it comes from nowhere, goes without a sample, loses a record,
+    // and exits.
     all = switches(all.task(7, 8), kind, &[(2000, IN), (2100, PREEMPTED), (2150, IN), (2300, IN)]);
     all = switches(all.at(2400).exit(), kind, &[(2410, WAITING)]);
     all = switches(all.task(7, 7), kind, &[(3105, IN)]);
@@ -78,7 +82,11 @@ fn times_are_exact() {
     for kind in &[PER_THREAD, CPU_WIDE] {
         let place = Place::of(&eventful(kind));
         // 1105 to 3105, 3302 to 3402, 3500 to 4500, 5001 to the end; thread 8 from 2100 to 2150.
-        assert_eq!(by(&place, "--off-cpu", "switch"), rows(&[("preempted", 2, 150), ("waiting", 3, 4000)]), "{kind:?}");
+        assert_eq!(
+            by(&place, "--off-cpu", "switch"),
+            rows(&[("preempted", 2, 150), ("waiting", 3, 4000)]),
+            "{kind:?}"
+        );
         assert_eq!(by(&place, "--off-cpu", "tid"), rows(&[("7:app", 4, 4100), ("8::8", 1, 50)]));
         let want = rows(&[("preempted", 2, 150), ("running", 3, 750), ("waiting", 3, 4000)]);
         assert_eq!(by(&place, "--wall", "switch"), want, "{kind:?}");
@@ -105,7 +113,11 @@ fn times_are_filtered_by_their_beginnings() {
     let place = Place::of(&eventful(&PER_THREAD));
     let at = |words: &str| by(&place, &format!("--wall {words}"), "switch");
     assert_eq!(at("--time 0.000001100,0.000001100"), rows(&[("waiting", 1, 2000)]));
-    assert_eq!(at("--time 0.0000035,0.0000040"), rows(&[("waiting", 1, 1000)]), "a time at the nearest sample");
+    assert_eq!(
+        at("--time 0.0000035,0.0000040"),
+        rows(&[("waiting", 1, 1000)]),
+        "a time at the nearest sample"
+    );
     assert_eq!(at("--tid 8"), rows(&[("preempted", 1, 50)]));
     assert_eq!(at("--cpu 0"), at(""));
     assert_eq!(at("--cpu 1"), []);
@@ -122,9 +134,14 @@ fn cycles_stand_for_the_running_time_between_them() {
     // A thread without CPU samples.
     all = switches(all.task(7, 8), &PER_THREAD, &[(4000, IN), (4100, WAITING)]);
     let place = Place::of(&running(all.task(9, 9), 5000, WORK));
-    // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to 5000, thread 7 has its
-    // last sample at 3200. Thread 8 runs for 100 and then waits until the end.
-    let want = rows(&[("preempted", 1, 100), ("running", 4, 105 + 195 + 1600 + 100), ("waiting", 2, 2000 + 900)]);
+    // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to
+    // 5000, thread 7 has its last sample at 3200. Thread 8 runs for 100 and then waits until the
+    // end.
+    let want = rows(&[
+        ("preempted", 1, 100),
+        ("running", 4, 105 + 195 + 1600 + 100),
+        ("waiting", 2, 2000 + 900),
+    ]);
     assert_eq!(by(&place, "--wall", "switch"), want);
     assert_eq!(by(&place, "--wall --tid 7", "switch")[1], ("running".into(), 2, 1900));
     let off = rows(&[("preempted", 1, 100), ("waiting", 2, 2900)]);
@@ -142,7 +159,11 @@ fn threads_change_no_number() {
         if n % 3 > 0 {
             all = sampled_switch(all, time + 200);
         }
-        all = switches(all, &PER_THREAD, &[(time + 203, if n % 2 == 0 { WAITING } else { PREEMPTED })]);
+        all = switches(
+            all,
+            &PER_THREAD,
+            &[(time + 203, if n % 2 == 0 { WAITING } else { PREEMPTED })],
+        );
     }
     let place = Place::of(&all);
     let with = |threads: &str| {
@@ -172,5 +193,8 @@ fn files_without_switches_are_refused_with_advice() {
 #[test]
 fn what_is_missing_is_told() {
     let place = Place::of(&eventful(&PER_THREAD));
-    assert_eq!(codes(&parsed(place.rep("--json --off-cpu"))), ["unpaired-switches", "unsampled-switches"]);
+    assert_eq!(
+        codes(&parsed(place.rep("--json --off-cpu"))),
+        ["unpaired-switches", "unsampled-switches"]
+    );
 }

@@ -1,21 +1,31 @@
-//! Recorded callchains with known frames: their sources, how they are cut, and the rows and trees made from them.
+//! Recorded callchains with known frames: their sources, how they are cut, and the rows and trees
+//! made from them.
 
 use super::*;
 
-/// Returns a stream in which `main` calls `work`: one sample in `parse`, called by `work`, two in `work`, and one in
-/// the kernel, called by `work`.
+/// Returns a stream in which `main` calls `work`: one sample in `parse`, called by `work`, two in
+/// `work`, and one in the kernel, called by `work`.
 fn plain() -> Stream {
     stream(Event::new("cycles"))
         .sample(SampleSpec::at(PARSE).callchain(&[context::USER, PARSE, WORK + 4, MAIN + 4]))
         .sample(SampleSpec::at(WORK + 1).callchain(&[context::USER, WORK + 1, MAIN + 4]))
         .sample(SampleSpec::at(WORK + 2).callchain(&[context::USER, WORK + 2, MAIN + 4]))
-        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&[context::KERNEL, KERNEL, context::USER, WORK + 4, MAIN + 4]))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&[
+            context::KERNEL,
+            KERNEL,
+            context::USER,
+            WORK + 4,
+            MAIN + 4,
+        ]))
 }
 
 #[test]
 fn callers_include_their_callees() {
     let place = Place::of(&plain());
-    assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    assert_eq!(
+        place.rep("--format folded"),
+        "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n"
+    );
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
     assert_eq!(place.children("", "sym"), rows(&want));
     let want = "
@@ -32,7 +42,12 @@ fn callers_include_their_callees() {
 fn a_sample_counts_once_for_callers_that_look_alike() {
     let place = Place::of(&plain());
     assert_eq!(place.children("", "reach"), rows(&[("[.] c", 4, 4)]));
-    let both = stream(Event::new("cycles")).map("/a/lib.so", 0x1000, 0x1000, 0).map("/b/lib.so", 0x2000, 0x1000, 0);
+    let both = stream(Event::new("cycles")).map("/a/lib.so", 0x1000, 0x1000, 0).map(
+        "/b/lib.so",
+        0x2000,
+        0x1000,
+        0,
+    );
     let chain = [context::USER, 0x1004, 0x2004, MAIN + 4];
     let place = Place::of(&both.at(10).sample(SampleSpec::at(0x1004).callchain(&chain)));
     assert_eq!(place.children("", "dso"), rows(&[("[.] [JIT] tid 7", 1, 0), ("[.] lib.so", 1, 1)]));
@@ -49,7 +64,8 @@ fn a_sample_counts_once_for_functions_of_one_name() {
     place.put("root/tmp/perf-7.map", map.map(|(at, name)| format!("{at:x} 10 {name}\n")).concat());
     for key in ["sym", "sym,dso", "comm,sym"] {
         let report = parsed(place.rep(&format!("--json --children -s {key}")));
-        let of_work = list(&report["events"][0]["rows"]).iter().filter(|row| row["key"]["sym"] == "work");
+        let of_work =
+            list(&report["events"][0]["rows"]).iter().filter(|row| row["key"]["sym"] == "work");
         let children: u64 = of_work.map(|row| row["children"]["samples"].as_u64().unwrap()).sum();
         assert_eq!(children, 1, "{key}: {report}");
     }
@@ -64,14 +80,21 @@ fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
     let lines = text.lines().filter(|line| line.contains('%'));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
     let work = format!("{WORK:#x}");
-    let want = [["100.00%", "100.00%", &work], ["66.67%", "0.00%", "0x1001"], ["33.33%", "0.00%", "0x1002"]];
+    let want = [
+        ["100.00%", "100.00%", &work],
+        ["66.67%", "0.00%", "0x1001"],
+        ["33.33%", "0.00%", "0x1002"],
+    ];
     assert_eq!(rows, want, "{text}");
 }
 
 #[test]
 fn a_chain_is_cut_at_its_far_end() {
     let place = Place::of(&plain());
-    assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");
+    assert_eq!(
+        place.rep("--format folded --max-stack 2"),
+        "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n"
+    );
     // With children, the limit counts from the outermost frame.
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 2, 2), ("[k] entry", 1, 1)];
     assert_eq!(place.children("--max-stack 1", "sym"), rows(&want));
@@ -83,7 +106,8 @@ fn rows_are_grouped_by_parent() {
     let parents = |words: &str| -> Vec<(String, String, u64)> {
         let report = parsed(place.rep(&format!("--json -s sym {words}")));
         let text = |row: &Value, key: &str| row["key"][key].as_str().unwrap().to_owned();
-        let row = |row: &Value| (text(row, "sym"), text(row, "parent"), row["samples"].as_u64().unwrap());
+        let row =
+            |row: &Value| (text(row, "sym"), text(row, "parent"), row["samples"].as_u64().unwrap());
         list(&report["events"][0]["rows"]).iter().map(row).collect()
     };
     let all = |list: &[(&str, &str, u64)]| -> Vec<_> {
@@ -94,20 +118,27 @@ fn rows_are_grouped_by_parent() {
     assert_eq!(parents("-p ^(work|parse)$"), want);
     assert_eq!(parents("-p par -x"), all(&[("parse", "parse", 1)]));
     let outermost = parents("-p . --children").into_iter().filter(|(.., samples)| *samples > 0);
-    assert!(outermost.clone().count() == 3 && outermost.into_iter().all(|(_, parent, _)| parent == "main"));
+    assert!(
+        outermost.clone().count() == 3
+            && outermost.into_iter().all(|(_, parent, _)| parent == "main")
+    );
 }
 
 #[test]
 fn ignored_callees_count_as_their_caller() {
     let place = Place::of(&plain());
     assert_eq!(place.rep("--format folded --ignore-callees work"), "app;main;work 4\n");
-    assert_eq!(place.children("--ignore-callees ^work$", "sym"), rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)]));
+    assert_eq!(
+        place.children("--ignore-callees ^work$", "sym"),
+        rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)])
+    );
 }
 
 #[test]
 fn hide_unresolved_removes_frames_without_a_function() {
     let chain = [context::USER, PARSE, CODE + 0x900, MAIN + 4];
-    let place = Place::of(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
+    let place =
+        Place::of(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
     assert_eq!(place.children("", "sym").len(), 3);
     assert_eq!(place.children("-U", "sym"), rows(&[("[.] main", 1, 0), ("[.] parse", 1, 1)]));
 }
@@ -127,7 +158,9 @@ fn lbr_calls_replace_the_user_part() {
     let calls = [branch(WORK + 8, PARSE, 0), branch(MAIN + 4, WORK, 0)];
     let lost = CODE + 0x800;
     let stream = stream(Event::new("cycles").branches(kind))
-        .sample(SampleSpec::at(PARSE + 2).callchain(&[context::USER, PARSE + 2, lost]).branches(&calls))
+        .sample(
+            SampleSpec::at(PARSE + 2).callchain(&[context::USER, PARSE + 2, lost]).branches(&calls),
+        )
         .sample(
             SampleSpec::at(KERNEL)
                 .misc(1)
@@ -136,7 +169,10 @@ fn lbr_calls_replace_the_user_part() {
         )
         .sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN]));
     let place = Place::of(&stream);
-    assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    assert_eq!(
+        place.rep("--format folded"),
+        "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n"
+    );
     assert_eq!(place.listed(""), ["main|work|parse|", "main|work|entry|", "main|"]);
     // As in perf, the calls are cut off only if the user context marker is.
     assert_eq!(place.listed("--max-stack 1"), ["main|work|parse|", "entry|", "main|"]);

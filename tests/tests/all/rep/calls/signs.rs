@@ -1,4 +1,5 @@
-//! Signs that a recording shows less than it could: interpreters, and user stacks that end before they begin.
+//! Signs that a recording shows less than it could: interpreters, and user stacks that end before
+//! they begin.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -18,23 +19,27 @@ fn stacks(whole: u64, broken: u64) -> Stream {
     }
     // The kernel's own samples say nothing about user stacks.
     let kernel = [context::KERNEL, KERNEL];
-    (0..500).fold(stream, |stream, _| stream.sample(SampleSpec::at(KERNEL).misc(1).callchain(&kernel)))
+    (0..500)
+        .fold(stream, |stream, _| stream.sample(SampleSpec::at(KERNEL).misc(1).callchain(&kernel)))
 }
 
 /// Returns the hints in the JSON of a report, code and message.
 fn hints(place: &Place, words: &str) -> Vec<(String, String)> {
     let answer = parsed(place.rep(&format!("--json {words}")));
     let of = |warning: &Value, name: &str| warning[name].as_str().unwrap().to_owned();
-    let warnings = list(&answer["warnings"]).iter().map(|warning| (of(warning, "code"), of(warning, "message")));
+    let warnings = list(&answer["warnings"])
+        .iter()
+        .map(|warning| (of(warning, "code"), of(warning, "message")));
     warnings.filter(|(code, _)| code == "broken-stacks" || code == "interpreter").collect()
 }
 
 #[test]
 fn stacks_that_do_not_reach_their_start_are_told_by_program() {
     let place = Place::of(&stacks(60, 40));
-    let message = "40.0% of the user stacks do not reach the start of their program (app 40.0%), so callers are missing: \
-                   code without frame pointers; record with --call-graph dwarf (or lbr), or build with \
-                   -fno-omit-frame-pointer (Rust: -C force-frame-pointers)";
+    let message = "40.0% of the user stacks do not reach the start of their program (app 40.0%), \
+                   so callers are missing: code without frame pointers; record with --call-graph \
+                   dwarf (or lbr), or build with -fno-omit-frame-pointer (Rust: -C \
+                   force-frame-pointers)";
     assert_eq!(hints(&place, "--children"), [("broken-stacks".to_owned(), message.to_owned())]);
     let shown = place.command("").output().unwrap();
     let said = String::from_utf8(shown.stderr).unwrap();
@@ -56,14 +61,17 @@ fn a_few_broken_stacks_are_usual() {
 
 #[test]
 fn the_remedy_depends_on_how_stacks_were_recorded() {
-    let long: Vec<u64> = std::iter::once(context::USER).chain(std::iter::repeat_n(WORK, 127)).collect();
-    let cut =
-        (0..30).fold(stream(Event::new("cycles")), |stream, _| stream.sample(SampleSpec::at(WORK).callchain(&long)));
+    let long: Vec<u64> =
+        std::iter::once(context::USER).chain(std::iter::repeat_n(WORK, 127)).collect();
+    let cut = (0..30).fold(stream(Event::new("cycles")), |stream, _| {
+        stream.sample(SampleSpec::at(WORK).callchain(&long))
+    });
     let (_, message) = hints(&Place::of(&cut), "--children").remove(0);
     assert!(message.contains("100.0% of these are cut at 127 frames"), "{message}");
     let lbr = Event::new("cycles").branches(BranchSampleType::USER | BranchSampleType::CALL_STACK);
     let chain = [context::USER, PARSE, WORK];
-    let lbr = (0..30).fold(stream(lbr), |stream, _| stream.sample(SampleSpec::at(PARSE).callchain(&chain)));
+    let lbr = (0..30)
+        .fold(stream(lbr), |stream, _| stream.sample(SampleSpec::at(PARSE).callchain(&chain)));
     let (_, message) = hints(&Place::of(&lbr), "--children").remove(0);
     assert!(message.contains("the hardware keeps the innermost calls only"), "{message}");
 }
@@ -74,7 +82,10 @@ fn interpreted(interpreter: &str, more: &str) -> Place {
         let at = if number % 2 == 0 { PARSE } else { WORK };
         stream.sample(SampleSpec::at(at).callchain(&[context::USER, at, MAIN]))
     }));
-    place.put("root/tmp/perf-7.map", format!("{MAIN:x} 10 main\n{WORK:x} 10 {more}\n{PARSE:x} 10 {interpreter}\n"));
+    place.put(
+        "root/tmp/perf-7.map",
+        format!("{MAIN:x} 10 main\n{WORK:x} 10 {more}\n{PARSE:x} 10 {interpreter}\n"),
+    );
     place
 }
 
@@ -83,20 +94,31 @@ fn interpreters_have_a_remedy() {
     for (function, remedy) in [
         ("_PyEval_EvalFrameDefault", "python3 -X perf"),
         ("_PyEval_EvalFrameDefault.cold", "python3 -X perf"),
-        ("Builtins_InterpreterEntryTrampoline", "node --perf-basic-prof --interpreted-frames-native-stack"),
+        (
+            "Builtins_InterpreterEntryTrampoline",
+            "node --perf-basic-prof --interpreted-frames-native-stack",
+        ),
         ("Interpreter", "record after the start"),
         ("vm_exec_core", "--yjit-perf"),
         ("Perl_runops_standard", "Devel::NYTProf"),
         ("execute_ex", "Excimer"),
         ("luaV_execute", "debug.sethook"),
     ] {
-        let [(code, message)] = &hints(&interpreted(function, "other"), "")[..] else { panic!("{function}") };
+        let [(code, message)] = &hints(&interpreted(function, "other"), "")[..] else {
+            panic!("{function}")
+        };
         assert_eq!(code, "interpreter");
-        assert!(message.starts_with("50.0% of the samples are in ") && message.contains(remedy), "{message}");
+        assert!(
+            message.starts_with("50.0% of the samples are in ") && message.contains(remedy),
+            "{message}"
+        );
     }
     assert_eq!(hints(&interpreted("my_Interpreter", "other"), ""), []);
     // With -X perf, functions have names.
-    assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "py::run:/app.py"), "--children"), []);
+    assert_eq!(
+        hints(&interpreted("_PyEval_EvalFrameDefault", "py::run:/app.py"), "--children"),
+        []
+    );
     // They are not looked for where no functions are shown.
     assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "other"), "-s comm"), []);
 }

@@ -1,5 +1,6 @@
-//! Compares `rep` on real recordings with perf. Needs `RECREP_CORPUS`, a directory with recordings and perf's answers
-//! (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
+//! Compares `rep` on real recordings with perf. Needs `RECREP_CORPUS`, a directory with recordings
+//! and perf's answers (`golden/NAME.json`: record counts, samples for each event, some histograms
+//! with whole names).
 
 use super::*;
 
@@ -44,7 +45,8 @@ fn agrees(golden: &Value, file: &Path) -> usize {
     let mut compared = 0;
     for (view, flags, keys) in VIEWS {
         let Some(tables) = golden["views"][view].as_array() else { continue };
-        let want = tables.iter().map(|table| serde_json::from_value(table["rows"].clone()).unwrap());
+        let want =
+            tables.iter().map(|table| serde_json::from_value(table["rows"].clone()).unwrap());
         let want: Vec<Rows> = want.filter(|rows: &Rows| !rows.is_empty()).collect();
         let total: u64 = want.iter().flat_map(BTreeMap::values).map(|(samples, _)| samples).sum();
         if total == 0 || (view == "comm,dso" && total != samples.iter().sum::<u64>()) {
@@ -52,7 +54,8 @@ fn agrees(golden: &Value, file: &Path) -> usize {
         }
         let answer = json(&[flags, &["--sort", keys]].concat(), file);
         let events = list(&answer["events"]).iter();
-        let got: Vec<Rows> = events.map(|event| rows(event, keys)).filter(|t| !t.is_empty()).collect();
+        let got: Vec<Rows> =
+            events.map(|event| rows(event, keys)).filter(|t| !t.is_empty()).collect();
         assert_eq!(got, want, "{view} of {}", file.display());
         compared += 1;
     }
@@ -62,7 +65,8 @@ fn agrees(golden: &Value, file: &Path) -> usize {
 fn rows(event: &Value, keys: &str) -> Rows {
     let mut rows = Rows::new();
     for row in list(&event["rows"]) {
-        let key: Vec<&str> = keys.split(',').map(|key| row["key"][key].as_str().unwrap().trim()).collect();
+        let key: Vec<&str> =
+            keys.split(',').map(|key| row["key"][key].as_str().unwrap().trim()).collect();
         let (samples, period) = rows.entry(key.join("|")).or_default();
         *samples += row["samples"].as_u64().unwrap();
         *period += row["period"].as_u64().unwrap();

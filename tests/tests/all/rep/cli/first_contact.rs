@@ -31,7 +31,10 @@ fn words_that_look_like_commands_are_usage_errors() {
     ] {
         let (status, stdout, stderr) = outcome(place.dir.path(), words);
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{words:?}: {stderr}");
-        assert!(stderr.starts_with("rep: ") && stderr.contains(says) && stderr.len() < 400, "{words:?}: {stderr}");
+        assert!(
+            stderr.starts_with("rep: ") && stderr.contains(says) && stderr.len() < 400,
+            "{words:?}: {stderr}"
+        );
     }
     // A file of such a name is a file.
     place.put("scirpt", two_events(Endian::Little, 1).file());
@@ -41,9 +44,10 @@ fn words_that_look_like_commands_are_usage_errors() {
 #[test]
 fn short_help_fits_on_a_screen_and_commands_come_first() {
     let dir = tempfile::tempdir().unwrap();
-    for command in
-        ["report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist", "dump", "man"]
-    {
+    for command in [
+        "report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist",
+        "dump", "man",
+    ] {
         let (status, short, _) = outcome(dir.path(), &[command, "-h"]);
         let (_, long, _) = outcome(dir.path(), &[command, "--help"]);
         assert_eq!(status, Some(0));
@@ -51,7 +55,8 @@ fn short_help_fits_on_a_screen_and_commands_come_first() {
     }
     let (_, long, _) = outcome(dir.path(), &["--help"]);
     let place = |word: &str| long.find(word).unwrap_or_else(|| panic!("{word}: {long}"));
-    let order = ["Commands", "completions", "Options:", "Rows and columns:", "Filters:", "Examples:"];
+    let order =
+        ["Commands", "completions", "Options:", "Rows and columns:", "Filters:", "Examples:"];
     assert!(order.map(place).is_sorted(), "{long}");
 }
 
@@ -60,12 +65,20 @@ fn manual_pages_and_completions_are_well_formed() {
     let dir = tempfile::tempdir().unwrap();
     let piped = |program: &str, args: &[&str], text: &str| {
         let mut command = Command::new(program);
-        let mut child =
-            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
-    let pages = ["", "report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist", "dump"];
+    let pages = [
+        "", "report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist",
+        "dump",
+    ];
     let has_mandoc = Command::new("mandoc").arg("-V").output().is_ok();
     for page in pages {
         let words: Vec<&str> = ["man", page].into_iter().filter(|word| !word.is_empty()).collect();
@@ -79,11 +92,17 @@ fn manual_pages_and_completions_are_well_formed() {
     }
     for (shell, check) in [
         ("bash", "source /dev/stdin && complete -p rep"),
-        ("zsh", "autoload -U compinit && compinit -D -u && source /dev/stdin && print $_comps[rep]"),
+        (
+            "zsh",
+            "autoload -U compinit && compinit -D -u && source /dev/stdin && print $_comps[rep]",
+        ),
         ("fish", "source -; complete -C 'rep --percent-l'"),
     ] {
         let (status, text, _) = outcome(dir.path(), &["completions", shell]);
-        assert!(status == Some(0) && text.contains("percent-limit") && text.contains("timeline"), "{shell}");
+        assert!(
+            status == Some(0) && text.contains("percent-limit") && text.contains("timeline"),
+            "{shell}"
+        );
         if needs::commands(shell) {
             let loaded = piped(shell, &["-c", check], &text);
             let said = String::from_utf8_lossy(&loaded.stdout).into_owned();

@@ -1,5 +1,5 @@
-//! Bad inputs and unusual environments: a clear message, the right exit status, never a panic. Of compressed recordings,
-//! all commands have the same size limit and treat malformed records alike.
+//! Bad inputs and unusual environments: a clear message, the right exit status, never a panic. Of
+//! compressed recordings, all commands have the same size limit and treat malformed records alike.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -14,12 +14,18 @@ use super::*;
 fn files_that_are_not_perf_data_are_refused_with_a_reason() {
     let place = Place::new();
     let refusal = |file: &Path| refusal(run(&["--json"], file));
-    assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
+    assert!(
+        refusal(&place.put("text", b"hello, I am not what you think I am"))
+            .contains("not a perf.data file")
+    );
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
     assert!(refusal(Path::new("/dev/null")).contains("it is empty"));
     assert!(refusal(place.dir.path()).contains("no file in this directory"));
     assert!(refusal(&place.at("none")).contains("no such file"));
-    assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the message names the file");
+    assert!(
+        refusal(&place.put("short", b"PERFILE2")).contains("short"),
+        "the message names the file"
+    );
     let info = run(&["info"], place.dir.path());
     assert!(String::from_utf8_lossy(&info.stderr).contains("a directory without a recording"));
 }
@@ -28,15 +34,26 @@ fn files_that_are_not_perf_data_are_refused_with_a_reason() {
 fn files_of_other_formats_are_named_with_what_to_do() {
     let place = Place::new();
     let said = |bytes: &[u8]| refusal(run(&["--json"], &place.put("given", bytes)));
-    assert!(said(b"prog  7 1.000: cycles: 401000 main (/x)\n").contains("a text, such as perf script"));
+    assert!(
+        said(b"prog  7 1.000: cycles: 401000 main (/x)\n").contains("a text, such as perf script")
+    );
     assert!(said(b"PK\x03\x04....").contains("unzip"));
     let mut header = two_events(Endian::Little, 1).file();
     header.truncate(104);
     header[16..].fill(0);
     assert!(said(&header).contains("its header is all zeros"));
-    let mut piped = rep().arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut piped = rep()
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     piped.stdin.take().unwrap().write_all(b"no recording\n").unwrap();
-    assert!(refusal(piped.wait_with_output().unwrap()).contains("standard input: not a perf.data file: it is a text"));
+    assert!(
+        refusal(piped.wait_with_output().unwrap())
+            .contains("standard input: not a perf.data file: it is a text")
+    );
 }
 
 #[test]
@@ -55,13 +72,20 @@ fn files_that_were_compressed_are_read_as_they_were() {
         let packed = place.at(&format!("x.data.{suffix}"));
         assert_eq!(answer(run(&["--json"], &packed)), expected, "{command}");
         let input = fs::File::open(&packed).unwrap();
-        assert_eq!(answer(rep().args(["--json", "-"]).stdin(input).output().unwrap()), expected, "{command}, piped");
+        assert_eq!(
+            answer(rep().args(["--json", "-"]).stdin(input).output().unwrap()),
+            expected,
+            "{command}, piped"
+        );
     }
     // What can be unpacked of a file that was cut is reported, and that it was cut.
     let packed = fs::read(place.at("x.data.gz")).unwrap();
     let cut = parsed(run(&["--json"], &place.put("cut.gz", &packed[..packed.len() - 20])).stdout);
     assert!(codes(&cut).contains(&"truncated") && cut["inputs"][0]["complete"] == false, "{cut}");
-    assert!(refusal(run(&["--json"], &place.put("cut.gz", &packed[..9]))).contains("its gzip data cannot be unpacked"));
+    assert!(
+        refusal(run(&["--json"], &place.put("cut.gz", &packed[..9])))
+            .contains("its gzip data cannot be unpacked")
+    );
 }
 
 #[test]
@@ -75,8 +99,8 @@ fn missing_read_permission_is_reported() {
     let file = place.put("x.data", two_events(Endian::Little, 1).file());
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing,
-    // and a file that is open for writing cannot be executed.
+    // Copied by another process: a child that another test forks meanwhile would keep our
+    // descriptor open for writing, and a file that is open for writing cannot be executed.
     let program = place.at("rep");
     tool("cp", &[&programs().rep, &program]);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -118,7 +142,8 @@ fn a_file_truncated_anywhere_is_reported_up_to_there() {
 fn an_empty_recording_is_complete_and_a_killed_one_is_not() {
     let place = Place::new();
     let nothing = Stream::new(Endian::Little).event(Event::new("cycles"));
-    let complete = |bytes: &[u8]| json(&[], &place.put("x.data", bytes))["inputs"][0]["complete"].clone();
+    let complete =
+        |bytes: &[u8]| json(&[], &place.put("x.data", bytes))["inputs"][0]["complete"].clone();
     assert_eq!(complete(&nothing.file()), true);
     let mut killed = two_events(Endian::Little, 2).file();
     // The size of the data, in the header.
@@ -144,8 +169,12 @@ fn standard_input_is_read_and_a_closed_output_is_not_a_failure() {
     let place = Place::new();
     let bytes = two_events(Endian::Little, 20_000).file();
     let file = place.put("x.data", &bytes);
-    let mut child =
-        rep().args(["--json", "--sort", "ip", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = rep()
+        .args(["--json", "--sort", "ip", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = child.wait_with_output().unwrap();
     let answer = parsed(&output.stdout);
@@ -162,7 +191,8 @@ fn standard_input_is_read_and_a_closed_output_is_not_a_failure() {
 #[test]
 fn out_data_is_the_default_input_then_perf_data() {
     let place = Place::new();
-    let run = || rep().args(["--json", "--sort", "comm"]).current_dir(place.dir.path()).output().unwrap();
+    let run =
+        || rep().args(["--json", "--sort", "comm"]).current_dir(place.dir.path()).output().unwrap();
     assert_eq!(run().status.code(), Some(1));
     place.put("perf.data", two_events(Endian::Little, 1).file());
     assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"perf.data""#));
@@ -170,8 +200,8 @@ fn out_data_is_the_default_input_then_perf_data() {
     assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"out.data""#));
 }
 
-/// Returns a file with 21 MB of records of an unknown type, mostly zeros, which compress to about a three-hundredth,
-/// and their number.
+/// Returns a file with 21 MB of records of an unknown type, mostly zeros, which compress to about a
+/// three-hundredth, and their number.
 fn far_expanding() -> (Vec<u8>, usize) {
     const LEN: usize = 65_520;
     let mut state = 1u32;
@@ -180,8 +210,10 @@ fn far_expanding() -> (Vec<u8>, usize) {
         state.to_be_bytes()[0]
     };
     let noise: Vec<u8> = std::iter::repeat_with(noise).take(LEN).collect();
-    let record = |fields: &[u8]| Stream::new(Endian::Little).unknown(900, fields).records()[0].clone();
-    let records: Vec<_> = std::iter::once(record(&noise)).chain((1..320).map(|_| record(&[0; LEN]))).collect();
+    let record =
+        |fields: &[u8]| Stream::new(Endian::Little).unknown(900, fields).records()[0].clone();
+    let records: Vec<_> =
+        std::iter::once(record(&noise)).chain((1..320).map(|_| record(&[0; LEN]))).collect();
     let packed = zstd::bulk::compress(&records.concat(), 3).unwrap();
     let mut stream = Stream::new(Endian::Little).event(Event::new("cycles:u"));
     for data in packed.chunks(60_000) {
@@ -201,7 +233,8 @@ fn a_dump_unpacks_as_much_as_a_report() {
     assert_eq!(codes(&answer), ["no-samples"]);
     let output = run(&["dump", "--no-raw"], &file);
     let text = String::from_utf8(output.stdout).unwrap();
-    let shown = text.lines().filter(|line| line.starts_with("unpacked:") && line.contains("type 900"));
+    let shown =
+        text.lines().filter(|line| line.starts_with("unpacked:") && line.contains("type 900"));
     assert_eq!((shown.count(), output.stderr.as_slice()), (records, &b""[..]));
 }
 
@@ -210,14 +243,16 @@ fn a_malformed_record_is_counted_and_skipped_in_any_container() {
     let place = Place::new();
     // A BUILD_ID is never packed, and longer than four bytes.
     let stream = two_events(Endian::Little, 2).unknown(67, &[1, 2, 3, 4]);
-    let stream = stream.of(0).task(7, 7).at(6000).sample(SampleSpec::at(0x1010).period(1000)).round();
+    let stream =
+        stream.of(0).task(7, 7).at(6000).sample(SampleSpec::at(0x1010).period(1000)).round();
     let mut answers = Vec::new();
     for packing in [Packing::None, Packing::Compressed, Packing::Compressed2] {
         for bytes in [stream.packed_file(packing), stream.packed_pipe(packing)] {
             let file = place.put("x.data", &bytes);
             let answer = json(&["--sort", "comm,dso,cpu"], &file);
             assert_eq!(codes(&answer), ["bad-record"], "{packing:?}");
-            answers.push((answer["events"].clone(), answer["inputs"][0]["records"]["SAMPLE"].clone()));
+            answers
+                .push((answer["events"].clone(), answer["inputs"][0]["records"]["SAMPLE"].clone()));
             let dump = text(&["dump", "--no-raw"], &file);
             let shown = dump.lines().filter(|line| line.contains("PERF_RECORD_SAMPLE"));
             assert_eq!(shown.count(), 7, "{packing:?}");

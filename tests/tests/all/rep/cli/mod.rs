@@ -33,7 +33,8 @@ fn text(words: &[&str], file: &Path) -> String {
     super::run(rep().args(words).arg(file))
 }
 
-/// Runs `rep --json`, and returns its output. It must fail exactly where it says that nothing was found.
+/// Runs `rep --json`, and returns its output. It must fail exactly where it says that nothing was
+/// found.
 #[track_caller]
 fn json(words: &[&str], file: &Path) -> Value {
     parsed(run_json(rep().arg("--json").args(words).arg(file)))
@@ -44,7 +45,8 @@ fn row(columns: &str, samples: u64, period: u64) -> (String, u64, u64) {
     (columns.into(), samples, period)
 }
 
-/// Two events, two processes, side-band out of file order, several rounds: 2 + 2 × `samples` samples.
+/// Two events, two processes, side-band out of file order, several rounds: 2 + 2 × `samples`
+/// samples.
 fn two_events(endian: Endian, samples: u64) -> Stream {
     let mut stream = Stream::new(endian)
         .event(Event::new("cycles:u"))
@@ -56,7 +58,13 @@ fn two_events(endian: Endian, samples: u64) -> Stream {
         .sample(SampleSpec::at(0x1010).period(10))
         .round();
     // This ring comes later in the file, but its first sample is earlier.
-    stream = stream.task(7, 7).at(90).sample(SampleSpec::at(0x1010).period(5)).at(5000).comm("second").round();
+    stream = stream
+        .task(7, 7)
+        .at(90)
+        .sample(SampleSpec::at(0x1010).period(5))
+        .at(5000)
+        .comm("second")
+        .round();
     for i in 0..samples {
         let spec = SampleSpec::at(0x1000 + i % 16).period(1);
         stream = stream.of(0).on_cpu(1).task(7, 7).at(5001 + i).sample(spec);
@@ -66,10 +74,13 @@ fn two_events(endian: Endian, samples: u64) -> Stream {
     stream.round()
 }
 
-/// Two events of a group, whose counters three samples read. The second one gains nothing between the last two.
+/// Two events of a group, whose counters three samples read. The second one gains nothing between
+/// the last two.
 fn group(of: impl Fn(Event) -> Event, sample: &SampleSpec) -> Stream {
     let reading = ReadFormat::GROUP | ReadFormat::ID;
-    let member = |name: &str, id| of(Event::new(name).sampling(SampleType::READ).reading(reading).ids(&[id]));
+    let member = |name: &str, id| {
+        of(Event::new(name).sampling(SampleType::READ).reading(reading).ids(&[id]))
+    };
     let stream = Stream::new(Endian::Little).event(member("leader", 1)).event(member("member", 2));
     let read = |value, id| Counter { value, id: Some(id), lost: None };
     let values = [(100, 10), (250, 30), (300, 30)].into_iter();

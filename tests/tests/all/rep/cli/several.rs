@@ -5,8 +5,8 @@ use recrep_fixtures::recorded;
 use super::*;
 
 /// The commands that take several inputs.
-const COMMANDS: &str = "--json | | --format csv | --format folded | --stats | --tasks | --mmaps | -D | --header-only \
-    | modules | timeline | mem -D | --header --sort comm";
+const COMMANDS: &str = "--json | | --format csv | --format folded | --stats | --tasks | --mmaps | \
+                        -D | --header-only | modules | timeline | mem -D | --header --sort comm";
 
 /// Returns a directory with two good files, a text file and a truncated file.
 fn place() -> Place {
@@ -24,14 +24,17 @@ fn unreadable_inputs_are_left_out_by_every_command() {
     let path = |name: &str| place.at(name);
     for command in COMMANDS.split('|').map(str::trim) {
         let words = command.split_whitespace();
-        let answer =
-            |names: &[&str]| rep().args(words.clone()).args(names.iter().map(|name| path(name))).output().unwrap();
-        let (alone, with) = (answer(&["good", "fine"]), answer(&["text", "good", "none", "fine", "torn"]));
+        let answer = |names: &[&str]| {
+            rep().args(words.clone()).args(names.iter().map(|name| path(name))).output().unwrap()
+        };
+        let (alone, with) =
+            (answer(&["good", "fine"]), answer(&["text", "good", "none", "fine", "torn"]));
         let said = String::from_utf8(with.stderr).unwrap();
         assert_eq!(with.status.code(), Some(0), "{command:?}: {said}");
         for name in ["text", "none", "torn"] {
-            let warnings =
-                said.lines().filter(|line| line.contains(path(name).to_str().unwrap()) && line.contains("warning"));
+            let warnings = said.lines().filter(|line| {
+                line.contains(path(name).to_str().unwrap()) && line.contains("warning")
+            });
             assert_eq!(warnings.count(), 1, "{command:?}: {said}");
         }
         assert!(!alone.stdout.is_empty() || command == "--format folded");
@@ -41,7 +44,10 @@ fn unreadable_inputs_are_left_out_by_every_command() {
         let none = answer(&["text", "none"]);
         let said = String::from_utf8(none.stderr).unwrap();
         assert_eq!(none.status.code(), Some(1), "{command:?}: {said}");
-        assert!(said.contains("not a perf.data file") && said.contains("there is no such file"), "{said}");
+        assert!(
+            said.contains("not a perf.data file") && said.contains("there is no such file"),
+            "{said}"
+        );
     }
 }
 
@@ -55,13 +61,16 @@ fn json_has_a_warning_for_each_unreadable_input() {
         assert_eq!(answer["inputs"][0]["path"], paths[0].to_str().unwrap());
         assert_eq!(codes(&answer), ["unreadable"; 2]);
         for (warning, path) in list(&answer["warnings"]).iter().zip(&paths[1..]) {
-            assert!(warning["message"].as_str().unwrap().contains(path.to_str().unwrap()), "{warning}");
+            assert!(
+                warning["message"].as_str().unwrap().contains(path.to_str().unwrap()),
+                "{warning}"
+            );
         }
     }
 }
 
-/// Small files are read side by side, in groups: whatever the number of threads, the answer is that of all of them in
-/// order.
+/// Small files are read side by side, in groups: whatever the number of threads, the answer is that
+/// of all of them in order.
 #[test]
 fn many_small_files_are_answered_in_order() {
     const FILES: u64 = 100;
@@ -70,20 +79,27 @@ fn many_small_files_are_answered_in_order() {
     for number in 0..FILES {
         let name = format!("{number:03}");
         let event = if number % 3 == 0 { "cycles" } else { "instructions" };
+        let stream = Stream::new(Endian::Little)
+            .event(Event::new(event))
+            .task(7, 7)
+            .at(1)
+            .comm(&format!("c{}", number % 5));
         let stream =
-            Stream::new(Endian::Little).event(Event::new(event)).task(7, 7).at(1).comm(&format!("c{}", number % 5));
-        let stream = stream.map("/no/such", 0x1000, 0x1000, 0).at(2).sample(SampleSpec::at(0x1000 + number));
+            stream.map("/no/such", 0x1000, 0x1000, 0).at(2).sample(SampleSpec::at(0x1000 + number));
         paths.push(match number % 40 {
             39 => place.put(&name, b"hello, I am not what you think I am"),
             _ => place.put(&name, stream.file()),
         });
     }
     let answer = |command: &[&str], threads: &str| {
-        let output = rep().args(command).args(&paths).env("RAYON_NUM_THREADS", threads).output().unwrap();
+        let output =
+            rep().args(command).args(&paths).env("RAYON_NUM_THREADS", threads).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         output.stdout
     };
-    for command in [&["--json"][..], &["-s", "comm,ip"], &["--format", "folded"], &["modules", "--json"]] {
+    for command in
+        [&["--json"][..], &["-s", "comm,ip"], &["--format", "folded"], &["modules", "--json"]]
+    {
         let one = answer(command, "1");
         for threads in ["2", "7"] {
             assert!(answer(command, threads) == one, "{command:?}: {threads} threads");
@@ -99,20 +115,29 @@ fn many_small_files_are_answered_in_order() {
         .partition(|path| !path.ends_with("39") && !path.ends_with("79"));
     assert_eq!(texts(&all["inputs"], "path"), read);
     let warnings = texts(&all["warnings"], "message");
-    assert!(warnings.iter().zip(&unread).all(|(said, path)| said.contains(path)) && warnings.len() == unread.len());
-    let samples: Vec<_> = list(&all["events"]).iter().map(|event| event["samples"].as_u64().unwrap()).collect();
+    assert!(
+        warnings.iter().zip(&unread).all(|(said, path)| said.contains(path))
+            && warnings.len() == unread.len()
+    );
+    let samples: Vec<_> =
+        list(&all["events"]).iter().map(|event| event["samples"].as_u64().unwrap()).collect();
     assert_eq!(samples, [33, 65]);
 }
 
-/// The callchains of several files are merged: those of two equal files have the trees of one, whatever the columns.
+/// The callchains of several files are merged: those of two equal files have the trees of one,
+/// whatever the columns.
 #[test]
 fn equal_files_have_the_trees_of_one() {
     let recorded = recorded::ALL.iter().find(|file| file.name.starts_with("callchains")).unwrap();
     let place = Place::new();
     let files = ["x.data", "y.data"].map(|name| place.put(name, recorded.bytes));
-    for keys in ["comm,dso,symbol", "srcline", "cpu,srcfile", "symoff,dso_size", "pid,phys_daddr,ip"] {
+    for keys in
+        ["comm,dso,symbol", "srcline", "cpu,srcfile", "symoff,dso_size", "pid,phys_daddr,ip"]
+    {
         let answer = |files: &[PathBuf]| {
-            let text = super::super::run(rep().args(["--children", "-g", "caller", "-s", keys]).args(files));
+            let text = super::super::run(
+                rep().args(["--children", "-g", "caller", "-s", keys]).args(files),
+            );
             text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
         };
         let one = answer(&files[..1]);

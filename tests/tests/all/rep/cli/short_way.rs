@@ -1,5 +1,5 @@
-//! Samples that are counted the short way, by what they have in common with those before, give the rows that they give
-//! when a key of another kind (`time`) has each counted for itself.
+//! Samples that are counted the short way, by what they have in common with those before, give the
+//! rows that they give when a key of another kind (`time`) has each counted for itself.
 
 use proptest::prelude::*;
 
@@ -32,7 +32,9 @@ fn next() -> impl Strategy<Value = (Next, u32, u32)> {
 }
 
 fn stream(records: &[(Next, u32, u32)], endian: Endian) -> Stream {
-    let stream = Stream::new(endian).event(Event::new("cycles").ids(&[7])).event(Event::new("faults").ids(&[9]));
+    let stream = Stream::new(endian)
+        .event(Event::new("cycles").ids(&[7]))
+        .event(Event::new("faults").ids(&[9]));
     records.iter().fold(stream.at(1), |stream, (next, tid, cpu)| {
         let stream = stream.task(tid.div_ceil(2), *tid).on_cpu(*cpu);
         match *next {
@@ -42,13 +44,16 @@ fn stream(records: &[(Next, u32, u32)], endian: Endian) -> Stream {
             Next::Comm(is_long) => stream.comm(if is_long { "another" } else { "a" }),
             Next::Exec => stream.exec("executed"),
             Next::Fork => stream.fork(tid.div_ceil(2), tid + 1),
-            Next::Map(at) => stream.map(if at < 3 { "/low.so" } else { "/high.so" }, 0x1000 * at, 0x2000, 0),
+            Next::Map(at) => {
+                stream.map(if at < 3 { "/low.so" } else { "/high.so" }, 0x1000 * at, 0x2000, 0)
+            }
             Next::Time(time) => stream.at(time),
         }
     })
 }
 
-/// Returns the samples and periods of each event's rows by the values of their keys, without `time`.
+/// Returns the samples and periods of each event's rows by the values of their keys, without
+/// `time`.
 fn sums(answer: &Value) -> Vec<BTreeMap<Vec<String>, [u64; 2]>> {
     let of_event = |event: &Value| {
         let mut sums = BTreeMap::<_, [u64; 2]>::new();

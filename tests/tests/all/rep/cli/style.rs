@@ -32,7 +32,10 @@ fn groups_are_limited_by_the_shares_of_their_first_event() {
     let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let rows = |limit: &str| {
         let said = text(&["-q", "--group", "--sort", "comm,dso", "--percent-limit", limit], &file);
-        said.lines().filter(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        said.lines()
+            .filter(|line| !line.is_empty())
+            .map(|line| line.trim().to_owned())
+            .collect::<Vec<_>>()
     };
     let all = rows("0");
     let share = |row: &String| row.split('%').next().unwrap().parse::<f64>().unwrap();
@@ -56,7 +59,10 @@ fn the_heading_describes_the_recording_and_the_footer_lost_samples() {
     assert!(said.starts_with("#\n# On: fixture, Linux 6.1.0, 4 CPUs\n"), "{said}");
     assert!(said.contains("% of the samples were lost: larger rings"), "{said}");
     let whole = text(&["--header", "--sort", "comm"], &file);
-    assert!(whole.contains(&format!("# file: {}", file.display())) && whole.ends_with(&said), "{whole}");
+    assert!(
+        whole.contains(&format!("# file: {}", file.display())) && whole.ends_with(&said),
+        "{whole}"
+    );
     let only = text(&["--header-only"], &file);
     assert!(only.starts_with("file: ") && !only.contains("Samples:"), "{only}");
     assert_eq!(only.lines().count(), whole.lines().count() - said.lines().count());
@@ -78,8 +84,15 @@ fn csv_has_the_same_values_as_json() {
     for event in list(&answer["events"]) {
         for row in list(&event["rows"]) {
             let word = |of: &Value| of.as_str().map_or(of.to_string(), str::to_owned);
-            let cells = [&event["name"], &row["key"]["comm"], &row["key"]["dso"], &row["samples"], &row["period"]];
-            let line = cells.map(word).join(",") + &format!(",{:.2}", row["percent"].as_f64().unwrap());
+            let cells = [
+                &event["name"],
+                &row["key"]["comm"],
+                &row["key"]["dso"],
+                &row["samples"],
+                &row["period"],
+            ];
+            let line =
+                cells.map(word).join(",") + &format!(",{:.2}", row["percent"].as_f64().unwrap());
             assert_eq!(lines.next(), Some(line.as_str()));
         }
     }
@@ -90,7 +103,10 @@ fn csv_has_the_same_values_as_json() {
 fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
     let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let event = &json(&["-U", "--sort", "comm"], &file)["events"][0];
-    assert_eq!((event["samples"].as_u64(), event["rows"].as_array().map(Vec::len)), (Some(0), Some(0)));
+    assert_eq!(
+        (event["samples"].as_u64(), event["rows"].as_array().map(Vec::len)),
+        (Some(0), Some(0))
+    );
     let all = list(&json(&["--sort", "comm"], &file)["events"]).len();
     let full = list(&json(&["-U", "--skip-empty", "--sort", "comm"], &file)["events"]).len();
     assert!(full < all, "{full} of {all}");
@@ -99,8 +115,9 @@ fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
 #[test]
 fn percentages_can_be_relative_to_the_filtered_total() {
     let (_place, file) = recorded(&two_events(Endian::Little, 4));
-    let event =
-        |more: &[&str]| json(&[&["--sort", "comm", "--comm", "second"], more].concat(), &file)["events"][0].clone();
+    let event = |more: &[&str]| {
+        json(&[&["--sort", "comm", "--comm", "second"], more].concat(), &file)["events"][0].clone()
+    };
     let (all, left) = (event(&["--percentage", "absolute"]), event(&["--percentage", "relative"]));
     assert_eq!((&all["rows"][0]["percent"], &all["period"]), (&21.05.into(), &19.into()));
     assert_eq!((&left["rows"][0]["percent"], &left["period"]), (&100.0.into(), &4.into()));
@@ -111,7 +128,11 @@ fn text_options_are_refused_for_other_formats() {
     let (_place, file) = recorded(&two_events(Endian::Little, 4));
     for flag in ["--header", "-w9", "--stdio-color=always", "-t,"] {
         for format in ["json", "csv"] {
-            assert_eq!(run(&[flag, "--format", format], &file).status.code(), Some(2), "{flag} {format}");
+            assert_eq!(
+                run(&[flag, "--format", format], &file).status.code(),
+                Some(2),
+                "{flag} {format}"
+            );
         }
     }
     assert_eq!(run(&["--format", "csv", "-H"], &file).status.code(), Some(2));

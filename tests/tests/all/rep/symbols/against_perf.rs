@@ -1,7 +1,8 @@
-//! Comparison with `perf` on this machine: samples real programs and lists each frame of their callchains with both.
+//! Comparison with `perf` on this machine: samples real programs and lists each frame of their
+//! callchains with both.
 //!
-//! Older versions of perf leave PLT entries unnamed or name them after another slot; this is the only difference that
-//! the test accepts.
+//! Older versions of perf leave PLT entries unnamed or name them after another slot; this is the
+//! only difference that the test accepts.
 
 use recrep_tests::perf;
 
@@ -49,13 +50,17 @@ int main() {
 
 /// Returns `name+offset` and module of each frame in a listing.
 fn frames(listing: &str) -> Vec<(&str, &str)> {
-    let frames = listing.lines().filter_map(|line| line.trim().split_once(' ')?.1.strip_suffix(')'));
+    let frames =
+        listing.lines().filter_map(|line| line.trim().split_once(' ')?.1.strip_suffix(')'));
     frames.filter_map(|frame| frame.rsplit_once(" (")).collect()
 }
 
 #[test]
 fn the_same_symbols_as_perf() {
-    the_same_symbols("-fPIE", &[("pie", "-pie"), ("static", "-static"), ("stripped", "-pie -Wl,--build-id")]);
+    the_same_symbols(
+        "-fPIE",
+        &[("pie", "-pie"), ("static", "-static"), ("stripped", "-pie -Wl,--build-id")],
+    );
 }
 
 #[test]
@@ -64,7 +69,9 @@ fn the_same_symbols_as_perf_at_fixed_addresses() {
 }
 
 fn the_same_symbols(compiler_flags: &str, kinds: &[(&str, &str)]) {
-    let Some(place) = needs::perf_events().then(|| Place::with("g++ objcopy")).flatten() else { return };
+    let Some(place) = needs::perf_events().then(|| Place::with("g++ objcopy")).flatten() else {
+        return;
+    };
     let object = place.compiled(&format!("g++ -O1 -c {compiler_flags}"), ("p.cpp", PROGRAM), "p.o");
     for &(name, linker_flags) in kinds {
         let program = place.at(name);
@@ -89,7 +96,9 @@ fn the_same_symbols(compiler_flags: &str, kinds: &[(&str, &str)]) {
 fn compare(name: &str, ours: &[(&str, &str)], theirs: &[(&str, &str)]) {
     assert_eq!(ours.len(), theirs.len(), "{name}");
     let (mut compared, mut differing) = (0, BTreeMap::new());
-    for ((ours, _), (theirs, module)) in ours.iter().zip(theirs).filter(|(_, (_, module))| *module != "[unknown]") {
+    for ((ours, _), (theirs, module)) in
+        ours.iter().zip(theirs).filter(|(_, (_, module))| *module != "[unknown]")
+    {
         compared += 1;
         if ours != theirs && !ours.contains("plt+0x") {
             *differing.entry((module, theirs, ours)).or_insert(0) += 1;

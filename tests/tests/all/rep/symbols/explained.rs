@@ -17,7 +17,8 @@ fn stripped_missing_and_different_files_are_explained() {
     let whole = sampled(stream(), &program, offset);
     let known = module(&place, &[], &whole, "program");
     assert_eq!((&known["resolved"], &known["reason"]), (&1.into(), &Value::Null), "{known:#}");
-    let other = map_with_id(stream(), &program, &[9; 20]).at(2).sample(SampleSpec::at(BASE + offset));
+    let other =
+        map_with_id(stream(), &program, &[9; 20]).at(2).sample(SampleSpec::at(BASE + offset));
     reason(&module(&place, &[], &other, "program"), "build-id-mismatch");
     tool("strip", &[&program]);
     let stripped = module(&place, &[], &whole, "program");
@@ -34,7 +35,11 @@ fn a_jit_without_a_map_and_unmapped_memory_are_explained() {
     let place = Place::new();
     let jit = stream().map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE));
     // Higher than any process number, so there is no such map.
-    let jit = jit.task(1 << 30, 1 << 30).map("//anon", BASE, 0x1000, 0).at(3).sample(SampleSpec::at(BASE));
+    let jit = jit
+        .task(1 << 30, 1 << 30)
+        .map("//anon", BASE, 0x1000, 0)
+        .at(3)
+        .sample(SampleSpec::at(BASE));
     reason(&module(&place, &[], &jit, "[JIT] tid 1073741824"), "jit-without-map");
     let nowhere = stream().at(2).sample(SampleSpec::at(BASE));
     reason(&module(&place, &[], &nowhere, "[unknown]"), "unmapped");
@@ -45,11 +50,13 @@ fn a_kernel_that_hides_its_addresses_is_explained() {
     let place = Place::new();
     let hidden = place.put("kallsyms", "0000000000000000 T _text\n0000000000000000 t schedule\n");
     let start = 0xffff_ffff_8100_0000;
-    let kernel = stream().kernel_map(start, 0x100_0000).at(2).sample(SampleSpec::at(start + 0x10).misc(1));
+    let kernel =
+        stream().kernel_map(start, 0x100_0000).at(2).sample(SampleSpec::at(start + 0x10).misc(1));
     let words = ["--kallsyms", hidden.to_str().unwrap()];
     reason(&module(&place, &words, &kernel, "[kernel.kallsyms]"), "kernel-restricted");
     let shown = place.put("kallsyms", "ffffffff81000000 T _text\nffffffff81000008 t schedule\n");
-    let known = module(&place, &["--kallsyms", shown.to_str().unwrap()], &kernel, "[kernel.kallsyms]");
+    let known =
+        module(&place, &["--kallsyms", shown.to_str().unwrap()], &kernel, "[kernel.kallsyms]");
     assert_eq!(known["resolved"], 1, "{known:#}");
 }
 
@@ -58,22 +65,31 @@ fn truncated_stacks_are_reported() {
     let place = Place::new();
     let event = Event::new("cycles:u").sampling(SampleType::STACK_USER | SampleType::CALLCHAIN);
     let spec = |used| SampleSpec::at(BASE).callchain(&[BASE]).stack(&[0; 64], used);
-    let stream = Stream::new(Endian::NATIVE).event(event.with(|attr| attr.sample_stack_user = 64)).task(7, 7).at(1);
+    let stream = Stream::new(Endian::NATIVE)
+        .event(event.with(|attr| attr.sample_stack_user = 64))
+        .task(7, 7)
+        .at(1);
     let stream = stream.sample(spec(64)).sample(spec(40));
     let answer = parsed(rep(&place, &["modules", "--json"], &stream));
     assert_eq!(answer["stacks"]["copies"], 2);
     assert_eq!(answer["stacks"]["copies_truncated"], 1);
     assert_eq!(answer["truncated_stacks"]["code"], "truncated-stack");
-    assert!(rep(&place, &["modules"], &stream).contains("1 of 2 copied stacks (50.00%) are truncated at 64 bytes"));
+    assert!(
+        rep(&place, &["modules"], &stream)
+            .contains("1 of 2 copied stacks (50.00%) are truncated at 64 bytes")
+    );
 }
 
 #[test]
 fn the_footer_names_modules_without_functions() {
     let place = Place::new();
-    let missing = stream().map("/no/such/lib.so", BASE, 0x1000, 0x5000).at(2).sample(SampleSpec::at(BASE + 0x10));
+    let missing = stream()
+        .map("/no/such/lib.so", BASE, 0x1000, 0x5000)
+        .at(2)
+        .sample(SampleSpec::at(BASE + 0x10));
     let text = rep(&place, &["-s", "sym"], &missing);
     assert!(text.contains("[.] lib.so+0x5010"), "{text}");
-    let footer = "# 100.0% of the samples have no function name: lib.so 100.0% (missing); why, and what helps: \
-                  rep modules";
+    let footer = "# 100.0% of the samples have no function name: lib.so 100.0% (missing); why, and \
+                  what helps: rep modules";
     assert!(text.contains(footer), "{text}");
 }

@@ -48,34 +48,61 @@ impl Stripped {
         self.place.at("cache").join(self.id.to_string()).join(kind)
     }
 
-    fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
+    fn rep(
+        &self,
+        words: &[&str],
+        urls: &[&str],
+        limits: &[(&str, &str)],
+        stream: &Stream,
+    ) -> Output {
         let file = self.place.put("t.data", stream.file());
         let mut command = crate::rep::rep();
-        for name in ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
+        for name in [
+            "PERF_BUILDID_DIR",
+            "XDG_CACHE_HOME",
+            "http_proxy",
+            "HTTP_PROXY",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
             command.env_remove(name);
         }
-        command.env("HOME", self.place.at("home")).env("DEBUGINFOD_CACHE_PATH", self.place.at("cache"));
+        command
+            .env("HOME", self.place.at("home"))
+            .env("DEBUGINFOD_CACHE_PATH", self.place.at("cache"));
         command.env("DEBUGINFOD_URLS", urls.join(" ")).envs(limits.iter().copied());
         command.args(words).arg(file).output().unwrap()
     }
 
     /// Returns the functions that are found with these servers, and standard error.
-    fn symbols(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)]) -> (Vec<String>, String) {
-        let output = self.rep(&[&["--json", "-s", "sym"], words].concat(), urls, limits, &self.stream());
+    fn symbols(
+        &self,
+        words: &[&str],
+        urls: &[&str],
+        limits: &[(&str, &str)],
+    ) -> (Vec<String>, String) {
+        let output =
+            self.rep(&[&["--json", "-s", "sym"], words].concat(), urls, limits, &self.stream());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
         (functions(&parsed(output.stdout)), said)
     }
 
-    /// Asserts that nothing is fetched from these servers, that a warning says why, and that the cache is empty.
+    /// Asserts that nothing is fetched from these servers, that a warning says why, and that the
+    /// cache is empty.
     #[track_caller]
     fn refused(&self, urls: &[&str], limits: &[(&str, &str)], why: &str) {
         let (symbols, said) = self.symbols(&["--debuginfod"], urls, limits);
         assert_ne!(symbols, ["inner"]);
-        let warned = said.lines().any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
+        let warned = said
+            .lines()
+            .any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
         assert!(warned, "{why} in {said}");
         assert!(!self.cached("debuginfo").exists());
-        assert!(fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "cache empty");
+        assert!(
+            fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()),
+            "cache empty"
+        );
     }
 
     fn server(&self) -> Server {
@@ -101,11 +128,18 @@ fn a_debug_file_is_fetched_once_and_cached() {
     let (symbols, said) = it.symbols(&["--debuginfod"], &urls, &[]);
     assert_eq!(symbols, ["inner"]);
     assert!(
-        said.contains(&format!("rep: fetching debuginfo of program: {}{}", full.url, it.path("debuginfo"))),
+        said.contains(&format!(
+            "rep: fetching debuginfo of program: {}{}",
+            full.url,
+            it.path("debuginfo")
+        )),
         "{said}"
     );
     assert!(!said.contains("warning"), "{said}");
-    assert_eq!((empty.asked(), full.asked()), (vec![it.path("debuginfo")], vec![it.path("debuginfo")]));
+    assert_eq!(
+        (empty.asked(), full.asked()),
+        (vec![it.path("debuginfo")], vec![it.path("debuginfo")])
+    );
     assert_eq!(fs::read(it.cached("debuginfo")).unwrap(), it.debug);
     assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["inner"]);
     assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "the cache is used without --debuginfod");
@@ -161,7 +195,10 @@ fn a_missing_executable_is_fetched() {
     fs::remove_file(&it.program).unwrap();
     let server = it.server();
     let output = it.rep(&["script", "-F", "ip,sym", "--debuginfod"], &[&server.url], &[], &stream);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{:>17x} inner\n", BASE + it.inner));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        format!("{:>17x} inner\n", BASE + it.inner)
+    );
     assert_eq!(server.asked(), [it.path("debuginfo"), it.path("executable")]);
     assert_eq!(fs::read(it.cached("executable")).unwrap(), it.whole);
 }
@@ -171,7 +208,9 @@ fn debug_files_are_fetched_for_callers_too() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();
     let chain = [context::USER, BASE + it.outer, BASE + it.inner];
-    let stream = mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &it.program).at(2);
+    let stream =
+        mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &it.program)
+            .at(2);
     let stream = stream.sample(SampleSpec::at(BASE + it.outer).callchain(&chain));
     let output = it.rep(&["--format", "folded", "--debuginfod"], &[&server.url], &[], &stream);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "test;inner;outer 1\n");
@@ -184,7 +223,11 @@ fn refusals_of_servers_are_reported() {
     it.refused(&[&empty.url], &[], "not fetched: 404 Not Found");
     let modules = it.rep(&["modules", "--debuginfod"], &[&empty.url], &[], &it.stream());
     let modules = String::from_utf8_lossy(&modules.stdout).into_owned();
-    let tried = format!("tried {}{} (debuginfod server): not fetched: 404 Not Found", empty.url, it.path("debuginfo"));
+    let tried = format!(
+        "tried {}{} (debuginfod server): not fetched: 404 Not Found",
+        empty.url,
+        it.path("debuginfo")
+    );
     assert!(modules.contains(&tried), "{modules}");
     let report = it.rep(&["-s", "sym", "--debuginfod"], &[&empty.url], &[], &it.stream());
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
@@ -232,7 +275,9 @@ fn debug_files_are_fetched_for_source_lines() {
     // All symbols, but no source lines.
     tool("objcopy --strip-debug", &[&it.place.program("again", ""), &it.program]);
     let server = it.server();
-    let with = |words: &[&str]| it.rep(&[words, &["--debuginfod"]].concat(), &[&server.url], &[], &it.stream());
+    let with = |words: &[&str]| {
+        it.rep(&[words, &["--debuginfod"]].concat(), &[&server.url], &[], &it.stream())
+    };
     assert!(with(&["-s", "sym"]).status.success());
     assert_eq!(server.asked(), [""; 0]);
     let lines = with(&["-s", "srcline"]);
@@ -282,8 +327,15 @@ impl Server {
     }
 }
 
-fn serve(mut to: TcpStream, noted: &Mutex<Vec<String>>, answer: &dyn Fn(&str) -> Answer) -> std::io::Result<()> {
-    let mut head = BufReader::new(to.try_clone()?).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+fn serve(
+    mut to: TcpStream,
+    noted: &Mutex<Vec<String>>,
+    answer: &dyn Fn(&str) -> Answer,
+) -> std::io::Result<()> {
+    let mut head = BufReader::new(to.try_clone()?)
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty());
     let path = head.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
     head.for_each(drop);
     noted.lock().unwrap().push(path.clone());
@@ -292,7 +344,9 @@ fn serve(mut to: TcpStream, noted: &Mutex<Vec<String>>, answer: &dyn Fn(&str) ->
         format!("HTTP/1.1 200 OK\r\n{size}Connection: close\r\n\r\n")
     };
     match answer(&path) {
-        Answer::Status(status) => write!(to, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+        Answer::Status(status) => {
+            write!(to, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        }
         Answer::File(bytes, is_size_said) => {
             to.write_all(begin(is_size_said.then_some(bytes.len())).as_bytes())?;
             to.write_all(&bytes)

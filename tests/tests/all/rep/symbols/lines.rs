@@ -68,7 +68,8 @@ fn main() {
 /// Returns the output of `addr2line` for each address: functions and `file:line`, innermost first.
 fn theirs(program: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
     let words = addresses.iter().map(|address| format!("{address:#x}"));
-    let text = run(Command::new("addr2line").args(["-a", "-i", "-f", "-e"]).arg(program).args(words));
+    let text =
+        run(Command::new("addr2line").args(["-a", "-i", "-f", "-e"]).arg(program).args(words));
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -95,8 +96,8 @@ fn ours(frames: &[SourceFrame]) -> Vec<(String, String)> {
     frames.iter().map(text).collect()
 }
 
-/// Returns at most `most` addresses from all functions of a program, and the difference between addresses and file
-/// offsets.
+/// Returns at most `most` addresses from all functions of a program, and the difference between
+/// addresses and file offsets.
 fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
     let bytes = fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -118,7 +119,11 @@ fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
 fn compare(program: &Path, most: usize) -> usize {
     let (addresses, bias) = addresses(program, most);
     let path = program.to_str().unwrap().as_bytes();
-    let resolver = Resolver::new(SymbolOptions { mangled: true, trust_paths: true, ..SymbolOptions::default() });
+    let resolver = Resolver::new(SymbolOptions {
+        mangled: true,
+        trust_paths: true,
+        ..SymbolOptions::default()
+    });
     let loaded = resolver.load(&Module::new(path, None, ModuleKind::File));
     assert!(loaded.lines().is_known());
     let mut known = 0;
@@ -132,23 +137,33 @@ fn compare(program: &Path, most: usize) -> usize {
         }
         known += 1;
         let same = ours.len() == theirs.len()
-            && ours.iter().zip(&theirs).all(|(a, b)| same_place(&a.1, &b.1) && same_name(&a.0, &b.0));
+            && ours
+                .iter()
+                .zip(&theirs)
+                .all(|(a, b)| same_place(&a.1, &b.1) && same_name(&a.0, &b.0));
         if !same {
             differing.push((format!("{address:#x}"), ours, theirs));
         }
     }
-    assert!(differing.is_empty(), "{} of {known}, the first: {:#?}", differing.len(), &differing[..1]);
+    assert!(
+        differing.is_empty(),
+        "{} of {known}, the first: {:#?}",
+        differing.len(),
+        &differing[..1]
+    );
     known
 }
 
-/// addr2line sometimes takes a header for the source file, with a line number beyond the end of that file.
+/// addr2line sometimes takes a header for the source file, with a line number beyond the end of
+/// that file.
 fn same_place(ours: &str, theirs: &str) -> bool {
     let line = |place: &str| place.rsplit(':').next().and_then(|line| line.parse::<usize>().ok());
     let misled = theirs.starts_with("cc.cc:") && line(theirs) > Some(CPP.lines().count());
     ours == theirs || (misled && line(ours) == line(theirs))
 }
 
-/// addr2line prints a name as the debug information has it: possibly mangled, or without its scope and parameters.
+/// addr2line prints a name as the debug information has it: possibly mangled, or without its scope
+/// and parameters.
 fn same_name(ours: &str, theirs: &str) -> bool {
     ours == theirs || ours.contains(theirs)
 }
@@ -157,9 +172,11 @@ fn same_name(ours: &str, theirs: &str) -> bool {
 fn inlined_functions_agree_with_addr2line() {
     let Some(place) = Place::with("gcc g++ addr2line nm") else { return };
     let mut known = 0;
-    for (compiler, source) in
-        [("gcc -O2 -g", ("c.c", C)), ("gcc -O2 -g -no-pie -gz", ("c.c", C)), ("g++ -O2 -g", ("cc.cc", CPP))]
-    {
+    for (compiler, source) in [
+        ("gcc -O2 -g", ("c.c", C)),
+        ("gcc -O2 -g -no-pie -gz", ("c.c", C)),
+        ("g++ -O2 -g", ("cc.cc", CPP)),
+    ] {
         known += compare(&place.compiled(compiler, source, "program"), 800);
     }
     if needs::commands("rustc") {
@@ -172,10 +189,16 @@ fn inlined_functions_agree_with_addr2line() {
 fn functions_without_linkage_names_have_their_scopes() {
     let Some(place) = Place::with("g++ nm") else { return };
     for flags in ["", "-gz", "-gdwarf-4 -no-pie", "-flto -ffat-lto-objects"] {
-        let program = place.compiled(&format!("g++ -O2 -g {flags}"), ("scopes.cc", SCOPES), "program");
+        let program =
+            place.compiled(&format!("g++ -O2 -g {flags}"), ("scopes.cc", SCOPES), "program");
         let (addresses, bias) = addresses(&program, 4000);
-        let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
-        let loaded = resolver.load(&Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File));
+        let resolver =
+            Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
+        let loaded = resolver.load(&Module::new(
+            program.to_str().unwrap().as_bytes(),
+            None,
+            ModuleKind::File,
+        ));
         let frames = addresses.iter().flat_map(|address| loaded.lines().frames(address - bias));
         let names: BTreeSet<String> = frames.filter_map(|frame| frame.function).collect();
         for name in [
@@ -205,26 +228,43 @@ fn inlined_functions_are_frames_of_callchains() {
     let mut stream = mapped(stream_with(event), &program).at(2);
     for (turn, address) in addresses.iter().enumerate() {
         let at = BASE + (address - bias);
-        let chain = if turn % 2 == 0 { vec![context::USER, at] } else { vec![context::USER, BASE + main, at + 1] };
+        let chain = if turn % 2 == 0 {
+            vec![context::USER, at]
+        } else {
+            vec![context::USER, BASE + main, at + 1]
+        };
         stream = stream.sample(SampleSpec::at(at).callchain(&chain));
     }
-    let folded = rep(&place, &["--format", "folded", "--inline", "--no-demangle", "-s", "ip"], &stream);
-    let lines: HashMap<&str, &str> = folded.lines().map(|line| line.split_once(';').unwrap()).collect();
+    let folded =
+        rep(&place, &["--format", "folded", "--inline", "--no-demangle", "-s", "ip"], &stream);
+    let lines: HashMap<&str, &str> =
+        folded.lines().map(|line| line.split_once(';').unwrap()).collect();
     let mut known = 0;
     for (address, theirs) in addresses.iter().zip(theirs(&program, &addresses)) {
-        if theirs.iter().any(|(name, at)| at.starts_with("??") || at.ends_with(":0") || name == "??") {
+        if theirs
+            .iter()
+            .any(|(name, at)| at.starts_with("??") || at.ends_with(":0") || name == "??")
+        {
             continue;
         }
-        let line = lines[format!("{:#x}", BASE + (address - bias)).as_str()].rsplit_once(' ').unwrap().0;
+        let line =
+            lines[format!("{:#x}", BASE + (address - bias)).as_str()].rsplit_once(' ').unwrap().0;
         let ours: Vec<&str> = line.split(';').collect();
         let same = ours.len() >= theirs.len()
-            && ours.iter().zip(theirs.iter().rev()).all(|(ours, (theirs, _))| same_name(ours, theirs));
+            && ours
+                .iter()
+                .zip(theirs.iter().rev())
+                .all(|(ours, (theirs, _))| same_name(ours, theirs));
         assert!(same, "{address:#x}: {line}, addr2line {theirs:?}");
         known += 1;
     }
     assert!(known >= 1000, "only {known} addresses have lines");
-    let plain = rep(&place, &["--format", "folded", "--no-inline", "--no-demangle", "-s", "ip"], &stream);
-    assert!(plain.lines().all(|line| line.split(';').count() <= 3) && folded.len() > plain.len() * 3 / 2);
+    let plain =
+        rep(&place, &["--format", "folded", "--no-inline", "--no-demangle", "-s", "ip"], &stream);
+    assert!(
+        plain.lines().all(|line| line.split(';').count() <= 3)
+            && folded.len() > plain.len() * 3 / 2
+    );
 }
 
 #[test]
@@ -237,7 +277,8 @@ fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
     tool("strip", &[&program]);
     tool(&format!("objcopy --add-gnu-debuglink={}", debug.display()), &[&program]);
     let module = Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File);
-    let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
+    let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() })
+        .load(&module);
     let line = loaded.lines().line(offset, || "none".into());
     assert_eq!(loaded.lines().text(line), "p.c:1");
 }
@@ -248,13 +289,15 @@ fn a_package_of_split_debug_information_is_found_by_the_names_of_program_and_deb
     // The tools put the debug information of each source file beside the program.
     let compiler = "gcc -O1 -g -gsplit-dwarf -gdwarf-4 -Wl,--build-id";
     let source = "volatile int x;\n\
-                  static inline __attribute__((always_inline)) int inner(int a) { while (a) x += a--; return x; }\n\
+                  static inline __attribute__((always_inline)) int inner(int a) { while (a) x += \
+                  a--; return x; }\n\
                   __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
                   int main(int argc, char **argv) { return outer(argc); }\n";
     let program = place.compiled(compiler, ("p.c", source), "app");
     let package = place.put("package", "");
     tool("dwp -e", &[&program, Path::new("-o"), &package]);
-    let split: Vec<_> = fs::read_dir(place.at("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let split: Vec<_> =
+        fs::read_dir(place.at("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     split
         .iter()
         .filter(|path| path.extension().is_some_and(|it| it == "dwo"))
@@ -268,8 +311,10 @@ fn a_package_of_split_debug_information_is_found_by_the_names_of_program_and_deb
     fs::rename(place.at("debug"), &debug_dir).unwrap();
     let functions = || {
         let module = Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File);
-        let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
-        let frames = (offset..offset + 8).map(|at| loaded.lines().frames(at)).max_by_key(Vec::len).unwrap();
+        let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() })
+            .load(&module);
+        let frames =
+            (offset..offset + 8).map(|at| loaded.lines().frames(at)).max_by_key(Vec::len).unwrap();
         frames.into_iter().filter_map(|frame| frame.function).collect::<Vec<_>>()
     };
     assert!(functions().len() < 2, "nothing names what was split off");

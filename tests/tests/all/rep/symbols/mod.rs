@@ -38,7 +38,8 @@ impl Place {
 
     /// Compiles a C program with a static function `inner` and an exported one `outer`.
     fn program(&self, name: &str, flags: &str) -> PathBuf {
-        let text = "volatile int x; __attribute__((noinline)) static int inner(int a) { x += a; return x; }\n\
+        let text = "volatile int x; __attribute__((noinline)) static int inner(int a) { x += a; \
+                    return x; }\n\
                     __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
                     int main(void) { return outer(1); }\n";
         self.compiled(&format!("gcc -O1 -g -rdynamic -Wl,--build-id {flags}"), ("p.c", text), name)
@@ -50,7 +51,9 @@ fn function(program: &Path, name: &str) -> (u64, u64) {
     let bytes = fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let address = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
-    let has = |load: &Segment<'_, '_>| load.address() <= address && address - load.address() < load.file_range().1;
+    let has = |load: &Segment<'_, '_>| {
+        load.address() <= address && address - load.address() < load.file_range().1
+    };
     (address - bias(&file.segments().find(has).unwrap()), address)
 }
 
@@ -61,7 +64,11 @@ fn bias(load: &Segment<'_, '_>) -> u64 {
 
 /// Returns the build ID in the ELF notes of a file or of the kernel.
 fn build_id_in(bytes: &[u8]) -> [u8; 20] {
-    let note = [4_u32, 20, 3].iter().flat_map(|word| word.to_ne_bytes()).chain(*b"GNU\0").collect::<Vec<u8>>();
+    let note = [4_u32, 20, 3]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .chain(*b"GNU\0")
+        .collect::<Vec<u8>>();
     let at = bytes.windows(note.len()).position(|window| window == note).unwrap() + note.len();
     bytes[at..at + 20].try_into().unwrap()
 }
@@ -74,11 +81,13 @@ fn stream() -> Stream {
 /// Like [`stream`], with the given event.
 fn stream_with(event: Event) -> Stream {
     let name = rustix::system::uname();
-    let [host, release, arch] = [name.nodename(), name.release(), name.machine()].map(|name| name.to_str().unwrap());
+    let [host, release, arch] =
+        [name.nodename(), name.release(), name.machine()].map(|name| name.to_str().unwrap());
     stream_of(event, [host, release, arch])
 }
 
-/// Like [`stream_with`], recorded on a machine with this host name, kernel release and architecture.
+/// Like [`stream_with`], recorded on a machine with this host name, kernel release and
+/// architecture.
 fn stream_of(event: Event, [host, release, arch]: [&str; 3]) -> Stream {
     let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
     stream.feature(&Hostname::new(host)).feature(&OsRelease::new(release)).feature(&Arch::new(arch))
@@ -96,7 +105,9 @@ fn mapped(stream: Stream, path: &Path) -> Stream {
 
 /// Like [`mapped`], at the given address.
 fn mapped_at(stream: Stream, path: &Path, addr: u64) -> Stream {
-    let Ok(meta) = fs::metadata(path) else { return stream.map(path.to_str().unwrap(), addr, 1 << 20, 0) };
+    let Ok(meta) = fs::metadata(path) else {
+        return stream.map(path.to_str().unwrap(), addr, 1 << 20, 0);
+    };
     let (maj, min) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
     let identity = MmapIdentity::Inode(Inode { maj, min, ino: meta.ino(), ino_generation: 0 });
     map_by(stream, path, addr, 2, identity)
@@ -105,7 +116,10 @@ fn mapped_at(stream: Stream, path: &Path, addr: u64) -> Stream {
 fn map_by(stream: Stream, path: &Path, addr: u64, misc: u16, identity: MmapIdentity) -> Stream {
     let filename = Text::new(path.to_str().unwrap().as_bytes());
     let (pid, tid, len) = (7, 7, 1 << 20);
-    stream.record(misc, Body::Mmap2(Mmap2 { pid, tid, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }))
+    stream.record(
+        misc,
+        Body::Mmap2(Mmap2 { pid, tid, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }),
+    )
 }
 
 /// Like [`mapped`], with the build ID in the place of device and inode.
@@ -118,7 +132,10 @@ fn map_with_id(stream: Stream, path: &Path, id: &[u8; 20]) -> Stream {
 /// Maps the kernel or one of its modules.
 fn kernel_mapping(stream: Stream, name: &str, addr: u64, pgoff: u64) -> Stream {
     let filename = Text::new(name.as_bytes());
-    stream.record(1, Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr, len: 0x100_0000, pgoff, filename }))
+    stream.record(
+        1,
+        Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr, len: 0x100_0000, pgoff, filename }),
+    )
 }
 
 /// Runs `rep` on a stream and returns what it prints.
@@ -131,8 +148,11 @@ fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
     let file = place.put("t.data", bytes);
     let mut command = super::rep();
     // Only the copies of files that a test makes are to be found.
-    let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
-    cleared.iter().fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
+    let cleared =
+        ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
+    cleared
+        .iter()
+        .fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
     run(command.args(words).arg(file))
 }
 
@@ -143,12 +163,19 @@ fn symbols(place: &Place, words: &[&str], stream: &Stream) -> Vec<String> {
 
 /// Returns the functions in a report by `sym`.
 fn functions(answer: &Value) -> Vec<String> {
-    list(&answer["events"][0]["rows"]).iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
+    list(&answer["events"][0]["rows"])
+        .iter()
+        .map(|row| row["key"]["sym"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Returns the entry of the module `name` in the output of `rep modules`.
 fn module(place: &Place, words: &[&str], stream: &Stream, name: &str) -> Value {
     let answer = parsed(rep(place, &[&["modules", "--json"], words].concat(), stream));
     let modules = list(&answer["modules"]);
-    modules.iter().find(|module| module["name"] == name).unwrap_or_else(|| panic!("{name} in {modules:#?}")).clone()
+    modules
+        .iter()
+        .find(|module| module["name"] == name)
+        .unwrap_or_else(|| panic!("{name} in {modules:#?}"))
+        .clone()
 }

@@ -42,7 +42,9 @@ fn user_file(name: &'static str, path: PathBuf) -> Subject {
         name,
         module: path.file_name().unwrap().to_str().unwrap().into(),
         build_id: Some((path.to_str().unwrap().into(), CpuMode::User, id)),
-        sampled: Box::new(move |stream| mapped(stream, &path).at(2).sample(SampleSpec::at(BASE + offset))),
+        sampled: Box::new(move |stream| {
+            mapped(stream, &path).at(2).sample(SampleSpec::at(BASE + offset))
+        }),
         reasons: ["build-id-mismatch", "unproven"],
         has_path: true,
     }
@@ -81,7 +83,12 @@ fn kernel_module(place: &Place) -> Subject {
     let (name, loaded) = (recorded.clone(), 0xffff_ffff_c010_0000);
     let sampled = move |stream| {
         // The machine of a kernel module is known only from its kernel.
-        let stream = kernel_mapping(stream, "[kernel.kallsyms]_text", 0xffff_ffff_8765_4000, 0xffff_ffff_8765_4000);
+        let stream = kernel_mapping(
+            stream,
+            "[kernel.kallsyms]_text",
+            0xffff_ffff_8765_4000,
+            0xffff_ffff_8765_4000,
+        );
         kernel_mapping(stream, &name, loaded, 0).at(2).sample(SampleSpec::at(loaded).misc(1))
     };
     Subject {
@@ -116,7 +123,11 @@ fn jit_map() -> Subject {
     let map = format!("/tmp/perf-{pid}.map");
     fs::write(map, format!("{BASE:x} 40 Interpreter\n")).unwrap();
     let sampled = move |stream: Stream| {
-        stream.task(pid, pid).map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20))
+        stream
+            .task(pid, pid)
+            .map("//anon", BASE, 0x1000, 0)
+            .at(2)
+            .sample(SampleSpec::at(BASE + 0x20))
     };
     Subject {
         name: "JIT map",
@@ -142,16 +153,29 @@ fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8;
     stream.record(entry.misc, Body::HeaderBuildId(entry.body))
 }
 
-/// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes of the warnings.
-fn modules(place: &Place, words: &[&str], bytes: &[u8], subject: &Subject, case: &str) -> (bool, String, Vec<String>) {
+/// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes
+/// of the warnings.
+fn modules(
+    place: &Place,
+    words: &[&str],
+    bytes: &[u8],
+    subject: &Subject,
+    case: &str,
+) -> (bool, String, Vec<String>) {
     let answer = parsed(rep_of(place, &[&["modules", "--json"], words].concat(), bytes));
     let modules = list(&answer["modules"]);
     let kernels = ["[kernel.kallsyms]", "[kernel.vmlinux]"];
-    let is_subject = |name: &str| name == subject.module || (subject.name == "kernel" && kernels.contains(&name));
+    let is_subject = |name: &str| {
+        name == subject.module || (subject.name == "kernel" && kernels.contains(&name))
+    };
     let module = modules.iter().find(|module| is_subject(module["name"].as_str().unwrap()));
     let module = module.unwrap_or_else(|| panic!("{case}: {modules:#?}"));
     let reason = module["reason"]["code"].as_str().unwrap_or_default().to_owned();
-    (module["resolved"].as_u64().unwrap() > 0, reason, codes(&answer).into_iter().map(str::to_owned).collect())
+    (
+        module["resolved"].as_u64().unwrap() > 0,
+        reason,
+        codes(&answer).into_iter().map(str::to_owned).collect(),
+    )
 }
 
 #[test]
@@ -168,9 +192,14 @@ fn names_need_a_proof() {
     let arch = rustix::system::uname().machine().to_str().unwrap().to_owned();
     for subject in &subjects {
         for same_host in [true, false] {
-            for (which, equal) in [("equal", Some(true)), ("different", Some(false)), ("absent", None)] {
+            for (which, equal) in
+                [("equal", Some(true)), ("different", Some(false)), ("absent", None)]
+            {
                 for pipe in [false, true] {
-                    let case = format!("{}, same host: {same_host}, build ID {which}, pipe: {pipe}", subject.name);
+                    let case = format!(
+                        "{}, same host: {same_host}, build ID {which}, pipe: {pipe}",
+                        subject.name
+                    );
                     let mut recorded = if same_host { stream() } else { elsewhere(&arch) };
                     let id = subject.build_id.as_ref().zip(equal);
                     if let Some(((name, mode, id), equal)) = id {
@@ -187,7 +216,8 @@ fn names_need_a_proof() {
                     if !is_proven {
                         assert_eq!(reason, subject.reasons[usize::from(id.is_none())], "{case}");
                     }
-                    let (trusted, _, warnings) = modules(&place, &["--trust-paths"], &bytes, subject, &case);
+                    let (trusted, _, warnings) =
+                        modules(&place, &["--trust-paths"], &bytes, subject, &case);
                     assert_eq!(trusted, is_proven || subject.has_path, "{case}, --trust-paths");
                     let contradicted = warnings.iter().any(|code| code == "contradicted-names");
                     assert_eq!(
@@ -208,13 +238,18 @@ fn a_build_id_is_ignored_if_several_files_had_the_path() {
     let path = place.program("program", "");
     let (offset, _) = function(&path, "outer");
     let id = build_id_in(&fs::read(&path).unwrap());
-    let map = |stream: Stream, path: &Path| mapped(stream, path).at(2).sample(SampleSpec::at(BASE + offset));
+    let map = |stream: Stream, path: &Path| {
+        mapped(stream, path).at(2).sample(SampleSpec::at(BASE + offset))
+    };
     let begun = || identified(elsewhere(""), false, (path.to_str().unwrap(), CpuMode::User, id));
     let names = |stream: &Stream| rep_of(&place, &["-s", "sym", "--format", "csv"], &stream.file());
     assert!(names(&map(begun(), &path)).contains("outer"));
     // Inode 4711 was mapped from the same path.
     let replaced = |stream: Stream| {
-        let stream = stream.map(path.to_str().unwrap(), BASE, 1 << 20, 0).at(2).sample(SampleSpec::at(BASE + offset));
+        let stream = stream
+            .map(path.to_str().unwrap(), BASE, 1 << 20, 0)
+            .at(2)
+            .sample(SampleSpec::at(BASE + offset));
         mapped(stream.at(3), &path).at(4).sample(SampleSpec::at(BASE + offset))
     };
     assert!(!names(&replaced(begun())).contains("outer"));

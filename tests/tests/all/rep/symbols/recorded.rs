@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use recrep_format::abi::{EventType, RecordType};
 use recrep_format::bytes::Encoder;
 use recrep_format::feature::{
-    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
-    SimpleperfSymbol,
+    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
+    SimpleperfMetaInfo, SimpleperfSymbol,
 };
 use recrep_format::record::{Inode, Mmap, Mmap2, MmapIdentity, Record, SampleId};
 use recrep_format::wire::Text;
@@ -29,7 +29,15 @@ fn file(
 ) -> SimpleperfFile<'static> {
     let symbols = vec![SimpleperfSymbol { start, len: 64, name: name.as_bytes() }];
     let path = path.as_bytes();
-    SimpleperfFile { path, kind, min_vaddr, symbols, dex_file_offsets: Vec::new(), offset_of_min_vaddr, rest: &[] }
+    SimpleperfFile {
+        path,
+        kind,
+        min_vaddr,
+        symbols,
+        dex_file_offsets: Vec::new(),
+        offset_of_min_vaddr,
+        rest: &[],
+    }
 }
 
 /// Files of all kinds but the kernel.
@@ -37,7 +45,12 @@ fn files() -> Vec<SimpleperfFile<'static>> {
     use SimpleperfFileKind as Kind;
     vec![
         file("/vendor/wifi.ko", Kind::KERNEL_MODULE, (0x40, Some(0x1000)), (0x80, "wifi_send")),
-        file("/system/lib64/libc.so", Kind::ELF, (0x4_1000, Some(0x1000)), (0x4_1200, "_ZN3lib4copyEi")),
+        file(
+            "/system/lib64/libc.so",
+            Kind::ELF,
+            (0x4_1000, Some(0x1000)),
+            (0x4_1200, "_ZN3lib4copyEi"),
+        ),
         file("/system/lib/old.so", Kind::ELF, (0x9000, None), (0x9300, "old_one")),
         file("/data/app/base.vdex", Kind::DEX, (0, None), (0x2400, "void app.Main.run()")),
         file(JIT_FILE, Kind::ELF, (0, Some(0)), (JIT + 0x500, "int app.Main.hash(int)")),
@@ -53,7 +66,17 @@ fn messages(files: &[SimpleperfFile<'_>]) -> Vec<Cow<'static, [u8]>> {
 fn map(path: &str, addr: u64, prot: u32, pgoff: u64) -> Body<'_> {
     let identity = MmapIdentity::Inode(Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 });
     let filename = Text::new(path.as_bytes());
-    Body::Mmap2(Mmap2 { pid: PID, tid: PID, addr, len: 0x1_0000, pgoff, identity, prot, flags: 2, filename })
+    Body::Mmap2(Mmap2 {
+        pid: PID,
+        tid: PID,
+        addr,
+        len: 0x1_0000,
+        pgoff,
+        identity,
+        prot,
+        flags: 2,
+        filename,
+    })
 }
 
 /// A recording with a sample in each file, and one in the kernel, whose symbols `kernel` adds.
@@ -62,7 +85,10 @@ fn recording(endian: Endian, kernel: impl FnOnce(Stream) -> Stream) -> Stream {
         let filename = Text::new(path.as_bytes());
         Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr, len: 0x10_0000, pgoff: 0, filename })
     };
-    let facts = [["simpleperf_version", "1"], ["event_type_info", "cpu-cycles,0,0\nsched:sched_switch,2,47"]];
+    let facts = [
+        ["simpleperf_version", "1"],
+        ["event_type_info", "cpu-cycles,0,0\nsched:sched_switch,2,47"],
+    ];
     let facts = facts.map(|fact| fact.map(str::as_bytes)).to_vec();
     let switch = Event::new("").counting(EventType::TRACEPOINT, 47).sampling(SampleType::CALLCHAIN);
     let stream = Stream::new(endian).event(switch).task(PID, PID).comm("app");
@@ -89,7 +115,9 @@ fn recording(endian: Endian, kernel: impl FnOnce(Stream) -> Stream) -> Stream {
         .at(1_000);
     let user = [0x1000_0205, 0x2000_0305, 0x3000_0405, JIT + 0x505, 0x9000_0605, 0xb000_0705];
     let stream = user.into_iter().fold(stream, |stream, ip| stream.sample(SampleSpec::at(ip)));
-    [KERNEL + 0x105, MODULE + 0x1045].into_iter().fold(stream, |stream, ip| stream.sample(SampleSpec::at(ip).misc(1)))
+    [KERNEL + 0x105, MODULE + 0x1045]
+        .into_iter()
+        .fold(stream, |stream, ip| stream.sample(SampleSpec::at(ip).misc(1)))
 }
 
 /// Modules, functions and samples that are expected of [`recording`].
@@ -118,11 +146,21 @@ fn check(recording: &Stream) {
 
 #[test]
 fn symbols_of_simpleperf_name_functions() {
-    let kernel = || file("[kernel.kallsyms]", SimpleperfFileKind::KERNEL, (0, None), (KERNEL + 0x100, "vfs_read"));
+    let kernel = || {
+        file(
+            "[kernel.kallsyms]",
+            SimpleperfFileKind::KERNEL,
+            (0, None),
+            (KERNEL + 0x100, "vfs_read"),
+        )
+    };
     for endian in [Endian::Little, Endian::Big] {
         let files = || files().into_iter().chain([kernel()]).collect::<Vec<_>>();
         check(&recording(endian, |stream| stream).feature(&SimpleperfFiles { files: files() }));
-        check(&recording(endian, |stream| stream).feature(&SimpleperfFiles2 { messages: messages(&files()) }));
+        check(
+            &recording(endian, |stream| stream)
+                .feature(&SimpleperfFiles2 { messages: messages(&files()) }),
+        );
     }
 }
 
@@ -130,7 +168,8 @@ fn symbols_of_simpleperf_name_functions() {
 fn the_list_of_the_kernels_symbols_may_be_longer_than_a_record_can_say() {
     let mut text = format!("{:x} T _text\n{:x} T vfs_read\n", KERNEL, KERNEL + 0x100);
     // More than 64 KiB of other symbols.
-    (0..4000).for_each(|number| text += &format!("{:x} t other_{number}\n", KERNEL + 0x1000 + number));
+    (0..4000)
+        .for_each(|number| text += &format!("{:x} t other_{number}\n", KERNEL + 0x1000 + number));
     for endian in [Endian::Little, Endian::Big] {
         let list = |stream: Stream| {
             let len = u32::try_from(text.len()).unwrap();
@@ -150,13 +189,20 @@ fn the_list_of_the_kernels_symbols_may_be_longer_than_a_record_can_say() {
 #[test]
 fn damaged_symbols_are_a_warning_and_those_before_are_used() {
     let place = Place::new();
-    let stream = recording(Endian::Little, |stream| stream).feature(&SimpleperfFiles { files: files() });
+    let stream =
+        recording(Endian::Little, |stream| stream).feature(&SimpleperfFiles { files: files() });
     let mut bytes = stream.file();
     let at = bytes.windows(10).position(|bytes| bytes == b"early_main").unwrap();
     bytes[at..at + 11].fill(b'x');
-    let answer = parsed(run(programs::rep().args(["--json", "-s", "symbol"]).arg(place.put("perf.data", bytes))));
-    let warning = list(&answer["warnings"]).iter().find(|warning| warning["code"] == "truncated").unwrap();
-    assert!(warning["offset"].as_u64().is_some_and(|offset| offset.abs_diff(at as u64) < 64), "{warning}");
+    let answer = parsed(run(programs::rep()
+        .args(["--json", "-s", "symbol"])
+        .arg(place.put("perf.data", bytes))));
+    let warning =
+        list(&answer["warnings"]).iter().find(|warning| warning["code"] == "truncated").unwrap();
+    assert!(
+        warning["offset"].as_u64().is_some_and(|offset| offset.abs_diff(at as u64) < 64),
+        "{warning}"
+    );
     let names: Vec<_> = rows(&answer, 0).into_iter().map(|(row, ..)| row).collect();
     let has = |name: &str| names.iter().any(|row| row.contains(name));
     assert!(has("old_one") && !has("early_main"), "{names:?}");

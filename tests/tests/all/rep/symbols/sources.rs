@@ -55,11 +55,16 @@ fn files_are_found_by_build_id_and_below_symfs() {
     // As `perf archive` unpacks: in the user's directory, and in one given by --buildid-dir.
     let bytes = build_id_in(&fs::read(&program).unwrap());
     let id = BuildId::new(&bytes).unwrap().to_string();
-    let known = map_with_id(stream(), "/nowhere/program".as_ref(), &bytes).at(2).sample(SampleSpec::at(BASE + offset));
+    let known = map_with_id(stream(), "/nowhere/program".as_ref(), &bytes)
+        .at(2)
+        .sample(SampleSpec::at(BASE + offset));
     assert_ne!(symbols(&place, &[], &known), ["inner"]);
     let entry = format!(".build-id/{}/{}/elf", &id[..2], &id[2..]);
     place.put(&format!("named/{entry}"), fs::read(&program).unwrap());
-    assert_eq!(symbols(&place, &["--buildid-dir", place.at("named").to_str().unwrap()], &known), ["inner"]);
+    assert_eq!(
+        symbols(&place, &["--buildid-dir", place.at("named").to_str().unwrap()], &known),
+        ["inner"]
+    );
     let fetched = format!("home/.cache/debuginfod_client/{id}/debuginfo");
     place.put(&fetched, fs::read(&program).unwrap());
     assert_eq!(symbols(&place, &[], &known), ["inner"]);
@@ -94,25 +99,35 @@ fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
 fn bpf_code_is_named_by_its_ksymbol_record() {
     let place = Place::new();
     let start = 0xffff_ffff_c000_1000;
-    let bpf =
-        stream().ksymbol(start, 0x80, 1, 0, "bpf_prog_abcd_count").at(2).sample(SampleSpec::at(start + 8).misc(1));
+    let bpf = stream()
+        .ksymbol(start, 0x80, 1, 0, "bpf_prog_abcd_count")
+        .at(2)
+        .sample(SampleSpec::at(start + 8).misc(1));
     assert_eq!(symbols(&place, &[], &bpf), ["bpf_prog_abcd_count"]);
     let mangled = stream().ksymbol(start, 0x80, 1, 0, "_ZN3net4poll17h0123456789abcdefE");
     let mangled = mangled.at(2).sample(SampleSpec::at(start + 8).misc(1));
-    assert_eq!(symbols(&place, &[], &mangled), ["_ZN3net4poll17h0123456789abcdefE"], "it need not be a mangled name");
+    assert_eq!(
+        symbols(&place, &[], &mangled),
+        ["_ZN3net4poll17h0123456789abcdefE"],
+        "it need not be a mangled name"
+    );
     assert_eq!(symbols(&place, &["--demangle-kernel"], &mangled), ["net::poll"]);
 }
 
 #[test]
 fn jit_code_is_named_by_a_map_or_a_dump() {
     let place = Place::new();
-    let anon = |stream: Stream| stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20));
+    let anon = |stream: Stream| {
+        stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20))
+    };
     place.put("root/tmp/perf-7.map", format!("{BASE:x} 40 Interpreter\n"));
     let words = ["--symfs", &place.at("root").display().to_string()];
     assert_eq!(symbols(&place, &words, &anon(stream())), ["Interpreter"]);
 
-    let mut dump: Vec<u8> =
-        [0x4a69_5444_u32, 1, 40, 62, 0, 7, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut dump: Vec<u8> = [0x4a69_5444_u32, 1, 40, 62, 0, 7, 0, 0, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
     let name = b"LazyCompile:f\0";
     let size = 16 + 16 + 24 + u32::try_from(name.len()).unwrap();
     dump.extend([0, size, 0, 0, 7, 7, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
@@ -128,8 +143,10 @@ fn jit_code_is_named_by_a_map_or_a_dump() {
 #[test]
 fn only_names_at_addresses_of_replaced_code_are_a_judgement() {
     let place = Place::new();
-    let mut dump: Vec<u8> =
-        [0x4a69_5444_u32, 1, 40, 62, 0, 8, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut dump: Vec<u8> = [0x4a69_5444_u32, 1, 40, 62, 0, 8, 0, 0, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
     for (start, name) in [(BASE, "first\0"), (BASE + 0x200, "alone\0"), (BASE, "second\0")] {
         let size = 16 + 16 + 24 + u32::try_from(name.len()).unwrap();
         dump.extend([0, size, 0, 0, 8, 8, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
@@ -143,18 +160,23 @@ fn only_names_at_addresses_of_replaced_code_are_a_judgement() {
     }
     let warnings = |keys: &str| {
         let answer = parsed(rep_of(&place, &["--json", "-s", keys], &recorded.file()));
-        let judged = list(&answer["warnings"]).iter().filter(|warning| warning["code"] == "judged-names");
+        let judged =
+            list(&answer["warnings"]).iter().filter(|warning| warning["code"] == "judged-names");
         judged.map(|warning| warning["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let all = warnings("sym");
-    assert!(all.len() == 1 && all[0].starts_with("the functions of 2 of 5 samples are a judgement"), "{all:?}");
+    assert!(
+        all.len() == 1 && all[0].starts_with("the functions of 2 of 5 samples are a judgement"),
+        "{all:?}"
+    );
     assert_eq!(warnings("dso"), [""; 0], "no name is shown");
 }
 
 #[test]
 fn names_are_demangled_as_far_as_asked() {
     let Some(place) = Place::with("g++") else { return };
-    let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }";
+    let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { \
+                return a::f(1); }";
     let program = place.compiled("g++ -O1", ("p.cc", text), "cc");
     let (offset, _) = function(&program, "_ZN1a1fEi");
     let recorded = sampled(stream(), &program, offset);
