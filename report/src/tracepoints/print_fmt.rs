@@ -100,9 +100,10 @@ fn pieces(mut format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Pie
 static PIECE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)^(?: (?<text>[^%]+) | %(?<percent>%) |
-        % (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*) (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
-        (?<letter>[diuxXocs] | \
-        p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?))",
+        % (?<flags>[-+\x20\#0]*) (?<width>\*|[0-9]*)
+        (?:\.(?<precision>\*|[0-9]*))? (?<size>hh|h|ll|[lLzZtj])?
+        (?<letter>[diuxXocs]
+        | p(?<more>[Ii](?:4[hnbl]?|6c?|S[pfschnbl]*)?|[SsFf]|[Mm][FR]?|U[bBlL]?|bl?|h[CDN]?)?))",
     )
     .ok()
 });
