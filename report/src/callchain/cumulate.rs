@@ -38,8 +38,10 @@ pub struct Sample {
     pub base: u32,
     /// Class of the sampled instruction.
     pub class: u32,
-    /// Frame of the sampled instruction, if it is the innermost one of the chain.
-    pub own: Option<u32>,
+    /// Frame of the sampled instruction.
+    pub frame: u32,
+    /// `true` if that is the innermost frame of the chain.
+    pub is_in_chain: bool,
     /// Number of the chain with the other frames.
     pub callers: u32,
     pub count: Count,
@@ -68,7 +70,7 @@ const PARTS: usize = 64;
 impl Sample {
     /// Iterates over the frames, innermost first.
     pub fn frames(&self, chains: &Chains) -> impl Iterator<Item = u32> {
-        self.own.into_iter().chain(chains.frames(self.callers))
+        self.is_in_chain.then_some(self.frame).into_iter().chain(chains.frames(self.callers))
     }
 }
 
@@ -105,7 +107,8 @@ impl Classified {
                 Sample {
                     base,
                     class,
-                    own: own.filter(|_| chained.own),
+                    frame: own.unwrap_or(u32::MAX),
+                    is_in_chain: chained.own && own.is_some(),
                     callers: chained.callers,
                     count,
                 }
@@ -261,7 +264,7 @@ impl Adding<'_> {
         self.chains.clear();
         for sample in unit {
             let Some(path) = self.paths.get(sample.callers as usize) else { continue };
-            let (count, frames) = (sample.count, path.depth + u32::from(sample.own.is_some()));
+            let (count, frames) = (sample.count, path.depth + u32::from(sample.is_in_chain));
             // A function that was called by itself counts where it was called first.
             let is_inner = !own_only
                 && path.may_have(sample.class)

@@ -18,7 +18,6 @@
 mod branch_info;
 mod chains;
 mod cumulate;
-pub(crate) mod folded;
 mod history;
 mod images;
 mod place;
@@ -28,7 +27,7 @@ pub(crate) mod trees;
 mod unwind;
 
 pub(crate) use branch_info::{BranchInfo, is_of_branch};
-pub(crate) use chains::Node;
+pub(crate) use chains::{Chains, Node};
 pub(crate) use cumulate::{Classified, RowId, Sample};
 pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};

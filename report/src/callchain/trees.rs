@@ -11,7 +11,7 @@
 //! Trees are built when rows are printed, only for those rows, from data that the scan keeps
 //! anyway. Nodes that are too small to be displayed are never built. Chains with equal beginnings
 //! share a path, and a path without a fork is one node. Frames of different files are equal if
-//! module and function have the same text.
+//! they have one function.
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ use super::chains::Chains;
 use super::stacks::small;
 use super::{BranchInfo, RowId, Sample};
 use crate::count::{Count, Partition, merge_equal};
-use crate::symbols::labels::Labels;
+use crate::symbols::labels::FrameNames;
 
 pub(crate) type RowIndex = usize;
 
@@ -34,7 +34,7 @@ pub struct CallTrees {
     pub samples: Vec<Sample>,
     /// Class of each frame.
     pub classes: Vec<u32>,
-    /// Label of each frame: a [`frame_name`].
+    /// Label of each frame.
     pub names: Vec<u32>,
     /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty
     /// unless it is shown.
@@ -136,7 +136,8 @@ impl CallTrees {
         self.samples.extend(other.samples.iter().map(|sample| Sample {
             base: base(sample.base),
             class: class(sample.class),
-            own: sample.own.map(frame),
+            frame: frame(sample.frame),
+            is_in_chain: sample.is_in_chain,
             callers: chains.get(sample.callers as usize).copied().unwrap_or(0),
             count: sample.count,
         }));
@@ -154,7 +155,10 @@ impl CallTrees {
 
     /// Sorts the samples and merges equal ones.
     fn merge_equal(&mut self) {
-        let key = |sample: &Sample| (sample.base, sample.class, sample.own, sample.callers);
+        let key = |sample: &Sample| {
+            let frame = (sample.is_in_chain, sample.frame);
+            (sample.base, sample.class, frame, sample.callers)
+        };
         merge_equal(&mut self.samples, key, |sample, next| sample.count.add(next.count));
         self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
     }
@@ -204,19 +208,14 @@ impl Node {
     }
 }
 
-/// Returns the name of a frame as one text, by which equal parts of trees are sorted.
-pub(crate) fn frame_name(module: &str, function: &str) -> String {
-    [function, "\0", module].concat()
-}
-
-/// Returns the function in a [`frame_name`].
-pub(crate) fn function(name: &str) -> &str {
-    name.rsplit_once('\0').map_or(name, |(function, _)| function)
-}
-
 impl CallTrees {
-    /// Returns the trees of these rows; `labels` has the names.
-    pub fn trees(&self, rows: &[RowIndex], labels: &Labels, wanted: TreeOptions) -> Vec<Vec<Node>> {
+    /// Returns the trees of these rows; `names` sorts equal parts.
+    pub fn trees(
+        &self,
+        rows: &[RowIndex],
+        names: FrameNames<'_>,
+        wanted: TreeOptions,
+    ) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowIndex, usize> =
             rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
@@ -228,7 +227,7 @@ impl CallTrees {
         for (row, item) in of_parts.into_iter().flatten() {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
-        let walk = Walk { trees: self, parts: &parts, labels, wanted };
+        let walk = Walk { trees: self, parts: &parts, names, wanted };
         items.par_iter().with_max_len(1).map(|items| walk.nodes(items, 0)).collect()
     }
 
@@ -313,7 +312,7 @@ const PART: usize = 1 << 16;
 struct Walk<'c> {
     trees: &'c CallTrees,
     parts: &'c [Part<'c>],
-    labels: &'c Labels,
+    names: FrameNames<'c>,
     wanted: TreeOptions,
 }
 
@@ -331,8 +330,8 @@ impl<'c> Walk<'c> {
         let mut nodes: Vec<Node> =
             groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
-            let name = |node: &Node| node.names.first().copied().unwrap_or(0).into();
-            b.all().period.cmp(&a.all().period).then_with(|| self.labels.compare(name(a), name(b)))
+            let name = |node: &Node| node.names.first().copied().unwrap_or(0);
+            b.all().period.cmp(&a.all().period).then_with(|| self.names.compare(name(a), name(b)))
         });
         nodes
     }

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ColorChoice, CommandFactory as _, Parser};
 
 use crate::cli::{self, Asked, Refusal, SourcesArgs};
+use crate::exports::{self, EXPORTS, Export};
 use crate::query::{
-    ChainOptions, Column, Format, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey,
-    TableColumn, lists::pattern,
+    ChainOptions, Column, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey, TableColumn,
+    lists::pattern,
 };
 
 /// Read perf.data files and report where samples were taken
@@ -96,11 +98,11 @@ pub(crate) struct Args {
 
     /// Output format: text, json, folded or csv
     #[arg(
-        long, hide_possible_values = true,
-        value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text",
+        long, hide_possible_values = true, default_value = EXPORTS[0].name(),
+        value_parser = PossibleValuesParser::new(EXPORTS.map(|export| export.name())),
         help_heading = "Output"
     )]
-    format: Format,
+    format: String,
 
     /// Same as --format json, but cannot be given with --stdio
     #[arg(long, help_heading = "Output")]
@@ -157,7 +159,7 @@ const OF_EVENTS: [&str; 8] = [
 /// # Errors
 /// Returns an error if the command line is wrong (exit status 2), or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, Refusal> {
-    asked(args).map(|asked| asked.query)
+    asked(args).map(|asked| asked.query.query)
 }
 
 /// Returns the definition of the options, for manual pages and completions.
@@ -169,17 +171,25 @@ pub(crate) fn definition() -> clap::Command {
 ///
 /// # Errors
 /// Returns the errors of [`parse`].
-pub fn asked(args: impl IntoIterator<Item = OsString>) -> Result<Asked<Query>, Refusal> {
+pub(crate) fn asked(
+    args: impl IntoIterator<Item = OsString>,
+) -> Result<Asked<ReportQuery>, Refusal> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|arg| arg == "report") {
         args.remove(1);
     }
     let mut asked = cli::parse(args, query)?;
-    asked.query.is_default_input = asked.is_default_input;
+    asked.query.query.is_default_input = asked.is_default_input;
     Ok(asked)
 }
 
-fn query(args: Args) -> Result<Query, String> {
+/// Query of `rep report`, and the format of its answer.
+pub(crate) struct ReportQuery {
+    pub(crate) query: Query,
+    pub(crate) export: &'static dyn Export,
+}
+
+fn query(args: Args) -> Result<ReportQuery, String> {
     cli::check(args.percent_limit, args.query.separator.as_deref())?;
     let by_history = args.query.chains.branch_details;
     let mode = match (args.branch_stack, args.mem_mode) {
@@ -190,18 +200,18 @@ fn query(args: Args) -> Result<Query, String> {
         _ if args.wall => Mode::Wall,
         _ => Mode::Samples,
     };
-    let format = if args.json { Format::Json } else { args.format };
-    if format == Format::Folded && mode == Mode::Branches {
-        return Err(
-            "--format folded prints callchains and -b counts branches: leave out one of them"
-                .into(),
-        );
+    let export = exports::named(if args.json { "json" } else { &args.format });
+    let needs = export.needs();
+    if needs.stacks && mode == Mode::Branches {
+        return Err(format!(
+            "--format {} prints callchains and -b counts branches: leave out one of them",
+            export.name()
+        ));
     }
-    let default_keys = match mode {
-        _ if format == Format::Folded => "comm",
+    let default_keys = export.default_keys().unwrap_or(match mode {
         Mode::Samples if by_history => "srcline,symbol,dso",
         _ => mode.default_keys(),
-    };
+    });
     let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
     if args.query.chains.parent.is_some()
         && columns.iter().all(|column| column.key != SortKey::Parent)
@@ -213,13 +223,13 @@ fn query(args: Args) -> Result<Query, String> {
     let mut query = Query {
         sources: args.sources.sources(),
         mode,
-        columns: Column::with_companions(columns, format),
+        columns: Column::with_companions(columns, needs),
         has_default_columns: !has_keys
             && mode == Mode::Samples
-            && format != Format::Folded
+            && export.default_keys().is_none()
             && !by_history,
         shown,
-        format,
+        needs,
         limit: args.limit,
         percent_limit: args.percent_limit,
         inspection: inspection(&args),
@@ -227,9 +237,9 @@ fn query(args: Args) -> Result<Query, String> {
     };
     query.filters.resolved = args.hide_unresolved;
     query.chains = chains(&query)?;
-    check_format(&query)?;
+    check_format(&query, export)?;
     query.symbol_sources = query.symbol_sources.with_environment()?;
-    Ok(query)
+    Ok(ReportQuery { query, export })
 }
 
 /// perf's default for `--parent`.
@@ -243,8 +253,8 @@ fn chains(query: &Query) -> Result<ChainOptions, String> {
     let Query { chains: asked, mode, .. } = query;
     let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
     let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));
-    let text = query.format == Format::Text && !mode.is_of_branches();
-    let default_children = text && *mode != Mode::Memory && !query.hierarchy && !by_ip;
+    let has_callers = query.needs.callers && !mode.is_of_branches();
+    let default_children = has_callers && *mode != Mode::Memory && !query.hierarchy && !by_ip;
     let mut graph = match &asked.call_graph {
         Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
         None => Some(Graph::default()),
@@ -278,10 +288,10 @@ fn chains(query: &Query) -> Result<ChainOptions, String> {
         .then(|| asked.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok))
         .transpose()?;
     Ok(ChainOptions {
-        counted: query.format == Format::Folded,
+        counted: query.needs.stacks,
         children: children_requested || (default_children && !asked.no_children),
         children_requested,
-        graph: graph.filter(|_| text && (is_asked || !by_ip)),
+        graph: graph.filter(|_| has_callers && (is_asked || !by_ip)),
         key,
         branches,
         inlined: (asked.inline || asked.no_inline).then_some(asked.inline),
@@ -292,8 +302,8 @@ fn chains(query: &Query) -> Result<ChainOptions, String> {
 }
 
 /// Rejects options that the output format does not support.
-fn check_format(query: &Query) -> Result<(), String> {
-    let (style, is_other) = (&query.style, query.format != Format::Text);
+fn check_format(query: &Query, export: &dyn Export) -> Result<(), String> {
+    let (style, is_other) = (&query.style, !export.is_for_people());
     let is_nested = query.hierarchy || query.group || query.inspection.is_some();
     cli::refuse([
         (is_other && style.header.is_asked(), "--header needs text output (--format text)"),
@@ -307,8 +317,11 @@ fn check_format(query: &Query) -> Result<(), String> {
             "--field-separator needs text output (--format text)",
         ),
         (
-            query.format == Format::Csv && is_nested,
-            "--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
+            export.is_plain() && is_nested,
+            &format!(
+                "--format {} prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
+                export.name()
+            ),
         ),
     ])
 }

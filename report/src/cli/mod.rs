@@ -10,12 +10,11 @@ mod refusal;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgMatches, Args, Parser, ValueEnum as _, ValueHint};
+use clap::{ArgMatches, Args, Parser, ValueHint};
 
 pub use refusal::Refusal;
 
-use crate::query::{Format, Source};
+use crate::query::Source;
 
 /// What a command line asks for.
 #[derive(Clone, Debug)]
@@ -75,11 +74,6 @@ pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), 
         ),
         (separator == Some(""), "--field-separator takes at least one character"),
     ])
-}
-
-/// Returns a parser that takes these names of output formats.
-pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(names).map(|name| Format::from_str(&name, false).unwrap_or_default())
 }
 
 /// File to read.

@@ -8,8 +8,8 @@ use super::{Asked, Refusal};
 use crate::query::{KeyError, Source, Warning};
 use crate::terminal::escape::escape;
 use crate::terminal::pager::Output;
+use crate::terminal::parts::CANNOT_WRITE;
 use crate::terminal::when::{ago, date};
-use crate::view::CANNOT_WRITE;
 
 /// Exit status if there is no answer, for instance because no input can be read.
 const FAILED: u8 = 1;

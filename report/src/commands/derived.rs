@@ -4,16 +4,17 @@
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::cli::{self, SourcesArgs};
+use crate::cli::SourcesArgs;
+use crate::exports::write_json;
 use crate::input::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
-use crate::query::{Column, Filters, Format, Mode, Query, SymbolOptions, Warning};
+use crate::query::{Column, Filters, Mode, Needs, Query, SymbolOptions, Warning};
 use crate::table::profile::Profile;
-use crate::view::{CANNOT_WRITE, write_json};
+use crate::terminal::parts::CANNOT_WRITE;
 
 /// Options that all these commands share.
 #[derive(Clone, Debug, Args)]
@@ -34,8 +35,8 @@ pub(crate) struct ViewArgs {
     pub limit: Option<usize>,
 
     /// Output format
-    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
 
     #[command(flatten)]
     filters: Filters,
@@ -45,20 +46,56 @@ pub(crate) struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// Builds a query from these options; `--json` takes precedence over `--format`.
+    /// Returns the output format; `--json` takes precedence over `--format`.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// Returns whether `--format bolt` was given.
+    pub(crate) fn is_bolt(&self) -> bool {
+        self.format == Format::Bolt
+    }
+
+    /// Builds a query from these options.
     pub(crate) fn query(self, mode: Mode) -> Result<Query, String> {
+        let needs = self.format().needs();
         let (sources, filters) = (self.sources.sources(), self.filters);
         let symbol_sources = self.symbol_sources.with_environment()?;
-        let format = if self.json { Format::Json } else { self.format };
         Ok(Query {
             sources,
             mode,
-            format,
+            needs,
             limit: self.limit,
             filters,
             symbol_sources,
             ..Query::default()
         })
+    }
+}
+
+/// Output format of an analysis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Json,
+    /// A profile for BOLT, of `rep branches` alone.
+    #[value(skip)]
+    Bolt,
+}
+
+/// Query of an analysis, and the format of its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewQuery {
+    pub(crate) query: Query,
+    pub(crate) format: Format,
+}
+
+impl Format {
+    pub(crate) fn needs(self) -> Needs {
+        let is_text = self == Self::Text;
+        Needs { companions: !is_text, marks: is_text, ..Needs::default() }
     }
 }
 

@@ -80,6 +80,7 @@ pub struct MemArgs {
 /// Returns the query that the options mean.
 pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
     cli::check(args.percent_limit, args.field_separator.as_deref())?;
+    let format = args.view.format();
     let mut query = args.view.query(Mode::Memory)?;
     query.percent_limit = args.percent_limit;
     query.filters.resolved = args.hide_unresolved;
@@ -95,7 +96,7 @@ pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
             keys.push(column);
         }
     }
-    query.columns = Column::with_companions(keys, query.format);
+    query.columns = Column::with_companions(keys, query.needs);
     let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
     // Filters that only histograms support.
     cli::refuse([
@@ -104,7 +105,7 @@ pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
         (listed && query.filters.events.is_some(), "--event cannot be used with -D"),
     ])?;
     let (physical, page_size) = (args.phys_data, args.data_page_size);
-    Ok(AccessQuery { query, kinds, physical, page_size, separator, listed })
+    Ok(AccessQuery { query, format, kinds, physical, page_size, separator, listed })
 }
 
 #[derive(Serialize)]
@@ -175,7 +176,7 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
         warnings.push(asked.no_access());
     }
     let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(query.format, ("recrep-mem/1", &profile.inputs, &answer), &warnings, text, out)
+    derived::print(asked.format, ("recrep-mem/1", &profile.inputs, &answer), &warnings, text, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {

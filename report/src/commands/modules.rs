@@ -17,12 +17,13 @@ use serde::{Serialize, Serializer};
 
 use crate::cli::SourcesArgs;
 use crate::commands::derived;
+use crate::commands::derived::Format;
 use crate::commands::info::{Value, map, number};
 use crate::count::metrics::{rounded, share};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::pipeline::session::Session;
-use crate::query::{Column, Format, MAX_STACK, Query, SymbolOptions, Warning};
+use crate::query::{Column, MAX_STACK, Query, SymbolOptions, Warning};
 use crate::symbols::{Attempt, Explanation, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
@@ -57,12 +58,8 @@ pub(crate) struct ModulesQuery {
 
 pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
     let sources = asked.sources.sources();
-    let format = if asked.json { Format::Json } else { Format::Text };
     let symbol_sources = asked.symbol_sources.clone().with_environment()?;
-    Ok(ModulesQuery {
-        report: Query { sources, format, symbol_sources, ..Query::default() },
-        ..asked
-    })
+    Ok(ModulesQuery { report: Query { sources, symbol_sources, ..Query::default() }, ..asked })
 }
 
 /// Lists the modules, and returns warnings.
@@ -74,7 +71,8 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
     let (answer, text) =
         (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
-    derived::print(query.report.format, answer, &profile.warnings, text, out)
+    let format = if query.json { Format::Json } else { Format::Text };
+    derived::print(format, answer, &profile.warnings, text, out)
 }
 
 /// Output of `rep modules`.

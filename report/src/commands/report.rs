@@ -6,25 +6,26 @@ use std::process::ExitCode;
 
 use super::dump::{self, DumpOptions};
 use super::{info, tasks};
-use crate::cli::args;
+use crate::cli::Asked;
+use crate::cli::args::{self, ReportQuery};
 use crate::cli::outcome::{
     Out, end, failed, output, refused, say, say_default_input, stream, warn, written,
 };
+use crate::exports;
 use crate::input::several;
 use crate::pipeline::report;
-use crate::query::{Format, Inspection, Query, Source, Warning};
+use crate::query::{Inspection, Source, Warning};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
 use crate::terminal::style::Screen;
-use crate::view;
 
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let asked = match args::asked(words) {
         Ok(asked) => asked,
         Err(refusal) => return refused(&refusal),
     };
-    match asked.query.inspection {
+    match asked.query.query.inspection {
         Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(asked), tasks::run),
         Some(Inspection::Records) => {
             return stream(
@@ -37,16 +38,17 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
         }
         Some(Inspection::Stats) | None => {}
     }
-    let has_heading = asked.query.format == Format::Text && asked.query.inspection.is_none();
-    if asked.is_default_input && !has_heading && !asked.query.style.quiet {
+    let has_heading = asked.query.export.is_for_people() && asked.query.query.inspection.is_none();
+    if asked.is_default_input && !has_heading && !asked.query.query.style.quiet {
         say_default_input();
     }
     let bar = Bar::start();
-    let answer = report::answer(&asked.query);
+    let answer = report::answer(&asked.query.query);
     drop(bar);
     match answer {
         Ok((profile, query)) => {
-            let status = print(&profile, &query, asked.no_pager);
+            let asked = Asked { query: ReportQuery { query, ..asked.query }, ..asked };
+            let status = print(&profile, &asked);
             // The end of the process does not wait until all rows are freed.
             rayon::spawn(|| drop(profile));
             status
@@ -55,7 +57,8 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
+fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
+    let ReportQuery { query, export } = &asked.query;
     let mut status = ExitCode::SUCCESS;
     if !query.style.quiet {
         status = warn(&profile.warnings);
@@ -68,21 +71,21 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
     // JSON has the numbers of other records, which are an answer, and the warning.
     let is_answered =
         |warning: &Warning| !warning.is_failure() || warning.code == Warning::NO_SAMPLES;
-    if query.format == Format::Json && profile.warnings.iter().all(is_answered) {
+    if export.has_other_records() && profile.warnings.iter().all(is_answered) {
         status = ExitCode::SUCCESS;
     }
-    if status != ExitCode::SUCCESS && query.format != Format::Json && query.inspection.is_none() {
+    if status != ExitCode::SUCCESS && !export.has_other_records() && query.inspection.is_none() {
         // A table without rows would look like an answer.
         return status;
     }
     let screen = Screen::of(&io::stdout(), query.style.colour);
-    let mut out = output(no_pager);
+    let mut out = output(asked.no_pager);
     if query.style.header.is_asked()
-        && let Err(error) = each(info::comment)(query, &mut out)
+        && let Err(error) = each(info::comment)(&asked.query, &mut out)
     {
         return failed(&error);
     }
-    let printed = view::print(profile, query, screen, &mut out);
+    let printed = exports::print(*export, profile, query, screen, &mut out);
     let written = written(printed.and(end(out)));
     if written == ExitCode::SUCCESS { status } else { written }
 }
@@ -90,6 +93,6 @@ fn print(profile: &Profile, query: &Query, no_pager: bool) -> ExitCode {
 /// Returns a function that calls `run` for each input of a query in turn.
 fn each(
     run: impl Fn(&Source, &mut Out) -> anyhow::Result<Vec<Warning>>,
-) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
-    move |query, out| several::each(&query.sources, |source| run(source, out))
+) -> impl Fn(&ReportQuery, &mut Out) -> anyhow::Result<Vec<Warning>> {
+    move |asked, out| several::each(&asked.query.sources, |source| run(source, out))
 }

@@ -16,11 +16,13 @@ use recrep_format::record::MmapIdentity;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
+use crate::cli::args::ReportQuery;
+use crate::commands::derived::{self, Format};
+use crate::commands::dump;
 use crate::commands::info::{Value, number};
-use crate::commands::{derived, dump};
 use crate::input::{Input, Keep, each, settled};
 use crate::pipeline::session::{self, Session};
-use crate::query::{Format, Inspection, Query, Warning};
+use crate::query::{Inspection, Warning};
 use crate::terminal::escape::escape;
 use crate::timeline::{Life, Moment, VisiblePart, mapping_in};
 
@@ -73,7 +75,8 @@ fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 /// Prints the tasks of each input and returns the warnings.
-pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &ReportQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let query = &asked.query;
     let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
     let unreadable = each(&query.sources, |source| {
@@ -83,7 +86,7 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         })?);
         Ok(Vec::new())
     })?;
-    let format = if query.format == Format::Text { Format::Text } else { Format::Json };
+    let format = if asked.export.is_for_people() { Format::Text } else { Format::Json };
     derived::print(
         format,
         ("recrep-tasks/1", &lists, &()),

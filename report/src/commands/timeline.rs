@@ -11,7 +11,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::commands::derived::{self, ViewArgs};
+use crate::commands::derived::{self, ViewArgs, ViewQuery};
 use crate::count::Count;
 use crate::query::{Column, Mode, Query, Warning, times};
 use crate::table::profile::EventTable;
@@ -35,8 +35,10 @@ pub(crate) struct TimelineArgs {
     view: ViewArgs,
 }
 
-pub(crate) fn query(args: TimelineArgs) -> Result<Query, String> {
-    Ok(Query { quantum: args.time_quantum, ..args.view.query(Mode::Samples)? })
+pub(crate) fn query(args: TimelineArgs) -> Result<ViewQuery, String> {
+    let format = args.view.format();
+    let query = Query { quantum: args.time_quantum, ..args.view.query(Mode::Samples)? };
+    Ok(ViewQuery { query, format })
 }
 
 #[derive(Serialize)]
@@ -70,7 +72,8 @@ struct Slice {
     nanoseconds: u64,
 }
 
-pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let ViewQuery { query: asked, format } = asked;
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query, _) =
         derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
@@ -79,7 +82,7 @@ pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     let answer = Answer { quantum_ns: asked.quantum, events };
     let text = |out: &mut _| print(&answer.events, asked, out);
     derived::print(
-        query.format,
+        *format,
         ("recrep-timeline/1", &profile.inputs, &answer),
         &profile.warnings,
         text,

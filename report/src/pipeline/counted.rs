@@ -1,7 +1,7 @@
 //! Counts the samples of one file, names them and adds them to the profile.
 
 use rayon::prelude::*;
-use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SampleType};
+use recrep_format::abi::{AttrFlags, BranchSampleType, SampleType};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
@@ -11,8 +11,7 @@ use crate::count::{Count, Layout, Rows};
 use crate::pipeline::multiplexed;
 use crate::pipeline::session::Session;
 use crate::query::{
-    ChainOptions, Field, Format, FrameKey, KeyError, MAX_STACK, Meta, Mode, Number, Query, SortKey,
-    Warning,
+    ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SortKey, Warning,
 };
 use crate::scan::{Dropped, Scan, counted_by_thread, scaled};
 use crate::symbols::Resolver;
@@ -20,7 +19,7 @@ use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::signs::StackSource;
-use crate::table::{Labeller, loaded};
+use crate::table::{Labeller, loaded, numbers};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
@@ -116,13 +115,13 @@ pub(crate) fn histogram(
             ip: children && layout.has(Field::Ip),
             size: layout.has(Field::MapSize),
             returns: inlined && !are_calls(session),
-            unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
+            unmapped: query.needs.unmapped && query.chains.children
                 || query.chains.key == FrameKey::Address,
             unnamed: true,
         },
         early: by_function.then_some(&functions),
     };
-    let modules = side_band.modules.iter().collect();
+    let modules: Vec<_> = side_band.modules.iter().collect();
     let events = session.events_of(query.mode);
     let (scanned, labeller) = scan.run(&session.split.pieces, |hits| {
         session.input.release();
@@ -130,6 +129,7 @@ pub(crate) fn histogram(
             query,
             fields: query.fields(),
             timeline,
+            module_numbers: numbers(hits, &modules, labels),
             modules,
             symbols: loaded(query, hits, &functions),
             inlined,
@@ -182,17 +182,6 @@ pub(crate) fn histogram(
             }
             labeller.takes(row)
         });
-    }
-    if query.format == Format::Folded {
-        // Lines add up periods, but not those of tracepoints, which `perf script` does not print.
-        let of_samples = query.numbers().any(|number| number == Number::Samples);
-        let is_traced = |entry: &AttrEntry| {
-            entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time()
-        };
-        let by_samples: Vec<bool> =
-            attrs.entries().iter().map(|entry| of_samples || is_traced(entry)).collect();
-        labeller.fold(&rows, &stacks, &by_samples, &mut profile.folded);
-        return Ok(scanned.dropped);
     }
     if is_shown {
         profile.children |= query.chains.children;

@@ -86,7 +86,7 @@ pub(crate) fn gather<T: Send>(
     let (found, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
     resolver.check_unchanged()?;
     let (mut profile, made) = found.unwrap_or_default();
-    (profile.labels, profile.frames) = (labels.cells.into_inner(), labels.frames.into_inner());
+    (profile.labels, profile.frames, profile.modules) = labels.into_parts();
     tell_apart(&mut profile.labels, &mut profile.frames);
     profile.settle();
     profile.warnings.extend(unreadable);
@@ -109,7 +109,7 @@ pub(crate) fn gather<T: Send>(
 
 /// Returns a warning for each name of `--event` that no event of any input has.
 fn unknown_events(query: &Query, profile: &Profile) -> Vec<Warning> {
-    let events: Vec<&str> = profile.event_names().collect();
+    let events: Vec<&str> = profile.events().iter().map(|event| event.name.as_str()).collect();
     let warning = |wanted: &String| {
         let is_known = events.iter().any(|event| session::is_named(event, wanted));
         let message = || {
@@ -157,8 +157,7 @@ fn of_session(
         );
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
-    let mut profile = Profile::of_events(&session.events_of(query.mode));
-    profile.set_times(&session.count_time(query.mode));
+    let mut profile = Profile::of_events(session.profile_events(query.mode));
     let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     if query.inspection.is_none() {
         let recorded = unmatched::Recorded {

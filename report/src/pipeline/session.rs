@@ -23,6 +23,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, SampleFilters, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
+use crate::table::profile::Event;
 use crate::terminal::units;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
@@ -165,18 +166,22 @@ impl Session<'_> {
             .map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
-    /// Returns whether the periods of each event that is counted in a mode are times in
-    /// nanoseconds.
-    pub fn count_time(&self, mode: Mode) -> Vec<bool> {
-        let is_clock = |entry: &AttrEntry| {
-            let is_clock =
-                [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&entry.attr.config);
-            entry.attr.kind == EventType::SOFTWARE && is_clock
-        };
-        match mode {
-            Mode::Samples => self.file.attrs.entries().iter().map(is_clock).collect(),
-            mode => vec![mode.is_of_time(); self.events_of(mode).len()],
+    /// Returns the events of a profile in a mode.
+    pub(crate) fn profile_events(&self, mode: Mode) -> Vec<Event> {
+        if let Some(name) = mode.event() {
+            return vec![Event { counts_time: true, ..Event::named(name) }];
         }
+        let event = |(entry, name): (&AttrEntry, &String)| {
+            let (kind, config) = (entry.attr.kind, entry.attr.config);
+            let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&config)
+                && kind == EventType::SOFTWARE;
+            Event {
+                counts_time: is_clock && mode == Mode::Samples,
+                is_tracepoint: kind == EventType::TRACEPOINT,
+                ..Event::named(name)
+            }
+        };
+        self.file.attrs.entries().iter().zip(&self.events).map(event).collect()
     }
 
     /// Returns a finder of functions in the modules of the file.

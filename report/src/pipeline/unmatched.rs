@@ -7,8 +7,7 @@
 use crate::pipeline::counted::histogram;
 use crate::pipeline::session::Session;
 use crate::query::{
-    ChainOptions, Column, FilterBy, FilterValues, Filters, Format, KeyError, Mode, Query,
-    SymbolOptions,
+    ChainOptions, Column, FilterBy, FilterValues, Filters, KeyError, Mode, Query, SymbolOptions,
 };
 use crate::symbols::Resolver;
 use crate::symbols::labels::AnswerLabels;
@@ -105,7 +104,6 @@ impl Recorded<'_> {
     fn query(self, filters: Filters) -> Query {
         Query {
             mode: self.counted_mode(),
-            format: Format::Json,
             chains: ChainOptions::default(),
             symbol_sources: self.symbol_sources.clone(),
             filters,
@@ -115,9 +113,9 @@ impl Recorded<'_> {
 
     fn profile(self, query: &Query) -> Result<Profile, KeyError> {
         let labels = AnswerLabels::default();
-        let mut profile = Profile::of_events(&self.session.events_of(query.mode));
+        let mut profile = Profile::of_events(self.session.profile_events(query.mode));
         histogram(&mut profile, query, self.session, (self.resolver, &labels), false)?;
-        profile.labels = labels.cells.into_inner();
+        profile.labels = labels.into_parts().0;
         profile.settle();
         Ok(profile)
     }

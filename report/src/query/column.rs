@@ -2,7 +2,7 @@
 //! takes all of them.
 
 use super::nearest::did_you_mean;
-use super::{Availability, Format, Mode, SortKey};
+use super::{Availability, Mode, Needs, SortKey};
 
 /// A sort key, with the name that the user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +79,9 @@ impl Column {
         names.split(',').map(|name| Self::parse(name, mode)).collect()
     }
 
-    /// Appends the companions of the columns if the output is JSON or CSV.
-    pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
-        if matches!(format, Format::Json | Format::Csv) {
+    /// Appends the companions of the columns if the output needs them.
+    pub fn with_companions(mut columns: Vec<Self>, needs: Needs) -> Vec<Self> {
+        if needs.companions {
             let mut more: Vec<Self> = Vec::new();
             for (name, key) in columns.iter().flat_map(|column| column.key.declared().companions) {
                 if more.iter().all(|have| have.key != *key) {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-
 /// An input as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -87,21 +85,6 @@ pub enum Availability {
     Always,
     OfBranches,
     OfTime,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A table for people.
-    #[default]
-    Text,
-    /// JSON with the schema `recrep-report/1`.
-    Json,
-    /// One line per distinct callchain.
-    Folded,
-    /// Comma-separated values, one line per row of each event.
-    Csv,
-    /// A profile for BOLT, which only `rep branches` has.
-    Bolt,
 }
 
 /// Something to print instead of a histogram.

@@ -5,8 +5,8 @@ use regex_lite::Regex;
 
 use super::lists::pattern;
 use super::{
-    Column, Field, Filters, Format, FrameKey, Graph, Inspection, Kind, Mode, Number, Shape,
-    SortKey, Source, SymbolOptions, TableColumn, TraceColumn, times,
+    Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Needs, Number, Shape, SortKey,
+    Source, SymbolOptions, TableColumn, TraceColumn, times,
 };
 use crate::terminal::style::Style;
 
@@ -158,7 +158,7 @@ pub struct Query {
     #[arg(skip)]
     pub shown: Vec<TableColumn>,
     #[arg(skip)]
-    pub(crate) format: Format,
+    pub(crate) needs: Needs,
     /// Maximum number of rows per event.
     #[arg(skip)]
     pub limit: Option<usize>,

@@ -12,8 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
+use super::Module;
 use super::function::Function;
 use super::label_slots::LabelSlot;
 
@@ -22,11 +23,96 @@ pub struct Labels {
     all: IndexSet<Label, FxBuildHasher>,
 }
 
-/// A text, and the function that it names.
+/// A text, and what it stands for.
 #[derive(Debug)]
 struct Label {
     text: String,
-    named: Option<Named>,
+    subject: Subject,
+}
+
+/// What a text stands for.
+#[derive(Debug, Default)]
+pub enum Subject {
+    /// Itself.
+    #[default]
+    Text,
+    /// The word of a key that it was made of: flags, or a data source.
+    Word(u64),
+    /// A thread or process by its number; the text is that, a colon and the name.
+    Task(i32),
+    /// A function; `None` if only its name tells it from others.
+    Function(Option<Named>),
+    /// An address without a function.
+    Address,
+    /// An offset in the file of a module.
+    Place { module: ModuleNumber, offset: u64 },
+    /// A frame of callchains.
+    Frame(NamedFrame),
+}
+
+/// Number of a module among [`AnswerLabels::modules`].
+pub(crate) type ModuleNumber = u32;
+
+/// What the text of a frame stands for.
+#[derive(Debug, Default)]
+pub struct NamedFrame {
+    pub module: Option<ModuleNumber>,
+    /// Address in the module's own terms, if frames are told apart by it.
+    pub address: Option<u64>,
+    pub kind: FrameKind,
+    /// The function, unless only its name tells it from others.
+    pub named: Option<Named>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameKind {
+    /// No function is known.
+    #[default]
+    Address,
+    Function,
+    /// An inlined function, in whose text this follows the name.
+    Inlined,
+}
+
+/// Names of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ModuleName {
+    /// The short name, as in columns.
+    pub name: String,
+    /// Its path, or what stands for that.
+    pub long_name: String,
+    /// The path as it was recorded.
+    pub path: String,
+}
+
+impl Subject {
+    /// Returns the function, if the text names one that is known by more than its name.
+    fn named(&self) -> Option<&Named> {
+        match self {
+            Self::Function(named) | Self::Frame(NamedFrame { named, .. }) => named.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn named_mut(&mut self) -> Option<&mut Named> {
+        match self {
+            Self::Function(named) | Self::Frame(NamedFrame { named, .. }) => named.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this and the subject of an equal text are one.
+    fn is(&self, other: &Self) -> bool {
+        let are_one = match (self, other) {
+            (Self::Frame(a), Self::Frame(b)) => (a.module, a.address) == (b.module, b.address),
+            _ => true,
+        };
+        let is_function = || match (self.named(), other.named()) {
+            (Some(a), Some(b)) => a.function == b.function,
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        are_one && is_function()
+    }
 }
 
 /// A function, and where its name is in a text.
@@ -34,14 +120,37 @@ struct Label {
 pub struct Named {
     pub function: Function,
     pub at: Range<usize>,
+    /// `true` if the name is the whole one, as the short one does not tell the function from
+    /// others.
+    pub is_whole: bool,
 }
 
 /// Texts of all files of an answer.
 #[derive(Debug, Default)]
 pub struct AnswerLabels {
     pub cells: SharedLabels,
-    /// Texts of frames, in call trees or folded stacks.
+    /// Texts of frames.
     pub frames: SharedLabels,
+    modules: Mutex<IndexSet<ModuleName, FxBuildHasher>>,
+}
+
+impl AnswerLabels {
+    /// Returns the number of a module, adding the module if it is new.
+    pub fn module(&self, module: &Module) -> ModuleNumber {
+        let name = ModuleName {
+            name: module.name().into_owned(),
+            long_name: module.long_name().into_owned(),
+            path: String::from_utf8_lossy(&module.path).into_owned(),
+        };
+        let mut all = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        u32::try_from(all.insert_full(name).0).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the texts of cells and frames, and the modules.
+    pub fn into_parts(self) -> (Labels, Labels, Vec<ModuleName>) {
+        let modules = self.modules.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (self.cells.into_inner(), self.frames.into_inner(), modules.into_iter().collect())
+    }
 }
 
 /// Texts to which several cores add.
@@ -63,8 +172,8 @@ impl SharedLabels {
 #[derive(Debug)]
 pub enum Text<'s> {
     Known(u32),
-    /// A text, the function that it names, and a slot that keeps its number for this kind of text.
-    New(String, Option<Named>, Option<(&'s LabelSlot, u8)>),
+    /// A text, what it stands for, and a slot that keeps its number for this kind of text.
+    New(String, Subject, Option<(&'s LabelSlot, u8)>),
 }
 
 impl<'s> Text<'s> {
@@ -82,11 +191,7 @@ impl Hash for Label {
 
 impl PartialEq for Label {
     fn eq(&self, other: &Self) -> bool {
-        let are_same = || match (&self.named, &other.named) {
-            (Some(a), Some(b)) => a.function == b.function,
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        self.text == other.text && are_same()
+        self.text == other.text && self.subject.is(&other.subject)
     }
 }
 
@@ -95,11 +200,11 @@ impl Eq for Label {}
 impl Named {
     /// Creates a function whose name is `length` bytes of a text, from `start` on.
     pub fn new(function: Function, start: usize, length: usize) -> Self {
-        Self { function, at: start..start + length }
+        Self { function, at: start..start + length, is_whole: false }
     }
 
     /// Returns the function's name, given the text.
-    pub(super) fn in_text<'t>(&self, text: &'t str) -> &'t str {
+    pub fn in_text<'t>(&self, text: &'t str) -> &'t str {
         text.get(self.at.clone()).unwrap_or_default()
     }
 }
@@ -109,21 +214,21 @@ impl Labels {
     /// be in a row.
     pub const BATCH: usize = 256;
 
-    /// Returns the number of a text that names no function, adding the text if it is new.
+    /// Returns the number of a text that stands for itself, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u32 {
-        self.add(text, None)
+        self.add(text, Subject::Text)
     }
 
-    fn add(&mut self, text: String, named: Option<Named>) -> u32 {
-        u32::try_from(self.all.insert_full(Label { text, named }).0).unwrap_or(u32::MAX)
+    fn add(&mut self, text: String, subject: Subject) -> u32 {
+        u32::try_from(self.all.insert_full(Label { text, subject }).0).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of a text, and keeps it in the text's slot.
     pub fn number(&mut self, text: Text<'_>) -> u32 {
         match text {
             Text::Known(label) => label,
-            Text::New(text, named, slot) => {
-                let label = self.add(text, named);
+            Text::New(text, subject, slot) => {
+                let label = self.add(text, subject);
                 if let Some((slot, kind)) = slot {
                     slot.set(kind, label);
                 }
@@ -149,7 +254,9 @@ impl Labels {
     /// Iterates over the texts that name functions, with their numbers.
     pub(super) fn functions(&self) -> impl Iterator<Item = (usize, &str, &Named)> {
         let all = self.all.iter().enumerate();
-        all.filter_map(|(number, label)| Some((number, label.text.as_str(), label.named.as_ref()?)))
+        all.filter_map(|(number, label)| {
+            Some((number, label.text.as_str(), label.subject.named()?))
+        })
     }
 
     /// Replaces the names of functions in some texts.
@@ -159,24 +266,15 @@ impl Labels {
         }
         let mut all: Vec<Label> = std::mem::take(&mut self.all).into_iter().collect();
         for (number, name) in names {
-            if let Some(Label { text, named: Some(named) }) = all.get_mut(number) {
+            let label = all.get_mut(number);
+            let named = label.and_then(|label| Some((&mut label.text, label.subject.named_mut()?)));
+            if let Some((text, named)) = named {
                 text.replace_range(named.at.clone(), &name);
                 named.at.end = named.at.start + name.len();
+                named.is_whole = true;
             }
         }
         self.all = all.into_iter().collect();
-    }
-
-    /// Returns, for each text, the number of the first that is equal; `None` if all are different.
-    pub fn first_equal(&self) -> Option<Vec<u32>> {
-        let mut first =
-            FxHashMap::<&str, u32>::with_capacity_and_hasher(self.all.len(), FxBuildHasher);
-        let numbers = self
-            .iter()
-            .zip(0..)
-            .map(|(text, number)| *first.entry(text).or_insert(number))
-            .collect();
-        (first.len() < self.all.len()).then_some(numbers)
     }
 
     /// Returns the place of each text in sorted order, among all texts or only those that are
@@ -207,8 +305,11 @@ impl Labels {
     /// Compares two texts, equal ones by the functions that they name: their numbers depend on the
     /// order in which they were found.
     pub fn compare(&self, a: u64, b: u64) -> Ordering {
-        let function = |number: u64| Some(&self.label(number)?.named.as_ref()?.function);
-        self.text(a).cmp(self.text(b)).then_with(|| function(a).cmp(&function(b)))
+        self.text(a).cmp(self.text(b)).then_with(|| self.function(a).cmp(&self.function(b)))
+    }
+
+    fn function(&self, number: u64) -> Option<&Function> {
+        Some(&self.subject(number).named()?.function)
     }
 
     /// Returns the text with this number.
@@ -218,14 +319,42 @@ impl Labels {
 
     /// Returns the name of the function in a text as its file spells it, if it is shown otherwise.
     pub fn mangled(&self, number: u64) -> Option<String> {
-        let Label { text, named } = self.label(number)?;
-        let named = named.as_ref()?;
+        let Label { text, subject } = self.label(number)?;
+        let named = subject.named()?;
         let name = String::from_utf8_lossy(named.function.name());
         (name != named.in_text(text)).then(|| name.into_owned())
     }
 
+    /// Returns what the text with this number stands for.
+    pub fn subject(&self, number: u64) -> &Subject {
+        self.label(number).map_or(&Subject::Text, |label| &label.subject)
+    }
+
     fn label(&self, number: u64) -> Option<&Label> {
         usize::try_from(number).ok().and_then(|number| self.all.get_index(number))
+    }
+}
+
+/// Texts of frames, with the modules that their numbers mean.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameNames<'p> {
+    pub labels: &'p Labels,
+    pub modules: &'p [ModuleName],
+}
+
+impl FrameNames<'_> {
+    /// Compares two frames by their texts, then by their modules, addresses and functions.
+    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+        let (a, b) = (a.into(), b.into());
+        let by_text = self.labels.text(a).cmp(self.labels.text(b));
+        let by_place = by_text.then_with(|| self.place(a).cmp(&self.place(b)));
+        by_place.then_with(|| self.labels.function(a).cmp(&self.labels.function(b)))
+    }
+
+    fn place(&self, frame: u64) -> (Option<&str>, Option<u64>) {
+        let Subject::Frame(frame) = self.labels.subject(frame) else { return (None, None) };
+        let module = frame.module.and_then(|module| self.modules.get(module as usize));
+        (module.map(|module| module.name.as_str()), frame.address)
     }
 }
 
@@ -247,7 +376,7 @@ mod tests {
         let (slots, mut labels) = (LabelSlots::default(), Labels::default());
         let place = Some((&slots.cell, 1));
         assert!(Text::known(place).is_none());
-        let label = labels.number(Text::New("f".into(), None, place));
+        let label = labels.number(Text::New("f".into(), Subject::Text, place));
         assert_eq!(Text::known(place).map(|text| labels.number(text)), Some(label));
         assert!(Text::known(Some((&slots.frame, 1))).is_none() && Text::known(None).is_none());
     }

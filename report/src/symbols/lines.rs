@@ -56,7 +56,7 @@ pub struct Lines {
     spare: Mutex<Vec<Loader>>,
     /// Opened when a name needs it.
     scopes: OnceLock<Option<Scopes>>,
-    known: Mutex<FxHashMap<u64, LineId>>,
+    known: Mutex<FxHashMap<u64, Option<LineId>>>,
     texts: Mutex<IndexSet<String, FxBuildHasher>>,
 }
 
@@ -175,17 +175,14 @@ impl Lines {
         self.scopes.get_or_init(open).as_ref()
     }
 
-    /// Returns the number of the text `file:line` at an address, or of the text `otherwise()` if
-    /// unknown.
-    pub fn line(&self, address: u64, otherwise: impl FnOnce() -> String) -> LineId {
+    /// Returns the number of the text `file:line` at an address; `None` if that is unknown.
+    pub fn line(&self, address: u64) -> Option<LineId> {
         if let Some(known) = lock(&self.known).get(&address) {
             return *known;
         }
-        let innermost = self.frames(address).into_iter().next();
-        let number =
-            innermost.and_then(|at| self.place(&at)).unwrap_or_else(|| self.number(otherwise()));
-        lock(&self.known).insert(address, number);
-        number
+        let line = self.frames(address).first().and_then(|innermost| self.place(innermost));
+        lock(&self.known).insert(address, line);
+        line
     }
 
     /// Returns the number of the text `file:line` of a frame; `None` if its file is unknown.

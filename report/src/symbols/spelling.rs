@@ -7,6 +7,7 @@
 //! column of its own.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -69,13 +70,19 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
     frames.rename(of_frames);
 }
 
-/// Returns the short names that several functions of a module have in equal texts, with the module.
+/// Returns the short names that several functions of a module have, with the module.
 fn alike(labels: &Labels) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-    let mut known = FxHashSet::default();
-    let again = labels
-        .functions()
-        .filter(move |(_, text, named)| !known.insert((named.function.module(), *text)));
-    again.map(|(_, text, named)| (named.function.module(), named.in_text(text)))
+    let mut first = FxHashMap::default();
+    labels.functions().filter_map(move |(_, text, named)| {
+        let name = (named.function.module(), named.in_text(text));
+        match first.entry(name.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(&named.function);
+                None
+            }
+            Entry::Occupied(entry) => (*entry.get() != &named.function).then_some(name),
+        }
+    })
 }
 
 /// Returns the names for these uses of functions of one module that have one short name, sorted by

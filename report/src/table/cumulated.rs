@@ -5,12 +5,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use crate::callchain::trees::{CallTrees, Shows, frame_name};
+use crate::callchain::trees::{CallTrees, Shows};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::query::{ChainOptions, Column, End, Filters, FrameKey, Key, NO_KEY, Query};
-use crate::symbols::labels::Text;
+use crate::symbols::labels::{FrameKind, NamedFrame, Subject, Text};
 use crate::symbols::{LineId, SymbolId};
 use crate::table::profile::Profile;
 
@@ -60,7 +60,8 @@ impl Labeller<'_> {
     /// for call trees.
     pub fn cumulate(&self, rows: &Rows, stacks: Stacks, profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
-        let (children, shows) = (self.query.chains.children, self.shows());
+        let children = self.query.chains.children && !self.query.needs.stacks;
+        let shows = self.shows();
         let label = |classified: &Classified,
                      rows: usize,
                      id: &(dyn Fn(usize) -> Option<RowId> + Sync)| {
@@ -90,16 +91,14 @@ impl Labeller<'_> {
         let (mut ids, mut of_rows) = (Vec::new(), Vec::new());
         metrics.into_par_iter().unzip_into_vecs(&mut ids, &mut of_rows);
         let places = profile.set_rows(words, of_rows, false);
-        if self.query.chains.graph.is_some() {
+        if self.query.chains.graph.is_some() || self.query.needs.stacks {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {
                 let slot =
                     self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
                 Text::known(slot).unwrap_or_else(|| {
-                    let (module, function) = self.frame_name(frame);
-                    let name = self.function(frame).filter(|name| function.starts_with(&**name));
-                    let named = name.and_then(|name| self.named(frame, 0, &name));
-                    Text::New(frame_name(&module, &function), named, slot)
+                    let (text, subject) = self.frame_text(frame);
+                    Text::New(text, subject, slot)
                 })
             };
             let names: Vec<Text<'_>> = stacks.of_frames(name);
@@ -156,48 +155,46 @@ impl Labeller<'_> {
         Layout::of(&Query { chains, filters, ..self.query.clone() })
     }
 
-    /// Returns the module and the function of a frame; without a function, `module+offset`. If
-    /// frames are told apart by address or source line, the texts are those of [`Self::position`].
-    pub(super) fn frame_name(&self, frame: &Frame) -> (String, String) {
+    /// Returns the text of a frame, and what it stands for: its function, or `module+offset` without
+    /// one. If frames are told apart by address or source line, that follows the function, as in
+    /// perf: `function line`; if the line is unknown, `function`, or `function +offset` by address.
+    fn frame_text(&self, frame: &Frame) -> (String, Subject) {
+        let key = self.query.chains.key;
         let Some(module) = self.module(frame.module.into()) else {
-            let has_address =
-                self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
-            return (
-                String::new(),
-                if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() },
-            );
+            let has_address = key == FrameKey::Address && frame.address != UNMAPPED;
+            let text =
+                if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() };
+            return (text, Subject::Frame(NamedFrame::default()));
         };
-        let name = module.name().into_owned();
-        if self.query.chains.key != FrameKey::Function
-            && let Some(names) = self.position(frame, &name)
-        {
-            return names;
-        }
-        let function = match self.function(frame) {
-            Some(function) => function.into_owned(),
-            None => format!("{name}+{:#x}", frame.address),
+        let mut of =
+            NamedFrame { module: self.module_number(frame.module.into()), ..NamedFrame::default() };
+        let Some(function) = self.function(frame) else {
+            let text = format!("{}+{:#x}", module.name(), frame.address);
+            return (text, Subject::Frame(of));
         };
-        (name, function)
+        of.kind = if frame.end.is_inlined { FrameKind::Inlined } else { FrameKind::Function };
+        of.named = self.named(frame, 0, &function);
+        let at = self.position(frame).filter(|_| key != FrameKey::Function);
+        let after = at.map_or_else(String::new, |(address, line)| {
+            of.address = Some(address).filter(|_| key == FrameKey::Address);
+            match line {
+                Some(line) => format!(" {line}"),
+                None if key == FrameKey::Address => format!(" +{}", frame.offset),
+                None => String::new(),
+            }
+        });
+        ([&*function, &after].concat(), Subject::Frame(of))
     }
 
-    /// Returns the module and the function of a frame that is told apart by its position in the
-    /// function; `None` if it has no function or line. As in perf, the text is `function line`; if
-    /// the line is unknown, `function`, or `function +offset` by address. By address, the module is
-    /// `module+address`.
-    fn position(&self, frame: &Frame, module: &str) -> Option<(String, String)> {
-        let function = self.function(frame)?;
+    /// Returns the address of a frame that has a function, and its source line, if known; `None` if
+    /// no lines were looked up.
+    fn position(&self, frame: &Frame) -> Option<(u64, Option<String>)> {
         let loaded = self.loaded(frame.module.into())?;
-        let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;
-        // For an unknown line the text is `function+offset`.
-        let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));
-        if self.query.chains.key == FrameKey::Srcline {
-            let text =
-                if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };
-            return Some((module.to_owned(), text));
-        }
+        let line = frame.line.checked_sub(1).map(LineId)?;
         let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined).map(SymbolId);
         let start = id.and_then(|id| loaded.table.get(id)).map_or(0, |symbol| symbol.start);
-        let place = format!("{module}+{:016x}", start.wrapping_add(u64::from(frame.offset)));
-        Some((place, format!("{function} {}", offset.unwrap_or(&line))))
+        let address = start.wrapping_add(u64::from(frame.offset));
+        let is_known = frame.end.is_inlined || loaded.lines().line(address).is_some();
+        Some((address, is_known.then(|| loaded.lines().text(line))))
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::callchain::{Frame, is_of_branch};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
-use crate::symbols::labels::{AnswerLabels, Named};
+use crate::symbols::labels::{AnswerLabels, ModuleNumber, Named};
 use crate::symbols::{
     Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId,
 };
@@ -27,6 +27,8 @@ pub struct Labeller<'f> {
     pub timeline: &'f Timeline,
     /// Modules, indexed by their numbers.
     pub modules: Vec<&'f Module>,
+    /// Their numbers among those of all files, if they were hit.
+    pub module_numbers: Vec<Option<ModuleNumber>>,
     /// Their symbols; `None` for modules that were not hit, and none if the query needs no
     /// functions.
     pub symbols: Vec<Option<Arc<Loaded>>>,
@@ -42,7 +44,7 @@ pub struct Labeller<'f> {
 }
 
 /// Suffix of the names of inlined functions, as in perf.
-pub(super) const INLINED: &str = " (inlined)";
+pub(crate) const INLINED: &str = " (inlined)";
 
 /// Loads the symbols of all modules that were hit, for [`Labeller::symbols`].
 pub(crate) fn loaded(
@@ -59,11 +61,27 @@ pub(crate) fn loaded(
     hits.par_iter().enumerate().map(load).collect()
 }
 
+/// Returns the numbers of the modules that were hit, for [`Labeller::module_numbers`].
+pub(crate) fn numbers(
+    hits: &[bool],
+    modules: &[&Module],
+    labels: &AnswerLabels,
+) -> Vec<Option<ModuleNumber>> {
+    let numbered = |(hit, module): (&bool, &&Module)| hit.then(|| labels.module(module));
+    hits.iter().zip(modules).map(numbered).collect()
+}
+
 impl Labeller<'_> {
     /// Returns a module, given its number in a key.
     pub(super) fn module(&self, number: u64) -> Option<&Module> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.modules.get(index).copied()
+    }
+
+    /// Returns the number of a module among those of all files, given its number in a key.
+    pub(super) fn module_number(&self, number: u64) -> Option<ModuleNumber> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.module_numbers.get(index).copied().flatten()
     }
 
     /// Returns the symbols of a module, given its number in a key.
@@ -141,12 +159,13 @@ impl Labeller<'_> {
     /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or
     /// `module[address]` without a function, as in perf.
     fn line(loaded: &Loaded, address: u64) -> LineId {
-        loaded.lines().line(address, || match loaded.table.lookup(address) {
+        let unknown = || match loaded.table.lookup(address) {
             Some(symbol) => {
                 format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start))
             }
             None => format!("{}[{address:x}]", loaded.module.name()),
-        })
+        };
+        loaded.lines().line(address).unwrap_or_else(|| loaded.lines().number(unknown()))
     }
 }
 

@@ -4,13 +4,14 @@
 mod ancestors;
 mod cells;
 mod cumulated;
-mod event_table;
+pub(crate) mod event_table;
+pub(crate) mod group;
+pub(crate) mod hierarchy;
 mod labeller;
-mod lines;
 pub(crate) mod module_use;
 pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod signs;
 mod texts;
 
-pub(crate) use labeller::{Labeller, loaded};
+pub(crate) use labeller::{INLINED, Labeller, loaded, numbers};

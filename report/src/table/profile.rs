@@ -10,12 +10,11 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use crate::callchain::UnwindStats;
-use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct, joined};
 use crate::query::{FilterValues, Number, Query, TableColumn, Warning};
-use crate::symbols::labels::Labels;
+use crate::symbols::labels::{FrameNames, Labels, ModuleName};
 use crate::table::cells::Cells;
 use crate::table::event_table::at;
 pub(crate) use crate::table::event_table::{EventTable, Row};
@@ -41,14 +40,23 @@ pub struct InputSummary {
     pub recording: Recording,
 }
 
+/// An event, and all of its samples.
 #[derive(Debug, Default)]
-struct Event {
-    name: String,
+pub struct Event {
+    pub name: String,
     /// `true` if periods are times, in nanoseconds.
-    counts_time: bool,
-    total: Count,
-    lost_samples: u64,
-    filtered_samples: u64,
+    pub counts_time: bool,
+    pub is_tracepoint: bool,
+    pub total: Count,
+    pub lost_samples: u64,
+    pub filtered_samples: u64,
+}
+
+impl Event {
+    /// Creates an event without samples.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
 }
 
 /// Everything that the views print.
@@ -65,10 +73,11 @@ pub struct Profile {
     pub module_uses: ModuleUses,
     /// Texts of the rows' cells.
     pub labels: Labels,
-    /// Texts of frames, in call trees or folded stacks.
+    /// Texts of the frames of callchains.
     pub frames: Labels,
-    pub folded: Folded,
-    /// Callchains for the call trees.
+    /// Modules of the texts.
+    pub modules: Vec<ModuleName>,
+    /// Callchains, if rows show them or the output needs them.
     pub calls: CallTrees,
     /// Number of unwound user stacks, and of those cut short.
     pub chain_ends: UnwindStats,
@@ -92,21 +101,20 @@ const MAX_WAITING: usize = 1 << 19;
 
 impl Profile {
     /// Creates the profile of a file with these events.
-    pub fn of_events(names: &[String]) -> Self {
-        let event = |name: &String| Event { name: name.clone(), ..Event::default() };
-        Self { events: names.iter().map(event).collect(), ..Self::default() }
+    pub fn of_events(events: Vec<Event>) -> Self {
+        Self { events, ..Self::default() }
     }
 
-    /// Sets for each event whether its periods are times.
-    pub fn set_times(&mut self, count_time: &[bool]) {
-        self.events
-            .iter_mut()
-            .zip(count_time)
-            .for_each(|(event, is_time)| event.counts_time = *is_time);
+    pub fn events(&self) -> &[Event] {
+        &self.events
     }
 
-    pub fn event_names(&self) -> impl Iterator<Item = &str> {
-        self.events.iter().map(|event| event.name.as_str())
+    /// Returns the event of a row, and the texts of its cells.
+    pub fn root(&self, row: RowIndex, query: &Query) -> Option<(usize, Vec<String>)> {
+        let (event, cells) = self.rows.key(row).split_first()?;
+        let (texts, one) = (Cells::new(query, &self.labels), Count { samples: 1, period: 0 });
+        let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
+        Some((usize::try_from(*event).ok()?, cells.iter().enumerate().map(text).collect()))
     }
 
     /// Adds the profile of another file, with the answer to the same query and the same labels.
@@ -127,7 +135,6 @@ impl Profile {
             }
             self.wait(one);
         }
-        self.folded.append(&other.folded, &places);
         self.inputs.append(&mut other.inputs);
         self.warnings.append(&mut other.warnings);
         self.hints.append(&mut other.hints);
@@ -172,11 +179,8 @@ impl Profile {
         }
     }
 
-    /// Merges equal rows and lines.
+    /// Merges equal rows.
     pub fn settle(&mut self) {
-        if self.folded.counts().len() > 0 {
-            self.folded.settle(&self.frames);
-        }
         self.settle_rows();
     }
 
@@ -190,8 +194,14 @@ impl Profile {
                 (event.name == new.name && !taken.contains(&place)).then_some(place)
             };
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
-                let counts_time = new.counts_time;
-                self.events.push(Event { name: new.name.clone(), counts_time, ..Event::default() });
+                let Event { name, counts_time, is_tracepoint, .. } = new;
+                let (name, counts_time) = (name.clone(), *counts_time);
+                self.events.push(Event {
+                    name,
+                    counts_time,
+                    is_tracepoint: *is_tracepoint,
+                    ..Event::default()
+                });
                 self.events.len() - 1
             });
             self.add_total(place, new.total, new.lost_samples, new.filtered_samples);
@@ -200,9 +210,13 @@ impl Profile {
         taken
     }
 
+    pub fn frame_names(&self) -> FrameNames<'_> {
+        FrameNames { labels: &self.frames, modules: &self.modules }
+    }
+
     /// Returns whether no sample is in it: of several files, once they are settled.
     pub fn is_without_rows(&self) -> bool {
-        self.rows.is_empty() && self.folded.counts().len() == 0
+        self.rows.is_empty()
     }
 
     /// Returns the number of samples in the inputs, whether they were counted or not.
@@ -333,7 +347,7 @@ mod tests {
     #[test]
     fn events_of_several_files_are_merged_by_name() {
         let events = |list: &[&str]| {
-            Profile::of_events(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>())
+            Profile::of_events(list.iter().map(|name| Event::named(name)).collect())
         };
         let mut profile = events(&["a", "b", "a"]);
         assert_eq!(profile.places(&events(&["b", "a", "c", "a"]).events), [1, 0, 3, 2]);
@@ -341,7 +355,7 @@ mod tests {
 
     /// Returns the profile of a file with rows of one sample each.
     fn of_file(rows: &[(&str, u64)], labels: &SharedLabels) -> Profile {
-        let mut profile = Profile::of_events(&["e".into()]);
+        let mut profile = Profile::of_events(vec![Event::named("e")]);
         let mut labels = labels.lock();
         let words = rows
             .iter()
@@ -402,7 +416,14 @@ mod tests {
             let mut profile = of_file(rows);
             let numbers = 0..u32::try_from(rows.len()).unwrap();
             let count = Count { samples: 1, period: 1 };
-            let sample = |class| Sample { base: 0, class, own: Some(class), callers: 0, count };
+            let sample = |class| Sample {
+                base: 0,
+                class,
+                frame: class,
+                is_in_chain: true,
+                callers: 0,
+                count,
+            };
             let shows = [(false, true), (true, false), (false, false)]
                 .map(|(frame, base)| Shows { frame, base });
             profile.calls = CallTrees {
@@ -440,7 +461,7 @@ mod tests {
             children: false,
             from_caller: false,
         };
-        let trees = all.calls.trees(&[row], &all.frames, wanted);
+        let trees = all.calls.trees(&[row], all.frame_names(), wanted);
         assert_eq!(
             trees,
             [vec![Node {
@@ -457,7 +478,7 @@ mod tests {
             crate::cli::args::parse("rep --mem-mode -s weight x".split(' ').map(Into::into))
                 .unwrap();
         let samples = |rows: [(u64, u64); 2]| {
-            let mut profile = Profile::of_events(&["e".into()]);
+            let mut profile = Profile::of_events(vec![Event::named("e")]);
             let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
             let count = |samples| Count { samples, period: 6 };
             let metrics = rows.map(|(_, samples)| Metrics::of(count(samples), None)).to_vec();
@@ -470,7 +491,7 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
-        let mut profile = Profile::of_events(&["e".into()]);
+        let mut profile = Profile::of_events(vec![Event::named("e")]);
         let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
         let words = rows
             .iter()

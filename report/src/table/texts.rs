@@ -7,13 +7,12 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
-use crate::callchain::UNMAPPED;
+use crate::callchain::{Frame, UNMAPPED};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{
-    CacheLine, Declaration, Field, Format, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown,
-    SortKey,
+    CacheLine, Declaration, Field, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey,
 };
-use crate::symbols::labels::{Labels, Named, Text};
+use crate::symbols::labels::{Labels, Subject, Text};
 use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::cpu;
 use crate::timeline::{Activity, CommRef, ThreadRef};
@@ -73,9 +72,8 @@ impl Labeller<'_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                let text = self.text(column.key, &key, &threads);
-                let named = self.function_in(column.key, &key, &text);
-                Text::New(text, named, self.slot(column.key, &key))
+                let (text, subject) = self.text(column.key, &key, &threads);
+                Text::New(text, subject, self.slot(column.key, &key))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> =
@@ -129,33 +127,32 @@ impl Labeller<'_> {
         slots.map(|slots| (&slots.cell, frame.end.cpu_mode))
     }
 
-    /// Returns the function that a column's text names.
-    fn function_in(&self, column: SortKey, row: &Key, text: &str) -> Option<Named> {
-        let side = match column.declared().shown {
-            Shown::Name(Name::Function(side)) => side,
-            Shown::Name(Name::FunctionOffset) => KeyAddress::At,
-            _ => return None,
-        };
-        let frame = frame_at(row, side);
-        let name = self.function(&frame)?;
-        // The letter of the CPU mode may be in front.
-        let start = [0, "[k] ".len()]
-            .into_iter()
-            .find(|start| text.get(*start..).is_some_and(|at| at.starts_with(&*name)));
-        self.named(&frame, start?, &name)
-    }
-
-    fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> String {
+    /// Returns the text of a column, and what it stands for.
+    fn text(&self, column: SortKey, row: &Key, threads: &Threads) -> (String, Subject) {
         let declared = column.declared();
+        let word = declared.word(row);
         match declared.shown {
             // Columns of numbers have no text.
-            Shown::Number(_) => String::new(),
-            Shown::Text(text) => text(declared.word(row)),
-            Shown::Trace => self
-                .traced
-                .map_or_else(String::new, |traced| traced.text(declared.word(row), column)),
-            Shown::Name(name) => self.name(name, row, declared.word(row), threads),
-            Shown::Part(name, part) => part(&self.name(name, row, declared.word(row), threads)),
+            Shown::Number(_) => Default::default(),
+            Shown::Text(text) => (text(word), Subject::Word(word)),
+            Shown::Trace => {
+                let text = self.traced.map(|traced| traced.text(word, column));
+                (text.unwrap_or_default(), Subject::Text)
+            }
+            Shown::Name(Name::Function(side)) => self.symbol(row, side),
+            Shown::Name(Name::FunctionOffset) => self.symbol_offset(row),
+            Shown::Name(name) => {
+                let subject = match name {
+                    Name::Thread => {
+                        Subject::Task(self.timeline.thread_label(ThreadRef::unpack(word)).0)
+                    }
+                    Name::Process => Subject::Task(pid(word)),
+                    Name::Place(side) => self.place(row, side),
+                    _ => Subject::Text,
+                };
+                (self.name(name, row, word, threads), subject)
+            }
+            Shown::Part(name, part) => (part(&self.name(name, row, word, threads)), Subject::Text),
         }
     }
 
@@ -173,8 +170,7 @@ impl Labeller<'_> {
                 format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
             }
             Name::Process => {
-                // -1 if no record says it.
-                let pid = u32::try_from(first).map_or(-1, u32::cast_signed);
+                let pid = pid(first);
                 format!("{pid}:{}", timeline.comm(timeline.process_comm(pid)))
             }
             Name::Module => self
@@ -187,14 +183,11 @@ impl Labeller<'_> {
             }
             Name::MapSize if first == 0 => "unknown".into(),
             Name::MapSize => word(Field::MapSize).to_string(),
-            Name::Function(side) => self.symbol(row, side),
+            Name::Function(side) => self.symbol(row, side).0,
             Name::FunctionSize => {
                 self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string())
             }
-            Name::FunctionOffset => match self.function(&frame_at(row, KeyAddress::At)) {
-                Some(name) => self.marked(letter, &format!("{name}+{:#x}", word(Field::Offset))),
-                None => self.symbol(row, KeyAddress::At),
-            },
+            Name::FunctionOffset => self.symbol_offset(row).0,
             Name::Line(side) => self.source_line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
@@ -231,8 +224,12 @@ impl Labeller<'_> {
             .map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
     }
 
-    fn symbol(&self, row: &Key, side: KeyAddress) -> String {
+    /// Returns the function at an address, or the address, and what the text stands for.
+    fn symbol(&self, row: &Key, side: KeyAddress) -> (String, Subject) {
         let frame = frame_at(row, side);
+        if let Some(name) = self.function(&frame) {
+            return self.marked_function(&frame, &name, "");
+        }
         let module = self.module(frame.module.into());
         // Kernel modules are looked up by absolute address; what is printed is relative to their
         // start.
@@ -247,18 +244,43 @@ impl Labeller<'_> {
             );
             kinds && !self.as_perf()
         };
-        let name = match (self.function(&frame), module.filter(has_offsets)) {
-            (Some(name), _) => name,
-            (None, _) if frame.address == UNMAPPED => "[unknown]".into(),
-            (None, Some(module)) => format!("{}+{shown:#x}", module.name()).into(),
-            (None, None) => self.address(shown).into(),
+        let text = match module.filter(has_offsets) {
+            _ if frame.address == UNMAPPED => "[unknown]".into(),
+            Some(module) => format!("{}+{shown:#x}", module.name()),
+            None => self.address(shown),
         };
-        self.marked(cpu_mode_letter(frame.end.cpu_mode), &name)
+        (self.marked(cpu_mode_letter(frame.end.cpu_mode), &text), Subject::Address)
+    }
+
+    /// Returns the function at the sampled address, and the offset in it.
+    fn symbol_offset(&self, row: &Key) -> (String, Subject) {
+        let frame = frame_at(row, KeyAddress::At);
+        match self.function(&frame) {
+            Some(name) => {
+                self.marked_function(&frame, &name, &format!("+{:#x}", Field::Offset.of(row)))
+            }
+            None => self.symbol(row, KeyAddress::At),
+        }
+    }
+
+    /// Returns the text of a frame's function, with the letter of the CPU mode and what follows.
+    fn marked_function(&self, frame: &Frame, name: &str, after: &str) -> (String, Subject) {
+        let text = self.marked(cpu_mode_letter(frame.end.cpu_mode), &[name, after].concat());
+        let start = text.len() - after.len() - name.len();
+        (text, Subject::Function(self.named(frame, start, name)))
+    }
+
+    /// Returns the offset of an address in the file of its module.
+    fn place(&self, row: &Key, side: KeyAddress) -> Subject {
+        match self.module_number(side.module().of(row)) {
+            Some(module) => Subject::Place { module, offset: side.address().of(row) },
+            None => Subject::Text,
+        }
     }
 
     /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
     fn marked(&self, letter: char, text: &str) -> String {
-        let is_marked = self.query.format == Format::Text;
+        let is_marked = self.query.needs.marks;
         if is_marked {
             ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat()
         } else {
@@ -313,6 +335,11 @@ impl Labeller<'_> {
             .zip(number)
             .map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
     }
+}
+
+/// Returns the process in a word of [`Field::Process`]; -1 if no record says it.
+fn pid(word: u64) -> i32 {
+    u32::try_from(word).map_or(-1, u32::cast_signed)
 }
 
 /// Function that reads the key of a row into another row's key: a key is long, and few of its words

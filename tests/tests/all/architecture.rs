@@ -103,8 +103,8 @@ fn what_is_called_pure_is() {
     assert_without(&code_of("report/src", "count"), &io);
     assert_without(&code_of("report/src", "timeline"), &["object::", "std::fs"]);
     assert_without(
-        &code_of("report/src", "view"),
-        &["crate::symbols", "crate::timeline", "crate::input", "std::fs"],
+        &code_of("report/src", "exports"),
+        &["crate::input", "std::fs"],
     );
 }
 
@@ -133,7 +133,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
         &[
             "commands",
             "cli",
-            "view",
+            "exports",
             "pipeline",
             "table",
             "scan",

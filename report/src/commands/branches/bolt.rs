@@ -23,7 +23,7 @@ use object::{Endianness, elf};
 use crate::commands::derived;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::profile::EventTable;
-use crate::view::CANNOT_WRITE;
+use crate::terminal::parts::CANNOT_WRITE;
 
 /// Path of a module, and an offset in its file.
 type Place = (String, u64);

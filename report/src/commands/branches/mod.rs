@@ -15,21 +15,22 @@ mod bolt;
 use std::fmt;
 use std::io::Write;
 
-use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Parser, ValueEnum as _};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::cli;
-use crate::commands::derived::{self, ViewArgs};
+use crate::commands::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::count::metrics::{rounded, share};
-use crate::query::{Column, Format, Mode, Query, Warning};
+use crate::query::{Column, Mode, Query, Warning};
 use crate::table::profile::{EventTable, Row};
 use crate::terminal::escape::escape;
 
 /// Show code paths, from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
 #[command(name = "rep branches", version, long_about = None, args_override_self = true)]
-#[command(mut_arg("format", |arg| arg.value_parser(cli::formats(["text", "json", "bolt"])).help(FORMATS)))]
+#[command(mut_arg("format", |arg| arg.value_parser(parser()).help(FORMATS)))]
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     view: ViewArgs,
@@ -37,15 +38,24 @@ pub(crate) struct BranchesArgs {
 
 const FORMATS: &str = "Output format; `bolt` is a pre-aggregated profile for BOLT";
 
-pub(crate) fn query(args: BranchesArgs) -> Result<Query, String> {
-    let (bolt, json, limit) = (args.view.format == Format::Bolt, args.view.json, args.view.limit);
+/// Returns the parser of `--format`: here there is one more.
+fn parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["text", "json", "bolt"]).map(|name| match &*name {
+        "bolt" => Format::Bolt,
+        name => Format::from_str(name, false).unwrap_or_default(),
+    })
+}
+
+pub(crate) fn query(args: BranchesArgs) -> Result<ViewQuery, String> {
+    let (format, json, limit) = (args.view.format(), args.view.json, args.view.limit);
+    let bolt = args.view.is_bolt();
     let query = args.view.query(Mode::Branches)?;
     cli::refuse([
         (bolt && limit.is_some(), "--limit does not work with --format bolt"),
         (bolt && json, "--json does not work with --format bolt"),
         (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
     ])?;
-    Ok(query)
+    Ok(ViewQuery { query, format })
 }
 
 #[derive(Serialize)]
@@ -56,13 +66,15 @@ struct Answer {
     ranges: Vec<Range>,
 }
 
-pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    if query.format == Format::Bolt {
+pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let ViewQuery { query, format } = asked;
+    if *format == Format::Bolt {
         return bolt::run(query, out);
     }
-    // Text needs the companion columns (CPU modes) of JSON too.
-    let of_edges = Query { format: Format::Json, ..query.clone() };
-    let columns = Column::with_companions(Column::list(COLUMNS, Mode::Branches)?, Format::Json);
+    // Text has the CPU modes too.
+    let needs = Format::Json.needs();
+    let of_edges = Query { needs, ..query.clone() };
+    let columns = Column::with_companions(Column::list(COLUMNS, Mode::Branches)?, needs);
     let (profile, by_edge, _) = derived::profile(&of_edges, columns.clone(), |_| ())?;
     let mut edges = edges(&profile.tables(&by_edge));
     let branches = edges.iter().map(|edge| edge.count).sum();
@@ -76,7 +88,7 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     let answer = Answer { branches, edges, loops, ranges };
     let text = |out: &mut _| print(&answer, out);
     derived::print(
-        query.format,
+        *format,
         ("recrep-branches/1", &profile.inputs, &answer),
         &profile.warnings,
         text,

@@ -45,7 +45,7 @@ pub struct C2cQuery {
     no_source: bool,
 
     #[command(flatten)]
-    view: ViewArgs,
+    pub(super) view: ViewArgs,
 
     #[arg(skip)]
     pub(super) query: Query,

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
 use crate::pipeline::session::Session;
-use crate::query::{Column, Format, KeyError, Mode, SortKey, lists};
+use crate::query::{Column, KeyError, Mode, SortKey, lists};
 use crate::table::profile::EventTable;
 
 /// A cache line.
@@ -82,16 +82,12 @@ pub(super) fn columns(asked: &C2cQuery) -> Result<Vec<Column>, KeyError> {
     for name in details.chain(asked.node_info.then_some("cpu")) {
         columns.push(Column::parse(name, Mode::Memory)?);
     }
-    Ok(Column::with_companions(columns, asked.query.format))
+    Ok(Column::with_companions(columns, asked.query.needs))
 }
 
 /// Returns the companion columns, which distinguish lines of equal text in JSON.
 fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
-    if asked.query.format == Format::Json {
-        SortKey::DataCacheLine.declared().companions
-    } else {
-        &[]
-    }
+    if asked.query.needs.companions { SortKey::DataCacheLine.declared().companions } else { &[] }
 }
 
 /// Returns the node of each CPU, from the file's topology.

@@ -55,7 +55,7 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
         false => print(&lines, &stats, asked, out),
     };
     derived::print(
-        query.format,
+        asked.view.format(),
         ("recrep-c2c/1", &profile.inputs, &answer),
         &profile.warnings,
         text,

@@ -38,7 +38,7 @@ use recrep_format::read::Frames;
 use crate::input::Input;
 use crate::query::{Source, Warning};
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, Workers, in_order};
+use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
 use record::FileFacts;
 use stream::{Printed, Walk};
 

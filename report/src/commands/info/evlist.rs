@@ -14,7 +14,7 @@ use crate::cli::SourceArgs;
 use crate::input::Input;
 use crate::query::Warning;
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
+use crate::terminal::parts::CANNOT_WRITE;
 
 /// Name that perf gives to groups without a name.
 const ANONYMOUS: &[u8] = b"{anon_group}";

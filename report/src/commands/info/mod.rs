@@ -23,10 +23,11 @@ use anyhow::Context as _;
 use clap::Parser;
 
 use crate::cli::SourceArgs;
+use crate::exports::write_json;
 use crate::input::{Input, Keep, settled};
 use crate::pipeline::session::{self, Session};
 use crate::query::{Mode, Source, Warning};
-use crate::view::{CANNOT_WRITE, write_json};
+use crate::terminal::parts::CANNOT_WRITE;
 
 pub(crate) use attr::text as attr_text;
 pub(crate) use evlist::{EvlistQuery, run as run_evlist};

@@ -13,6 +13,7 @@ use super::filter::SampleFilter;
 use super::frames::Finder;
 use super::sample::Found;
 use super::{order, values};
+use crate::commands::derived::Format;
 use crate::input::{Input, Keep, each};
 use crate::pipeline::fetching;
 use crate::pipeline::session::{self, Session};
@@ -20,8 +21,8 @@ use crate::pipeline::unmatched::{self, Recorded};
 use crate::query::{Column, FilterValues, Query, SortKey, Warning};
 use crate::symbols::{Module, Resolver};
 use crate::terminal::escape::escape;
+use crate::terminal::parts::CANNOT_WRITE;
 use crate::timeline::RecentSpans;
-use crate::view::CANNOT_WRITE;
 
 /// Kind of memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,6 +47,7 @@ impl Access {
 #[derive(Clone, Debug)]
 pub struct AccessQuery {
     pub(crate) query: Query,
+    pub(crate) format: Format,
     /// Kinds of accesses to count; all if empty.
     pub(crate) kinds: Vec<Access>,
     /// `true` if listed accesses have physical addresses.

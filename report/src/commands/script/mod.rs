@@ -56,8 +56,8 @@ use crate::query::{
 };
 use crate::symbols::Resolver;
 use crate::table::module_use::Doubts;
+use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
 use crate::tracepoints::Formats;
-use crate::view::{CANNOT_WRITE, Workers, in_order};
 use anyhow::Context as _;
 use frames::Finder;
 use line::{Listing, Printer};

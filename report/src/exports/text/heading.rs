@@ -17,7 +17,7 @@ use crate::terminal::when::{ago, date};
 const MAX_DESCRIBED: usize = 4;
 
 /// Prints the heading above all tables.
-pub(super) fn print(profile: &Profile, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(profile: &Profile, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "#")?;
     let chosen =
         profile.inputs.iter().filter_map(|input| Some((&input.path, input.recording.when?)));
@@ -59,7 +59,7 @@ fn sum(profile: &Profile, of: fn(&InputSummary) -> u64) -> u64 {
     profile.inputs.iter().map(of).fold(0, u64::saturating_add)
 }
 
-fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Result<()> {
+fn print_recording(input: &InputSummary, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let recording = &input.recording;
     if let Some(command) = &recording.command {
         writeln!(out, "# {name}Recorded: {}", escape(command))?;
@@ -74,7 +74,7 @@ fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io
 }
 
 /// Prints the heading above the table of an event.
-pub(super) fn event(table: &EventTable<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn event(table: &EventTable<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# Samples: {} of event '{}'", table.total.samples, escape(table.name))?;
     writeln!(out, "# Event count (approx.): {}", count(table.total.period, table.counts_time))?;
     if table.lost_samples > 0 {
@@ -98,7 +98,7 @@ pub(super) fn numbers(query: &Query, text: impl Fn(Number) -> String) -> String 
 }
 
 /// Prints one line per problem below all tables.
-pub(super) fn advice(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn advice(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let lost = sum(profile, |input| input.lost_samples);
     let throttled = sum(profile, |input| input.recording.throttled);
     let taken = sum(profile, |input| input.records.get("SAMPLE").copied().unwrap_or(0));

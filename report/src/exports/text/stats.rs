@@ -9,7 +9,7 @@ use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 
 /// Prints the record counts of each input, then the sample counts of each event.
-pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
     for input in &profile.inputs {
         let total: u64 = input.records.values().sum();
         writeln!(out, "\n{} stats:", escape(&input.path))?;

@@ -12,11 +12,32 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::parts::in_parts;
-use crate::query::{Number, Query};
-use crate::table::profile::Profile;
+use super::{Answer, Export};
+use crate::query::{Needs, Number};
+use crate::terminal::parts::in_parts;
 
-pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+pub(super) struct Csv;
+
+impl Export for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { companions: true, unmapped: true, ..Needs::default() }
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+        print(answer, out)
+    }
+}
+
+fn print(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Answer { profile, query, .. } = *answer;
     let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
     let keys = query.columns.iter().map(|column| column.typed.as_str());
     let children: &[&str] = if profile.children {

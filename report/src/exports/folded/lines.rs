@@ -1,35 +1,51 @@
-//! Folded stacks: distinct callchains as lines of labels, `comm;outermost;…;innermost count`.
+//! Lines of texts, `comm;outermost;…;innermost count`.
 //!
 //! ```text
-//!   labels  main · sort;by_key_[i] · …     numbers of texts that are elsewhere
-//!   chains  a tree of labels               of the columns before the frames, and of the frames
+//!   texts   main · sort;by_key_[i] · …     distinct, by number
+//!   chains  a tree of texts                of the columns before the frames, and of the frames
 //!   lines   event, chain of the columns, chain of the frames, count
 //! ```
 //!
-//! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event
+//! Lines can be added in any order and repeatedly. [`Lines::settle`] sorts the lines of each event
 //! by their bytes and merges equal ones, so that the result does not depend on the order of threads
 //! and files. It sorts the tree: the lines then have the order of its nodes.
 
+use indexmap::IndexSet;
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 
-use super::chains::{Chains, Node};
+use crate::callchain::{Chains, Node};
 use crate::count::merge_equal;
-use crate::symbols::labels::Labels;
 use crate::timeline::starts;
 
-/// Lines of labels.
+/// Lines of texts.
 #[derive(Debug, Default)]
-pub struct Folded {
+pub(super) struct Lines {
+    pub(super) texts: Texts,
     chains: Chains,
     lines: Vec<Line>,
-    /// Number of lines when equal ones were merged last.
-    merged: usize,
     /// Chains by rank, once lines have ranks.
     order: Vec<u32>,
 }
 
-/// Number of lines of several files from which on equal ones are merged before all files are read.
-const MANY: usize = 1 << 18;
+/// Distinct texts, by number.
+#[derive(Debug, Default)]
+pub(super) struct Texts(IndexSet<String, FxBuildHasher>);
+
+impl Texts {
+    /// Returns the number of a text, adding the text if it is new.
+    pub(super) fn number(&mut self, text: String) -> u32 {
+        u32::try_from(self.0.insert_full(text).0).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn text(&self, number: u32) -> &str {
+        self.0.get_index(number as usize).map_or("", String::as_str)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
 
 /// A line: index of its event in the profile, the chains of its columns and of its frames, and its
 /// count.
@@ -41,40 +57,23 @@ struct Line {
     count: u64,
 }
 
-impl Folded {
+impl Lines {
     /// Appends a label to a chain of labels, outermost first; 0 is the empty chain.
     #[inline]
-    pub fn chain(&mut self, before: u32, label: u32) -> u32 {
+    pub(super) fn chain(&mut self, before: u32, label: u32) -> u32 {
         self.chains.add(before, label)
     }
 
     /// Adds a line of an event: chains of the labels of its columns and of its frames, which may
     /// not be empty.
     #[inline]
-    pub fn add(&mut self, event: usize, columns: u32, frames: u32, count: u64) {
+    pub(super) fn add(&mut self, event: usize, columns: u32, frames: u32, count: u64) {
         self.lines.push(Line { event, columns, frames, count });
     }
 
-    /// Adds the lines of another file, which has the same texts and whose events have the indexes
-    /// `places` here. Neither may be settled.
-    pub fn append(&mut self, other: &Self, places: &[usize]) {
-        let chains = other.chains.fold_callers(0, |node, before| self.chain(before, node.frame));
-        let chain = |number: u32| chains.get(number as usize).copied().unwrap_or(0);
-        for line in &other.lines {
-            let event = places.get(line.event).copied().unwrap_or(0);
-            self.add(event, chain(line.columns), chain(line.frames), line.count);
-        }
-        if self.lines.len() >= MANY.max(2 * self.merged) {
-            self.merge_equal();
-        }
-    }
-
-    /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts.
-    pub fn settle(&mut self, labels: &Labels) {
-        if let Some(first) = labels.first_equal() {
-            self.relabel(&first);
-        }
-        let (ends, inner) = self.ranks(labels);
+    /// Sorts the lines by event, then by text, and merges equal ones.
+    pub(super) fn settle(&mut self) {
+        let (ends, inner) = self.ranks();
         let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
             // The columns are followed by frames.
@@ -83,37 +82,22 @@ impl Folded {
         self.merge_equal();
     }
 
-    /// Replaces each label by another one.
-    fn relabel(&mut self, labels: &[u32]) {
-        let label = |label: u32| labels.get(label as usize).copied().unwrap_or(label);
-        let mut chains = Chains::default();
-        let of_old =
-            self.chains.fold_callers(0, |node, before| chains.add(before, label(node.frame)));
-        let chain = |old: u32| of_old.get(old as usize).copied().unwrap_or(0);
-        for line in &mut self.lines {
-            (line.columns, line.frames) = (chain(line.columns), chain(line.frames));
-        }
-        self.chains = chains;
-    }
-
     /// Sorts the lines and merges equal ones.
     fn merge_equal(&mut self) {
         let key = |line: &Line| (line.event, line.columns, line.frames);
         merge_equal(&mut self.lines, key, |line, next| {
             line.count = line.count.wrapping_add(next.count)
         });
-        self.merged = self.lines.len();
     }
 
     /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as
     /// beginnings of longer ones; the empty chain has rank 0.
-    fn ranks(&mut self, labels: &Labels) -> (Vec<u32>, Vec<u32>) {
+    fn ranks(&mut self) -> (Vec<u32>, Vec<u32>) {
         // A label has two forms: at the end of a line, and followed by a separator.
-        let bytes = |form: u32| {
-            labels.text((form / 2).into()).bytes().chain((form % 2 == 1).then_some(b';'))
-        };
+        let bytes =
+            |form: u32| self.texts.text(form / 2).bytes().chain((form % 2 == 1).then_some(b';'));
         let mut forms: Vec<u32> =
-            (0..u32::try_from(labels.len() * 2).unwrap_or(u32::MAX)).collect();
+            (0..u32::try_from(self.texts.0.len() * 2).unwrap_or(u32::MAX)).collect();
         forms.par_sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)));
         let mut ranks = vec![0; forms.len()];
         for (rank, form) in (0u32..).zip(&forms) {
@@ -160,13 +144,13 @@ impl Folded {
     }
 
     /// Iterates over the event and the count of each line.
-    pub fn counts(&self) -> impl ExactSizeIterator<Item = (usize, u64)> {
+    pub(super) fn counts(&self) -> impl ExactSizeIterator<Item = (usize, u64)> {
         self.lines.iter().map(|line| (line.event, line.count))
     }
 
-    /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`],
+    /// Writes the labels of the line at `index` into the empty `labels`, after [`Lines::settle`],
     /// and returns the line's event and count.
-    pub fn line(&self, index: usize, labels: &mut Vec<u32>) -> Option<(usize, u64)> {
+    pub(super) fn line(&self, index: usize, labels: &mut Vec<u32>) -> Option<(usize, u64)> {
         let line = self.lines.get(index)?;
         for rank in [line.frames, line.columns] {
             labels.extend(self.chains.frames(self.order.get(rank as usize).copied().unwrap_or(0)));
@@ -176,17 +160,12 @@ impl Folded {
     }
 }
 
-/// Returns a name as a label before the frames: spaces become `_`, semicolons `:`.
-pub(crate) fn folded_root(text: &str) -> String {
-    text.trim().replace(' ', "_").replace(';', ":")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(folded: &Folded, all: &Labels) -> Vec<(usize, String, u64)> {
+    fn texts(folded: &Lines) -> Vec<(usize, String, u64)> {
         let line = |index| {
             let mut labels = Vec::new();
             let (event, count) = folded.line(index, &mut labels)?;
@@ -194,7 +173,7 @@ mod tests {
                 event,
                 labels
                     .into_iter()
-                    .map(|label| all.text(label.into()))
+                    .map(|label| folded.texts.text(label))
                     .collect::<Vec<_>>()
                     .join(";"),
                 count,
@@ -208,47 +187,22 @@ mod tests {
         fn lines_are_sorted_by_their_bytes(
             lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 2..5), 1u64..9), 0..40),
         ) {
-            let (mut folded, mut all) = (Folded::default(), Labels::default());
+            let mut folded = Lines::default();
             let mut want = std::collections::BTreeMap::<(usize, String), u64>::new();
             for (event, labels, count) in &lines {
-                let numbers: Vec<u32> = labels.iter().map(|label| all.intern(label.clone())).collect();
-                let chain = |folded: &mut Folded, labels: &[u32]| {
+                let numbers: Vec<u32> = labels.iter().map(|label| folded.texts.number(label.clone())).collect();
+                let chain = |folded: &mut Lines, labels: &[u32]| {
                     labels.iter().fold(0, |before, label| folded.chain(before, *label))
                 };
                 let (columns, frames) = (chain(&mut folded, &numbers[..1]), chain(&mut folded, &numbers[1..]));
                 folded.add(*event, columns, frames, *count);
             }
-            folded.settle(&all);
+            folded.settle();
             for (event, labels, count) in &lines {
                 *want.entry((*event, labels.join(";"))).or_default() += count;
             }
             let want: Vec<_> = want.into_iter().map(|((event, text), count)| (event, text, count)).collect();
-            prop_assert_eq!(texts(&folded, &all), want);
-        }
-
-        #[test]
-        fn lines_of_labels_that_become_one_are_merged(
-            lines in prop::collection::vec((0u32..3, prop::collection::vec(0u32..6, 1..4), 1u64..9), 0..40),
-        ) {
-            let mut all = Labels::default();
-            for text in ["a", "b", "c", "d", "e", "f"] {
-                all.intern(text.into());
-            }
-            let one = [0, 0, 2, 1, 4, 2];
-            let of = |label: &dyn Fn(u32) -> u32| {
-                let mut folded = Folded::default();
-                for (column, frames, count) in &lines {
-                    let column = folded.chain(0, label(*column));
-                    let frames = frames.iter().fold(0, |before, frame| folded.chain(before, label(*frame)));
-                    folded.add(0, column, frames, *count);
-                }
-                folded
-            };
-            let (mut relabelled, mut want) = (of(&|label| label), of(&|label| one[label as usize]));
-            relabelled.relabel(&one);
-            relabelled.settle(&all);
-            want.settle(&all);
-            prop_assert_eq!(texts(&relabelled, &all), texts(&want, &all));
+            prop_assert_eq!(texts(&folded), want);
         }
     }
 }

@@ -21,17 +21,17 @@ use crate::count::metrics::{Metrics, Value};
 use crate::query::{Field, Query, SortKey, TableColumn};
 use crate::table::profile::{EventTable, Profile, Row};
 
-use super::parts::{PART, in_parts};
 use super::tree::trees;
-use super::{group, heading, heat, hierarchy};
+use super::{heading, heat, nested};
 use crate::terminal::escape::{columns, escape};
+use crate::terminal::parts::{PART, in_parts};
 use crate::terminal::style::Screen;
 
 pub(super) fn print(
     profile: &Profile,
     query: &Query,
     screen: Screen,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     if !query.style.quiet {
         heading::print(profile, screen, out)?;
@@ -39,7 +39,7 @@ pub(super) fn print(
     let mut tables = profile.tables(query);
     tables.retain(|table| table.total.samples > 0);
     if query.group && !tables.is_empty() {
-        group::print(&tables, query, out)?;
+        nested::group(&tables, query, out)?;
         tables.clear();
     }
     for table in &tables {
@@ -48,7 +48,7 @@ pub(super) fn print(
         }
         match &query.separator {
             Some(separator) => separated(profile, table, query, separator, out)?,
-            None if query.hierarchy => hierarchy::print(profile, table, query, out)?,
+            None if query.hierarchy => nested::hierarchy(profile, table, query, out)?,
             None => aligned(profile, table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
@@ -179,7 +179,7 @@ fn aligned(
     table: &EventTable<'_>,
     query: &Query,
     screen: Screen,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let trees = trees(profile, table, query);
     let heads = heads(query);
@@ -370,7 +370,7 @@ fn separated(
     table: &EventTable<'_>,
     query: &Query,
     separator: &str,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let trees = trees(profile, table, query);
     if !query.style.quiet {

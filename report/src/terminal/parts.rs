@@ -11,11 +11,14 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+/// Error context for a failed write of the output.
+pub(crate) const CANNOT_WRITE: &str = "cannot write the answer";
+
 /// Number of chunks of a batch for each thread.
 const AHEAD: usize = 16;
 
 /// Number of lines that a core makes at a time.
-pub(super) const PART: usize = 4096;
+pub(crate) const PART: usize = 4096;
 
 /// States of workers: each thread takes one while it makes a result.
 #[derive(Debug)]
@@ -88,10 +91,10 @@ pub(crate) fn in_order<C: Send, R: Send, E>(
 }
 
 /// Writes this many lines; `part` makes the text of a range of them.
-pub(super) fn in_parts<T: AsRef<[u8]> + Send>(
+pub(crate) fn in_parts<T: AsRef<[u8]> + Send>(
     lines: usize,
     part: impl Fn(Range<usize>) -> io::Result<T> + Sync,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let parts = (0..lines).step_by(PART).map(|start| start..(start + PART).min(lines));
     in_order(parts, false, part, |text| {

@@ -7,11 +7,32 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::group::{self, GroupRow};
-use super::hierarchy::{self, Counts, Level};
+use super::{Answer, Export};
 use crate::count::metrics::{Metrics, Value, share};
-use crate::query::{Column, Number, Query, Warning};
+use crate::query::{Column, Needs, Number, Query, Warning};
+use crate::table::group::{self, GroupRow};
+use crate::table::hierarchy::{self, Counts, Level};
 use crate::table::profile::{EventTable, InputSummary, Profile, Row};
+
+pub(super) struct Json;
+
+impl Export for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { companions: true, unmapped: true, ..Needs::default() }
+    }
+
+    fn has_other_records(&self) -> bool {
+        true
+    }
+
+    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+        print(answer.profile, answer.query, out)
+    }
+}
 
 #[derive(Serialize)]
 struct Report<'p> {
@@ -106,12 +127,12 @@ impl<'p> Serialize for Rows<'p> {
 }
 
 /// Writes a value as JSON on one line.
-pub(crate) fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
     let tables = profile.tables(query);
     let group = query.group.then(|| {
         let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {

@@ -2,54 +2,48 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
 
 use crate::count::metrics::{Metrics, rounded, share};
 use crate::count::{Count, Sum as _};
 use crate::query::{Column, Query, SortKey};
-use crate::table::profile::{EventTable, Profile, Row};
-
-use super::heading::numbers;
-use super::tree::{Trees, trees};
-use crate::terminal::escape::escape;
+use crate::table::event_table::{EventTable, Row};
 
 /// Row of the hierarchy, and the rows below it.
 #[derive(Debug, Serialize)]
-pub(super) struct Level<'p> {
+pub(crate) struct Level<'p> {
     key: &'p str,
-    value: Cow<'p, str>,
+    pub(crate) value: Cow<'p, str>,
     #[serde(flatten)]
     companions: BTreeMap<&'p str, Cow<'p, str>>,
     #[serde(flatten)]
     own: Counts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<Level<'p>>,
+    pub(crate) rows: Vec<Level<'p>>,
     #[serde(skip)]
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// Number of its row in the profile, at the last level.
     #[serde(skip)]
-    place: Option<usize>,
+    pub(crate) place: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     samples: u64,
     period: u64,
     percent: f64,
 }
 
 impl Counts {
-    pub(super) fn of(Count { samples, period }: Count, percent: f64) -> Self {
+    pub(crate) fn of(Count { samples, period }: Count, percent: f64) -> Self {
         Self { samples, period, percent: rounded(percent) }
     }
 }
 
 /// Returns the rows of a table as a tree.
-pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Level<'p>> {
+pub(crate) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Level<'p>> {
     let rows: Vec<Row<'p>> = table.rows().collect();
     let mut levels = below(&rows, 0, table.total.period, query);
     levels.truncate(query.limit.unwrap_or(usize::MAX));
@@ -100,49 +94,4 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
         b.metrics.count.period.cmp(&a.metrics.count.period).then_with(by_text)
     });
     levels
-}
-
-pub(super) fn print(
-    profile: &Profile,
-    table: &EventTable<'_>,
-    query: &Query,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    if !query.style.quiet {
-        let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
-        let keys = keys.join(" / ");
-        writeln!(out, "# {}  {keys}", numbers(query, |number| query.heading(number).to_owned()))?;
-        let dots = numbers(query, |number| ".".repeat(number.width()));
-        writeln!(out, "# {dots}  {}\n#", ".".repeat(keys.width()))?;
-    }
-    let trees = trees(profile, table, query);
-    lines(&levels(table, query), 0, (table.total.period, &trees), query, out)
-}
-
-fn lines(
-    levels: &[Level<'_>],
-    depth: usize,
-    (total, trees): (u64, &Trees),
-    query: &Query,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    for level in levels {
-        write!(out, "  ")?;
-        for number in query.numbers() {
-            write!(
-                out,
-                "{:>1$}  ",
-                level.metrics.value(number, total).to_string(),
-                number.width()
-            )?;
-        }
-        writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
-        write!(
-            out,
-            "{}",
-            level.place.and_then(|place| trees.get(&place)).map_or("", String::as_str)
-        )?;
-        lines(&level.rows, depth + 1, (total, trees), query, out)?;
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::{Node, TreeOptions, function};
+use crate::callchain::trees::{Node, TreeOptions};
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::query::{Graph, Query, Shape, graph::Value};
@@ -40,7 +40,7 @@ pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) ->
     let share = if fractal { graph.percent / 100.0 } else { 0.0 };
     let (passed, from_caller) = (query.chains.shows_branches(), query.chains.from_caller());
     let wanted = TreeOptions { least, share, passed, children: profile.children, from_caller };
-    let trees = profile.calls.trees(&places, &profile.frames, wanted);
+    let trees = profile.calls.trees(&places, profile.frame_names(), wanted);
     let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
     let drawing = Drawing { profile, graph: &graph, total, skip_first };
     let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
@@ -177,7 +177,7 @@ impl Drawing<'_> {
     }
 
     fn function(&self, name: u32) -> String {
-        escape(function(self.profile.frames.text(name.into()))).into_owned()
+        escape(self.profile.frames.text(name.into())).into_owned()
     }
 
     fn value(&self, count: Count, total: u64) -> String {
@@ -222,13 +222,12 @@ fn line(text: &mut String, margin: usize, rest: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callchain::trees::frame_name;
 
     #[test]
     fn trees_are_drawn_as_in_perf() {
         let mut profile = Profile::default();
         let [main, work, parse, read, print] = ["main", "work", "parse", "read", "print"]
-            .map(|name| profile.frames.intern(frame_name("", name)));
+            .map(|name| profile.frames.intern(name.into()));
         let count = |period| Count { samples: period, period };
         let leaf = |names: &[u32], period| Node {
             names: names.to_vec(),

@@ -1,0 +1,361 @@
+//! Folded stacks for flame graphs: `comm;outermost;…;innermost count`, with the frame names of
+//! `perf script | stackcollapse`: no parameters, the module if there is no function, inlined calls
+//! of JIT maps (`a->b`) as separate frames.
+//!
+//! If several events have samples, each line begins with the event's name. Limits leave the lines
+//! with the largest counts of each event, in the usual order.
+
+mod lines;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use self::lines::{Lines, Texts};
+use super::{Answer, Export};
+use crate::callchain::{RowId, Sample};
+use crate::count::metrics::share;
+use crate::query::{Demangle, FrameKey, Needs, Number, Query};
+use crate::symbols::labels::{FrameKind, NamedFrame, Subject};
+use crate::table::INLINED;
+use crate::table::profile::Profile;
+use crate::terminal::escape::escape;
+use crate::terminal::parts::in_parts;
+
+pub(super) struct Folded;
+
+impl Export for Folded {
+    fn name(&self) -> &'static str {
+        "folded"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { stacks: true, ..Needs::default() }
+    }
+
+    fn default_keys(&self) -> Option<&'static str> {
+        Some("comm")
+    }
+
+    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+        print(answer.profile, answer.query, out)
+    }
+}
+
+fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
+    let folded = Folding { profile, query }.lines();
+    let is_alone = profile.events().iter().filter(|event| event.total.samples > 0).count() < 2;
+    let root =
+        |name: &str| if is_alone { String::new() } else { escape(&root(name)).into_owned() + ";" };
+    let roots: Vec<String> = profile.events().iter().map(|event| root(&event.name)).collect();
+    let texts: Vec<_> = folded.texts.iter().map(|text| escape(text)).collect();
+    let is_limited = query.limit.is_some() || query.percent_limit.is_some();
+    let limited = is_limited.then(|| within_limits(&folded, query));
+    let len = limited.as_ref().map_or(folded.counts().len(), Vec::len);
+    let part = |lines: Range<usize>| {
+        let (mut text, mut labels) = (String::new(), Vec::new());
+        for index in lines {
+            labels.clear();
+            let line = limited.as_ref().map_or(Some(index), |lines| lines.get(index).copied());
+            let Some((event, count)) = line.and_then(|line| folded.line(line, &mut labels)) else {
+                break;
+            };
+            text.push_str(roots.get(event).map_or("", |root| root));
+            for (place, label) in labels.iter().enumerate() {
+                text.push_str(if place > 0 { ";" } else { "" });
+                text.push_str(texts.get(*label as usize).map_or("", |text| text));
+            }
+            text.push(' ');
+            text.push_str(&count.to_string());
+            text.push('\n');
+        }
+        Ok(text)
+    };
+    in_parts(len, part, out)
+}
+
+/// Returns the indexes of the lines that pass `--percent-limit`, a share of all lines of their
+/// event, and are the first `--limit` ones of their event by count.
+fn within_limits(folded: &Lines, query: &Query) -> Vec<usize> {
+    let mut of_events = BTreeMap::<usize, Vec<(Reverse<u64>, usize)>>::new();
+    for (index, (event, count)) in folded.counts().enumerate() {
+        of_events.entry(event).or_default().push((Reverse(count), index));
+    }
+    let mut found = Vec::new();
+    for mut lines in of_events.into_values() {
+        let total =
+            lines.iter().fold(0, |sum: u64, (Reverse(count), _)| sum.saturating_add(*count));
+        lines.retain(|(Reverse(count), _)| {
+            query.percent_limit.is_none_or(|least| share(*count, total) >= least)
+        });
+        lines.sort_unstable();
+        found.extend(
+            lines.into_iter().map(|(_, index)| index).take(query.limit.unwrap_or(usize::MAX)),
+        );
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Makes the lines of a profile's stacks.
+#[derive(Clone, Copy)]
+struct Folding<'p> {
+    profile: &'p Profile,
+    query: &'p Query,
+}
+
+/// Texts of frames and chains, as parts of lines.
+struct Named {
+    /// Texts by the frames' numbers; `None` for frames that are left out.
+    frames: Vec<Option<u32>>,
+    /// Chains of the texts, by the numbers of the chains of frames.
+    chains: Vec<u32>,
+}
+
+/// What precedes the frames of a row's lines.
+#[derive(Clone, Copy)]
+struct Root {
+    event: usize,
+    /// Chain of the texts of the columns.
+    columns: u32,
+    is_java: bool,
+    /// `true` if lines add up samples, not periods.
+    by_samples: bool,
+}
+
+impl Folding<'_> {
+    fn lines(self) -> Lines {
+        let calls = &self.profile.calls;
+        let texts: Vec<Option<String>> =
+            calls.names.par_iter().map(|label| self.frame(*label)).collect();
+        let mut lines = Lines::default();
+        let usual = texts
+            .into_iter()
+            .map(|text| text.map(|text| lines.texts.number(text)))
+            .collect::<Vec<_>>();
+        let usual = self.named(usual, &mut lines);
+        let mut java = None;
+        let roots = self.roots(&mut lines);
+        for sample in &calls.samples {
+            let Some(root) = roots.get(&(sample.base, sample.class)) else { continue };
+            let named = match root.is_java {
+                true => java.get_or_insert_with(|| {
+                    let frames = lines.texts.without_java_marks(&usual.frames);
+                    self.named(frames, &mut lines)
+                }),
+                false => &usual,
+            };
+            let frames = self.stack(sample, named, &mut lines);
+            let count = if root.by_samples { sample.count.samples } else { sample.count.period };
+            lines.add(root.event, root.columns, frames, count);
+        }
+        lines.settle();
+        lines
+    }
+
+    /// Returns the chain of a sample's frames. Every sample is in a line: without frames, its frame
+    /// is the sampled function.
+    fn stack(self, sample: &Sample, named: &Named, lines: &mut Lines) -> u32 {
+        let text = |frame: u32| named.frames.get(frame as usize).copied().flatten();
+        let callers = named.chains.get(sample.callers as usize).copied().unwrap_or(0);
+        let frames = match text(sample.frame).filter(|_| sample.is_in_chain) {
+            Some(own) => lines.chain(callers, own),
+            None => callers,
+        };
+        if frames > 0 {
+            return frames;
+        }
+        let own = text(sample.frame).unwrap_or_else(|| {
+            let label = self.profile.calls.names.get(sample.frame as usize).copied();
+            lines.texts.number(self.shown(label.unwrap_or(u32::MAX)))
+        });
+        lines.chain(0, own)
+    }
+
+    /// Returns the chains of these frames.
+    fn named(self, frames: Vec<Option<u32>>, lines: &mut Lines) -> Named {
+        let chains = self.profile.calls.chains.fold_callers(0, |node, callers| {
+            match frames.get(node.frame as usize) {
+                Some(Some(text)) => lines.chain(callers, *text),
+                _ => callers,
+            }
+        });
+        Named { frames, chains }
+    }
+
+    /// Returns what precedes the frames, by row.
+    fn roots(self, lines: &mut Lines) -> FxHashMap<RowId, Root> {
+        let by_samples = self.query.numbers().any(|number| number == Number::Samples);
+        let mut roots = FxHashMap::default();
+        for (id, row) in &self.profile.calls.rows {
+            let Some((event, texts)) = self.profile.root(*row, self.query) else { continue };
+            let is_java = texts.first().is_some_and(|text| text.starts_with("java"));
+            let columns = texts.iter().fold(0, |before, text| {
+                let text = lines.texts.number(root(text));
+                lines.chain(before, text)
+            });
+            // The periods of tracepoints are not printed by `perf script`.
+            let is_tracepoint =
+                self.profile.events().get(event).is_some_and(|event| event.is_tracepoint);
+            let by_samples = by_samples || is_tracepoint;
+            roots.insert(*id, Root { event, columns, is_java, by_samples });
+        }
+        roots
+    }
+
+    /// Returns the text that call trees have for a frame, as part of a line.
+    fn shown(self, label: u32) -> String {
+        self.profile.frames.text(label.into()).replace(';', ":")
+    }
+
+    /// Returns the name of a frame as part of a line; `None` if it is left out.
+    fn frame(self, label: u32) -> Option<String> {
+        let labels = &self.profile.frames;
+        let Subject::Frame(frame) = labels.subject(label.into()) else {
+            return Some(self.shown(label));
+        };
+        if self.query.chains.key != FrameKey::Function {
+            return Some(self.shown(label));
+        }
+        let NamedFrame { module, kind, named, .. } = frame;
+        if *kind == FrameKind::Address {
+            let module = module.and_then(|module| self.profile.modules.get(module as usize));
+            return Some(module.map_or_else(
+                || "[unknown]".into(),
+                |module| {
+                    let name = module.long_name.rsplit('/').next().unwrap_or(&module.long_name);
+                    format!("[{}]", name.replace(';', ":"))
+                },
+            ));
+        }
+        let text = labels.text(label.into());
+        let name = match named {
+            Some(named) => named.in_text(text),
+            None if *kind == FrameKind::Inlined => text.strip_suffix(INLINED).unwrap_or(text),
+            None => text,
+        };
+        let is_whole = named.as_ref().is_some_and(|named| named.is_whole);
+        if is_whole || self.query.symbol_sources.demangle() == Demangle::Full {
+            return Some(name.replace(';', ":"));
+        }
+        function(name)
+    }
+}
+
+/// Returns a name as a part before the frames: spaces become `_`, semicolons `:`.
+fn root(text: &str) -> String {
+    text.trim().replace(' ', "_").replace(';', ":")
+}
+
+impl Texts {
+    /// Returns the texts of frames in Java processes, given the usual ones.
+    fn without_java_marks(&mut self, usual: &[Option<u32>]) -> Vec<Option<u32>> {
+        let mut in_java = |number: u32| {
+            let text = self.text(number);
+            let without = without_java_mark(text);
+            if without == text { number } else { self.number(without.to_owned()) }
+        };
+        usual.iter().map(|number| number.map(&mut in_java)).collect()
+    }
+}
+
+/// Converts a function's name into frame names; `None` for names that stackcollapse skips as
+/// processes.
+fn function(name: &str) -> Option<String> {
+    if name.starts_with('(') {
+        return None;
+    }
+    if memchr::memchr2(b'(', b';', name.as_bytes()).is_none() && !name.contains("->") {
+        return Some(name.to_owned());
+    }
+    let parts = name.split("->").enumerate().map(|(place, part)| {
+        let mut text = without_parameters(&part.replace(';', ":")).to_owned();
+        // Functions after the first are inlined.
+        if place > 0 && !text.contains("_[i]") {
+            text.push_str("_[i]");
+        }
+        text
+    });
+    Some(parts.collect::<Vec<_>>().join(";"))
+}
+
+/// Returns the name without its parameters: up to the first parenthesis outside of any bracket,
+/// except those of Go methods (after a dot) and of C++'s anonymous namespace.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0i32;
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0
+                && before != '.'
+                && !name.get(at..).is_some_and(|rest| rest.starts_with(ANONYMOUS)) =>
+            {
+                return name.get(..at).unwrap_or(name);
+            }
+            '<' | '{' | '[' | '(' => depth += 1,
+            '>' | '}' | ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    name
+}
+
+/// Demangled name of C++'s anonymous namespace.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// Strips the `L` that marks the class of a Java method.
+fn without_java_mark(name: &str) -> &str {
+    name.strip_prefix('L').filter(|_| name.contains('/')).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn function_names_are_those_of_stackcollapse() {
+        let of = |name| function(name).unwrap_or_default();
+        assert_eq!(of("ns::f(int, char const*) const"), "ns::f");
+        assert_eq!(
+            of("ns::(anonymous namespace)::f<void (*)(int)>(bool)"),
+            "ns::(anonymous namespace)::f<void (*)(int)>"
+        );
+        assert_eq!(of("net/http.(*Client).Do"), "net/http.(*Client).Do");
+        assert_eq!(of("<a::B as c::D<(e, f)>>::g"), "<a::B as c::D<(e, f)>>::g");
+        assert_eq!(of("f::{lambda(int)#1}::operator()(int)"), "f::{lambda(int)#1}::operator");
+        assert_eq!(of("a;b"), "a:b");
+        assert_eq!(of("Outer.run->Inner.call->Most.f"), "Outer.run;Inner.call_[i];Most.f_[i]");
+        assert_eq!(function("(process)"), None);
+    }
+
+    #[test]
+    fn limits_leave_the_largest_lines_of_each_event() {
+        let mut folded = Lines::default();
+        for (event, text, count) in [(0, "x", 1), (0, "y", 7), (0, "z", 2), (1, "x", 3)] {
+            let [columns, frames] = ["ls", text].map(|text| {
+                let text = folded.texts.number(text.into());
+                folded.chain(0, text)
+            });
+            folded.add(event, columns, frames, count);
+        }
+        folded.settle();
+        let left = |limit, percent_limit| {
+            within_limits(&folded, &Query { limit, percent_limit, ..Query::default() })
+        };
+        assert_eq!(left(None, None), [0, 1, 2, 3]);
+        assert_eq!(left(Some(2), None), [1, 2, 3]);
+        assert_eq!(left(None, Some(20.0)), [1, 2, 3]);
+        assert_eq!(left(Some(9), Some(20.1)), [1, 3]);
+    }
+
+    #[test]
+    fn only_java_classes_lose_the_mark() {
+        assert_eq!(without_java_mark("Lorg/a/B:.c"), "org/a/B:.c");
+        assert_eq!(without_java_mark("List"), "List");
+    }
+}

@@ -1,0 +1,38 @@
+//! Text for people, laid out like `perf report --stdio`: tables with call trees, cut to the width of
+//! the terminal.
+
+mod heading;
+mod heat;
+mod nested;
+mod stats;
+mod table;
+mod tree;
+
+use std::io::{self, Write};
+
+use super::{Answer, Export};
+use crate::query::{Inspection, Needs};
+
+pub(super) struct Text;
+
+impl Export for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { callers: true, marks: true, ..Needs::default() }
+    }
+
+    fn is_for_people(&self) -> bool {
+        true
+    }
+
+    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let Answer { profile, query, screen } = *answer;
+        if query.inspection == Some(Inspection::Stats) {
+            return stats::print(profile, query, out);
+        }
+        table::print(profile, query, screen, out)
+    }
+}

@@ -1,0 +1,95 @@
+//! Tables that are not one row after the other: `--group` (a column per event) and `--hierarchy` (a
+//! level per sort key).
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr;
+
+use super::heading::{count, numbers};
+use super::tree::{Trees, trees};
+use crate::query::{Number, Query};
+use crate::table::group::{self, GroupRow};
+use crate::table::hierarchy::{Level, levels};
+use crate::table::profile::{EventTable, Profile};
+use crate::terminal::escape::escape;
+
+pub(super) fn group(
+    tables: &[EventTable<'_>],
+    query: &Query,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
+    let samples: u64 = tables.iter().map(|table| table.total.samples).sum();
+    let period = tables.iter().fold(0u64, |sum, table| sum.wrapping_add(table.total.period));
+    if !query.style.quiet {
+        writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
+        let are_times = tables.iter().all(|table| table.counts_time);
+        writeln!(out, "# Event count (approx.): {}\n#", count(period, are_times))?;
+        let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
+        // One heading spans the numbers of all events.
+        let wide = |width: usize| (width + 1) * tables.len() - 1;
+        let heads =
+            numbers(query, |number| format!("{:>1$}", query.heading(number), wide(number.width())));
+        writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
+    }
+    for GroupRow { texts, members, .. } in group::rows(tables, query) {
+        let cell = |number: Number| {
+            let each = members.iter().zip(tables);
+            let texts = each.map(|(member, table)| {
+                format!(
+                    "{:>1$}",
+                    member.value(number, table.total.period).to_string(),
+                    number.width()
+                )
+            });
+            texts.collect::<Vec<_>>().join(" ")
+        };
+        let texts: Vec<_> = texts.iter().map(|text| escape(text)).collect();
+        writeln!(out, "  {}  {}", numbers(query, cell), texts.join("  "))?;
+    }
+    writeln!(out, "\n")
+}
+
+pub(super) fn hierarchy(
+    profile: &Profile,
+    table: &EventTable<'_>,
+    query: &Query,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !query.style.quiet {
+        let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
+        let keys = keys.join(" / ");
+        writeln!(out, "# {}  {keys}", numbers(query, |number| query.heading(number).to_owned()))?;
+        let dots = numbers(query, |number| ".".repeat(number.width()));
+        writeln!(out, "# {dots}  {}\n#", ".".repeat(keys.width()))?;
+    }
+    let trees = trees(profile, table, query);
+    let total = table.total.period;
+    Levels { query, total, trees: &trees }.print(&levels(table, query), 0, out)
+}
+
+/// What all lines of a hierarchy depend on.
+struct Levels<'q> {
+    query: &'q Query,
+    /// Period of the event.
+    total: u64,
+    trees: &'q Trees,
+}
+
+impl Levels<'_> {
+    fn print(&self, levels: &[Level<'_>], depth: usize, out: &mut dyn Write) -> io::Result<()> {
+        for level in levels {
+            write!(out, "  ")?;
+            for number in self.query.numbers() {
+                let value = level.metrics.value(number, self.total).to_string();
+                write!(out, "{value:>0$}  ", number.width())?;
+            }
+            writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
+            if let Some(tree) = level.place.and_then(|place| self.trees.get(&place)) {
+                write!(out, "{tree}")?;
+            }
+            self.print(&level.rows, depth + 1, out)?;
+        }
+        Ok(())
+    }
+}

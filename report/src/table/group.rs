@@ -1,0 +1,60 @@
+//! `--group`: one table for all events, with a column per event. Rows are sorted by the event of
+//! `--group-sort-idx`, then by all events in order; `--percent-limit` is a share of the first
+//! event, as in perf.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::count::Sum as _;
+use crate::count::metrics::{Metrics, share};
+use crate::query::Query;
+use crate::table::event_table::{EventTable, Row};
+
+/// Equal rows of several events.
+#[derive(Debug)]
+pub(crate) struct GroupRow<'p> {
+    pub(crate) texts: Vec<Cow<'p, str>>,
+    pub(crate) first: Row<'p>,
+    /// The metrics of each event.
+    pub(crate) members: Vec<Metrics>,
+}
+
+/// Merges the rows of all tables.
+pub(crate) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
+    // By texts; functions that read alike are told apart by their labels.
+    let mut rows =
+        IndexMap::<(Vec<Cow<'p, str>>, Vec<Option<usize>>), GroupRow<'p>, FxBuildHasher>::default();
+    for (event, table) in tables.iter().enumerate() {
+        for row in table.rows() {
+            let (texts, labels) = (0..query.columns.len())
+                .map(|column| (row.text(column), row.label(column)))
+                .unzip();
+            let new = || GroupRow {
+                texts: row.texts().collect(),
+                first: row,
+                members: vec![Metrics::default(); tables.len()],
+            };
+            let all = rows.entry((texts, labels)).or_insert_with(new);
+            if let Some(member) = all.members.get_mut(event) {
+                member.add(row.metrics);
+            }
+        }
+    }
+    let period = |row: &GroupRow<'_>, event: usize| {
+        row.members.get(event).map_or(0, |member| member.all.period)
+    };
+    let total = tables.first().map_or(0, |table| table.total.period);
+    let mut rows: Vec<GroupRow<'p>> = rows.into_values().collect();
+    rows.retain(|row| {
+        query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least)
+    });
+    let periods = |row: &GroupRow<'_>| {
+        let all = row.members.iter().map(|member| member.all.period);
+        (period(row, query.style.group_sort), all.collect::<Vec<_>>())
+    };
+    rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.texts.cmp(&b.texts)));
+    rows.truncate(query.limit.unwrap_or(usize::MAX));
+    rows
+}
