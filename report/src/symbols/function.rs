@@ -12,11 +12,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use recrep_format::build_id::BuildId;
-
 use super::module::ModuleKind;
 use super::resolver::Loaded;
-use super::table::SymbolId;
+use super::table::{SymbolId, name_hash};
 use super::{Module, demangle};
 use crate::query::Demangle;
 
@@ -25,6 +23,7 @@ use crate::query::Demangle;
 pub struct Function {
     loaded: Arc<Loaded>,
     spelt: Spelt,
+    name_hash: u64,
 }
 
 /// The name of a function as the file spells it.
@@ -46,14 +45,17 @@ impl Function {
         {
             return None;
         }
-        Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol(id) })
+        let name_hash =
+            name_hash(loaded.table.get(id).map(|symbol| symbol.name).unwrap_or_default());
+        Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol(id), name_hash })
     }
 
     /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from
     /// others.
     pub fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
-        let spelt = Spelt::Inlined(name.into());
-        demangle::is_mangled(name.as_bytes()).then(|| Self { loaded: loaded.clone(), spelt })
+        let (spelt, name_hash) = (Spelt::Inlined(name.into()), name_hash(name.as_bytes()));
+        let function = || Self { loaded: loaded.clone(), spelt, name_hash };
+        demangle::is_mangled(name.as_bytes()).then(function)
     }
 
     /// Returns the name as the file spells it.
@@ -66,6 +68,11 @@ impl Function {
         }
     }
 
+    /// Returns the hash of [`Function::name`].
+    pub(super) fn name_hash(&self) -> u64 {
+        self.name_hash
+    }
+
     /// Returns the offset in the module if the name does not tell the function from others;
     /// otherwise 0. The first call for a module reads all its names: most functions are told apart
     /// without.
@@ -75,13 +82,20 @@ impl Function {
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
     }
 
-    /// Returns the module's build ID and the symbol's place in the file; `None` if one of both is
-    /// unknown.
-    fn in_build(&self) -> Option<(BuildId, u64)> {
+    /// Returns the place in the file of a file's symbol.
+    fn in_file(&self) -> Option<u64> {
         let Spelt::Symbol(id) = self.spelt else { return None };
-        let Module { kind, build_id, .. } = &self.loaded.module;
-        let build_id = build_id.filter(|_| *kind == ModuleKind::File)?;
-        Some((build_id, self.loaded.table.start(id)?))
+        self.loaded.table.start(id).filter(|_| self.loaded.module.kind == ModuleKind::File)
+    }
+
+    /// Returns whether the modules are copies of one file, such as those of several containers.
+    fn is_of_build(&self, other: &Self) -> bool {
+        let (a, b) = (&self.loaded, &other.loaded);
+        match (a.module.build_id, b.module.build_id) {
+            (Some(a), Some(b)) => a.is_same(&b),
+            (None, None) => Arc::ptr_eq(a, b) || a.fingerprint() == b.fingerprint(),
+            _ => false,
+        }
     }
 
     /// Returns whether all names of the module are printed in full.
@@ -90,13 +104,9 @@ impl Function {
     }
 
     /// Returns the name of the module, by which modules are told apart.
-    pub(super) fn module(&self) -> Cow<'_, str> {
-        // Its name depends on how it was recorded.
-        if self.loaded.module.kind == ModuleKind::Kernel {
-            "[kernel]".into()
-        } else {
-            self.loaded.module.name()
-        }
+    pub(super) fn module(&self) -> &str {
+        // The kernel's name depends on how it was recorded.
+        if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]" } else { &self.loaded.name }
     }
 
     /// Returns the name with all that tells functions apart, or as the file spells it if names are
@@ -115,11 +125,10 @@ impl Ord for Function {
         {
             return Ordering::Equal;
         }
-        let by_name =
-            self.module().cmp(&other.module()).then_with(|| self.name().cmp(other.name()));
-        by_name.then_with(|| match (self.in_build(), other.in_build()) {
+        let by_name = self.module().cmp(other.module()).then_with(|| self.name().cmp(other.name()));
+        by_name.then_with(|| match (self.in_file(), other.in_file()) {
             // Of one build, equal names at different places are shared.
-            (Some(a), Some(b)) if a.0.is_same(&b.0) => a.1.cmp(&b.1),
+            (Some(a), Some(b)) if self.is_of_build(other) => a.cmp(&b),
             // What is costly is looked at last.
             _ => self.offset().cmp(&other.offset()),
         })
@@ -134,7 +143,7 @@ impl PartialOrd for Function {
 
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
+        self.name_hash == other.name_hash && self.cmp(other).is_eq()
     }
 }
 

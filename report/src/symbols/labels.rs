@@ -6,7 +6,7 @@
 //! ([`Function`]).
 
 use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +28,8 @@ pub struct Labels {
 struct Label {
     text: String,
     subject: Subject,
+    /// Of the text and the function's name: thousands of functions may read alike.
+    hash: u64,
 }
 
 /// What a text stands for.
@@ -185,17 +187,25 @@ impl<'s> Text<'s> {
 
 impl Hash for Label {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        state.write_u64(self.hash);
     }
 }
 
 impl PartialEq for Label {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.subject.is(&other.subject)
+        self.hash == other.hash && self.text == other.text && self.subject.is(&other.subject)
     }
 }
 
 impl Eq for Label {}
+
+impl Label {
+    fn new(text: String, subject: Subject) -> Self {
+        let function = subject.named().map(|named| named.function.name_hash());
+        let hash = FxBuildHasher.hash_one((&text, function));
+        Self { text, subject, hash }
+    }
+}
 
 impl Named {
     /// Creates a function whose name is `length` bytes of a text, from `start` on.
@@ -220,7 +230,7 @@ impl Labels {
     }
 
     fn add(&mut self, text: String, subject: Subject) -> u32 {
-        u32::try_from(self.all.insert_full(Label { text, subject }).0).unwrap_or(u32::MAX)
+        u32::try_from(self.all.insert_full(Label::new(text, subject)).0).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of a text, and keeps it in the text's slot.
@@ -260,18 +270,17 @@ impl Labels {
     }
 
     /// Replaces the names of functions in some texts.
-    pub(super) fn rename(&mut self, names: Vec<(usize, String)>) {
-        if names.is_empty() {
-            return;
-        }
+    pub(super) fn rename(&mut self, names: impl Iterator<Item = (usize, String)>) {
         let mut all: Vec<Label> = std::mem::take(&mut self.all).into_iter().collect();
         for (number, name) in names {
-            let label = all.get_mut(number);
-            let named = label.and_then(|label| Some((&mut label.text, label.subject.named_mut()?)));
-            if let Some((text, named)) = named {
+            if let Some(label) = all.get_mut(number)
+                && let Some(named) = label.subject.named_mut()
+            {
+                let mut text = std::mem::take(&mut label.text);
                 text.replace_range(named.at.clone(), &name);
                 named.at.end = named.at.start + name.len();
                 named.is_whole = true;
+                *label = Label::new(text, std::mem::take(&mut label.subject));
             }
         }
         self.all = all.into_iter().collect();
@@ -319,7 +328,7 @@ impl Labels {
 
     /// Returns the name of the function in a text as its file spells it, if it is shown otherwise.
     pub fn mangled(&self, number: u64) -> Option<String> {
-        let Label { text, subject } = self.label(number)?;
+        let Label { text, subject, .. } = self.label(number)?;
         let named = subject.named()?;
         let name = String::from_utf8_lossy(named.function.name());
         (name != named.in_text(text)).then(|| name.into_owned())

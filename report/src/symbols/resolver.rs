@@ -54,6 +54,8 @@ pub struct Loaded {
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
     pub module: Module,
+    /// [`Module::name`].
+    pub(super) name: Box<str>,
     pub(super) demangle: Demangle,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
@@ -62,6 +64,7 @@ pub struct Loaded {
     labels: Vec<LabelSlots>,
     /// Hashes of the names that several symbols have.
     shared_names: OnceLock<FxHashSet<u64>>,
+    fingerprint: OnceLock<u64>,
 }
 
 impl Loaded {
@@ -104,6 +107,11 @@ impl Loaded {
         let shared = self.shared_names.get_or_init(|| self.table.shared_names());
         !shared.is_empty()
             && self.table.get(id).is_some_and(|symbol| shared.contains(&name_hash(symbol.name)))
+    }
+
+    /// Returns a number that only copies of one file have in common.
+    pub(super) fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| self.table.fingerprint())
     }
 
     /// Returns a name from this module's table with all that tells functions apart.
@@ -308,10 +316,12 @@ impl Resolver {
             table,
             outcome,
             demangle,
+            name: module.name().into(),
             module: module.clone(),
             search: self.search.clone(),
             lines: OnceLock::new(),
             shared_names: OnceLock::new(),
+            fingerprint: OnceLock::new(),
         }
     }
 

@@ -7,8 +7,8 @@
 //! column of its own.
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry;
 
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::function::Function;
@@ -32,89 +32,91 @@ impl<'l> Use<'l> {
     }
 
     /// Returns the module and the short name.
-    fn in_module(&self) -> (Cow<'l, str>, &'l str) {
+    fn in_module(&self) -> (&'l str, &'l str) {
         (self.function().module(), self.short())
     }
+}
+
+/// A better name for the function in a text.
+struct Renamed {
+    is_cell: bool,
+    number: usize,
+    name: String,
 }
 
 /// Has functions printed so that they differ in the cells of tables and in the frames of
 /// callchains.
 pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
-    let clashes: FxHashSet<(Cow<'_, str>, &str)> = alike(cells).chain(alike(frames)).collect();
+    let (of_cells, of_frames) = rayon::join(|| alike(cells), || alike(frames));
+    let clashes: FxHashSet<(&str, &str)> = of_cells.into_iter().chain(of_frames).collect();
     if clashes.is_empty() {
         return;
     }
-    let (of_cells, of_frames) = {
-        let mut uses: Vec<Use<'_>> = Vec::new();
-        for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
-            let of_function = |(number, text, named)| Use { is_cell, number, text, named };
-            uses.extend(
-                labels
-                    .functions()
-                    .map(of_function)
-                    .filter(|used| clashes.contains(&used.in_module())),
-            );
+    let mut uses: Vec<Use<'_>> = Vec::new();
+    for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
+        let of_function = |(number, text, named)| Use { is_cell, number, text, named };
+        let all = labels.functions().map(of_function);
+        uses.extend(all.filter(|used| clashes.contains(&used.in_module())));
+    }
+    uses.par_sort_unstable_by_key(|used| {
+        (used.short(), used.function(), used.is_cell, used.number)
+    });
+    let of_names: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.in_module() == b.in_module()).collect();
+    let renamed: Vec<Renamed> = of_names.into_par_iter().flat_map_iter(spellings).collect();
+    let (of_cells, of_frames): (Vec<_>, Vec<_>) =
+        renamed.into_iter().partition(|renamed| renamed.is_cell);
+    for (labels, renamed) in [(cells, of_cells), (frames, of_frames)] {
+        if !renamed.is_empty() {
+            labels.rename(renamed.into_iter().map(|renamed| (renamed.number, renamed.name)));
         }
-        uses.sort_unstable_by_key(|used| {
-            (used.short(), used.function(), used.is_cell, used.number)
-        });
-        let names = uses.chunk_by(|a, b| a.in_module() == b.in_module()).flat_map(spellings);
-        let renamed = uses.iter().zip(names).filter(|(used, name)| used.short() != name);
-        let (of_cells, of_frames): (Vec<_>, Vec<_>) = renamed.partition(|(used, _)| used.is_cell);
-        let numbers = |list: Vec<(&Use<'_>, String)>| {
-            list.into_iter().map(|(used, name)| (used.number, name)).collect()
-        };
-        (numbers(of_cells), numbers(of_frames))
-    };
-    cells.rename(of_cells);
-    frames.rename(of_frames);
+    }
 }
 
 /// Returns the short names that several functions of a module have, with the module.
-fn alike(labels: &Labels) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+fn alike(labels: &Labels) -> Vec<(&str, &str)> {
     let mut first = FxHashMap::default();
-    labels.functions().filter_map(move |(_, text, named)| {
+    first.reserve(labels.len());
+    let mut found = Vec::new();
+    for (_, text, named) in labels.functions() {
         let name = (named.function.module(), named.in_text(text));
-        match first.entry(name.clone()) {
-            Entry::Vacant(entry) => {
-                entry.insert(&named.function);
-                None
-            }
-            Entry::Occupied(entry) => (*entry.get() != &named.function).then_some(name),
+        if *first.entry(name).or_insert(&named.function) != &named.function {
+            found.push(name);
         }
-    })
+    }
+    found
 }
 
-/// Returns the names for these uses of functions of one module that have one short name, sorted by
-/// their functions.
-fn spellings(uses: &[Use<'_>]) -> Vec<String> {
+/// Returns better names for these uses of functions of one module that have one short name, sorted
+/// by their functions.
+fn spellings(uses: &[Use<'_>]) -> Vec<Renamed> {
     let functions: Vec<&[Use<'_>]> = uses.chunk_by(|a, b| a.function() == b.function()).collect();
     if functions.len() < 2 {
-        return uses.iter().map(|used| used.short().to_owned()).collect();
+        return Vec::new();
     }
-    let wholes: Vec<Cow<'_, str>> =
-        functions.iter().filter_map(|uses| Some(uses.first()?.function().whole())).collect();
+    let of_each = || functions.iter().filter_map(|uses| Some(uses.first()?.function()));
+    let wholes: Vec<Cow<'_, str>> = of_each().map(Function::whole).collect();
     let of_wholes = counted(wholes.iter().map(|whole| whole.as_bytes()));
-    let of_mangled =
-        counted(functions.iter().filter_map(|uses| Some(uses.first()?.function().name())));
-    let mut names = Vec::with_capacity(uses.len());
-    for (uses, whole) in functions.into_iter().zip(&wholes) {
-        for function in uses.iter().map(Use::function) {
-            let mangled = function.name();
-            let is_only =
-                |counts: &FxHashMap<&[u8], usize>, name: &[u8]| counts.get(name) == Some(&1);
-            names.push(if is_only(&of_wholes, whole.as_bytes()) {
-                whole.to_string()
-            } else if is_only(&of_mangled, mangled) {
-                format!("{whole} ({})", String::from_utf8_lossy(mangled))
-            } else if function.is_full() {
-                format!("{whole} ({}+{:#x})", function.module(), function.offset())
-            } else {
-                whole.to_string()
-            });
-        }
+    let of_mangled = counted(of_each().map(Function::name));
+    let mut renamed = Vec::with_capacity(uses.len());
+    for ((uses, function), whole) in functions.iter().zip(of_each()).zip(&wholes) {
+        let mangled = function.name();
+        let name = if of_wholes.get(whole.as_bytes()) == Some(&1) {
+            whole.to_string()
+        } else if of_mangled.get(mangled) == Some(&1) {
+            format!("{whole} ({})", String::from_utf8_lossy(mangled))
+        } else if function.is_full() {
+            format!("{whole} ({}+{:#x})", function.module(), function.offset())
+        } else {
+            whole.to_string()
+        };
+        let changed = uses.iter().filter(|used| used.short() != name);
+        renamed.extend(changed.map(|used| Renamed {
+            is_cell: used.is_cell,
+            number: used.number,
+            name: name.clone(),
+        }));
     }
-    names
+    renamed
 }
 
 fn counted<'n>(names: impl Iterator<Item = &'n [u8]>) -> FxHashMap<&'n [u8], usize> {

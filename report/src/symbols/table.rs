@@ -27,7 +27,7 @@
 //! starts last wins; after its end, the enclosing symbol continues. (In perf the result depends on
 //! the shape of its tree.)
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -172,6 +172,23 @@ impl SymbolTable {
     /// read.
     pub(super) fn lost(&self) -> Option<u64> {
         self.names.sources.iter().find_map(Bytes::lost)
+    }
+
+    /// Returns a hash of all symbols and names. Only tables of copies of a file are expected to have
+    /// the same one.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = FxBuildHasher.build_hasher();
+        for Place { start, end, name } in &self.places {
+            [*start, *end, name.0].hash(&mut hasher);
+        }
+        for tie in self.ties.iter().flat_map(|tie| &*tie.candidates) {
+            (tie.start, tie.name.0).hash(&mut hasher);
+        }
+        for source in &self.names.sources {
+            source.hash(&mut hasher);
+        }
+        self.names.own.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Returns the [`name_hash`] of each name that symbols with several starts have.
