@@ -1,9 +1,9 @@
 //! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► candidates ──► search ──► elf / kallsyms / kernel / vdso / … ──► SymbolTable
-//!   (identity)   (once each)      (paths)      (opened,           (a .rs file for each)           (by address)
-//!                    │                          checked: proof)
+//!   Module ──► Resolver::load ──► search ──► elf · kernel · jit ──► SymbolTable
+//!   (identity)   (once each)     (candidates,  (a folder for each   (by address)
+//!                    │            proofs)       source of symbols)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
@@ -22,7 +22,7 @@
 //!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count
-//! (`elf_symbols`), where a symbol without size ends and which of several names at an address is
+//! (`elf::symbols`), where a symbol without size ends and which of several names at an address is
 //! shown (`table.rs`), how C++ and Rust names are demangled (`demangle`).
 //!
 //! # Errors
@@ -33,67 +33,44 @@
 //! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without
 //! a function; the files of these modules are fetched, and then the query is answered.
 
-mod bundle;
-mod bytes;
-mod call_frames;
-mod candidates;
 mod coarse;
-mod decompress;
 mod demangle;
 mod elf;
-mod elf_plt;
-mod elf_symbols;
-#[cfg(test)]
-mod elf_tests;
 mod explain;
-mod fetch;
-mod file;
 mod function;
-mod go;
 mod jit;
-mod jit_proof;
-mod jit_search;
-mod kallsyms;
 mod kernel;
 mod label_slots;
 pub(crate) mod labels;
-mod lines;
 mod module;
 mod outcome;
-mod processes;
-mod proof;
 mod recorded;
 mod resolver;
 #[cfg(test)]
 mod resolver_tests;
-mod roots;
-mod scopes;
 mod search;
 mod spelling;
 mod table;
-#[cfg(test)]
-mod test_elf;
-mod vdso;
 mod wall_clock;
 
-pub(crate) use bundle::{BundleKey, UnwindingParts};
-pub(crate) use call_frames::CallFrames;
+pub(crate) use elf::call_frames::CallFrames;
+pub(crate) use elf::lines::LineId;
+pub use elf::lines::SourceFrame;
 pub(crate) use explain::{Explanation, UNMAPPED, explain};
 pub(crate) use function::Function;
 pub(crate) use jit::Version as CodeVersion;
-pub(crate) use jit_proof::JitLife;
+pub(crate) use jit::proof::JitLife;
 pub(crate) use label_slots::{LabelSlot, LabelSlots};
-pub(crate) use lines::LineId;
-pub use lines::SourceFrame;
 pub(crate) use module::{JitDump, Modules, kernel_module_name};
 pub use module::{Module, ModuleKind};
 pub(crate) use outcome::{Attempt, Outcome, Refusal, Source};
-pub use proof::Origin;
-pub(crate) use proof::{FileId, Reference};
 pub use recorded::RecordedSymbols;
 pub(crate) use recorded::{FromRecording, RecordedFiles};
 pub use resolver::Resolver;
 pub(crate) use resolver::{Functions, Loaded};
+pub(crate) use search::bundle::{BundleKey, UnwindingParts};
+pub use search::proof::Origin;
+pub(crate) use search::proof::{FileId, Reference};
 pub(crate) use spelling::tell_apart;
 pub(crate) use table::SymbolId;
 pub(crate) use wall_clock::WallClock;

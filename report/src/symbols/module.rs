@@ -17,10 +17,10 @@ use recrep_format::build_id::BuildId;
 use recrep_format::feature::BundledKind;
 use rustc_hash::FxBuildHasher;
 
-use super::bundle::{BundleKey, Bundled};
-use super::jit_proof::JitLife;
-use super::proof::{FileId, Origin};
+use super::jit::proof::JitLife;
 use super::recorded::RecordedSymbols;
+use super::search::bundle::{BundleKey, Bundled};
+use super::search::proof::{FileId, Origin};
 
 /// Modules of a file, by number.
 pub(crate) type Modules = IndexSet<Module, FxBuildHasher>;

@@ -5,9 +5,8 @@
 //! be explained.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashSet;
@@ -43,7 +42,7 @@ pub struct Attempt {
     pub result: Result<usize, Refusal>,
 }
 
-/// Kind of place that may have symbols; [`super::candidates`] lists those of a mapped file's copies
+/// Kind of place that may have symbols; [`super::search::candidates`] lists those of a mapped file's copies
 /// and debug files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {

@@ -29,9 +29,9 @@ use recrep_format::read::File;
 use recrep_format::record::RawRecord;
 use rustc_hash::FxHashMap;
 
-use super::kallsyms::Kallsyms;
+use super::kernel::kallsyms::Kallsyms;
 use super::outcome::Refusal;
-use super::proof::Reference;
+use super::search::proof::Reference;
 use super::table::{SymbolTable, TableBuilder};
 
 /// Bit in the protection of a mapping by which simpleperf marks code of a JIT, in a file with its
@@ -279,8 +279,8 @@ impl Ord for RecordedSymbols {
 
 #[cfg(test)]
 mod tests {
-    use super::super::module::ModuleKind;
     use super::*;
+    use crate::symbols::module::ModuleKind;
 
     fn symbols(base: Base, kernel: Option<RecordedSymbols>) -> RecordedSymbols {
         let symbol = |start, name: &[u8]| RecordedSymbol { start, len: 16, name: name.into() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
 
-use super::test_elf::{TestElf, function};
+use super::elf::test_elf::{TestElf, function};
 use super::{FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 use crate::query::SymbolOptions;
 

@@ -34,7 +34,6 @@ use std::sync::OnceLock;
 use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::bytes::name_at;
 use super::coarse::Coarse;
 use super::demangle;
 use crate::input::map::Bytes;
@@ -409,6 +408,12 @@ impl Names {
         };
         name_at(source.unwrap_or_default(), name.offset())
     }
+}
+
+/// Returns the name at `offset` of a table of names, each ended by a zero byte.
+pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
+    let name = table.get(offset..).unwrap_or_default();
+    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 /// Returns the number by which names of a table are compared.

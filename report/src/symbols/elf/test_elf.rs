@@ -8,40 +8,40 @@
 
 use object::elf;
 
-use super::elf::Image;
+use crate::symbols::elf::Image;
 
 /// Indices of the sections that symbols can be in.
-pub(super) const TEXT: u16 = 1;
-pub(super) const DATA: u16 = 2;
-pub(super) const BSS: u16 = 3;
+pub(crate) const TEXT: u16 = 1;
+pub(crate) const DATA: u16 = 2;
+pub(crate) const BSS: u16 = 3;
 
 /// Contents of a generated file.
 #[derive(Clone, Default)]
-pub(super) struct TestElf {
+pub(crate) struct TestElf {
     /// Added to file offsets to make addresses.
-    pub(super) bias: u64,
-    pub(super) symtab: Vec<TestSymbol>,
-    pub(super) dynsym: Vec<TestSymbol>,
-    pub(super) build_id: Option<[u8; 20]>,
-    pub(super) debug_link: Option<&'static str>,
+    pub(crate) bias: u64,
+    pub(crate) symtab: Vec<TestSymbol>,
+    pub(crate) dynsym: Vec<TestSymbol>,
+    pub(crate) build_id: Option<[u8; 20]>,
+    pub(crate) debug_link: Option<&'static str>,
     /// `true` to imitate `objcopy --only-keep-debug`: sections without contents, segments with
     /// wrong offsets.
-    pub(super) debug_only: bool,
+    pub(crate) debug_only: bool,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct TestSymbol {
-    pub(super) name: &'static str,
-    pub(super) address: u64,
-    pub(super) size: u64,
-    pub(super) kind: elf::SymbolType,
-    pub(super) bind: elf::SymbolBind,
-    pub(super) section: u16,
-    pub(super) hidden: bool,
+pub(crate) struct TestSymbol {
+    pub(crate) name: &'static str,
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) kind: elf::SymbolType,
+    pub(crate) bind: elf::SymbolBind,
+    pub(crate) section: u16,
+    pub(crate) hidden: bool,
 }
 
 /// A global function.
-pub(super) fn function(name: &'static str, address: u64, size: u64) -> TestSymbol {
+pub(crate) fn function(name: &'static str, address: u64, size: u64) -> TestSymbol {
     let (kind, bind) = (elf::STT_FUNC, elf::STB_GLOBAL);
     TestSymbol { name, address, size, kind, bind, section: TEXT, hidden: false }
 }
@@ -55,11 +55,11 @@ struct Writer {
 }
 
 impl TestElf {
-    pub(super) fn image(&self) -> Image {
+    pub(crate) fn image(&self) -> Image {
         Image::parse(self.build().into()).unwrap()
     }
 
-    pub(super) fn build(&self) -> Vec<u8> {
+    pub(crate) fn build(&self) -> Vec<u8> {
         // The first section header is empty.
         let mut file = Writer {
             bytes: vec![0; 0x4000],

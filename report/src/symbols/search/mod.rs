@@ -4,45 +4,52 @@
 //! mapped file gives the layout, and the file with the symbol table (perhaps the same one) gives
 //! the names.
 
+pub(crate) mod bundle;
+pub(crate) mod candidates;
+pub(crate) mod fetch;
+pub(crate) mod file;
+pub(crate) mod processes;
+pub(crate) mod proof;
+pub(crate) mod roots;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
-use super::elf::{Image, Section, Segment};
-use super::elf_symbols::{add_symbols, in_file};
+use super::elf::symbols::{add_symbols, in_file};
+use super::elf::{Image, Section, Segment, go, plt};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
-use super::processes::Processes;
-use super::proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
-use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
-use super::{candidates, elf_plt, file, go};
 use crate::query::{Demangle, SymbolOptions};
+use processes::Processes;
+use proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
+use roots::Roots;
 
 /// A file that was found: the kind of place, its path, its image.
-pub(super) type Place = (Source, PathBuf, Image);
+pub(crate) type Place = (Source, PathBuf, Image);
 
 /// The places to search, and this machine.
 #[derive(Debug)]
-pub(super) struct Search {
-    pub(super) options: SymbolOptions,
-    pub(super) roots: Roots,
-    pub(super) processes: Processes,
-    pub(super) host: Origin,
+pub(crate) struct Search {
+    pub(crate) options: SymbolOptions,
+    pub(crate) roots: Roots,
+    pub(crate) processes: Processes,
+    pub(crate) host: Origin,
 }
 
 /// A file with debug information, and the mapping of its addresses to offsets in the mapped file.
 #[derive(Debug)]
-pub(super) struct DebugFile {
-    pub(super) path: PathBuf,
+pub(crate) struct DebugFile {
+    pub(crate) path: PathBuf,
     /// File with debug information shared by several files (`.gnu_debugaltlink`).
-    pub(super) shared: Option<PathBuf>,
+    pub(crate) shared: Option<PathBuf>,
     /// Package of split debug information that is not named after this file.
-    pub(super) package: Option<PathBuf>,
+    pub(crate) package: Option<PathBuf>,
     /// Segments of the mapped file, or of this one if the mapped file was not found.
-    pub(super) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
 }
 
 impl Search {
@@ -68,7 +75,7 @@ impl Search {
     /// Returns the symbols of a mapped file: from its own symbol table, or that of its debug file,
     /// or else its dynamic symbols; and in any case the entries of its procedure linkage table
     /// (PLT).
-    pub(super) fn symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
+    pub(crate) fn symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         self.proven_or_trusted(|trusted| {
             let (runtime, separate) =
                 self.mapped_and_separate(module, trusted, has_symtab, outcome);
@@ -83,7 +90,7 @@ impl Search {
     }
 
     /// Returns the file with a mapped file's debug information.
-    pub(super) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
+    pub(crate) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
         self.proven_or_trusted(|trusted| {
             let (runtime, separate) =
                 self.mapped_and_separate(module, trusted, Image::has_debug_info, outcome);
@@ -104,7 +111,7 @@ impl Search {
 
     /// Returns the first `Some` that `of` gives for the mapped file or, failing that, for its
     /// cached copies.
-    pub(super) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
+    pub(crate) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
             let is_copy = |(source, path): &(Source, PathBuf)| match source {
@@ -130,7 +137,7 @@ impl Search {
 
     /// Returns the build ID by which a module's files can be requested, and whether the mapped file
     /// or a copy of it is on this machine.
-    pub(super) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
+    pub(crate) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
         let own =
             self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
         let build_id = own.flatten().or(module.build_id)?;
@@ -138,7 +145,7 @@ impl Search {
     }
 
     /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.
-    pub(super) fn is_fetched(&self, build_id: &BuildId, name: &'static str) -> bool {
+    pub(crate) fn is_fetched(&self, build_id: &BuildId, name: &'static str) -> bool {
         let is_it = |(_, path): &(_, PathBuf)| {
             open_image(path, Proof::BuildId(*build_id), &Origin::default()).is_ok()
         };
@@ -147,7 +154,7 @@ impl Search {
 
     /// Returns the module without the time of its recording if the files at its path are older: of
     /// several recordings, these modules are one.
-    pub(super) fn unchanged<'m>(&self, module: &'m Module) -> Cow<'m, Module> {
+    pub(crate) fn unchanged<'m>(&self, module: &'m Module) -> Cow<'m, Module> {
         let is_file = module.kind != ModuleKind::Kernel;
         let Some(written) = module.written.filter(|_| is_file) else {
             return Cow::Borrowed(module);
@@ -298,7 +305,7 @@ fn compressed_symbols(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<
 }
 
 /// Returns a place whose file was opened; adds the attempt to the outcome if it was refused.
-pub(super) fn opened(
+pub(crate) fn opened(
     source: Source,
     path: PathBuf,
     image: Result<Image, Refusal>,
@@ -315,7 +322,7 @@ pub(super) fn opened(
 
 /// Builds the table from the separate file with symbols, if there is one, else from the mapped
 /// file; from both if the separate file is the mapped one's compressed symbol table.
-pub(super) fn build(
+pub(crate) fn build(
     runtime: Option<&Place>,
     separate: Option<&Place>,
     demangle: bool,
@@ -344,7 +351,7 @@ pub(super) fn build(
     if table.symbols.is_empty() {
         return None;
     }
-    elf_plt::add_plt_symbols(mapped, &mut table);
+    plt::add_plt_symbols(mapped, &mut table);
     Some(table.finish())
 }
 
@@ -354,7 +361,7 @@ fn has_symtab(image: &Image) -> bool {
 
 /// Adds a file's symbols, then its dynamic symbols, for the file that was mapped. If one table is
 /// damaged, the other is still used.
-pub(super) fn add_tables(
+pub(crate) fn add_tables(
     image: &Image,
     mapped: &Image,
     table: &mut TableBuilder,

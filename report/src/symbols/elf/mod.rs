@@ -6,6 +6,18 @@
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
+pub(crate) mod call_frames;
+pub(crate) mod decompress;
+pub(crate) mod go;
+pub(crate) mod lines;
+pub(crate) mod plt;
+mod scopes;
+pub(crate) mod symbols;
+#[cfg(test)]
+pub(crate) mod test_elf;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -20,59 +32,58 @@ use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHe
 use object::{Endian, Endianness, FileKind, StringTable, U32, U64};
 use recrep_format::build_id::BuildId;
 
-use super::decompress;
-use super::file::{kept, part};
 use super::outcome::Refusal;
+use super::search::file::{kept, part};
 use crate::input::map::Bytes;
 
 /// Layout of an ELF file.
 #[derive(Debug)]
-pub(super) struct Image {
-    pub(super) file: Bytes,
+pub(crate) struct Image {
+    pub(crate) file: Bytes,
     /// `true` if this is a file of 64-bit words (ELF class).
-    pub(super) is_64: bool,
-    pub(super) machine: Machine,
-    pub(super) endian: Endianness,
-    pub(super) build_id: Option<BuildId>,
-    pub(super) segments: Vec<Segment>,
-    pub(super) sections: Vec<Section>,
+    pub(crate) is_64: bool,
+    pub(crate) machine: Machine,
+    pub(crate) endian: Endianness,
+    pub(crate) build_id: Option<BuildId>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) sections: Vec<Section>,
 }
 
 /// Loadable segment (`PT_LOAD`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) address: u64,
-    pub(super) memory_size: u64,
-    pub(super) file_size: u64,
-    pub(super) offset: u64,
+pub(crate) struct Segment {
+    pub(crate) address: u64,
+    pub(crate) memory_size: u64,
+    pub(crate) file_size: u64,
+    pub(crate) offset: u64,
 }
 
 /// Section header with the section's name.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
-    pub(super) name: Box<[u8]>,
-    pub(super) kind: SectionType,
-    pub(super) allocated: bool,
-    pub(super) executable: bool,
-    pub(super) address: u64,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-    pub(super) entry_size: u64,
-    pub(super) alignment: u64,
-    pub(super) link: usize,
+pub(crate) struct Section {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) kind: SectionType,
+    pub(crate) allocated: bool,
+    pub(crate) executable: bool,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) entry_size: u64,
+    pub(crate) alignment: u64,
+    pub(crate) link: usize,
     /// `true` if its name contains `text` or `data`, so that labels in it count as symbols.
-    pub(super) text_or_data: bool,
+    pub(crate) text_or_data: bool,
 }
 
 /// Entries of a symbol table, as in a file of 64-bit words, and the bytes of its string table.
-pub(super) struct Symbols<'i> {
-    pub(super) entries: Cow<'i, [Sym64<Endianness>]>,
-    pub(super) names: Bytes,
+pub(crate) struct Symbols<'i> {
+    pub(crate) entries: Cow<'i, [Sym64<Endianness>]>,
+    pub(crate) names: Bytes,
 }
 
 impl Image {
     /// Reads the layout of an ELF file.
-    pub(super) fn parse(file: Bytes) -> Result<Self, Refusal> {
+    pub(crate) fn parse(file: Bytes) -> Result<Self, Refusal> {
         match FileKind::parse(&*file) {
             Ok(FileKind::Elf32) => parse_class::<FileHeader32<Endianness>>(file),
             Ok(FileKind::Elf64) => parse_class::<FileHeader64<Endianness>>(file),
@@ -81,23 +92,23 @@ impl Image {
         }
     }
 
-    pub(super) fn segment_of(&self, address: u64) -> Option<&Segment> {
+    pub(crate) fn segment_of(&self, address: u64) -> Option<&Segment> {
         self.segments.iter().find(|segment| {
             let size = segment.memory_size.max(segment.file_size);
             address.checked_sub(segment.address).is_some_and(|within| within < size)
         })
     }
 
-    pub(super) fn section(&self, name: &[u8]) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &[u8]) -> Option<&Section> {
         self.sections.iter().find(|section| *section.name == *name)
     }
 
-    pub(super) fn section_of_kind(&self, kind: SectionType) -> Option<&Section> {
+    pub(crate) fn section_of_kind(&self, kind: SectionType) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
     /// Returns the contents of a section; empty if it has no bytes in the file.
-    pub(super) fn view(&self, section: &Section) -> Result<&[u8], Refusal> {
+    pub(crate) fn view(&self, section: &Section) -> Result<&[u8], Refusal> {
         if section.is_in_memory_only() {
             Ok(&[])
         } else {
@@ -106,13 +117,13 @@ impl Image {
     }
 
     /// Like [`Image::view`], for contents that are kept longer than the file.
-    pub(super) fn keep(&self, section: &Section) -> Result<Bytes, Refusal> {
+    pub(crate) fn keep(&self, section: &Section) -> Result<Bytes, Refusal> {
         let size = if section.is_in_memory_only() { 0 } else { section.size };
         kept(&self.file, section.offset, size)
     }
 
     /// Reads the symbol table in `section` and the string table that it links to.
-    pub(super) fn symbols(&self, section: &Section) -> Result<Symbols<'_>, Refusal> {
+    pub(crate) fn symbols(&self, section: &Section) -> Result<Symbols<'_>, Refusal> {
         let contents = self.view(section)?;
         let names = self
             .sections
@@ -132,13 +143,13 @@ impl Image {
         Ok(Symbols { entries, names })
     }
 
-    pub(super) fn is_x86(&self) -> bool {
+    pub(crate) fn is_x86(&self) -> bool {
         matches!(self.machine, EM_386 | EM_X86_64)
     }
 
     /// Returns the name of the debug file of a stripped file (`.gnu_debuglink`), without directory,
     /// and its CRC-32.
-    pub(super) fn debug_link(&self) -> Option<(Vec<u8>, Option<u32>)> {
+    pub(crate) fn debug_link(&self) -> Option<(Vec<u8>, Option<u32>)> {
         let section = self.view(self.section(b".gnu_debuglink")?).ok()?;
         let name = section.get(..memchr::memchr(0, section)?)?;
         let crc = section
@@ -150,7 +161,7 @@ impl Image {
 
     /// Unpacks the small ELF file with function symbols that is embedded in a stripped file
     /// (`.gnu_debugdata`).
-    pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
+    pub(crate) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
         let section = self.section(b".gnu_debugdata")?;
         let unpack = || Self::parse(decompress::xz(self.view(section)?)?.into());
         Some(unpack())
@@ -158,7 +169,7 @@ impl Image {
 
     /// Returns the path and the build ID of the file with debug information that several debug
     /// files share (`.gnu_debugaltlink`).
-    pub(super) fn alternate_link(&self) -> Option<(PathBuf, BuildId)> {
+    pub(crate) fn alternate_link(&self) -> Option<(PathBuf, BuildId)> {
         let section = self.view(self.section(b".gnu_debugaltlink")?).ok()?;
         let (path, rest) = section.split_at_checked(memchr::memchr(0, section)?)?;
         Some((OsStr::from_bytes(path).into(), BuildId::new(rest.get(1..)?)?))
@@ -166,7 +177,7 @@ impl Image {
 
     /// Returns whether the file has DWARF debug information, the source of lines and inlined
     /// functions.
-    pub(super) fn has_debug_info(&self) -> bool {
+    pub(crate) fn has_debug_info(&self) -> bool {
         let sections = [&b".debug_info"[..], b".zdebug_info"];
         sections
             .iter()
@@ -175,30 +186,30 @@ impl Image {
 }
 
 impl Segment {
-    pub(super) fn to_offset(self, address: u64) -> u64 {
+    pub(crate) fn to_offset(self, address: u64) -> u64 {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
     }
 
     /// Returns whether the byte at file offset `offset` belongs to this segment.
-    pub(super) fn has_offset(&self, offset: u64) -> bool {
+    pub(crate) fn has_offset(&self, offset: u64) -> bool {
         offset.checked_sub(self.offset).is_some_and(|within| within < self.file_size)
     }
 }
 
 impl Section {
-    pub(super) fn is_in_memory_only(&self) -> bool {
+    pub(crate) fn is_in_memory_only(&self) -> bool {
         self.kind == SHT_NOBITS
     }
 }
 
 /// Returns the linked address of the byte at file offset `offset`.
-pub(super) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
+pub(crate) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
     let segment = segments.iter().find(|segment| segment.has_offset(offset))?;
     Some(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
 }
 
 /// Returns the entries of a table; an incomplete last one is left out.
-pub(super) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
+pub(crate) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     let count = bytes.len().checked_div(size_of::<T>()).unwrap_or(0);
     object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
 }
@@ -294,6 +305,6 @@ fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<Bui
 }
 
 /// Finds the build ID in notes of this machine's byte order, such as `/sys/kernel/notes`.
-pub(super) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {
+pub(crate) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {
     find_build_id(bytes, 4, Endianness::default())
 }

@@ -7,15 +7,15 @@
 //! |------------------------------|----------------------------------------------------------------------------------|
 //! | mapped file                  | its build ID ([`checked_image`]); if none was recorded, the recording was made on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not written to since ([`check_recorded`]) |
 //! | separate debug file          | the build ID of the mapped file; if that has none, the checksum in its debuglink |
-//! | shared debug file (dwz)      | the build ID in the link to it ([`super::search`])                               |
+//! | shared debug file (dwz)      | the build ID in the link to it ([`crate::symbols::search`])                               |
 //! | compressed symbols           | they are in the file itself                                                      |
-//! | the running kernel           | its build ID; if none was recorded, its release *and* the address of its reference symbol ([`super::kernel`]) |
+//! | the running kernel           | its build ID; if none was recorded, its release *and* the address of its reference symbol ([`crate::symbols::kernel`]) |
 //! | kept list of a kernel        | the build ID it is kept under; the reference symbol says how far it was moved    |
 //! | kernel module                | its own build ID, or the proof of its kernel, and in both cases that it is still at its address; for its file, the build ID, or this machine and that the file was not written to since |
 //! | vdso                         | its build ID, or that of its kernel, or this machine                             |
 //! | copy (perf's cache, rec's)  | as the mapped file: its build ID                                                 |
 //! | file of a living process     | as the mapped file, and this machine: `/proc/PID/map_files`, `exe` and `root` only lead to it ([`super::processes`]) |
-//! | JIT map                      | this machine; written to since the process began, and not after it ended (or, if it neither lives nor has a recorded end, after the recording); its user's or root's ([`super::jit_proof`]). If its beginning is not known, written to since the boot: `rep modules` says that this is a judgement |
+//! | JIT map                      | this machine; written to since the process began, and not after it ended (or, if it neither lives nor has a recorded end, after the recording); its user's or root's ([`crate::symbols::jit::proof`]). If its beginning is not known, written to since the boot: `rep modules` says that this is a judgement |
 //! | JIT map or jitdump kept by rec | the times of the recording's first and last sample, and the pid, if the recording has no two processes with it; rec checked the rest while it knew the process |
 //! | jitdump                      | this machine, and the device and inode of the mapped page of it                  |
 //! | BPF programs, trampolines    | the records themselves                                                           |
@@ -45,14 +45,14 @@ use recrep_format::read;
 use recrep_format::record::Inode;
 
 use super::bundle::Bundle;
-use super::elf::Image;
 use super::file;
-use super::outcome::Refusal;
 use crate::input::map::Bytes;
+use crate::symbols::elf::Image;
+use crate::symbols::outcome::Refusal;
 
 /// Proof required that a file is the recorded one, or belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// The file must have this build ID.
     BuildId(BuildId),
     /// The file's contents must have this checksum.
@@ -62,12 +62,12 @@ pub(super) enum Proof {
 }
 
 /// Opens a file as [`checked_image`] does.
-pub(super) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+pub(crate) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
     checked_image(file::bytes_of(file::open(path)?)?, proof, origin)
 }
 
 /// Parses a file and checks the proof and that the recorded machine can run its architecture.
-pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+pub(crate) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
     let image = Image::parse(file)?;
     origin.runs(image.machine)?;
     match (proof, image.build_id) {
@@ -85,7 +85,7 @@ pub(super) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Resul
 
 /// Returns a sentence if the build ID found in the file at `path`, which is used, is not the
 /// recorded one.
-pub(super) fn contradiction(
+pub(crate) fn contradiction(
     path: &Path,
     recorded: Option<BuildId>,
     found: Option<BuildId>,
@@ -111,7 +111,7 @@ pub struct Origin {
     /// Symbol of the kernel with its recorded address.
     pub reference: Option<Reference>,
     /// Names that the recording has itself: they come before all files.
-    pub(super) bundle: Option<Arc<Bundle>>,
+    pub(crate) bundle: Option<Arc<Bundle>>,
 }
 
 /// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name
@@ -166,7 +166,7 @@ impl Origin {
     }
 
     /// Returns this machine as `uname(2)` describes it.
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let name = rustix::system::uname();
         let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
         let (hostname, release, arch) =
@@ -175,7 +175,7 @@ impl Origin {
     }
 
     /// Checks that the recording was made on this machine, with the kernel release that runs now.
-    pub(super) fn made(&self, recording: &Self) -> Result<(), Refusal> {
+    pub(crate) fn made(&self, recording: &Self) -> Result<(), Refusal> {
         self.is_like(recording)?;
         check_same("host name", &recording.hostname, &self.hostname)?;
         check_same("processor", &recording.cpu, &self.cpu)?;
@@ -185,14 +185,14 @@ impl Origin {
 
     /// Checks that neither release nor architecture was recorded with another value than this
     /// machine has.
-    pub(super) fn is_like(&self, recording: &Self) -> Result<(), Refusal> {
+    pub(crate) fn is_like(&self, recording: &Self) -> Result<(), Refusal> {
         check_same("kernel release", &recording.release, &self.release)?;
         check_same("architecture", &recording.arch, &self.arch)
     }
 
     /// Checks that a file for this ELF machine can run on the recorded architecture, if that is
     /// known.
-    pub(super) fn runs(&self, machine: elf::Machine) -> Result<(), Refusal> {
+    pub(crate) fn runs(&self, machine: elf::Machine) -> Result<(), Refusal> {
         let Some(arch) = self.arch.as_deref() else { return Ok(()) };
         match machines_of(arch) {
             Some(machines) if !machines.contains(&machine) => {
@@ -239,7 +239,7 @@ fn spaced(text: &str) -> String {
 }
 
 /// Returns the time at which this machine was booted.
-pub(super) fn booted() -> SystemTime {
+pub(crate) fn booted() -> SystemTime {
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let seconds = Duration::from_secs(u64::try_from(since.tv_sec).unwrap_or(0));
     SystemTime::now().checked_sub(seconds).unwrap_or(SystemTime::UNIX_EPOCH)
@@ -290,7 +290,7 @@ impl FileId {
 
 /// Checks that a file is the recorded one and was not modified after `written`, the end of the
 /// recording.
-pub(super) fn check_recorded(
+pub(crate) fn check_recorded(
     file: &File,
     recorded: Option<FileId>,
     written: Option<SystemTime>,
@@ -305,7 +305,7 @@ pub(super) fn check_recorded(
 }
 
 /// Checks that a file was not modified after `written`, the end of the recording.
-pub(super) fn check_unchanged(file: &Metadata, written: Option<SystemTime>) -> Result<(), Refusal> {
+pub(crate) fn check_unchanged(file: &Metadata, written: Option<SystemTime>) -> Result<(), Refusal> {
     match (file.modified(), written) {
         (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
         _ => Ok(()),

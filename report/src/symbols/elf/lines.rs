@@ -24,12 +24,12 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tempfile::TempDir;
 
-use super::bundle::{Bundled, BundledSource};
 use super::scopes::{self, Scopes};
-use super::search::DebugFile;
-use super::{demangle, elf};
 use crate::input::map;
 use crate::query::Demangle;
+use crate::symbols::search::DebugFile;
+use crate::symbols::search::bundle::{Bundled, BundledSource};
+use crate::symbols::{demangle, elf};
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Lines {
     /// Returns the frames of a bundle's module, by address.
-    pub(super) fn bundled(module: &Bundled) -> FxHashMap<u64, Vec<SourceFrame>> {
+    pub(crate) fn bundled(module: &Bundled) -> FxHashMap<u64, Vec<SourceFrame>> {
         let frame = |source: &BundledSource| SourceFrame {
             function: source.function.clone(),
             file: source.file.clone(),
@@ -85,7 +85,7 @@ impl Lines {
             .collect()
     }
 
-    pub(super) fn new(
+    pub(crate) fn new(
         file: Option<DebugFile>,
         bundled: FxHashMap<u64, Vec<SourceFrame>>,
         demangle: Demangle,

@@ -6,13 +6,13 @@
 
 use std::io::Read;
 
-use super::outcome::Refusal;
+use crate::symbols::outcome::Refusal;
 
 /// Maximum decompressed size in bytes: more than any kernel module or `.gnu_debugdata` has.
 const LIMIT: u64 = 1 << 29;
 
 /// Decompresses an xz, gzip or zstd file; returns other bytes unchanged.
-pub(super) fn decompressed(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn decompressed(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
     match bytes.as_slice() {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => xz(&bytes),
         [0x1f, 0x8b, ..] => {
@@ -27,7 +27,7 @@ pub(super) fn decompressed(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Decompresses an xz file.
-pub(super) fn xz(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn xz(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     read_limited("xz", lzma_rust2::XzReader::new(bytes, true))
 }
 

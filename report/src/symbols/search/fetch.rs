@@ -29,9 +29,9 @@ use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, Error, Timeout};
 
 use super::candidates::{DEBUG_INFO, EXECUTABLE};
-use super::outcome::{Attempt, Refusal, Source};
 use super::proof::{Origin, Proof, open_image};
 use crate::query::Servers;
+use crate::symbols::outcome::{Attempt, Refusal, Source};
 use crate::terminal::progress;
 
 /// Maximum time for all files together.
@@ -44,11 +44,11 @@ const CHUNK: usize = 64 << 10;
 const MAX_THREADS: usize = 4;
 
 /// Missing file to fetch: its build ID, and debuginfod's name for this kind of file.
-pub(super) type Wanted = (BuildId, &'static str);
+pub(crate) type Wanted = (BuildId, &'static str);
 
 /// Fetches files of the modules with these names into the cache. Returns the failed attempts for
 /// each file, one per server; none if it was fetched.
-pub(super) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<Vec<Attempt>> {
+pub(crate) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<Vec<Attempt>> {
     let client = Client::new(servers);
     let _bar = progress::Bar::start();
     let mut all = vec![Vec::new(); wanted.len()];

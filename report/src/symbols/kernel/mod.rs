@@ -18,6 +18,11 @@
 //! initialization; the first begins at the module's load address. Source: `layout_sections` in the
 //! kernel's `kernel/module/main.c`.
 
+pub(crate) mod kallsyms;
+#[cfg(test)]
+mod tests;
+pub(crate) mod vdso;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -27,21 +32,21 @@ use object::elf::SHT_SYMTAB;
 use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
-use super::elf::{self, Image};
-use super::elf_symbols::add_symbols;
-use super::kallsyms::Kallsyms;
+use super::elf::symbols::add_symbols;
+use super::elf::{self, Image, decompress};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
-use super::proof::{
+use super::search::proof::{
     self, Origin, Proof, check_unchanged, checked_image, contradiction, open_image,
 };
+use super::search::{candidates, file};
 use super::table::{SymbolTable, TableBuilder};
-use super::{candidates, decompress, file};
 use crate::query::SymbolOptions;
+use kallsyms::Kallsyms;
 
 /// Symbol lists of the running kernel and of the file given with `--kallsyms`, each parsed once.
 #[derive(Debug)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// Directory with `proc` and `sys`: `/`, except in tests.
     root: PathBuf,
     host: Origin,
@@ -53,13 +58,13 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(root: impl Into<PathBuf>, host: Origin, cache: Option<PathBuf>) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>, host: Origin, cache: Option<PathBuf>) -> Self {
         let (build_id, given, running) = Default::default();
         Self { root: root.into(), host, cache, build_id, given, running }
     }
 
     /// Loads the symbols of the kernel or of one of its modules.
-    pub(super) fn load(
+    pub(crate) fn load(
         &self,
         module: &Module,
         options: &SymbolOptions,
@@ -191,7 +196,7 @@ impl Kernel {
     /// reference symbol must be at its recorded address: most kernels choose another one at each
     /// boot, but some always have the same, so that an address alone is no proof, and a release
     /// alone is none either, since a kernel can be built again under the same one.
-    pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
+    pub(crate) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
                 Some(found) if recorded.is_same(&found) => Ok(()),
@@ -374,7 +379,3 @@ fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
     let address = std::str::from_utf8(fields.nth(4)?).ok()?;
     u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()
 }
-
-#[cfg(test)]
-#[path = "kernel_tests.rs"]
-mod tests;

@@ -17,12 +17,12 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use super::outcome::Refusal;
-use super::processes::LivingProcess;
-use super::proof;
+use crate::symbols::outcome::Refusal;
+use crate::symbols::search::processes::LivingProcess;
+use crate::symbols::search::proof;
 
 /// Note on a map of a process whose beginning is not known.
-pub(super) const UNKNOWN_START: &str = "nothing shows when the process began, so the JIT's map may \
+pub(crate) const UNKNOWN_START: &str = "nothing shows when the process began, so the JIT's map may \
                                         be that of an earlier process with this pid; rec keeps the \
                                         maps that are proven (perf does not), and rep proves them \
                                         while the process lives";
@@ -47,20 +47,20 @@ pub struct JitLife {
 
 impl JitLife {
     /// Returns the name of the file in which rec kept a list of process `pid`.
-    pub(super) fn kept_name(&self, pid: i32, suffix: &str) -> Option<String> {
+    pub(crate) fn kept_name(&self, pid: i32, suffix: &str) -> Option<String> {
         let (first, last) = self.sampled.filter(|_| !self.is_reused)?;
         Some(format!("{first:x}-{last:x}-{pid}.{suffix}"))
     }
 
     /// Returns whether the process that lives now is the recorded one, given when it was started.
-    pub(super) fn is_living(&self, started: SystemTime) -> bool {
+    pub(crate) fn is_living(&self, started: SystemTime) -> bool {
         let is_old = self.recorded_until.is_none_or(|until| started <= until + TICK);
         is_old && self.ended.is_none() && !self.is_reused
     }
 
     /// Checks that a map is the process's own; `living` is the process if it still lives. Returns a
     /// note on what the proof lacks, if anything.
-    pub(super) fn check_map(
+    pub(crate) fn check_map(
         &self,
         map: &Metadata,
         living: Option<&LivingProcess>,

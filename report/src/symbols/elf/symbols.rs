@@ -18,14 +18,14 @@ use object::elf::{
 use object::read::elf::Sym;
 use object::{Endianness, U32};
 
-use super::elf::{self, Image, Section, Symbols};
-use super::outcome::Refusal;
-use super::table::{NameRef, Place, TableBuilder};
+use crate::symbols::elf::{self, Image, Section, Symbols};
+use crate::symbols::outcome::Refusal;
+use crate::symbols::table::{NameRef, Place, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles
 /// `table`, which ends its round. `place` gives the position of a symbol, from its linked address
 /// and the number and header of its section. Returns the number of symbols added.
-pub(super) fn add_symbols(
+pub(crate) fn add_symbols(
     image: &Image,
     table_kind: SectionType,
     place: impl Fn(u64, usize, &Section) -> Option<u64>,
@@ -93,7 +93,7 @@ fn counts(symbol: &Sym64<Endianness>, section: &Section, endian: Endianness) -> 
 
 /// Returns the offset in the mapped file of a symbol of `image` that is linked at `address` in
 /// `section`.
-pub(super) fn in_file(
+pub(crate) fn in_file(
     address: u64,
     section: &Section,
     image: &Image,

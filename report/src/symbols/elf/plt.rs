@@ -23,10 +23,9 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, Rela, Sym};
 
-use super::bytes::name_at;
-use super::demangle::PLT_SUFFIX;
-use super::elf::{self, Image, Section, Symbols};
-use super::table::TableBuilder;
+use crate::symbols::demangle::PLT_SUFFIX;
+use crate::symbols::elf::{self, Image, Section, Symbols};
+use crate::symbols::table::{TableBuilder, name_at};
 
 /// Relocation of a slot.
 #[derive(Clone, Copy)]
@@ -40,7 +39,7 @@ struct Slot {
 /// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these
 /// symbols have sizes and must not be ranked against others at the same address. Returns `None`
 /// where it finds no more of them.
-pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option<()> {
+pub(crate) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
     // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at

@@ -28,9 +28,9 @@ use addr2line::gimli::{
 use object::{Object, ObjectKind, ObjectSection};
 use rustc_hash::FxHashMap;
 
-use super::demangle;
-use super::file::{self, kept};
 use crate::input::map::Bytes;
+use crate::symbols::demangle;
+use crate::symbols::search::file::{self, kept};
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -45,7 +45,7 @@ const MOST_BYTES: usize = 1 << 14;
 const MOST_RANGES: usize = 8;
 
 /// Debug information of a file, as far as names need it.
-pub(super) struct Scopes {
+pub(crate) struct Scopes {
     sections: DwarfSections<Bytes>,
     shared: Option<DwarfSections<Bytes>>,
     endian: RunTimeEndian,
@@ -120,7 +120,7 @@ struct Declared {
 }
 
 /// Returns whether names of this language are completed.
-pub(super) fn are_completed(language: Option<gimli::DwLang>) -> bool {
+pub(crate) fn are_completed(language: Option<gimli::DwLang>) -> bool {
     use gimli::{
         DW_LANG_C_plus_plus, DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
         DW_LANG_C_plus_plus_14, DW_LANG_C_plus_plus_17, DW_LANG_C_plus_plus_20,
@@ -139,7 +139,7 @@ pub(super) fn are_completed(language: Option<gimli::DwLang>) -> bool {
 impl Scopes {
     /// Opens the debug information of a file, and the part that it shares with others; `None` if it
     /// cannot be read.
-    pub(super) fn open(path: &Path, shared: Option<&Path>) -> Option<Self> {
+    pub(crate) fn open(path: &Path, shared: Option<&Path>) -> Option<Self> {
         let (sections, endian) = sections(path)?;
         let shared = shared.and_then(sections_of_shared);
         let (mut units, mut ranges) = (Vec::new(), Vec::new());
@@ -172,7 +172,7 @@ impl Scopes {
 
     /// Returns the whole name of the function `bare` at an address, whose entry is the one at this
     /// offset in its unit; `None` if it has a linkage name or is not found.
-    pub(super) fn name(&self, address: u64, entry: usize, bare: &str) -> Option<String> {
+    pub(crate) fn name(&self, address: u64, entry: usize, bare: &str) -> Option<String> {
         let after = self.ranges.partition_point(|range| range.begin <= address);
         let before = self.ranges.get(..after)?.iter().rev().take(MOST_RANGES);
         let mut containing = before.filter(|range| address < range.end);

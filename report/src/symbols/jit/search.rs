@@ -1,7 +1,7 @@
 //! The search for the names of a JIT's code.
 //!
 //! ```text
-//!   map: in the container of the living process, or at the recorded path ─► proven (jit_proof) ─┐
+//!   map: in the container of the living process, or at the recorded path ─► proven (jit::proof) ┐
 //!        kept by rec: by the recording's times and the pid                                       ├─► names
 //!   dump: kept by rec, in the container, or at the recorded path ─► device and inode ────────────┘
 //! ```
@@ -15,15 +15,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::jit::{self, Version};
-use super::module::{JitDump, Module, ModuleKind};
-use super::outcome::{Outcome, Refusal, Source};
-use super::processes::LivingProcess;
-use super::proof::check_recorded;
-use super::search::Search;
-use super::table::{SymbolTable, TableBuilder};
-use super::{candidates, file};
 use crate::input::map::Bytes;
+use crate::symbols::jit::{self, Version};
+use crate::symbols::module::{JitDump, Module, ModuleKind};
+use crate::symbols::outcome::{Outcome, Refusal, Source};
+use crate::symbols::search::processes::LivingProcess;
+use crate::symbols::search::proof::check_recorded;
+use crate::symbols::search::{Search, candidates, file};
+use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Text of a map, and a note on its proof.
 struct MapText {
@@ -33,7 +32,7 @@ struct MapText {
 
 impl Search {
     /// Returns the symbols of a JIT's code.
-    pub(super) fn jit_symbols(
+    pub(crate) fn jit_symbols(
         &self,
         module: &Module,
         outcome: &mut Outcome,
@@ -65,7 +64,7 @@ impl Search {
 
     /// Returns the versions of a JIT's code, if its dump is proven and has the times of the
     /// recording.
-    pub(super) fn jit_versions(&self, module: &Module) -> Option<Vec<Version>> {
+    pub(crate) fn jit_versions(&self, module: &Module) -> Option<Vec<Version>> {
         let ModuleKind::PerfMap { pid, dump: Some(dump) } = &module.kind else { return None };
         if !dump.is_timed {
             return None;

@@ -6,13 +6,13 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::outcome::Refusal;
+use crate::symbols::outcome::Refusal;
 
 /// Maximum size in bytes: more than any kernel's image has.
 const LIMIT: u64 = 1 << 20;
 
 /// Returns the bytes of this process's `[vdso]`.
-pub(super) fn running() -> Result<Vec<u8>, Refusal> {
+pub(crate) fn running() -> Result<Vec<u8>, Refusal> {
     let maps = fs::read("/proc/self/maps")?;
     let range = maps.split(|&byte| byte == b'\n').find_map(range_of_vdso);
     let (start, end) = range.ok_or(Refusal::Other("this process has no [vdso] mapping"))?;

@@ -19,9 +19,9 @@
 use object::elf::{SHT_RELA, STB_GLOBAL};
 use recrep_format::endian::Endian;
 
-use super::elf::{Image, Section};
-use super::outcome::Refusal;
-use super::table::{NameRef, Place, TableBuilder};
+use crate::symbols::elf::{Image, Section};
+use crate::symbols::outcome::Refusal;
+use crate::symbols::table::{NameRef, Place, TableBuilder};
 
 /// Formats of the table, by the oldest version of Go that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ struct Function {
 
 /// Adds the functions of a Go program, placed in the file, then settles `table`, which ends its
 /// round. Returns their number; `None` if the file has no function table of Go.
-pub(super) fn add_functions(
+pub(crate) fn add_functions(
     image: &Image,
     table: &mut TableBuilder,
 ) -> Option<Result<usize, Refusal>> {

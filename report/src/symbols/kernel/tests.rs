@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::proof::Reference;
 use super::*;
+use crate::symbols::search::proof::Reference;
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 

@@ -25,20 +25,20 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::build_id::BuildId;
 
-use super::module::Module;
-use super::outcome::Source;
 use crate::query::SymbolOptions;
+use crate::symbols::module::Module;
+use crate::symbols::outcome::Source;
 
 /// Debuginfod's name for a debug file, in its cache and in its URLs.
-pub(super) const DEBUG_INFO: &str = "debuginfo";
+pub(crate) const DEBUG_INFO: &str = "debuginfo";
 /// Debuginfod's name for the file that was mapped.
-pub(super) const EXECUTABLE: &str = "executable";
+pub(crate) const EXECUTABLE: &str = "executable";
 
 /// Directory in which distributions install separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 
 /// Returns the paths at which the mapped file itself may be.
-pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf> {
+pub(crate) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf> {
     let path = &*module.path;
     let mut places = vec![below(options, module.as_path())];
     if let (Some(live), true) = (path.strip_suffix(b" (deleted)"), module.build_id.is_some()) {
@@ -48,7 +48,7 @@ pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf>
 }
 
 /// Returns the paths at which the file named by the debuglink `link` may be.
-pub(super) fn debug_link(
+pub(crate) fn debug_link(
     module: &Module,
     link: &[u8],
     options: &SymbolOptions,
@@ -63,7 +63,7 @@ pub(super) fn debug_link(
 }
 
 /// Returns the places that follow from the module's path and build ID alone.
-pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+pub(crate) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let mut places = Vec::new();
     let entries = module.build_id.map(|id| cache_entries(&id, options)).unwrap_or_default();
     for entry in entries {
@@ -97,7 +97,7 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
 }
 
 /// Returns the paths in debuginfod's cache of the file `name` with this build ID.
-pub(super) fn fetched(
+pub(crate) fn fetched(
     id: &BuildId,
     name: &'static str,
     options: &SymbolOptions,
@@ -108,7 +108,7 @@ pub(super) fn fetched(
 }
 
 /// Returns the places that follow from the module's build ID alone.
-pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+pub(crate) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let is_by_build_id = |(source, _): &(Source, PathBuf)| {
         matches!(
             source,
@@ -120,7 +120,7 @@ pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Sour
 
 /// Returns the paths that `id` may have in the build ID cache, each of a directory or (written by
 /// older recorders) a file.
-pub(super) fn cache_entries(id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
+pub(crate) fn cache_entries(id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
     let Some(cache) = &options.build_id_dir else { return Vec::new() };
     let paths = id.spellings().into_iter().filter_map(|id| build_id_path(&id));
     paths.map(|path| cache.join(".build-id").join(path)).collect()
@@ -134,7 +134,7 @@ fn build_id_path(id: &BuildId) -> Option<PathBuf> {
 }
 
 /// Returns `path` below `--symfs`, if given.
-pub(super) fn below(options: &SymbolOptions, path: &Path) -> PathBuf {
+pub(crate) fn below(options: &SymbolOptions, path: &Path) -> PathBuf {
     options.symfs.as_ref().map_or_else(|| path.to_owned(), |root| append(root, path))
 }
 
@@ -145,8 +145,8 @@ fn append(root: &Path, path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::module::ModuleKind;
     use super::*;
+    use crate::symbols::module::ModuleKind;
 
     fn paths(places: Vec<(Source, PathBuf)>) -> Vec<String> {
         places.into_iter().map(|(_, path)| path.display().to_string()).collect()

@@ -11,7 +11,7 @@
 //! ends where the next one starts; the last one before another module ends a page later, since the
 //! gap may be gigabytes. Of several with one start, the last in the list is the one that has bytes.
 //!
-//! `/proc/kallsyms` lists the kernel that runs *now*; [`super::kernel`] checks whether that is the
+//! `/proc/kallsyms` lists the kernel that runs *now*; [`crate::symbols::kernel`] checks whether that is the
 //! recorded one. Each boot may load the kernel at another address (KASLR), so all of its symbols
 //! are moved back by the distance that the recorded reference symbol has moved.
 //!
@@ -29,16 +29,16 @@ use object::elf::STB_LOCAL;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 
-use super::bytes::{hexadecimal, name_at};
-use super::file;
-use super::outcome::Refusal;
-use super::proof::Reference;
-use super::table::{NameRef, Place, SymbolTable, page_end};
 use crate::input::map::Bytes;
+use crate::symbols::outcome::Refusal;
+use crate::symbols::search::file;
+use crate::symbols::search::file::hexadecimal;
+use crate::symbols::search::proof::Reference;
+use crate::symbols::table::{NameRef, Place, SymbolTable, name_at, page_end};
 
 /// Parsed list: sorted and with ends, not yet split by module.
 #[derive(Debug)]
-pub(super) struct Kallsyms {
+pub(crate) struct Kallsyms {
     /// Text of the list, with each name ended by a zero byte.
     text: Bytes,
     /// Symbols as they are packed.
@@ -67,7 +67,7 @@ const MODULE: u32 = 48;
 
 impl Kallsyms {
     /// Returns the list in packed form.
-    pub(super) fn packed(&self) -> Vec<u8> {
+    pub(crate) fn packed(&self) -> Vec<u8> {
         let modules = self.modules.0.join(&b'\n');
         let mut packed = Encoder::new(Endian::Little);
         let lengths =
@@ -78,7 +78,7 @@ impl Kallsyms {
     }
 
     /// Reverses [`Kallsyms::packed`]; returns `None` if these are not the bytes of a packed list.
-    pub(super) fn unpack(bytes: &Bytes) -> Option<Self> {
+    pub(crate) fn unpack(bytes: &Bytes) -> Option<Self> {
         let words = |bytes| U64s::new(bytes, Endian::Little);
         let (head, rest) = bytes.split_at_checked(32)?;
         let len = |at| usize::try_from(words(head).get(at)?).ok();
@@ -92,7 +92,7 @@ impl Kallsyms {
         Some(Self { text, symbols, modules })
     }
 
-    pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
+    pub(crate) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
         let (mut symbols, mut modules, mut line_start) = (Vec::new(), Modules::default(), 0);
         for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
@@ -143,7 +143,7 @@ impl Kallsyms {
     }
 
     /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
-    pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
+    pub(crate) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
         let Some(reference) = reference else { return self.table(b"", 0) };
         let missing =
             "it lacks the recorded reference symbol, so the kernel's load address is unknown";
@@ -152,12 +152,12 @@ impl Kallsyms {
     }
 
     /// Returns the symbols of a kernel module, given its name without brackets.
-    pub(super) fn module(&self, name: &str) -> Result<SymbolTable, Refusal> {
+    pub(crate) fn module(&self, name: &str) -> Result<SymbolTable, Refusal> {
         self.table(format!("[{name}]").as_bytes(), 0)
     }
 
     /// Returns the address of a symbol of the kernel itself.
-    pub(super) fn address_of(&self, name: &str) -> Option<u64> {
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
         let is_named =
             |symbol: &Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
         self.of_module(self.modules.number(b"")?).find(is_named).map(|symbol| symbol.start)

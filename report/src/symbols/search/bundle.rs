@@ -17,12 +17,12 @@ use recrep_format::read::File;
 use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::elf::{Image, Section, Segment};
-use super::table::{SymbolTable, TableBuilder};
+use crate::symbols::elf::{Image, Section, Segment};
+use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
 #[derive(Debug)]
-pub(super) struct Bundle {
+pub(crate) struct Bundle {
     /// Hash of the section.
     id: u64,
     modules: FxHashMap<BundleKey, Bundled>,
@@ -42,24 +42,24 @@ pub(crate) struct BundleKey {
 
 /// Module of a bundle.
 #[derive(Debug)]
-pub(super) struct Bundled {
+pub(crate) struct Bundled {
     /// What the names were taken from when the bundle was made.
-    pub(super) source: String,
+    pub(crate) source: String,
     functions: Vec<Function>,
     /// Versions of a JIT's code that was replaced.
-    pub(super) versions: Vec<BundledVersion>,
+    pub(crate) versions: Vec<BundledVersion>,
     /// Frames by address.
-    pub(super) places: FxHashMap<u64, Vec<BundledSource>>,
+    pub(crate) places: FxHashMap<u64, Vec<BundledSource>>,
     /// Parts for unwinding.
-    pub(super) image: Option<Image>,
+    pub(crate) image: Option<Image>,
 }
 
 /// Function at an address, as debug information had it.
 #[derive(Debug)]
-pub(super) struct BundledSource {
-    pub(super) function: Option<String>,
-    pub(super) file: Option<String>,
-    pub(super) line: u32,
+pub(crate) struct BundledSource {
+    pub(crate) function: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: u32,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ struct Function {
 
 impl Bundle {
     /// Reads the bundle of a recording; `None` if it has none.
-    pub(super) fn of(file: &File<'_>) -> Option<Result<Self>> {
+    pub(crate) fn of(file: &File<'_>) -> Option<Result<Self>> {
         Some(file.feature::<feature::Bundle<'_>>()?.and_then(|section| Self::read(&section, file)))
     }
 
@@ -99,7 +99,7 @@ impl Bundle {
     }
 
     /// Returns what the bundle has of a module.
-    pub(super) fn module(&self, key: &BundleKey) -> Option<&Bundled> {
+    pub(crate) fn module(&self, key: &BundleKey) -> Option<&Bundled> {
         self.modules.get(key)
     }
 }
@@ -155,7 +155,7 @@ impl Bundled {
     }
 
     /// Returns the symbol table: the functions that have recorded addresses.
-    pub(super) fn table(&self, demangle: bool) -> SymbolTable {
+    pub(crate) fn table(&self, demangle: bool) -> SymbolTable {
         let mut table = TableBuilder::new(demangle);
         for Function { start, end, name } in &self.functions {
             table.add(name, *start, *end);
@@ -258,7 +258,7 @@ struct UnwindingSection {
 
 impl UnwindingParts {
     /// Returns the parts of a file; `None` if it has no call frame information.
-    pub(super) fn of(image: &Image) -> Option<Self> {
+    pub(crate) fn of(image: &Image) -> Option<Self> {
         let mut sections = Vec::new();
         for name in FOR_UNWINDING {
             let Some(section) = image.section(name) else { continue };

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// Root directories of the mount namespaces that exist now.
 #[derive(Debug)]
-pub(super) struct Roots {
+pub(crate) struct Roots {
     /// `/proc`.
     proc: PathBuf,
     /// Root directories by the inode of the mount namespace, without our own.
@@ -22,17 +22,17 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self { proc: root.join("proc"), living: OnceLock::new() }
     }
 
     /// Returns the root directory of this mount namespace, if it exists and is not our own.
-    pub(super) fn of(&self, mounts: u64) -> Option<&Path> {
+    pub(crate) fn of(&self, mounts: u64) -> Option<&Path> {
         self.living.get_or_init(|| self.find_living()).get(&mounts).map(PathBuf::as_path)
     }
 
     /// Returns whether this mount namespace is neither our own nor that of a living process.
-    pub(super) fn is_gone(&self, mounts: u64) -> bool {
+    pub(crate) fn is_gone(&self, mounts: u64) -> bool {
         let ours = fs::metadata(self.proc.join("self/ns/mnt")).ok().map(|found| found.ino());
         ours.is_some_and(|ours| ours != mounts) && self.of(mounts).is_none()
     }

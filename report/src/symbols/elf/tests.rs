@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use recrep_format::image::{Contents, reduce};
 
 use super::call_frames::CallFrames;
-use super::elf::Image;
-use super::elf_plt;
-use super::search::add_tables;
-use super::table::{SymbolTable, TableBuilder, name_hash};
+use super::plt;
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
+use crate::symbols::elf::Image;
+use crate::symbols::search::add_tables;
+use crate::symbols::table::{SymbolTable, TableBuilder, name_hash};
 
 fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
     let mut table = TableBuilder::new(true);
     let _ = add_tables(image, runtime, &mut table);
-    elf_plt::add_plt_symbols(runtime, &mut table);
+    plt::add_plt_symbols(runtime, &mut table);
     table.finish()
 }
 

@@ -35,15 +35,18 @@
 //!
 //! Source: `tools/perf/Documentation/jitdump-specification.txt`.
 
+pub(crate) mod proof;
+mod search;
+
 use std::collections::BTreeMap;
 
 use recrep_format::endian::Endian;
 use recrep_format::feature::BundledVersion;
 use rustc_hash::FxHashSet;
 
-use super::bytes::hexadecimal;
 use super::module::JitDump;
 use super::outcome::Refusal;
+use super::search::file::hexadecimal;
 use super::table::{SymbolId, SymbolTable, TableBuilder};
 
 const MAGIC: u32 = 0x4a69_5444;
@@ -54,7 +57,7 @@ const MOVE: u32 = 1;
 const ARCH_TIMESTAMP: u64 = 1;
 
 /// Note on a dump whose times do not count although code was replaced.
-pub(super) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's \
+pub(crate) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's \
                                   clock is not the jitdump's: each address has the name of the \
                                   code that was there last; record with -k mono";
 
@@ -111,7 +114,7 @@ impl Version {
 }
 
 /// Contents of a jitdump.
-pub(super) struct Dump<'b> {
+pub(crate) struct Dump<'b> {
     /// State at the end, by process.
     code: BTreeMap<i32, Code<'b>>,
     /// All code in the order of the records, with its name, which is empty where code was moved
@@ -124,7 +127,7 @@ pub(super) struct Dump<'b> {
 }
 
 /// Builds a symbol table from the text of a map.
-pub(super) fn of_map(text: &[u8]) -> SymbolTable {
+pub(crate) fn of_map(text: &[u8]) -> SymbolTable {
     let mut code = Code::default();
     for (start, end, name) in text.split(|&byte| byte == b'\n').filter_map(code_in_line) {
         code.load(start, end, name);
@@ -144,7 +147,7 @@ fn code_in_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 impl<'b> Dump<'b> {
     /// Parses a jitdump. A truncated file counts up to its last whole record.
-    pub(super) fn parse(bytes: &'b [u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(bytes: &'b [u8]) -> Result<Self, Refusal> {
         let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
         let endian =
             [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
@@ -244,12 +247,12 @@ impl<'b> Dump<'b> {
     }
 
     /// Returns whether code was replaced while the program ran.
-    pub(super) fn has_replaced(&self) -> bool {
+    pub(crate) fn has_replaced(&self) -> bool {
         self.versions.iter().any(|(version, _)| version.is_replaced)
     }
 
     /// Returns the functions of the last state that are where other code was at another time.
-    pub(super) fn replaced_in(&self, table: &SymbolTable) -> FxHashSet<SymbolId> {
+    pub(crate) fn replaced_in(&self, table: &SymbolTable) -> FxHashSet<SymbolId> {
         let mut replaced = FxHashSet::default();
         for (version, _) in self.versions.iter().filter(|(version, _)| version.is_replaced) {
             let mut at = version.start;
@@ -264,7 +267,7 @@ impl<'b> Dump<'b> {
 
     /// Returns all code, if its times are those of the recording's clock: `pid` is the process that
     /// mapped the dump.
-    pub(super) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
+    pub(crate) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
         let of =
             |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
         (dump.is_timed && self.is_monotonic).then(|| self.versions.iter().map(of).collect())
@@ -278,7 +281,7 @@ impl<'b> Dump<'b> {
 
     /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the
     /// dump if its times do not count.
-    pub(super) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
+    pub(crate) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
         let is_timed = dump.is_timed && self.is_monotonic && self.pid == pid;
         match self.code.get(&pid).filter(|_| is_timed) {
             Some(own) => own.add_to(table),
@@ -293,7 +296,7 @@ impl<'b> Dump<'b> {
     }
 
     /// Adds all versions of code that was replaced, and the code of other processes than `pid`.
-    pub(super) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
+    pub(crate) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
         for (version, name) in &self.versions {
             if !name.is_empty() && (version.is_replaced || self.pid_of(version, pid) != pid) {
                 table.add(

@@ -26,7 +26,7 @@ const TICKS: u64 = 100;
 
 /// The processes that live now.
 #[derive(Debug)]
-pub(super) struct Processes {
+pub(crate) struct Processes {
     /// `/proc`.
     proc: PathBuf,
     /// Mappings of code by path, one for each file.
@@ -35,16 +35,16 @@ pub(super) struct Processes {
 
 /// A process that lives now.
 #[derive(Clone, Debug)]
-pub(super) struct LivingProcess {
-    pub(super) started: SystemTime,
+pub(crate) struct LivingProcess {
+    pub(crate) started: SystemTime,
     /// Its users: real, effective, …
-    pub(super) users: Vec<u32>,
+    pub(crate) users: Vec<u32>,
     /// Its pid in its own pid namespace.
-    pub(super) inner: i32,
+    pub(crate) inner: i32,
     /// Inode of its mount namespace, if that may be known.
-    pub(super) mounts: Option<u64>,
+    pub(crate) mounts: Option<u64>,
     /// `true` if that is not our own.
-    pub(super) is_elsewhere: bool,
+    pub(crate) is_elsewhere: bool,
 }
 
 /// Mapping of a file by a living process.
@@ -58,12 +58,12 @@ struct LivingMapping {
 }
 
 impl Processes {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self { proc: root.join("proc"), mapped: OnceLock::new() }
     }
 
     /// Returns a process, if it lives.
-    pub(super) fn process(&self, pid: i32) -> Option<LivingProcess> {
+    pub(crate) fn process(&self, pid: i32) -> Option<LivingProcess> {
         let process = self.proc.join(pid.to_string());
         let status = fs::read_to_string(process.join("status")).ok()?;
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
@@ -87,18 +87,18 @@ impl Processes {
     }
 
     /// Returns the root directory of a process.
-    pub(super) fn root(&self, pid: i32) -> PathBuf {
+    pub(crate) fn root(&self, pid: i32) -> PathBuf {
         self.proc.join(pid.to_string()).join("root")
     }
 
     /// Returns whether a path leads through a process.
-    pub(super) fn is_below(&self, path: &Path) -> bool {
+    pub(crate) fn is_below(&self, path: &Path) -> bool {
         path.starts_with(&self.proc)
     }
 
     /// Returns the paths by which living processes lead to the files that they have mapped from
     /// `path`.
-    pub(super) fn places(&self, path: &[u8]) -> Vec<PathBuf> {
+    pub(crate) fn places(&self, path: &[u8]) -> Vec<PathBuf> {
         let live = path.strip_suffix(DELETED).unwrap_or(path);
         let mapped = self
             .mapped

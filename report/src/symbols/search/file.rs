@@ -13,14 +13,14 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use super::outcome::Refusal;
 use crate::input::map::Bytes;
+use crate::symbols::outcome::Refusal;
 
 /// Size of the parts that stay mapped, in bytes: smaller ones are copied in less time.
 const LARGE: u64 = 128 << 10;
 
 /// Returns the bytes of a file: mapped, or read if that fails.
-pub(super) fn bytes_of(mut file: File) -> Result<Bytes, Refusal> {
+pub(crate) fn bytes_of(mut file: File) -> Result<Bytes, Refusal> {
     file.try_clone().and_then(|file| Bytes::of_file(file, false)).or_else(|_| {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -29,14 +29,14 @@ pub(super) fn bytes_of(mut file: File) -> Result<Bytes, Refusal> {
 }
 
 /// Reads the whole regular file at `path`, also one without a known size (below `/proc`).
-pub(super) fn read_all(path: &Path) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn read_all(path: &Path) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Opens the regular file at `path`.
-pub(super) fn open(path: &Path) -> Result<File, Refusal> {
+pub(crate) fn open(path: &Path) -> Result<File, Refusal> {
     if !fs::metadata(path)?.is_file() {
         return Err(Refusal::NotRegular);
     }
@@ -44,7 +44,7 @@ pub(super) fn open(path: &Path) -> Result<File, Refusal> {
 }
 
 /// Returns `size` bytes at `offset` of a file.
-pub(super) fn part(file: &[u8], offset: u64, size: u64) -> Result<&[u8], Refusal> {
+pub(crate) fn part(file: &[u8], offset: u64, size: u64) -> Result<&[u8], Refusal> {
     let part = range(offset, size).and_then(|range| file.get(range));
     part.ok_or_else(|| {
         Refusal::Malformed(format!("{size} bytes at offset {offset:#x} are beyond its end"))
@@ -53,7 +53,7 @@ pub(super) fn part(file: &[u8], offset: u64, size: u64) -> Result<&[u8], Refusal
 
 /// Returns `size` bytes at `offset` of a whole file to keep: a copy if they are few, unless the
 /// file was changed, which only mapped bytes tell later.
-pub(super) fn kept(file: &Bytes, offset: u64, size: u64) -> Result<Bytes, Refusal> {
+pub(crate) fn kept(file: &Bytes, offset: u64, size: u64) -> Result<Bytes, Refusal> {
     let part = part(file, offset, size)?;
     match (file, range(offset, size)) {
         (Bytes::OfFile(file, _), Some(range)) if size >= LARGE || file.lost().is_some() => {
@@ -65,6 +65,15 @@ pub(super) fn kept(file: &Bytes, offset: u64, size: u64) -> Result<Bytes, Refusa
 
 fn range(offset: u64, size: u64) -> Option<Range<usize>> {
     Some(offset.try_into().ok()?..offset.checked_add(size)?.try_into().ok()?)
+}
+
+/// Returns the hexadecimal number at the start of a line, and the text after the space that follows
+/// it.
+pub(crate) fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
+    let (digits, rest) = line.split_at_checked(memchr::memchr(b' ', line)?)?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    Some((u64::from_str_radix(digits, 16).ok()?, rest.get(1..)?))
 }
 
 #[cfg(test)]
