@@ -46,8 +46,6 @@ mod module;
 mod outcome;
 mod recorded;
 mod resolver;
-#[cfg(test)]
-mod resolver_tests;
 mod search;
 mod spelling;
 mod table;
@@ -74,3 +72,6 @@ pub(crate) use search::proof::{FileId, Reference};
 pub(crate) use spelling::tell_apart;
 pub(crate) use table::SymbolId;
 pub(crate) use wall_clock::WallClock;
+
+#[cfg(test)]
+mod resolver_tests;

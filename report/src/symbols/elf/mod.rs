@@ -13,10 +13,6 @@ pub(crate) mod lines;
 pub(crate) mod plt;
 mod scopes;
 pub(crate) mod symbols;
-#[cfg(test)]
-pub(crate) mod test_elf;
-#[cfg(test)]
-mod tests;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -308,3 +304,8 @@ fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<Bui
 pub(crate) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {
     find_build_id(bytes, 4, Endianness::default())
 }
+
+#[cfg(test)]
+pub(crate) mod test_elf;
+#[cfg(test)]
+mod tests;

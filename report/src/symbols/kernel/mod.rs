@@ -19,8 +19,6 @@
 //! kernel's `kernel/module/main.c`.
 
 pub(crate) mod kallsyms;
-#[cfg(test)]
-mod tests;
 pub(crate) mod vdso;
 
 use std::fs;
@@ -379,3 +377,6 @@ fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
     let address = std::str::from_utf8(fields.nth(4)?).ok()?;
     u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()
 }
+
+#[cfg(test)]
+mod tests;
