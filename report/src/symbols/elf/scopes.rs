@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The entries of a unit do not know their parents, so the scopes of a unit are listed once
-//! ([`Tree`]), when the first of its names is asked for. Debug information is untrusted: chains of
+//! ([`ScopeTree`]), when the first of its names is asked for. Debug information is untrusted: chains of
 //! references and scopes are followed so far only.
 
 use std::borrow::Cow;
@@ -53,8 +53,8 @@ pub(crate) struct Scopes {
     units: Vec<usize>,
     /// Addresses of the units, by their start.
     ranges: Vec<UnitRange>,
-    trees: Mutex<FxHashMap<usize, Arc<Tree>>>,
-    names: Mutex<FxHashMap<Place, Option<Name>>>,
+    trees: Mutex<FxHashMap<usize, Arc<ScopeTree>>>,
+    names: Mutex<FxHashMap<DebugEntry, Option<ScopedName>>>,
 }
 
 struct UnitRange {
@@ -65,41 +65,41 @@ struct UnitRange {
 
 /// Entry of debug information: offset of its unit, and its offset in that.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct DebugEntry {
     unit: usize,
     entry: usize,
 }
 
 #[derive(Clone)]
-struct Name {
-    /// Name without the scopes.
+struct ScopedName {
+    /// ScopedName without the scopes.
     bare: String,
     whole: String,
 }
 
 /// Scopes and functions of a unit, by their offset.
 #[derive(Default)]
-struct Tree {
-    nodes: Vec<Node>,
+struct ScopeTree {
+    nodes: Vec<ScopeNode>,
 }
 
-struct Node {
+struct ScopeNode {
     entry: usize,
     /// Index of the scope around it; `None` if that is the unit.
     parent: Option<usize>,
-    kind: Kind,
+    kind: ScopeKind,
     /// For a class without a name: its number among those of its scope, from 1.
     number: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ScopeKind {
     Namespace,
     Class,
     Function,
 }
 
-impl Kind {
+impl ScopeKind {
     fn of(tag: gimli::DwTag) -> Option<Self> {
         match tag {
             gimli::DW_TAG_namespace => Some(Self::Namespace),
@@ -114,34 +114,32 @@ impl Kind {
 
 /// Entry that declares another one, and what was met on the way to it.
 struct Declared {
-    at: Place,
+    at: DebugEntry,
     name: Option<String>,
     linkage_name: Option<String>,
 }
 
 /// Returns whether names of this language are completed.
 pub(crate) fn are_completed(language: Option<gimli::DwLang>) -> bool {
-    use gimli::{
-        DW_LANG_C_plus_plus, DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
-        DW_LANG_C_plus_plus_14, DW_LANG_C_plus_plus_17, DW_LANG_C_plus_plus_20,
-    };
-    let all = [
-        DW_LANG_C_plus_plus,
-        DW_LANG_C_plus_plus_03,
-        DW_LANG_C_plus_plus_11,
-        DW_LANG_C_plus_plus_14,
-        DW_LANG_C_plus_plus_17,
-        DW_LANG_C_plus_plus_20,
-    ];
-    language.is_some_and(|language| all.contains(&language))
+    matches!(
+        language,
+        Some(
+            gimli::DW_LANG_C_plus_plus
+                | gimli::DW_LANG_C_plus_plus_03
+                | gimli::DW_LANG_C_plus_plus_11
+                | gimli::DW_LANG_C_plus_plus_14
+                | gimli::DW_LANG_C_plus_plus_17
+                | gimli::DW_LANG_C_plus_plus_20
+        )
+    )
 }
 
 impl Scopes {
     /// Opens the debug information of a file, and the part that it shares with others; `None` if it
     /// cannot be read.
     pub(crate) fn open(path: &Path, shared: Option<&Path>) -> Option<Self> {
+        let shared = shared.and_then(sections).map(|(sections, _)| sections);
         let (sections, endian) = sections(path)?;
-        let shared = shared.and_then(sections_of_shared);
         let (mut units, mut ranges) = (Vec::new(), Vec::new());
         let mut opened = Self {
             sections,
@@ -177,16 +175,17 @@ impl Scopes {
         let before = self.ranges.get(..after)?.iter().rev().take(MOST_RANGES);
         let mut containing = before.filter(|range| address < range.end);
         containing.find_map(|range| {
-            let known = self.known(Place { unit: range.unit, entry });
+            let known = self.known(DebugEntry { unit: range.unit, entry });
             known.filter(|name| name.bare == bare).map(|name| name.whole)
         })
     }
 
-    fn known(&self, place: Place) -> Option<Name> {
+    fn known(&self, place: DebugEntry) -> Option<ScopedName> {
         if let Some(known) = lock(&self.names).get(&place) {
             return known.clone();
         }
-        let name = Walk { scopes: self, dwarf: self.dwarf(), last: RefCell::default() }.name(place);
+        let name =
+            ScopeWalk { scopes: self, dwarf: self.dwarf(), last: RefCell::default() }.name(place);
         lock(&self.names).insert(place, name.clone());
         name
     }
@@ -197,17 +196,17 @@ impl Scopes {
     }
 
     /// Returns the place of an entry by its offset among those of all units.
-    fn place(&self, offset: usize) -> Option<Place> {
+    fn place(&self, offset: usize) -> Option<DebugEntry> {
         let after = self.units.partition_point(|unit| *unit <= offset);
         let unit = *self.units.get(after.checked_sub(1)?)?;
-        Some(Place { unit, entry: offset - unit })
+        Some(DebugEntry { unit, entry: offset - unit })
     }
 
-    fn tree(&self, place: Place, unit: &Unit<Reader<'_>>) -> Arc<Tree> {
+    fn tree(&self, place: DebugEntry, unit: &Unit<Reader<'_>>) -> Arc<ScopeTree> {
         if let Some(known) = lock(&self.trees).get(&place.unit) {
             return Arc::clone(known);
         }
-        let tree = Arc::new(Tree::of(unit));
+        let tree = Arc::new(ScopeTree::of(unit));
         lock(&self.trees).insert(place.unit, Arc::clone(&tree));
         tree
     }
@@ -218,15 +217,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Way through the debug information from one function to its outermost scope.
-struct Walk<'s> {
+struct ScopeWalk<'s> {
     scopes: &'s Scopes,
     dwarf: Dwarf<Reader<'s>>,
     /// Unit that was read last, with its offset: most references stay in it.
     last: RefCell<Option<(usize, Rc<Unit<Reader<'s>>>)>>,
 }
 
-impl<'s> Walk<'s> {
-    fn name(&self, place: Place) -> Option<Name> {
+impl<'s> ScopeWalk<'s> {
+    fn name(&self, place: DebugEntry) -> Option<ScopedName> {
         let declared = self.declared(place)?;
         if declared.linkage_name.is_some() {
             return None;
@@ -240,17 +239,17 @@ impl<'s> Walk<'s> {
             // A function's linkage name has all scopes around it, and its parameters.
             let whole = declared
                 .linkage_name
-                .filter(|_| scope.kind == Kind::Function)
+                .filter(|_| scope.kind == ScopeKind::Function)
                 .and_then(|name| as_scope(&name));
             let is_outermost = whole.is_some();
             let part = match (whole.or(declared.name), scope.kind) {
                 (Some(name), _) => name,
-                (None, Kind::Namespace) => "(anonymous namespace)".to_owned(),
-                (None, Kind::Class) if bare == "operator()" => {
+                (None, ScopeKind::Namespace) => "(anonymous namespace)".to_owned(),
+                (None, ScopeKind::Class) if bare == "operator()" => {
                     format!("{{lambda#{}}}", scope.number)
                 }
-                (None, Kind::Class) => format!("{{unnamed type#{}}}", scope.number),
-                (None, Kind::Function) => return None,
+                (None, ScopeKind::Class) => format!("{{unnamed type#{}}}", scope.number),
+                (None, ScopeKind::Function) => return None,
             };
             size += part.len() + 2;
             if size > MOST_BYTES || parts.len() > MOST_SCOPES {
@@ -262,10 +261,10 @@ impl<'s> Walk<'s> {
             }
         }
         parts.reverse();
-        Some(Name { bare, whole: parts.join("::") })
+        Some(ScopedName { bare, whole: parts.join("::") })
     }
 
-    fn unit(&self, place: Place) -> Option<Rc<Unit<Reader<'s>>>> {
+    fn unit(&self, place: DebugEntry) -> Option<Rc<Unit<Reader<'s>>>> {
         let mut last = self.last.borrow_mut();
         if let Some((offset, unit)) = &*last
             && *offset == place.unit
@@ -279,7 +278,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Follows an entry's references to the one that declares it.
-    fn declared(&self, place: Place) -> Option<Declared> {
+    fn declared(&self, place: DebugEntry) -> Option<Declared> {
         let mut declared = Declared { at: place, name: None, linkage_name: None };
         let mut unit = self.unit(place)?;
         for _ in 0..MOST_REFERENCES {
@@ -289,12 +288,14 @@ impl<'s> Walk<'s> {
                 (text.len() <= MOST_BYTES).then(|| text.to_string_lossy().into_owned())
             };
             declared.name = declared.name.or_else(|| text(gimli::DW_AT_name));
-            let linkage_name =
-                || text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
-            declared.linkage_name = declared.linkage_name.or_else(linkage_name);
+            for name in [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name] {
+                declared.linkage_name = declared.linkage_name.or_else(|| text(name));
+            }
             let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
             let next = match origin.or_else(|| entry.attr_value(gimli::DW_AT_specification)) {
-                Some(AttributeValue::UnitRef(UnitOffset(entry))) => Place { entry, ..declared.at },
+                Some(AttributeValue::UnitRef(UnitOffset(entry))) => {
+                    DebugEntry { entry, ..declared.at }
+                }
                 Some(AttributeValue::DebugInfoRef(DebugInfoOffset(offset))) => {
                     self.scopes.place(offset)?
                 }
@@ -312,22 +313,22 @@ impl<'s> Walk<'s> {
     /// Returns the scope around an entry; `Some(None)` if that is the unit, `None` if the entry is
     /// unknown.
     #[allow(clippy::option_option, reason = "the outer one is an error")]
-    fn parent(&self, of: Place) -> Option<Option<Scope>> {
+    fn parent(&self, of: DebugEntry) -> Option<Option<Scope>> {
         let unit = self.unit(of)?;
         let tree = self.scopes.tree(of, &unit);
         let index = tree.nodes.binary_search_by_key(&of.entry, |node| node.entry).ok()?;
         let Some(parent) = tree.nodes.get(index)?.parent else { return Some(None) };
         let node = tree.nodes.get(parent)?;
-        let at = Place { entry: node.entry, ..of };
+        let at = DebugEntry { entry: node.entry, ..of };
         Some(Some(Scope { at, kind: node.kind, number: node.number }))
     }
 }
 
 /// Scope around an entry.
 struct Scope {
-    at: Place,
-    kind: Kind,
-    /// See [`Node::number`].
+    at: DebugEntry,
+    kind: ScopeKind,
+    /// See [`ScopeNode::number`].
     number: u32,
 }
 
@@ -338,7 +339,7 @@ fn as_scope(mangled: &str) -> Option<String> {
     demangle::demangled(local.as_bytes()).strip_suffix("::x").map(str::to_owned)
 }
 
-impl Tree {
+impl ScopeTree {
     /// Lists the scopes of a unit; of damaged debug information, those before the damage.
     fn of(unit: &Unit<Reader<'_>>) -> Self {
         let mut tree = Self::default();
@@ -350,15 +351,15 @@ impl Tree {
             let (entry, depth) = (entries.next_offset().0, entries.next_depth());
             let Ok(abbreviation) = entries.read_abbreviation() else { break };
             let Some(abbreviation) = abbreviation else { continue };
-            if let Some(kind) = Kind::of(abbreviation.tag()) {
+            if let Some(kind) = ScopeKind::of(abbreviation.tag()) {
                 while around.last().is_some_and(|scope| scope.depth >= depth) {
                     around.pop();
                 }
                 let Some(parent) = around.last_mut() else { break };
                 let is_unnamed =
                     abbreviation.attributes().iter().all(|it| it.name() != gimli::DW_AT_name);
-                parent.unnamed += u32::from(is_unnamed && kind == Kind::Class);
-                let node = Node { entry, parent: parent.index, kind, number: parent.unnamed };
+                parent.unnamed += u32::from(is_unnamed && kind == ScopeKind::Class);
+                let node = ScopeNode { entry, parent: parent.index, kind, number: parent.unnamed };
                 around.push(Around { depth, index: Some(tree.nodes.len()), unnamed: 0 });
                 tree.nodes.push(node);
             }
@@ -378,10 +379,6 @@ struct Around {
     unnamed: u32,
 }
 
-fn sections_of_shared(path: &Path) -> Option<DwarfSections<Bytes>> {
-    sections(path).map(|(sections, _)| sections)
-}
-
 /// Reads the sections of a linked file that names need.
 fn sections(path: &Path) -> Option<(DwarfSections<Bytes>, RunTimeEndian)> {
     let file = file::bytes_of(file::open(path).ok()?).ok()?;
@@ -391,28 +388,33 @@ fn sections(path: &Path) -> Option<(DwarfSections<Bytes>, RunTimeEndian)> {
         return None;
     }
     let endian = if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let read = |id: SectionId| -> Option<Bytes> {
-        use SectionId as Id;
-        let is_needed = matches!(
-            id,
-            Id::DebugAbbrev
-                | Id::DebugAddr
-                | Id::DebugInfo
-                | Id::DebugLine
-                | Id::DebugLineStr
-                | Id::DebugRanges
-                | Id::DebugRngLists
-                | Id::DebugStr
-                | Id::DebugStrOffsets
-        );
-        let Some(section) = object.section_by_name(id.name()).filter(|_| is_needed) else {
-            return Some(Bytes::default());
-        };
-        match (section.uncompressed_data().ok()?, section.file_range()) {
-            (Cow::Borrowed(_), Some((offset, size))) => kept(&file, offset, size).ok(),
-            (data, _) => Some(data.into_owned().into()),
-        }
-    };
-    let sections = DwarfSections::load(|id| read(id).ok_or(())).ok()?;
+    let sections = DwarfSections::load(|id| section(&file, &object, id).ok_or(())).ok()?;
     Some((sections, endian))
+}
+
+/// Reads a section; empty if it is missing, or names do not need it.
+fn section(file: &Bytes, object: &object::File<'_>, id: SectionId) -> Option<Bytes> {
+    use SectionId::{
+        DebugAbbrev, DebugAddr, DebugInfo, DebugLine, DebugLineStr, DebugRanges, DebugRngLists,
+        DebugStr, DebugStrOffsets,
+    };
+    let is_needed = matches!(
+        id,
+        DebugAbbrev
+            | DebugAddr
+            | DebugInfo
+            | DebugLine
+            | DebugLineStr
+            | DebugRanges
+            | DebugRngLists
+            | DebugStr
+            | DebugStrOffsets
+    );
+    let Some(section) = object.section_by_name(id.name()).filter(|_| is_needed) else {
+        return Some(Bytes::default());
+    };
+    match (section.uncompressed_data().ok()?, section.file_range()) {
+        (Cow::Borrowed(_), Some((offset, size))) => kept(file, offset, size).ok(),
+        (data, _) => Some(data.into_owned().into()),
+    }
 }

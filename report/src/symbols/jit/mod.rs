@@ -11,10 +11,11 @@
 //! `jit-PID.dump` also has the code itself, and times:
 //!
 //! ```text
-//!   header   magic "JiTD" in the writer's byte order, version, size, machine, pad, pid, timestamp, flags
-//!   record   id, size, timestamp │ 0 load: pid, tid, vma, code_addr, code_size, code_index, name\0, code
-//!                                │ 1 move: pid, tid, vma, old_addr, new_addr, code_size, code_index
-//!                                │ 2 lines, 3 close, 4 unwinding: not needed for names
+//!   header   magic "JiTD" in the writer's byte order, version, size, machine, pad, pid, time, flags
+//!   record   id, size, timestamp
+//!            │ 0 load: pid, tid, vma, code_addr, code_size, code_index, name\0, code
+//!            │ 1 move: pid, tid, vma, old_addr, new_addr, code_size, code_index
+//!            │ 2 lines, 3 close, 4 unwinding: not needed for names
 //! ```
 //!
 //! A JIT maps a page of the file as executable, so a record of the recording has its path.
@@ -29,7 +30,7 @@
 //! ```text
 //!   time ▲ 9  load c           [====]             c at VERSIONS + 48
 //!        │ 5  load b      [========]              b at VERSIONS + 16
-//!        │ 1  load a  [====]             [===]    a at VERSIONS; the other code was never replaced, and is at its own address
+//!        │ 1  load a  [====]             [===]    a at VERSIONS; what was not replaced is at its own address
 //!        └──────────────────────────────────────► address
 //! ```
 //!
@@ -68,14 +69,14 @@ const VERSIONS: u64 = 1 << 63;
 #[derive(Default)]
 struct Code<'b> {
     /// Parts of code by start address.
-    parts: BTreeMap<u64, Part<'b>>,
+    parts: BTreeMap<u64, CodePart<'b>>,
     /// Number of loads so far.
     loads: u32,
 }
 
 /// What later code left of a piece of code.
 #[derive(Clone, Copy)]
-struct Part<'b> {
+struct CodePart<'b> {
     end: u64,
     name: &'b [u8],
     /// First address of the whole code.
@@ -151,8 +152,9 @@ impl<'b> Dump<'b> {
         let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
         let endian =
             [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
-        let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
-        let endian = endian.ok_or_else(other)?;
+        let endian = endian.ok_or_else(|| {
+            Refusal::Malformed("it does not begin with a jitdump's magic number".into())
+        })?;
         let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
         let mut records = bytes.get(size.max(16)..).unwrap_or_default();
         let flags = endian.u64_at(bytes, 32).unwrap_or(0);
@@ -188,31 +190,26 @@ impl<'b> Dump<'b> {
         }
         let pid = endian.u32_at(record, HEAD)?.cast_signed();
         let code = self.code.entry(pid).or_default();
-        let versions = &mut self.versions;
-        let mut add = |start: u64, size: u64, name: &'b [u8]| {
-            let end = start.checked_add(size).filter(|end| *end > start)?;
-            let first = *next;
-            *next = first.checked_add(size)?;
-            versions.push((Version { time, pid, start, end, first, is_replaced: false }, name));
-            Some(end)
-        };
         // After the head: pid, tid and vma.
         let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
-        if kind == LOAD {
+        let (first, second) = (number(0)?, number(1)?);
+        let (size, changes) = if kind == LOAD {
             let name = record.get(HEAD + 16 + 24..)?;
-            let name = name.get(..memchr::memchr(0, name)?)?;
-            let start = number(0)?;
-            if let Some(end) = add(start, number(1)?, name) {
-                code.load(start, end, name);
-            }
+            (second, vec![(first, name.get(..memchr::memchr(0, name)?)?)])
         } else {
-            let (old, new, size) = (number(0)?, number(1)?, number(2)?);
-            if let Some(Part { name, .. }) = code.parts.get(&old).copied() {
-                for (start, name) in [(old, &b""[..]), (new, name)] {
-                    if let Some(end) = add(start, size, name) {
-                        code.load(start, end, name);
-                    }
-                }
+            let moved = code.parts.get(&first).map(|part| part.name);
+            let size = number(2)?;
+            (size, moved.map_or(Vec::new(), |name| vec![(first, &b""[..]), (second, name)]))
+        };
+        for (start, name) in changes {
+            let first = *next;
+            if let Some(end) = start.checked_add(size).filter(|end| *end > start)
+                && let Some(after) = first.checked_add(size)
+            {
+                *next = after;
+                let version = Version { time, pid, start, end, first, is_replaced: false };
+                self.versions.push((version, name));
+                code.load(start, end, name);
             }
         }
         Some(())
@@ -239,10 +236,9 @@ impl<'b> Dump<'b> {
             }
         }
         for index in replaced {
-            self.versions
-                .get_mut(index)
-                .into_iter()
-                .for_each(|(version, _)| version.is_replaced = true);
+            if let Some((version, _)) = self.versions.get_mut(index) {
+                version.is_replaced = true;
+            }
         }
     }
 
@@ -268,9 +264,9 @@ impl<'b> Dump<'b> {
     /// Returns all code, if its times are those of the recording's clock: `pid` is the process that
     /// mapped the dump.
     pub(crate) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
-        let of =
-            |(version, _): &(Version, _)| Version { pid: self.pid_of(version, pid), ..*version };
-        (dump.is_timed && self.is_monotonic).then(|| self.versions.iter().map(of).collect())
+        let all = self.versions.iter();
+        let all = all.map(|(version, _)| Version { pid: self.pid_of(version, pid), ..*version });
+        (dump.is_timed && self.is_monotonic).then(|| all.collect())
     }
 
     /// Returns the process of a version, in the recorder's pid namespace. A child may write to the
@@ -299,11 +295,8 @@ impl<'b> Dump<'b> {
     pub(crate) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
         for (version, name) in &self.versions {
             if !name.is_empty() && (version.is_replaced || self.pid_of(version, pid) != pid) {
-                table.add(
-                    name,
-                    version.first,
-                    version.first.saturating_add(version.end - version.start),
-                );
+                let size = version.end - version.start;
+                table.add(name, version.first, version.first.saturating_add(size));
             }
         }
     }
@@ -319,7 +312,7 @@ impl<'b> Code<'b> {
         self.cut(start, end);
         if start < end && !name.is_empty() {
             self.loads = self.loads.saturating_add(1);
-            self.parts.insert(start, Part { end, name, whole: start, load: self.loads });
+            self.parts.insert(start, CodePart { end, name, whole: start, load: self.loads });
         }
     }
 
@@ -333,7 +326,7 @@ impl<'b> Code<'b> {
                 self.parts.insert(end, part);
             }
             if other < start {
-                self.parts.insert(other, Part { end: start, ..part });
+                self.parts.insert(other, CodePart { end: start, ..part });
                 break;
             }
         }
@@ -344,12 +337,11 @@ impl<'b> Code<'b> {
     fn add_to(&self, table: &mut TableBuilder) {
         // The end of the last part of each code that still has its beginning.
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-        let has_start = |part: &Part<'_>| {
-            self.parts.get(&part.whole).is_some_and(|first| first.load == part.load)
-        };
-        for part in self.parts.values().filter(|part| has_start(part)) {
-            let end = ends.entry(part.load).or_default();
-            *end = part.end.max(*end);
+        for part in self.parts.values() {
+            if self.parts.get(&part.whole).is_some_and(|first| first.load == part.load) {
+                let end = ends.entry(part.load).or_default();
+                *end = part.end.max(*end);
+            }
         }
         for (&start, part) in &self.parts {
             match ends.get(&part.load) {
@@ -385,7 +377,7 @@ mod tests {
     fn add(bytes: &mut Vec<u8>, id: u32, numbers: &[u64], rest: &[u8]) {
         let size = u32::try_from(32 + 8 * numbers.len() + rest.len()).unwrap();
         bytes.extend([id, size, 0, 0, 7, 7, 0, 0].map(u32::to_ne_bytes).as_flattened());
-        numbers.iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
+        bytes.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
         bytes.extend(rest);
     }
 
@@ -401,9 +393,24 @@ mod tests {
     }
 
     fn name(table: &SymbolTable, address: u64) -> String {
-        table
-            .lookup(address)
-            .map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+        let found = table.lookup(address).map_or(&b"-"[..], |symbol| symbol.name);
+        String::from_utf8_lossy(found).into_owned()
+    }
+
+    #[track_caller]
+    fn assert_names(table: &SymbolTable, addresses: &[u64], expected: &str) {
+        for at in addresses {
+            assert_eq!(name(table, *at), expected, "{at:#x}");
+        }
+    }
+
+    /// A dump of code that was replaced in part, and of code that was not.
+    fn replaced() -> Vec<u8> {
+        let mut bytes = header();
+        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"first\0code");
+        add(&mut bytes, LOAD, &[0x5000, 0x10, 1], b"alone\0");
+        add(&mut bytes, LOAD, &[0x1080, 0x100, 2], b"second\0");
+        bytes
     }
 
     #[test]
@@ -411,42 +418,35 @@ mod tests {
         let lines = "1000 100 a\n1040 20 within\n1080 100 b\n2000 100 c\n1ff0 20 d\n2080 1 \
                      e\n3004 4 old\n3000 10 new\n";
         let table = of_map(lines.as_bytes());
-        let names =
-            [0x1000, 0x103f, 0x1040, 0x105f, 0x1060, 0x107f, 0x1080, 0x117f, 0x1ff0, 0x200f]
-                .map(|at| name(&table, at));
-        assert_eq!(names, ["a", "a", "within", "within", "a", "a", "b", "b", "d", "d"]);
-        let names = [0x2010, 0x2080, 0x2081, 0x20ff, 0x2100, 0x3000, 0x3004, 0x300f]
-            .map(|at| name(&table, at));
-        assert_eq!(names, ["c", "e", "c", "c", "-", "new", "new", "new"]);
+        assert_names(&table, &[0x1000, 0x103f, 0x1060, 0x107f], "a");
+        assert_names(&table, &[0x1040, 0x105f], "within");
+        assert_names(&table, &[0x1080, 0x117f], "b");
+        assert_names(&table, &[0x1ff0, 0x200f], "d");
+        assert_names(&table, &[0x2010, 0x2081, 0x20ff], "c");
+        assert_names(&table, &[0x2080], "e");
+        assert_names(&table, &[0x2100], "-");
+        assert_names(&table, &[0x3000, 0x3004, 0x300f], "new");
         assert_eq!(table.lookup(0x1060).unwrap().start, 0x1000);
     }
 
     #[test]
     fn code_that_was_replaced_has_addresses_of_its_own() {
-        let mut bytes = header();
-        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"first\0code");
-        add(&mut bytes, LOAD, &[0x5000, 0x10, 1], b"alone\0");
-        add(&mut bytes, LOAD, &[0x1080, 0x100, 2], b"second\0");
+        let mut bytes = replaced();
         add(&mut bytes, MOVE, &[0x1080, 0x9000, 0x100, 2], b"");
         let (table, versions) = parsed(&bytes, true);
-        let versions = versions.unwrap();
-        let shown: Vec<_> =
-            versions.iter().map(|v| (v.start, v.is_replaced, name(&table, v.first))).collect();
-        let text = |start, is_replaced, name: &str| (start, is_replaced, name.to_owned());
+        let shown = versions
+            .iter()
+            .flatten()
+            .map(|v| format!("{:x} {} {}", v.start, v.is_replaced, name(&table, v.first)));
         assert_eq!(
-            shown,
-            [
-                text(0x1000, true, "first"),
-                text(0x5000, false, "-"),
-                text(0x1080, true, "second"),
-                text(0x1080, true, "-"),
-                text(0x9000, false, "-"),
-            ]
+            shown.collect::<Vec<_>>().join(", "),
+            "1000 true first, 5000 false -, 1080 true second, 1080 true -, 9000 false -"
         );
-        assert_eq!(
-            [0x107f, 0x1080, 0x5000, 0x9000].map(|at| name(&table, at)),
-            ["first", "-", "alone", "second"]
-        );
+        for (at, expected) in
+            [(0x107f, "first"), (0x1080, "-"), (0x5000, "alone"), (0x9000, "second")]
+        {
+            assert_names(&table, &[at], expected);
+        }
         // Without times, and with those of another clock, only the last state counts.
         assert_eq!(parsed(&bytes, false).1, None);
         bytes[32] = 1;
@@ -456,10 +456,7 @@ mod tests {
 
     #[test]
     fn only_code_at_addresses_of_other_code_is_a_judgement() {
-        let mut bytes = header();
-        add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"first\0code");
-        add(&mut bytes, LOAD, &[0x5000, 0x10, 1], b"alone\0");
-        add(&mut bytes, LOAD, &[0x1080, 0x100, 2], b"second\0");
+        let bytes = replaced();
         let (table, _) = parsed(&bytes, false);
         let replaced = Dump::parse(&bytes).unwrap().replaced_in(&table);
         let is_judged = |address| replaced.contains(&table.find(address).unwrap());
@@ -475,12 +472,9 @@ mod tests {
         let at = bytes.len() - 32 - 24 - 6 + 16;
         bytes[at..at + 4].copy_from_slice(&9_u32.to_ne_bytes());
         let (table, versions) = parsed(&bytes, true);
-        let versions: Vec<_> = versions
-            .unwrap()
-            .iter()
-            .map(|v| (v.pid, v.is_replaced, name(&table, v.first)))
-            .collect();
-        assert_eq!(versions, [(7, false, "-".into()), (9, false, "child".into())]);
+        let versions = versions.iter().flatten();
+        let versions = versions.map(|v| (v.pid, v.is_replaced, name(&table, v.first)));
+        assert!(versions.eq([(7, false, "-".into()), (9, false, "child".into())]));
         assert_eq!(name(&table, 0x1000), "parent");
     }
 
@@ -495,11 +489,10 @@ mod tests {
         add(&mut bytes, LOAD, &[0x7000, 0x10, 3], b"cut\0");
         bytes.truncate(bytes.len() - 1);
         let (table, _) = parsed(&bytes, false);
-        assert_eq!([0x5000, 0x7000].map(|at| name(&table, at)), ["-", "-"]);
-        assert_eq!(
-            [0x1000, 0x107f, 0x117f, 0x600f].map(|at| name(&table, at)),
-            ["old", "old", "new", "moving"]
-        );
+        assert_names(&table, &[0x5000, 0x7000], "-");
+        assert_names(&table, &[0x1000, 0x107f], "old");
+        assert_names(&table, &[0x117f], "new");
+        assert_names(&table, &[0x600f], "moving");
     }
 
     #[test]

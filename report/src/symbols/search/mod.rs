@@ -19,7 +19,7 @@ use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
 use super::elf::symbols::{add_symbols, in_file};
-use super::elf::{Image, Section, Segment, go, plt};
+use super::elf::{Image, Segment, go, plt};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
 use super::table::{SymbolTable, TableBuilder};
@@ -59,11 +59,15 @@ impl Search {
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
         let mounts = module.mounts.filter(|_| self.options.symfs.is_none());
         let root = mounts.and_then(|mounts| self.roots.of(mounts));
-        let inner =
-            root.map(|root| SymbolOptions { symfs: Some(root.into()), ..self.options.clone() });
-        let outer =
-            (inner.is_none() || module.build_id.is_some()).then_some(Cow::Borrowed(&self.options));
-        inner.map(Cow::Owned).into_iter().chain(outer).collect()
+        let mut all = Vec::new();
+        if let Some(root) = root {
+            let symfs = Some(root.into());
+            all.push(Cow::Owned(SymbolOptions { symfs, ..self.options.clone() }));
+        }
+        if all.is_empty() || module.build_id.is_some() {
+            all.push(Cow::Borrowed(&self.options));
+        }
+        all
     }
 
     /// Returns the result of `find` among proven files or, if that is `None` and the user trusts
@@ -100,9 +104,8 @@ impl Search {
                 runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
             let shared = image.alternate_link().and_then(|(link, build_id)| {
                 let shared = path.parent().unwrap_or(Path::new("/")).join(link);
-                open_image(&shared, Proof::BuildId(build_id), &module.origin)
-                    .is_ok()
-                    .then_some(shared)
+                let opened = open_image(&shared, Proof::BuildId(build_id), &module.origin);
+                opened.is_ok().then_some(shared)
             });
             let package = package(path, runtime.as_ref().map(|(_, path, _)| path.as_path()));
             Some(DebugFile { path: path.clone(), shared, package, segments })
@@ -114,20 +117,16 @@ impl Search {
     pub(crate) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
-            let is_copy = |(source, path): &(Source, PathBuf)| match source {
+            let options = self.options_of(module);
+            let places = options.iter().flat_map(|options| candidates::elsewhere(module, options));
+            let mut cached = places.filter(|(source, path)| match source {
                 Source::BuildIdCache | Source::Kept => true,
                 Source::Debuginfod => path.ends_with(candidates::EXECUTABLE),
                 _ => false,
-            };
-            let options = self.options_of(module);
-            let cached = options
-                .iter()
-                .flat_map(|options| candidates::elsewhere(module, options))
-                .filter(is_copy);
-            let open = |(_, path): (_, PathBuf)| {
-                open_image(&path, Proof::BuildId(build_id), &module.origin).ok()
-            };
-            cached.filter_map(open).find_map(|image| of(&image))
+            });
+            cached.find_map(|(_, path)| {
+                of(&open_image(&path, Proof::BuildId(build_id), &module.origin).ok()?)
+            })
         };
         self.proven_or_trusted(|trusted| {
             let mapped = self.mapped(module, trusted, &mut Outcome::default());
@@ -138,18 +137,17 @@ impl Search {
     /// Returns the build ID by which a module's files can be requested, and whether the mapped file
     /// or a copy of it is on this machine.
     pub(crate) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
-        let own =
-            self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
+        let own = self.mapped(module, false, &mut Outcome::default());
+        let own = own.map(|(.., image)| image.build_id);
         let build_id = own.flatten().or(module.build_id)?;
         Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
     }
 
     /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.
     pub(crate) fn is_fetched(&self, build_id: &BuildId, name: &'static str) -> bool {
-        let is_it = |(_, path): &(_, PathBuf)| {
+        candidates::fetched(build_id, name, &self.options).iter().any(|(_, path)| {
             open_image(path, Proof::BuildId(*build_id), &Origin::default()).is_ok()
-        };
-        candidates::fetched(build_id, name, &self.options).iter().any(is_it)
+        })
     }
 
     /// Returns the module without the time of its recording if the files at its path are older: of
@@ -159,17 +157,13 @@ impl Search {
         let Some(written) = module.written.filter(|_| is_file) else {
             return Cow::Borrowed(module);
         };
-        let is_newer = |path: PathBuf| {
-            path.metadata()
-                .and_then(|file| file.modified())
-                .is_ok_and(|modified| modified > written)
-        };
-        if self
-            .options_of(module)
-            .iter()
-            .flat_map(|options| candidates::recorded(module, options))
-            .any(is_newer)
-        {
+        let options = self.options_of(module);
+        let mut paths = options.iter().flat_map(|options| candidates::recorded(module, options));
+        let is_any_newer = paths.any(|path| {
+            let modified = path.metadata().and_then(|file| file.modified());
+            modified.is_ok_and(|modified| modified > written)
+        });
+        if is_any_newer {
             return Cow::Borrowed(module);
         }
         Cow::Owned(Module { written: None, ..module.clone() })
@@ -186,11 +180,13 @@ impl Search {
         if place.is_none() {
             // A process may lead to anything by the same name: that is never trusted, and no news
             // if it is another file.
-            let proven =
-                |path: PathBuf| Some((self.open_recorded(&path, module, false).ok()?, path));
-            let living = self.living(module).into_iter().find_map(proven);
-            place =
-                living.and_then(|(image, path)| opened(Source::Process, path, Ok(image), outcome));
+            place = self.living(module).into_iter().find_map(|path| {
+                Some((
+                    Source::Process,
+                    path.clone(),
+                    self.open_recorded(&path, module, false).ok()?,
+                ))
+            });
         }
         let is_here = place.is_some() || self.host.made(&module.origin).is_err();
         outcome.is_elsewhere =
@@ -204,10 +200,11 @@ impl Search {
     /// or it was mapped on another machine.
     fn living(&self, module: &Module) -> Vec<PathBuf> {
         let is_here = self.options.symfs.is_none() && self.host.made(&module.origin).is_ok();
-        let has_copy = || {
-            candidates::by_build_id(module, &self.options).iter().any(|(_, path)| path.is_file())
-        };
-        if is_here && !has_copy() { self.processes.places(&module.path) } else { Vec::new() }
+        let mut copies = candidates::by_build_id(module, &self.options).into_iter();
+        if !is_here || copies.any(|(_, path)| path.is_file()) {
+            return Vec::new();
+        }
+        self.processes.places(&module.path)
     }
 
     /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by
@@ -260,11 +257,8 @@ impl Search {
         };
         for (source, path) in places {
             let image = file::open(&path).and_then(|file| {
-                checked_image(
-                    file::bytes_of(file)?,
-                    proof.ok_or(Refusal::NoChecksum)?,
-                    &module.origin,
-                )
+                let proof = proof.ok_or(Refusal::NoChecksum)?;
+                checked_image(file::bytes_of(file)?, proof, &module.origin)
             });
             match image {
                 Ok(image) if has(&image) => return (runtime, Some((source, path, image))),
@@ -283,19 +277,23 @@ impl Search {
 /// whole (which is `None`: it is found without this), without its suffix, or after the mapped file,
 /// beside either. An id in it and in the debug file shows that they belong together.
 fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
-    let named_after = |path: &Path| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".dwp");
-        PathBuf::from(name)
-    };
     if named_after(debug).is_file() {
         return None;
     }
-    let beside =
-        |mapped: &Path| Some(debug.with_file_name(named_after(Path::new(mapped.file_name()?))));
-    let places =
-        [Some(debug.with_extension("dwp")), mapped.and_then(beside), mapped.map(named_after)];
-    places.into_iter().flatten().find(|path| path.is_file())
+    let mut places = vec![debug.with_extension("dwp")];
+    if let Some(mapped) = mapped {
+        places.extend(
+            mapped.file_name().map(|name| debug.with_file_name(named_after(name.as_ref()))),
+        );
+        places.push(named_after(mapped));
+    }
+    places.into_iter().find(|path| path.is_file())
+}
+
+fn named_after(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".dwp");
+    name.into()
 }
 
 /// Returns the compressed symbol table within a stripped file.
@@ -369,9 +367,8 @@ pub(crate) fn add_tables(
     let mut sum = 0;
     let mut refused = Refusal::NoSymbols;
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        let place =
-            |address: u64, _: usize, section: &Section| in_file(address, section, image, mapped);
-        match add_symbols(image, kind, place, table) {
+        match add_symbols(image, kind, |at, _, section| in_file(at, section, image, mapped), table)
+        {
             Ok(added) => sum += added,
             Err(Refusal::NoSymbols) => {}
             Err(refusal) => refused = refusal,
