@@ -29,6 +29,8 @@
 //! - [`record::Sample`] reads a sample's fields straight from their places;
 //!   [`attr::AttrTable::decode`] makes a typed [`record::Record`] of any record, and
 //!   [`record::Record::encode`] writes it as the same bytes.
+//! - [`fields::Fields`] gives each field of a record, an attr or a feature its name in the ABI, for
+//!   programs that print them all.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
 //! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies
 //!   chosen records of a file.
@@ -67,6 +69,7 @@ pub mod bytes;
 pub mod endian;
 pub mod error;
 pub mod feature;
+pub mod fields;
 pub mod image;
 pub mod layout;
 pub mod read;

@@ -5,6 +5,8 @@
 //! writes them in that order. So a layout is stated once, and cannot be read one way and written
 //! another.
 
+use smallvec::SmallVec;
+
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::Result;
 
@@ -62,6 +64,16 @@ impl<'a, const N: usize> Wire<'a> for [u8; N] {
 impl<'a> Wire<'a> for &'a [u8] {
     fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         Ok(c.rest())
+    }
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.bytes(self);
+        Ok(())
+    }
+}
+
+impl Wire<'_> for SmallVec<[u8; 0]> {
+    fn decode(c: &mut Cursor<'_>, _: &'static str) -> Result<Self> {
+        Ok(Self::from_slice(c.rest()))
     }
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.bytes(self);
@@ -174,67 +186,52 @@ impl<'a> Wire<'a> for Text<'a> {
     }
 }
 
-/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields
-/// must be `pub` and documented; a struct that owns lists is a `pub owned struct`, and not `Copy`.
+/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`] and its
+/// [`Fields`](crate::fields::Fields). The fields must be `pub` and documented; a struct that owns
+/// lists is a `pub owned struct`, and not `Copy`. What follows a type says how the field is shown.
 ///
 /// ```text
 /// wire! {
 ///     /// A part of a file.
 ///     pub struct Section {
 ///         /// Its first byte.
-///         pub offset: u64,
+///         pub offset: u64 => hex,
 ///         /// Its length, in bytes.
 ///         pub size: u64,
 ///     }
 /// }
 /// ```
 macro_rules! wire {
-    ($(
-        $(#[$meta:meta])*
-        pub struct $name:ident $(<$life:lifetime>)? {
-            $( $(#[$fmeta:meta])* pub $field:ident: $type:ty, )*
+    ($($(#[$meta:meta])* pub struct $name:ident $(<$life:lifetime>)? { $($body:tt)* })*) => {$(
+        $crate::fields::named! {
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $name $(<$life>)? { $($body)* }
         }
-    )*) => {$(
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name $(<$life>)? {
-            $( $(#[$fmeta])* pub $field: $type, )*
-        }
-        $crate::wire!(@wire $name, [$($life)?], $($field: $type,)*);
+        $crate::wire!(@wire $name $(<$life>)?, $($life,)? { $($body)* });
     )*};
-    // A struct that owns lists, and so is not `Copy`.
-    ($(
-        $(#[$meta:meta])*
-        pub owned struct $name:ident $(<$life:lifetime>)? {
-            $( $(#[$fmeta:meta])* pub $field:ident: $type:ty, )*
+    ($($(#[$meta:meta])* pub owned struct $name:ident $(<$life:lifetime>)? { $($body:tt)* })*) => {$(
+        $crate::fields::named! {
+            $(#[$meta])*
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct $name $(<$life>)? { $($body)* }
         }
-    )*) => {$(
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name $(<$life>)? {
-            $( $(#[$fmeta])* pub $field: $type, )*
-        }
-        $crate::wire!(@wire $name, [$($life)?], $($field: $type,)*);
+        $crate::wire!(@wire $name $(<$life>)?, $($life,)? { $($body)* });
     )*};
-    (@wire $name:ident, [$life:lifetime], $($field:ident: $type:ty,)*) => {
-        impl<$life> $crate::wire::Wire<$life> for $name<$life> {
-            $crate::wire!(@body $life, $name, $($field: $type,)*);
-        }
-    };
-    (@wire $name:ident, [], $($field:ident: $type:ty,)*) => {
-        impl<'wire> $crate::wire::Wire<'wire> for $name {
-            $crate::wire!(@body 'wire, $name, $($field: $type,)*);
-        }
-    };
-    (@body $life:lifetime, $name:ident, $($field:ident: $type:ty,)*) => {
-        fn decode(c: &mut $crate::bytes::Cursor<$life>, _: &'static str) -> $crate::error::Result<Self> {
-            $( let $field = <$type as $crate::wire::Wire<$life>>::decode(
-                c, concat!(stringify!($name), ".", stringify!($field)))?; )*
-            Ok(Self { $($field,)* })
-        }
-        fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
-            $( $crate::wire::Wire::encode(&self.$field, e)?; )*
-            Ok(())
+    (@wire $name:ident, $body:tt) => { $crate::wire!(@wire $name, 'wire, $body); };
+    (@wire $name:ident $(<$own:lifetime>)?, $life:lifetime, {
+        $( $(#[$fmeta:meta])* pub $field:ident: $type:ty $(=> $($shown:literal)? $($how:ident)?)?, )*
+    }) => {
+        impl<$life> $crate::wire::Wire<$life> for $name $(<$own>)? {
+            fn decode(c: &mut $crate::bytes::Cursor<$life>, _: &'static str) -> $crate::error::Result<Self> {
+                $( let $field = <$type as $crate::wire::Wire<$life>>::decode(
+                    c, concat!(stringify!($name), ".", stringify!($field)))?; )*
+                Ok(Self { $($field,)* })
+            }
+            fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
+                $( $crate::wire::Wire::encode(&self.$field, e)?; )*
+                Ok(())
+            }
         }
     };
 }

@@ -232,7 +232,7 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
     let Ok(decoded) = table.decode(raw) else { return };
     match &decoded.body {
         Body::CpuMap(map) => {
-            assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16)))
+            assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16)));
         }
         Body::ThreadMap(map) => assert!(map.entries.len() <= raw.bytes.len()),
         Body::StatConfig(config) => assert!(config.iter().count() <= raw.bytes.len()),

@@ -49,6 +49,10 @@ macro_rules! constants {
                 $crate::wire::Wire::encode(&self.0, e)
             }
         }
+
+        $crate::fields::shown! {
+            $type: |constant| $crate::fields::Value::Named(constant.0.into(), constant.name());
+        }
     )*};
 }
 
@@ -62,6 +66,10 @@ macro_rules! wire_bits {
             fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
                 $crate::wire::Wire::encode(&self.bits(), e)
             }
+        }
+
+        $crate::fields::shown! {
+            $type: |set| $crate::fields::bits(set);
         }
     )*};
 }

@@ -39,6 +39,10 @@ macro_rules! ids {
                 Ok(())
             }
         }
+
+        crate::fields::shown! {
+            $name: |id| crate::fields::Value::Number(id.0.cast_signed().into());
+        }
     )*};
 }
 

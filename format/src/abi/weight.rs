@@ -1,5 +1,7 @@
 //! `union perf_sample_weight`: the cost of a sample.
 
+use crate::fields::{Value, named, shown};
+
 /// The cost of a sample: one number (`PERF_SAMPLE_WEIGHT`), or three (`PERF_SAMPLE_WEIGHT_STRUCT`).
 ///
 /// For loads the cost is usually the latency in cycles.
@@ -11,16 +13,18 @@ pub enum Weight {
     Parts(WeightParts),
 }
 
-/// The three numbers of a weight. The kernel declares them once for each byte order, so that the
-/// word has the same value in both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct WeightParts {
-    /// The cost (`var1_dw`): on x86 and PowerPC the latency of the access in cycles.
-    pub var1: u32,
-    /// On x86 the latency of the instruction, on PowerPC the cycles until dispatch (`var2_w`).
-    pub var2: u16,
-    /// On x86 the cycles until retirement, on PowerPC those in a pipeline stage (`var3_w`).
-    pub var3: u16,
+named! {
+    /// The three numbers of a weight. The kernel declares them once for each byte order, so that the
+    /// word has the same value in both.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct WeightParts {
+        /// The cost (`var1_dw`): on x86 and PowerPC the latency of the access in cycles.
+        pub var1: u32 => "var1_dw",
+        /// On x86 the latency of the instruction, on PowerPC the cycles until dispatch (`var2_w`).
+        pub var2: u16 => "var2_w",
+        /// On x86 the cycles until retirement, on PowerPC those in a pipeline stage (`var3_w`).
+        pub var3: u16 => "var3_w",
+    }
 }
 
 impl WeightParts {
@@ -41,6 +45,13 @@ impl WeightParts {
     pub const fn to_word(self) -> u64 {
         self.var1 as u64 | (self.var2 as u64) << 32 | (self.var3 as u64) << 48
     }
+}
+
+shown! {
+    Weight: |weight| match weight {
+        Weight::Whole(weight) => Value::Number((*weight).into()),
+        Weight::Parts(parts) => parts.value(),
+    };
 }
 
 impl Weight {

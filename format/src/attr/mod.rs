@@ -4,7 +4,7 @@
 //! The struct has grown from 64 bytes ([`Attr::SIZES`]); its own `size` field says how long the
 //! writer's was. [`Attr::decode`] takes whatever length there is: fields that are not there are
 //! zero, and bytes beyond the fields known here are kept in [`Attr::extra`]. [`Attr::encode`]
-//! writes any length back.
+//! writes any length back. ([`Wire`] has the struct at the length known here, and what follows.)
 
 mod name;
 mod table;
@@ -15,86 +15,91 @@ use crate::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType}
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+use crate::fields::{bits, shown};
+use crate::wire;
+use crate::wire::Wire;
 
 pub use table::{AttrEntry, AttrIndex, AttrTable};
 
-/// An event to count and the fields of its samples (`struct perf_event_attr`; perf_event_open(2)).
-/// ```
-/// use recrep_format::abi::{AttrFlags, SampleType};
-/// use recrep_format::attr::Attr;
-/// use recrep_format::bytes::{Cursor, Encoder};
-/// use recrep_format::endian::Endian;
-///
-/// # fn main() -> recrep_format::error::Result<()> {
-/// let attr = Attr {
-///     size: 128,
-///     sample_period: 4000,
-///     sample_type: SampleType::IP | SampleType::TID,
-///     flags: AttrFlags::FREQ,
-///     ..Attr::default()
-/// };
-/// assert_eq!(attr.frequency(), Some(4000));
-///
-/// // At whatever length a file has it, in either byte order.
-/// let mut e = Encoder::new(Endian::Big);
-/// attr.encode(&mut e, 128)?;
-/// assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), 128)?, attr);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Attr {
-    /// `type`: the PMU.
-    pub kind: EventType,
-    /// `size`: how long the writer's struct was, in bytes (0: 64).
-    pub size: u32,
-    /// `config`: the event, in the encoding of its PMU.
-    pub config: u64,
-    /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
-    pub sample_period: u64,
-    /// The fields of each sample.
-    pub sample_type: SampleType,
-    /// `read_format`: the values that reading the counter returns.
-    pub read_format: ReadFormat,
-    /// The bit-fields: one bit each, but for `precise_ip`.
-    pub flags: AttrFlags,
-    /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
-    pub wakeup: u32,
-    /// The kind of breakpoint.
-    pub bp_type: u32,
-    /// `config1`, `bp_addr`, `kprobe_func`, `uprobe_path`.
-    pub config1: u64,
-    /// `config2`, `bp_len`, `kprobe_addr`, `probe_offset`.
-    pub config2: u64,
-    /// `branch_sample_type`: the branches of a branch stack.
-    pub branch_sample_type: BranchSampleType,
-    /// `sample_regs_user`: user registers to sample, a bit each (the architecture's numbers).
-    pub sample_regs_user: u64,
-    /// `sample_stack_user`: number of bytes of the user stack to copy.
-    pub sample_stack_user: u32,
-    /// The clock, where [`AttrFlags::USE_CLOCKID`] is set.
-    pub clockid: i32,
-    /// `sample_regs_intr`: registers at the interrupt to sample, a bit each.
-    pub sample_regs_intr: u64,
-    /// Wake up after so many bytes of AUX data.
-    pub aux_watermark: u32,
-    /// `sample_max_stack`: maximum number of frames of a callchain.
-    pub sample_max_stack: u16,
-    /// `__reserved_2`, kept as found.
-    pub reserved_2: u16,
-    /// `aux_sample_size`: number of bytes of the AUX area in a sample.
-    pub aux_sample_size: u32,
-    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux
-    /// 6.13), in either byte order.
-    pub aux_action: u32,
-    /// `sig_data`: the value that a SIGTRAP carries.
-    pub sig_data: u64,
-    /// `config3`.
-    pub config3: u64,
-    /// `config4` (144-byte attrs).
-    pub config4: u64,
-    /// Bytes after the fields known here, as found.
-    pub extra: SmallVec<[u8; 0]>,
+wire! {
+    /// An event to count and the fields of its samples (`struct perf_event_attr`; perf_event_open(2)).
+    /// ```
+    /// use recrep_format::abi::{AttrFlags, SampleType};
+    /// use recrep_format::attr::Attr;
+    /// use recrep_format::bytes::{Cursor, Encoder};
+    /// use recrep_format::endian::Endian;
+    ///
+    /// # fn main() -> recrep_format::error::Result<()> {
+    /// let attr = Attr {
+    ///     size: 128,
+    ///     sample_period: 4000,
+    ///     sample_type: SampleType::IP | SampleType::TID,
+    ///     flags: AttrFlags::FREQ,
+    ///     ..Attr::default()
+    /// };
+    /// assert_eq!(attr.frequency(), Some(4000));
+    ///
+    /// // At whatever length a file has it, in either byte order.
+    /// let mut e = Encoder::new(Endian::Big);
+    /// attr.encode(&mut e, 128)?;
+    /// assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), 128)?, attr);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[derive(Default, Hash)]
+    pub owned struct Attr {
+        /// `type`: the PMU.
+        pub kind: EventType => "type",
+        /// `size`: how long the writer's struct was, in bytes (0: 64).
+        pub size: u32,
+        /// `config`: the event, in the encoding of its PMU.
+        pub config: u64 => hex,
+        /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
+        pub sample_period: u64,
+        /// The fields of each sample.
+        pub sample_type: SampleType,
+        /// `read_format`: the values that reading the counter returns.
+        pub read_format: ReadFormat,
+        /// The bit-fields: one bit each, but for `precise_ip`.
+        pub flags: AttrFlags,
+        /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
+        pub wakeup: u32,
+        /// The kind of breakpoint.
+        pub bp_type: u32,
+        /// `config1`, `bp_addr`, `kprobe_func`, `uprobe_path`.
+        pub config1: u64 => hex,
+        /// `config2`, `bp_len`, `kprobe_addr`, `probe_offset`.
+        pub config2: u64 => hex,
+        /// `branch_sample_type`: the branches of a branch stack.
+        pub branch_sample_type: BranchSampleType,
+        /// `sample_regs_user`: user registers to sample, a bit each (the architecture's numbers).
+        pub sample_regs_user: u64 => hex,
+        /// `sample_stack_user`: number of bytes of the user stack to copy.
+        pub sample_stack_user: u32,
+        /// The clock, where [`AttrFlags::USE_CLOCKID`] is set.
+        pub clockid: i32,
+        /// `sample_regs_intr`: registers at the interrupt to sample, a bit each.
+        pub sample_regs_intr: u64 => hex,
+        /// Wake up after so many bytes of AUX data.
+        pub aux_watermark: u32,
+        /// `sample_max_stack`: maximum number of frames of a callchain.
+        pub sample_max_stack: u16,
+        /// `__reserved_2`, kept as found.
+        pub reserved_2: u16 => "__reserved_2",
+        /// `aux_sample_size`: number of bytes of the AUX area in a sample.
+        pub aux_sample_size: u32,
+        /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux
+        /// 6.13), in either byte order.
+        pub aux_action: u32 => hex,
+        /// `sig_data`: the value that a SIGTRAP carries.
+        pub sig_data: u64,
+        /// `config3`.
+        pub config3: u64 => hex,
+        /// `config4` (144-byte attrs).
+        pub config4: u64 => hex,
+        /// Bytes after the fields known here, as found.
+        pub extra: SmallVec<[u8; 0]> => "unknown_bytes",
+    }
 }
 
 impl Attr {
@@ -120,14 +125,11 @@ impl Attr {
                 len as u64,
             ));
         }
-        let (known, extra) = bytes.split_at_checked(Self::KNOWN_SIZE).unwrap_or((bytes, &[]));
-        let mut whole = [0; Self::KNOWN_SIZE];
-        whole.iter_mut().zip(known).for_each(|(to, from)| *to = *from);
-        let mut attr = Self { extra: SmallVec::from_slice(extra), ..Self::default() };
-        attr.fields(&mut Pull(Cursor::new(&whole, start, endian)))?;
-        attr.flags = AttrFlags::from_word(attr.flags.bits(), endian);
-        attr.aux_action = action_word(attr.aux_action, endian);
-        Ok(attr)
+        // Fields that this writer did not know are 0.
+        let mut whole = Encoder::new(endian);
+        whole.padded(bytes, Self::KNOWN_SIZE);
+        let attr: Self = Wire::decode(&mut Cursor::new(whole.as_bytes(), start, endian), "")?;
+        Ok(Self { aux_action: action_word(attr.aux_action, endian), ..attr })
     }
 
     /// Writes the attr in `len` bytes, zeroes behind what it has.
@@ -148,12 +150,9 @@ impl Attr {
     /// Returns all known fields, and what follows them.
     fn to_bytes(&self, endian: Endian) -> Vec<u8> {
         let mut e = Encoder::new(endian);
-        let mut copy = self.clone();
-        copy.flags = AttrFlags::from_bits_retain(self.flags.to_word(endian));
-        copy.aux_action = action_word(self.aux_action, endian);
-        // Writing into memory does not fail.
-        let _ = copy.fields(&mut Push(&mut e));
-        e.bytes(&self.extra);
+        let copy = Self { aux_action: action_word(self.aux_action, endian), ..self.clone() };
+        // Numbers and bytes always have a place.
+        let _ = Wire::encode(&copy, &mut e);
         e.into_bytes()
     }
 
@@ -201,34 +200,6 @@ impl Attr {
     pub fn sample_id_all(&self) -> bool {
         self.flags.contains(AttrFlags::SAMPLE_ID_ALL)
     }
-
-    /// Returns the layout of the struct: each field once, in order, for reading and for writing.
-    fn fields(&mut self, f: &mut impl Fields) -> Result<()> {
-        f.u32(&mut self.kind.0)?;
-        f.u32(&mut self.size)?;
-        f.u64(&mut self.config)?;
-        f.u64(&mut self.sample_period)?;
-        f.bits(&mut self.sample_type)?;
-        f.bits(&mut self.read_format)?;
-        f.bits(&mut self.flags)?;
-        f.u32(&mut self.wakeup)?;
-        f.u32(&mut self.bp_type)?;
-        f.u64(&mut self.config1)?;
-        f.u64(&mut self.config2)?;
-        f.bits(&mut self.branch_sample_type)?;
-        f.u64(&mut self.sample_regs_user)?;
-        f.u32(&mut self.sample_stack_user)?;
-        f.i32(&mut self.clockid)?;
-        f.u64(&mut self.sample_regs_intr)?;
-        f.u32(&mut self.aux_watermark)?;
-        f.u16(&mut self.sample_max_stack)?;
-        f.u16(&mut self.reserved_2)?;
-        f.u32(&mut self.aux_sample_size)?;
-        f.u32(&mut self.aux_action)?;
-        f.u64(&mut self.sig_data)?;
-        f.u64(&mut self.config3)?;
-        f.u64(&mut self.config4)
-    }
 }
 
 /// Reverses `aux_action` on big-endian machines, which lay out its one-bit fields from the other
@@ -237,57 +208,18 @@ fn action_word(word: u32, endian: Endian) -> u32 {
     if endian == Endian::Big { word.reverse_bits() } else { word }
 }
 
-/// Reads each field from a cursor, or writes it to a buffer.
-trait Fields {
-    fn u16(&mut self, value: &mut u16) -> Result<()>;
-    fn u32(&mut self, value: &mut u32) -> Result<()>;
-    fn u64(&mut self, value: &mut u64) -> Result<()>;
-
-    fn i32(&mut self, value: &mut i32) -> Result<()> {
-        let mut bits = value.cast_unsigned();
-        self.u32(&mut bits)?;
-        *value = bits.cast_signed();
-        Ok(())
-    }
-
-    fn bits<B: bitflags::Flags<Bits = u64>>(&mut self, value: &mut B) -> Result<()> {
-        let mut bits = value.bits();
-        self.u64(&mut bits)?;
-        *value = B::from_bits_retain(bits);
-        Ok(())
-    }
+shown! {
+    AttrFlags: |flags| bits(flags);
 }
 
-struct Pull<'a>(Cursor<'a>);
+impl Wire<'_> for AttrFlags {
+    fn decode(c: &mut Cursor<'_>, what: &'static str) -> Result<Self> {
+        let endian = c.endian();
+        c.u64(what).map(|word| Self::from_word(word, endian))
+    }
 
-impl Fields for Pull<'_> {
-    fn u16(&mut self, value: &mut u16) -> Result<()> {
-        *value = self.0.u16("perf_event_attr")?;
-        Ok(())
-    }
-    fn u32(&mut self, value: &mut u32) -> Result<()> {
-        *value = self.0.u32("perf_event_attr")?;
-        Ok(())
-    }
-    fn u64(&mut self, value: &mut u64) -> Result<()> {
-        *value = self.0.u64("perf_event_attr")?;
-        Ok(())
-    }
-}
-
-struct Push<'e>(&'e mut Encoder);
-
-impl Fields for Push<'_> {
-    fn u16(&mut self, value: &mut u16) -> Result<()> {
-        self.0.u16(*value);
-        Ok(())
-    }
-    fn u32(&mut self, value: &mut u32) -> Result<()> {
-        self.0.u32(*value);
-        Ok(())
-    }
-    fn u64(&mut self, value: &mut u64) -> Result<()> {
-        self.0.u64(*value);
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.u64(self.to_word(e.endian()));
         Ok(())
     }
 }
@@ -315,9 +247,7 @@ mod tests {
 
     #[test]
     fn the_known_fields_take_what_the_newest_size_says() {
-        let mut e = Encoder::new(Endian::Little);
-        let _ = Attr::default().fields(&mut Push(&mut e));
-        assert_eq!(e.len(), Attr::KNOWN_SIZE);
+        assert_eq!(Attr::default().to_bytes(Endian::Little).len(), Attr::KNOWN_SIZE);
         assert_eq!(Attr::SIZES.last().copied(), u32::try_from(Attr::KNOWN_SIZE).ok());
     }
 

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::{Field, Value};
 use crate::wire::Wire;
 
 macro_rules! features {
@@ -56,6 +57,15 @@ macro_rules! features {
             $( $(#[$meta])* $type($type $(<$life>)?), )*
             /// Section of a feature that is not known here, as found.
             Other(FeatureId, &'a [u8]),
+        }
+
+        impl Field for FeatureBody<'_> {
+            fn value(&self) -> Value<'_> {
+                match self {
+                    $( Self::$type(feature) => feature.value(), )*
+                    Self::Other(_, bytes) => Value::Bytes(bytes),
+                }
+            }
         }
 
         impl<'a> FeatureBody<'a> {

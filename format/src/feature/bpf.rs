@@ -2,28 +2,31 @@
 
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::named;
 use crate::wire;
 use crate::wire::{List, Wire};
 
-/// A BPF program (`struct perf_bpil`): `struct bpf_prog_info` and the arrays it points to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BpfProgInfoEntry<'a> {
-    /// The arrays in the data, a bit each.
-    pub arrays: u64,
-    /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of
-    /// addresses.
-    pub info: &'a [u8],
-    /// The arrays.
-    pub data: &'a [u8],
+named! {
+    /// A BPF program (`struct perf_bpil`): `struct bpf_prog_info` and the arrays it points to.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BpfProgInfoEntry<'a> {
+        /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of
+        /// addresses.
+        pub info: &'a [u8] => "info_len",
+        /// The arrays.
+        pub data: &'a [u8] => "data_len",
+        /// The arrays in the data, a bit each.
+        pub arrays: u64 => hex,
+    }
 }
 
 impl<'a> Wire<'a> for BpfProgInfoEntry<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let (info_len, data_len, arrays) = (c.u32(what)?, c.u32(what)?, c.u64(what)?);
         Ok(Self {
-            arrays,
             info: c.take(info_len as usize, what)?,
             data: c.take(data_len as usize, what)?,
+            arrays,
         })
     }
     fn encode(&self, e: &mut Encoder) -> Result<()> {
@@ -36,13 +39,15 @@ impl<'a> Wire<'a> for BpfProgInfoEntry<'a> {
     }
 }
 
-/// A BTF object: types in the BPF type format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BpfBtfEntry<'a> {
-    /// Its id.
-    pub id: u32,
-    /// The types.
-    pub data: &'a [u8],
+named! {
+    /// A BTF object: types in the BPF type format.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BpfBtfEntry<'a> {
+        /// Its id.
+        pub id: u32,
+        /// The types.
+        pub data: &'a [u8] => "data_size",
+    }
 }
 
 impl<'a> Wire<'a> for BpfBtfEntry<'a> {

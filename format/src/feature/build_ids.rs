@@ -4,19 +4,22 @@ use crate::abi::{CpuMode, Pid, RecordType, misc};
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
+use crate::fields::named;
 use crate::record::{HEADER_SIZE, HeaderBuildId, RecordHeader};
 use crate::wire::{Text, Wire};
 
-/// A file and its build ID (`struct build_id_event`): a BUILD_ID record in all but its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuildIdEvent<'a> {
-    /// Type in the record header, as found: perf writes 0 in files.
-    pub kind: RecordType,
-    /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the
-    /// length of the build ID.
-    pub misc: u16,
-    /// Process, build ID and file name, as in pipe mode.
-    pub body: HeaderBuildId<'a>,
+named! {
+    /// A file and its build ID (`struct build_id_event`): a BUILD_ID record in all but its type.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct BuildIdEvent<'a> {
+        /// Type in the record header, as found: perf writes 0 in files.
+        pub kind: RecordType,
+        /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the
+        /// length of the build ID.
+        pub misc: u16 => hex,
+        /// Process, build ID and file name, as in pipe mode.
+        pub body: HeaderBuildId<'a>,
+    }
 }
 
 impl<'a> BuildIdEvent<'a> {
@@ -82,11 +85,13 @@ impl<'a> Wire<'a> for BuildIdEvent<'a> {
     }
 }
 
-/// The build IDs of the files that were mapped (`BUILD_ID`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildIds<'a> {
-    /// Files with their build IDs.
-    pub entries: Vec<BuildIdEvent<'a>>,
+named! {
+    /// The build IDs of the files that were mapped (`BUILD_ID`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BuildIds<'a> {
+        /// Files with their build IDs.
+        pub entries: Vec<BuildIdEvent<'a>>,
+    }
 }
 
 impl<'a> Wire<'a> for BuildIds<'a> {

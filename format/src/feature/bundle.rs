@@ -21,6 +21,7 @@ use crate::abi::constants;
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+use crate::fields::{Value, shown};
 use crate::wire;
 use crate::wire::{List, Wire};
 
@@ -48,6 +49,10 @@ impl Counted<'_> {
     pub fn to_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.0)
     }
+}
+
+shown! {
+    Counted<'_>: |bytes| Value::Text(bytes.0);
 }
 
 impl<'a> Wire<'a> for Counted<'a> {

@@ -5,26 +5,31 @@ use crate::attr::{Attr, AttrEntry};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+use crate::fields::{Value, named, shown};
 use crate::wire::Wire;
 
-/// The events with their names (`EVENT_DESC`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventDesc<'a> {
-    /// Size of each attr in this section, in bytes.
-    pub attr_size: u32,
-    /// The events, in the order of the attrs section.
-    pub events: Vec<DescribedEvent<'a>>,
+named! {
+    /// The events with their names (`EVENT_DESC`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EventDesc<'a> {
+        /// Size of each attr in this section, in bytes.
+        pub attr_size: u32 => hidden,
+        /// The events, in the order of the attrs section.
+        pub events: Vec<DescribedEvent<'a>>,
+    }
 }
 
-/// An event with its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescribedEvent<'a> {
-    /// Its attr.
-    pub attr: Attr,
-    /// Its name, as the user gave it.
-    pub name: HeaderString<'a>,
-    /// The ids of its counters.
-    pub ids: Ids<'a>,
+named! {
+    /// An event with its name.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DescribedEvent<'a> {
+        /// Its attr.
+        pub attr: Attr,
+        /// Its name, as the user gave it.
+        pub name: HeaderString<'a>,
+        /// The ids of its counters.
+        pub ids: Ids<'a>,
+    }
 }
 
 /// Event ids: where they lie in a file, or a list to write.
@@ -34,6 +39,10 @@ pub enum Ids<'a> {
     Found(U64s<'a>),
     /// To write.
     List(&'a [u64]),
+}
+
+shown! {
+    Ids<'_>: |ids| Value::List(ids.iter().map(|id| Value::Number(id.into())).collect());
 }
 
 impl<'a> Ids<'a> {

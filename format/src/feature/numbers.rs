@@ -23,15 +23,15 @@ wire! {
     /// clock.
     pub struct SampleTime {
         /// The first sample.
-        pub first: u64,
+        pub first: u64 => "first_sample_time",
         /// The last sample.
-        pub last: u64,
+        pub last: u64 => "last_sample_time",
     }
 
     /// A PMU's number and name.
     pub struct PmuMapping<'a> {
         /// The number that attrs have as their type.
-        pub kind: u32,
+        pub kind: u32 => "type",
         /// Its name in sysfs.
         pub name: HeaderString<'a>,
     }

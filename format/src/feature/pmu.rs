@@ -18,9 +18,9 @@ wire! {
         /// Its name; `{anon_group}` where it has none.
         pub name: HeaderString<'a>,
         /// The place of its leader among the attrs.
-        pub leader: u32,
+        pub leader: u32 => "leader_idx",
         /// Number of events, the leader included.
-        pub members: u32,
+        pub members: u32 => "nr_members",
     }
 }
 
@@ -36,7 +36,7 @@ wire! {
         /// The things.
         pub caps: List<PmuCap<'a>>,
         /// The PMU.
-        pub pmu: HeaderString<'a>,
+        pub pmu: HeaderString<'a> => "pmu_name",
     }
 
     /// Capabilities of all PMUs (`PMU_CAPS`).

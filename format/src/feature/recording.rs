@@ -18,9 +18,9 @@ wire! {
         /// Number of the clock (clock_gettime(2)).
         pub clockid: u32,
         /// Wall-clock time, in nanoseconds since 1970.
-        pub wall_clock: u64,
+        pub wall_clock: u64 => "wall_clock_ns",
         /// Time of the clock at that moment, in nanoseconds.
-        pub clock: u64,
+        pub clock: u64 => "clockid_time_ns",
     }
 
     /// Mark of a directory whose files `data.*` hold the records (`DIR_FORMAT`).
@@ -34,7 +34,7 @@ wire! {
         /// Version of the feature: 1.
         pub version: u32,
         /// Compression format: 1 is zstd.
-        pub kind: u32,
+        pub kind: u32 => "type",
         /// Level of compression.
         pub level: u32,
         /// Length before compression by the length after it.
@@ -55,13 +55,13 @@ wire! {
     /// Mark of a file with branch stacks (`BRANCH_STACK`); its section is empty.
     pub struct BranchStackMark<'a> {
         /// Bytes of the section, as found.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 
     /// Mark of `perf stat record` (`STAT`); its section is empty.
     pub struct StatMark<'a> {
         /// Bytes of the section, as found.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 }
 

@@ -12,18 +12,23 @@
 
 use std::borrow::Cow;
 
-use super::protobuf::{Value, field, put_bytes, put_number, put_varint, varint};
+use super::protobuf::{Value as Item, field, put_bytes, put_number, put_varint, varint};
 use crate::abi::AttrFlags;
 use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+use crate::fields::{Value, named, shown};
 use crate::wire;
 use crate::wire::Wire;
 
 /// Kind of a file with symbols: by which address its symbols are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SimpleperfFileKind(pub u32);
+
+shown! {
+    SimpleperfFileKind: |kind| kind.0.value();
+}
 
 impl SimpleperfFileKind {
     /// The kernel: addresses at run time.
@@ -38,35 +43,39 @@ impl SimpleperfFileKind {
     pub const SYMBOL_MAP: Self = Self(4);
 }
 
-/// A file with the symbols that samples hit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimpleperfFile<'a> {
-    /// Path, as in the records of its mappings.
-    pub path: &'a [u8],
-    /// Kind of the file.
-    pub kind: SimpleperfFileKind,
-    /// Linked address of the first executable byte.
-    pub min_vaddr: u64,
-    /// Symbols, by address.
-    pub symbols: Vec<SimpleperfSymbol<'a>>,
-    /// Offsets of the dex files in a file with dex code.
-    pub dex_file_offsets: Vec<u64>,
-    /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel
-    /// module; all ones if unknown. `None` in older recordings.
-    pub offset_of_min_vaddr: Option<u64>,
-    /// Bytes after the fields known here, as found.
-    pub rest: &'a [u8],
+named! {
+    /// A file with the symbols that samples hit.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SimpleperfFile<'a> {
+        /// Path, as in the records of its mappings.
+        pub path: &'a [u8] => text,
+        /// Kind of the file.
+        pub kind: SimpleperfFileKind => "file_type",
+        /// Linked address of the first executable byte.
+        pub min_vaddr: u64 => hex,
+        /// Symbols, by address.
+        pub symbols: Vec<SimpleperfSymbol<'a>> => count,
+        /// Offsets of the dex files in a file with dex code.
+        pub dex_file_offsets: Vec<u64> => hidden,
+        /// Place of the byte at `min_vaddr`: offset in an ELF file, or in the memory of a kernel
+        /// module; all ones if unknown. `None` in older recordings.
+        pub offset_of_min_vaddr: Option<u64> => hidden,
+        /// Bytes after the fields known here, as found.
+        pub rest: &'a [u8] => hidden,
+    }
 }
 
-/// A symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SimpleperfSymbol<'a> {
-    /// First address, of the file's kind.
-    pub start: u64,
-    /// Length in bytes.
-    pub len: u32,
-    /// Name, perhaps mangled.
-    pub name: &'a [u8],
+named! {
+    /// A symbol.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SimpleperfSymbol<'a> {
+        /// First address, of the file's kind.
+        pub start: u64 => hex,
+        /// Length in bytes.
+        pub len: u32,
+        /// Name, perhaps mangled.
+        pub name: &'a [u8] => text,
+    }
 }
 
 /// Offset that stands for an unknown one.
@@ -159,7 +168,7 @@ impl<'a> SimpleperfFile<'a> {
                 (1, _) => file.path = value.bytes(),
                 (2, _) => {
                     file.kind =
-                        SimpleperfFileKind(u32::try_from(value.number()).unwrap_or(u32::MAX))
+                        SimpleperfFileKind(u32::try_from(value.number()).unwrap_or(u32::MAX));
                 }
                 (3, _) => file.min_vaddr = value.number(),
                 (4, Some(mut c)) => file.symbols.push(SimpleperfSymbol::decode_message(&mut c)?),
@@ -228,8 +237,8 @@ impl<'a> SimpleperfSymbol<'a> {
 fn dex_files(c: &mut Cursor<'_>, offsets: &mut Vec<u64>) -> Result<()> {
     while let Some((number, value)) = field(c)? {
         match value {
-            Value::Number(offset) if number == 1 => offsets.push(offset),
-            Value::Bytes(mut packed) if number == 1 => {
+            Item::Number(offset) if number == 1 => offsets.push(offset),
+            Item::Bytes(mut packed) if number == 1 => {
                 while !packed.is_empty() {
                     offsets.push(varint(&mut packed)?);
                 }
@@ -256,11 +265,13 @@ fn put_text(e: &mut Encoder, text: &[u8]) {
     e.u8(0);
 }
 
-/// Files with their symbols (`FILE`, up to Android 13).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimpleperfFiles<'a> {
-    /// The files.
-    pub files: Vec<SimpleperfFile<'a>>,
+named! {
+    /// Files with their symbols (`FILE`, up to Android 13).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SimpleperfFiles<'a> {
+        /// The files.
+        pub files: Vec<SimpleperfFile<'a>>,
+    }
 }
 
 /// Files with their symbols, as protocol buffers (`FILE2`).
@@ -276,6 +287,10 @@ impl<'a> SimpleperfFiles<'a> {
     pub fn readable(c: &mut Cursor<'a>) -> (Vec<SimpleperfFile<'a>>, Option<Error>) {
         readable(c, SimpleperfFile::decode_plain)
     }
+}
+
+shown! {
+    SimpleperfFiles2<'_>: |files| Value::Number(files.messages.len() as i128);
 }
 
 impl<'a> SimpleperfFiles2<'a> {
@@ -342,11 +357,13 @@ fn put_sized(e: &mut Encoder, item: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Facts about the recording (`META_INFO`): keys and values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimpleperfMetaInfo<'a> {
-    /// Keys and values, in order.
-    pub facts: Vec<[&'a [u8]; 2]>,
+named! {
+    /// Facts about the recording (`META_INFO`): keys and values.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SimpleperfMetaInfo<'a> {
+        /// Keys and values, in order.
+        pub facts: Vec<[&'a [u8]; 2]>,
+    }
 }
 
 impl<'a> SimpleperfMetaInfo<'a> {
@@ -395,25 +412,25 @@ wire! {
     /// Files with copied stacks, to debug simpleperf's unwinder (`DEBUG_UNWIND`).
     pub struct SimpleperfDebugUnwind<'a> {
         /// A protocol buffer.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 
     /// The contents of the files in DEBUG_UNWIND (`DEBUG_UNWIND_FILE`).
     pub struct SimpleperfDebugUnwindFiles<'a> {
         /// One file after the other.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 
     /// Branches decoded from an ETM trace (`ETM_BRANCH_LIST`).
     pub struct SimpleperfEtmBranchList<'a> {
         /// A protocol buffer.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 
     /// Records of what was mapped before the recording (`INIT_MAP`).
     pub struct SimpleperfInitMap<'a> {
         /// The records, one after the other.
-        pub records: &'a [u8],
+        pub records: &'a [u8] => "data_bytes",
     }
 }
 

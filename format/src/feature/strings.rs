@@ -2,6 +2,7 @@
 
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::{Value, shown};
 use crate::wire;
 use crate::wire::{List, Wire};
 
@@ -63,6 +64,10 @@ impl<'a> Wire<'a> for HeaderString<'a> {
     }
 }
 
+shown! {
+    HeaderString<'_>: |text| Value::Text(text.as_bytes());
+}
+
 macro_rules! string_features {
     ($($(#[$meta:meta])* $name:ident;)*) => {$(
         $(#[$meta])*
@@ -84,6 +89,10 @@ macro_rules! string_features {
             fn encode(&self, e: &mut Encoder) -> Result<()> {
                 self.0.encode(e)
             }
+        }
+
+        shown! {
+            $name<'_>: |text| text.0.value();
         }
     )*};
 }

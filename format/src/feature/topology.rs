@@ -3,6 +3,7 @@
 use super::HeaderString;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::{Value, named, shown};
 use crate::wire;
 use crate::wire::{List, Wire};
 
@@ -67,6 +68,10 @@ impl CpuTopologyTail<'_> {
     }
 }
 
+shown! {
+    CpuTopologyTail<'_>: |tail| Value::Bytes(tail.bytes());
+}
+
 impl<'a> Wire<'a> for CpuTopologyTail<'a> {
     fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         let tail = Self(*c);
@@ -85,9 +90,9 @@ wire! {
         /// Its number.
         pub node: u32,
         /// Its memory in KiB.
-        pub mem_total: u64,
+        pub mem_total: u64 => "mem_total_kib",
         /// Free memory.
-        pub mem_free: u64,
+        pub mem_free: u64 => "mem_free_kib",
         /// Its CPUs, as a list (`0-3`).
         pub cpus: HeaderString<'a>,
     }
@@ -95,7 +100,7 @@ wire! {
     /// The cores of one kind.
     pub struct HybridCores<'a> {
         /// Their PMU.
-        pub pmu: HeaderString<'a>,
+        pub pmu: HeaderString<'a> => "pmu_name",
         /// Their CPUs, as a list.
         pub cpus: HeaderString<'a>,
     }
@@ -111,7 +116,7 @@ wire! {
         /// Number of ways.
         pub ways: u32,
         /// `Data`, `Instruction`, `Unified`.
-        pub kind: HeaderString<'a>,
+        pub kind: HeaderString<'a> => "type",
         /// Its size (`32K`).
         pub size: HeaderString<'a>,
         /// The CPUs that share it, as a list.
@@ -119,17 +124,19 @@ wire! {
     }
 }
 
-/// A node of MEM_TOPOLOGY and its memory blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemNode<'a> {
-    /// Its number.
-    pub node: u64,
-    /// Number of bits of its set.
-    pub size: u64,
-    /// The number of bits once more, as the set says it.
-    pub bits: u64,
-    /// The set: a bit for each block.
-    pub set: U64s<'a>,
+named! {
+    /// A node of MEM_TOPOLOGY and its memory blocks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MemNode<'a> {
+        /// Its number.
+        pub node: u64,
+        /// Number of bits of its set.
+        pub size: u64,
+        /// The number of bits once more, as the set says it.
+        pub bits: u64 => hidden,
+        /// The set: a bit for each block.
+        pub set: U64s<'a> => "blocks",
+    }
 }
 
 impl<'a> Wire<'a> for MemNode<'a> {
@@ -150,15 +157,17 @@ impl<'a> Wire<'a> for MemNode<'a> {
     }
 }
 
-/// Memory blocks and the nodes they belong to (`MEM_TOPOLOGY`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemTopology<'a> {
-    /// 1.
-    pub version: u64,
-    /// The length of a block in bytes.
-    pub block_size: u64,
-    /// The nodes.
-    pub nodes: Vec<MemNode<'a>>,
+named! {
+    /// Memory blocks and the nodes they belong to (`MEM_TOPOLOGY`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct MemTopology<'a> {
+        /// 1.
+        pub version: u64,
+        /// The length of a block in bytes.
+        pub block_size: u64 => "block_size_bytes" hex,
+        /// The nodes.
+        pub nodes: Vec<MemNode<'a>>,
+    }
 }
 
 impl<'a> Wire<'a> for MemTopology<'a> {
@@ -203,6 +212,6 @@ wire! {
         /// 1.
         pub version: u32,
         /// The caches.
-        pub levels: List<CacheLevel<'a>>,
+        pub levels: List<CacheLevel<'a>> => "caches",
     }
 }

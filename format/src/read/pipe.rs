@@ -51,7 +51,7 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
             return Err(Error::invalid(raw.offset, "ATTR", format!("more than {MAX_ATTRS} attrs")));
         }
         Body::HeaderAttr(attr) => {
-            attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None })
+            attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None });
         }
         Body::EventUpdate(update) => set_name(&update, attrs),
         Body::HeaderFeature(feature) => return Ok(feature_in(raw, feature.feat_id)),

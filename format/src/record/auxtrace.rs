@@ -4,6 +4,7 @@ use super::Guest;
 use crate::abi::{AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, Tid};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::named;
 use crate::wire;
 use crate::wire::{Text, Wire};
 
@@ -11,22 +12,22 @@ wire! {
     /// The kind of AUX data (`PERF_RECORD_AUXTRACE_INFO`).
     pub struct AuxtraceInfo<'a> {
         /// The kind.
-        pub kind: AuxtraceKind,
+        pub kind: AuxtraceKind => "type",
         /// Kept as found.
         pub reserved: u32,
         /// Words that the kind defines.
-        pub private: U64s<'a>,
+        pub private: U64s<'a> => "priv_words",
     }
 
     /// AUX data, which follows the record (`PERF_RECORD_AUXTRACE`).
     pub struct Auxtrace {
         /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of
         /// the header leaves them out.
-        pub size: u64,
+        pub size: u64 => hex,
         /// Their offset in the AUX area, in bytes.
-        pub offset: u64,
+        pub offset: u64 => hex,
         /// A number that the kind defines.
-        pub reference: u64,
+        pub reference: u64 => hex,
         /// The ring: the place of its CPU or thread among those recorded.
         pub idx: u32,
         /// The thread.
@@ -38,35 +39,37 @@ wire! {
     }
 }
 
-/// An error in hardware tracing (`PERF_RECORD_AUXTRACE_ERROR`).
-///
-/// ```text
-///   fmt 0   type code cpu pid tid fmt ip        message
-///   fmt 1   type code cpu pid tid fmt ip  time  message
-///   fmt 2   type code cpu pid tid fmt ip  time  message, 64 bytes  machine_pid vcpu
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AuxtraceError<'a> {
-    /// The kind.
-    pub kind: AuxtraceErrorKind,
-    /// A number that the kind defines.
-    pub code: u32,
-    /// The CPU.
-    pub cpu: Cpu,
-    /// The process.
-    pub pid: Pid,
-    /// The thread.
-    pub tid: Tid,
-    /// The version of the layout.
-    pub fmt: u32,
-    /// The address of the instruction.
-    pub ip: u64,
-    /// The time, in nanoseconds of the perf clock; `None` in layout 0.
-    pub time: Option<u64>,
-    /// The message.
-    pub message: Text<'a>,
-    /// The guest; `None` before layout 2, and if the record ends before it.
-    pub guest: Option<Guest>,
+named! {
+    /// An error in hardware tracing (`PERF_RECORD_AUXTRACE_ERROR`).
+    ///
+    /// ```text
+    ///   fmt 0   type code cpu pid tid fmt ip        message
+    ///   fmt 1   type code cpu pid tid fmt ip  time  message
+    ///   fmt 2   type code cpu pid tid fmt ip  time  message, 64 bytes  machine_pid vcpu
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AuxtraceError<'a> {
+        /// The kind.
+        pub kind: AuxtraceErrorKind => "type",
+        /// A number that the kind defines.
+        pub code: u32,
+        /// The CPU.
+        pub cpu: Cpu,
+        /// The process.
+        pub pid: Pid,
+        /// The thread.
+        pub tid: Tid,
+        /// The version of the layout.
+        pub fmt: u32,
+        /// The address of the instruction.
+        pub ip: u64 => hex,
+        /// The time, in nanoseconds of the perf clock; `None` in layout 0.
+        pub time: Option<u64>,
+        /// The message.
+        pub message: Text<'a> => "msg",
+        /// The guest; `None` before layout 2, and if the record ends before it.
+        pub guest: Option<Guest> => hidden,
+    }
 }
 
 /// Size of the message in layout 2 (`MAX_AUXTRACE_ERROR_MSG`).

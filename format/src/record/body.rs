@@ -11,6 +11,7 @@ use super::{
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::{Fields, Value};
 use crate::wire::Wire;
 
 macro_rules! bodies {
@@ -52,6 +53,18 @@ macro_rules! bodies {
                 }
             }
 
+            /// Returns the record's fields, which have names; `None` for a type without fields, and
+            /// for one that is not known here.
+            fn named(&self) -> Option<&dyn Fields> {
+                match self {
+                    $( Self::$variant(fields) => Some(fields), )*
+                    Self::Mmap2(fields) => Some(fields),
+                    Self::Read(fields) => Some(fields),
+                    Self::Sample(fields) => Some(&**fields),
+                    Self::Switch | Self::FinishedRound | Self::FinishedInit | Self::Other(..) => None,
+                }
+            }
+
             /// Reads the fields of a record with this header.
             pub(super) fn decode(c: &mut Cursor<'a>, header: RecordHeader, cx: &Context<'_>) -> Result<Self> {
                 Ok(match header.kind {
@@ -79,6 +92,16 @@ macro_rules! bodies {
             }
         }
     };
+}
+
+impl Fields for Body<'_> {
+    fn each<'v>(&'v self, visit: &mut dyn FnMut(&'static str, Value<'v>)) {
+        match (self, self.named()) {
+            (_, Some(fields)) => fields.each(visit),
+            (Self::Other(_, bytes), None) => visit("not_decoded", Value::Bytes(bytes)),
+            (_, None) => {}
+        }
+    }
 }
 
 bodies! {

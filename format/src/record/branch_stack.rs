@@ -3,6 +3,7 @@
 use crate::abi::{BranchEntry, BranchFlags, BranchSampleType};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::{Value, shown};
 use crate::wire::Wire;
 
 /// The last branches of a sample.
@@ -14,6 +15,10 @@ pub struct BranchStack<'a> {
     pub words: U64s<'a>,
     /// A word of counters for each branch; `None` without COUNTERS in `branch_sample_type`.
     pub counters: Option<U64s<'a>>,
+}
+
+shown! {
+    BranchStack<'_>: |stack| Value::Words(stack.words);
 }
 
 impl<'a> BranchStack<'a> {

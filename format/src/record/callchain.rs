@@ -13,7 +13,7 @@ wire! {
     /// The user part of an earlier sample's callchain (`PERF_RECORD_CALLCHAIN_DEFERRED`).
     pub struct CallchainDeferred<'a> {
         /// The cookie in the callchains that this part completes ([`CallchainItem::Deferred`]).
-        pub cookie: u64,
+        pub cookie: u64 => hex,
         /// Number of words that follow, as the record says.
         pub nr: u64,
         /// The addresses and context markers.

@@ -3,6 +3,7 @@
 use crate::abi::{Cpu, CpuMapKind};
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
+use crate::fields::{Fields, Value};
 use crate::wire::Wire;
 
 const WHAT: &str = "CPU_MAP";
@@ -57,6 +58,15 @@ pub struct CpuRange {
     pub start: u16,
     /// The last CPU.
     pub end: u16,
+}
+
+impl Fields for CpuMap<'_> {
+    fn each<'v>(&'v self, visit: &mut dyn FnMut(&'static str, Value<'v>)) {
+        let kind = self.kind();
+        visit("type", Value::Named(kind.0.into(), kind.name()));
+        // A few bytes can stand for very many: see `cpus`.
+        visit("cpus", Value::Absent);
+    }
 }
 
 impl<'a> CpuMap<'a> {

@@ -4,6 +4,7 @@ use super::CpuMap;
 use crate::abi::EventUpdateKind;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::{Field as _, Fields, Value};
 use crate::wire::{Text, Wire};
 
 /// A property of an event (`PERF_RECORD_EVENT_UPDATE`).
@@ -65,6 +66,21 @@ impl EventProperty<'_> {
             Self::Name(_) => EventUpdateKind::NAME,
             Self::Cpus(_) => EventUpdateKind::CPUS,
             Self::Other(kind, _) => *kind,
+        }
+    }
+}
+
+impl Fields for EventUpdate<'_> {
+    fn each<'v>(&'v self, visit: &mut dyn FnMut(&'static str, Value<'v>)) {
+        let kind = self.property.kind();
+        visit("id", self.id.value());
+        visit("type", Value::Named(kind.0, kind.name()));
+        match &self.property {
+            EventProperty::Unit(unit) => visit("unit", unit.value()),
+            EventProperty::Scale(scale) => visit("scale", Value::Real(scale.value())),
+            EventProperty::Name(name) => visit("name", name.value()),
+            EventProperty::Cpus(cpus) => visit("cpus", cpus.value()),
+            EventProperty::Other(_, bytes) => visit("data_size", bytes.value()),
         }
     }
 }

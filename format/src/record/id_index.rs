@@ -3,6 +3,7 @@
 use crate::abi::{Cpu, Pid, Tid};
 use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
+use crate::fields::named;
 use crate::wire;
 
 wire! {
@@ -16,28 +17,32 @@ wire! {
     }
 }
 
-/// One counter of an [`IdIndex`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdIndexEntry {
-    /// The event's id.
-    pub id: u64,
-    /// The ring: the place of its CPU or thread among those recorded.
-    pub idx: u64,
-    /// The CPU.
-    pub cpu: Cpu,
-    /// The thread.
-    pub tid: Tid,
-    /// The guest; `None` if the record has no guests.
-    pub guest: Option<Guest>,
+named! {
+    /// One counter of an [`IdIndex`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct IdIndexEntry {
+        /// The event's id.
+        pub id: u64,
+        /// The ring: the place of its CPU or thread among those recorded.
+        pub idx: u64,
+        /// The CPU.
+        pub cpu: Cpu,
+        /// The thread.
+        pub tid: Tid,
+        /// The guest; `None` if the record has no guests.
+        pub guest: Option<Guest>,
+    }
 }
 
-/// A virtual CPU of a guest, as the host knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guest {
-    /// The process of the hypervisor (`machine_pid`); 0 for the host itself.
-    pub machine_pid: Pid,
-    /// The virtual CPU; -1 for none in particular.
-    pub vcpu: Cpu,
+named! {
+    /// A virtual CPU of a guest, as the host knows it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Guest {
+        /// The process of the hypervisor (`machine_pid`); 0 for the host itself.
+        pub machine_pid: Pid,
+        /// The virtual CPU; -1 for none in particular.
+        pub vcpu: Cpu,
+    }
 }
 
 impl IdIndex<'_> {

@@ -8,7 +8,7 @@ wire! {
     /// A kernel symbol was added or removed (`PERF_RECORD_KSYMBOL`).
     pub struct KSymbol<'a> {
         /// Its address.
-        pub addr: u64,
+        pub addr: u64 => hex,
         /// Its length in bytes.
         pub len: u32,
         /// Its origin.
@@ -22,9 +22,9 @@ wire! {
     /// A BPF program was loaded or unloaded (`PERF_RECORD_BPF_EVENT`).
     pub struct BpfEvent {
         /// The change.
-        pub event_type: BpfEventType,
+        pub event_type: BpfEventType => "type",
         /// Flags; the kernel defines none yet.
-        pub flags: u16,
+        pub flags: u16 => hex,
         /// The program's id.
         pub id: u32,
         /// Its tag.
@@ -34,13 +34,13 @@ wire! {
     /// The kernel changed its own text (`PERF_RECORD_TEXT_POKE`).
     pub struct TextPoke<'a> {
         /// Its address.
-        pub addr: u64,
+        pub addr: u64 => hex,
         /// Number of old bytes.
         pub old_len: u16,
         /// Number of new bytes.
         pub new_len: u16,
         /// The old bytes, the new bytes, padding.
-        pub bytes: &'a [u8],
+        pub bytes: &'a [u8] => hidden,
     }
 }
 

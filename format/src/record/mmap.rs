@@ -4,6 +4,7 @@ use crate::abi::misc;
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
+use crate::fields::{named, shown};
 use crate::wire;
 use crate::wire::{Text, Wire};
 
@@ -14,16 +15,16 @@ wire! {
     /// A mapping (`PERF_RECORD_MMAP`).
     pub struct Mmap<'a> {
         /// The process; all ones for the kernel's own.
-        pub pid: u32,
+        pub pid: u32 => signed,
         /// The thread.
-        pub tid: u32,
+        pub tid: u32 => signed,
         /// The first address (AVMA).
-        pub addr: u64,
+        pub addr: u64 => hex,
         /// Its length in bytes.
-        pub len: u64,
+        pub len: u64 => hex,
         /// The offset in the file, in bytes; for the kernel image the address of its reference
         /// symbol.
-        pub pgoff: u64,
+        pub pgoff: u64 => hex,
         /// The file, or a name such as `[vdso]`, `//anon`, `[kernel.kallsyms]_text`.
         pub filename: Text<'a>,
     }
@@ -45,11 +46,11 @@ wire! {
     /// A file by build ID, in the place of device and inode.
     pub struct MmapBuildId {
         /// Number of bytes of the build ID: 20, or fewer.
-        pub size: u8,
+        pub size: u8 => "build_id_size",
         /// Kept as found.
-        pub reserved: [u8; 3],
+        pub reserved: [u8; 3] => hidden,
         /// The build ID, and zeroes.
-        pub bytes: [u8; 20],
+        pub bytes: [u8; 20] => "build_id",
     }
 }
 
@@ -63,6 +64,13 @@ pub enum MmapIdentity {
     Inode(Inode),
     /// By build ID.
     BuildId(MmapBuildId),
+}
+
+shown! {
+    MmapIdentity: |identity| match identity {
+        MmapIdentity::Inode(inode) => inode.value(),
+        MmapIdentity::BuildId(id) => id.value(),
+    };
 }
 
 impl MmapIdentity {
@@ -110,27 +118,29 @@ impl MmapIdentity {
     }
 }
 
-/// A mapping with the identity of its file (`PERF_RECORD_MMAP2`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mmap2<'a> {
-    /// The process; all ones for the kernel's own.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
-    /// The first address (AVMA).
-    pub addr: u64,
-    /// Its length in bytes.
-    pub len: u64,
-    /// The offset in the file, in bytes.
-    pub pgoff: u64,
-    /// The identity of the file.
-    pub identity: MmapIdentity,
-    /// The protection of its pages ([`prot`](crate::abi::prot)).
-    pub prot: u32,
-    /// Its flags ([`map_flags`](crate::abi::map_flags)).
-    pub flags: u32,
-    /// The file.
-    pub filename: Text<'a>,
+named! {
+    /// A mapping with the identity of its file (`PERF_RECORD_MMAP2`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Mmap2<'a> {
+        /// The process; all ones for the kernel's own.
+        pub pid: u32 => signed,
+        /// The thread.
+        pub tid: u32 => signed,
+        /// The first address (AVMA).
+        pub addr: u64 => hex,
+        /// Its length in bytes.
+        pub len: u64 => hex,
+        /// The offset in the file, in bytes.
+        pub pgoff: u64 => hex,
+        /// The identity of the file.
+        pub identity: MmapIdentity,
+        /// The protection of its pages ([`prot`](crate::abi::prot)).
+        pub prot: u32,
+        /// Its flags ([`map_flags`](crate::abi::map_flags)).
+        pub flags: u32 => hex,
+        /// The file.
+        pub filename: Text<'a>,
+    }
 }
 
 impl<'a> Mmap2<'a> {

@@ -3,6 +3,7 @@
 use crate::abi::ReadFormat;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::{Value, named, shown};
 use crate::wire::Wire;
 
 /// The values of a counter or of its group (`struct read_format` in perf_event_open(2)).
@@ -17,6 +18,10 @@ pub struct ReadValues<'a> {
     pub format: ReadFormat,
     /// The words as they lie in the record.
     pub words: U64s<'a>,
+}
+
+shown! {
+    ReadValues<'_>: |values| Value::Words(values.words);
 }
 
 impl<'a> ReadValues<'a> {
@@ -108,16 +113,18 @@ pub struct Counter {
     pub lost: Option<u64>,
 }
 
-/// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat` when a
-/// task ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadRecord<'a> {
-    /// The process.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
-    /// The values, laid out by the attr's `read_format`.
-    pub values: ReadValues<'a>,
+named! {
+    /// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat` when a
+    /// task ends.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ReadRecord<'a> {
+        /// The process.
+        pub pid: u32 => signed,
+        /// The thread.
+        pub tid: u32 => signed,
+        /// The values, laid out by the attr's `read_format`.
+        pub values: ReadValues<'a>,
+    }
 }
 
 impl<'a> ReadRecord<'a> {

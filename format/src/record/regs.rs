@@ -3,18 +3,21 @@
 use crate::abi::RegsAbi;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::named;
 use crate::wire::Wire;
 
-/// Registers of a sample. [`crate::abi::RegsArch`] has their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Regs<'a> {
-    /// The width of the task's registers; [`RegsAbi::NONE`] if there are none, as for a kernel
-    /// thread.
-    pub abi: RegsAbi,
-    /// The registers that the event samples: its `sample_regs_user` or `sample_regs_intr`.
-    pub mask: u64,
-    /// Their values, in the order of the bits of `mask`; empty if `abi` is [`RegsAbi::NONE`].
-    pub values: U64s<'a>,
+named! {
+    /// Registers of a sample. [`crate::abi::RegsArch`] has their names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Regs<'a> {
+        /// The width of the task's registers; [`RegsAbi::NONE`] if there are none, as for a kernel
+        /// thread.
+        pub abi: RegsAbi,
+        /// The registers that the event samples: its `sample_regs_user` or `sample_regs_intr`.
+        pub mask: u64 => hex,
+        /// Their values, in the order of the bits of `mask`; empty if `abi` is [`RegsAbi::NONE`].
+        pub values: U64s<'a>,
+    }
 }
 
 impl<'a> Regs<'a> {

@@ -8,62 +8,65 @@ use super::{BranchStack, ReadValues, Regs, SampleId};
 use crate::abi::{SampleType, Weight, WeightParts};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
+use crate::fields::named;
 use crate::layout::{ORDER, SampleLayout, UpTo};
 use crate::wire::Wire;
 
-/// The fields of a sample (`PERF_RECORD_SAMPLE`); `None` without the bit in the attr's
-/// `sample_type`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SampleFields<'a> {
-    /// The event's id, at a fixed place.
-    pub identifier: Option<u64>,
-    /// The address of the sampled instruction.
-    pub ip: Option<u64>,
-    /// Process and thread.
-    pub tid: Option<[u32; 2]>,
-    /// The time, in nanoseconds of the perf clock.
-    pub time: Option<u64>,
-    /// The data address, or a number that the event defines.
-    pub addr: Option<u64>,
-    /// The event's id; for inherited events that of their parent.
-    pub id: Option<u64>,
-    /// The id of the event that took the sample.
-    pub stream_id: Option<u64>,
-    /// The CPU, and a reserved word.
-    pub cpu: Option<[u32; 2]>,
-    /// Number of events that the sample stands for.
-    pub period: Option<u64>,
-    /// The values of the counter, or of its group.
-    pub read: Option<ReadValues<'a>>,
-    /// The words of the callchain, context markers included
-    /// ([`CallchainItems`](super::CallchainItems)).
-    pub callchain: Option<U64s<'a>>,
-    /// Bytes that the event defines, such as the fields of a tracepoint, with the kernel's padding.
-    pub raw: Option<&'a [u8]>,
-    /// The last branches, newest first.
-    pub branch_stack: Option<BranchStack<'a>>,
-    /// The user registers.
-    pub regs_user: Option<Regs<'a>>,
-    /// A copy of the top of the user stack.
-    pub stack_user: Option<StackUser<'a>>,
-    /// The cost: one number (WEIGHT), or three (WEIGHT_STRUCT).
-    pub weight: Option<Weight>,
-    /// The source of the data (`union perf_mem_data_src`, [`DataSrc`](crate::abi::DataSrc)).
-    pub data_src: Option<u64>,
-    /// The reason why a transaction aborted (`PERF_TXN_*`).
-    pub transaction: Option<u64>,
-    /// The registers at the interrupt.
-    pub regs_intr: Option<Regs<'a>>,
-    /// The physical data address.
-    pub phys_addr: Option<u64>,
-    /// The cgroup's id.
-    pub cgroup: Option<u64>,
-    /// The size of the page of the data address, in bytes.
-    pub data_page_size: Option<u64>,
-    /// The size of the page of `ip`, in bytes.
-    pub code_page_size: Option<u64>,
-    /// A piece of the AUX area.
-    pub aux: Option<&'a [u8]>,
+named! {
+    /// The fields of a sample (`PERF_RECORD_SAMPLE`); `None` without the bit in the attr's
+    /// `sample_type`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct SampleFields<'a> {
+        /// The event's id, at a fixed place.
+        pub identifier: Option<u64>,
+        /// The address of the sampled instruction.
+        pub ip: Option<u64> => hex,
+        /// Process and thread.
+        pub tid: Option<[u32; 2]>,
+        /// The time, in nanoseconds of the perf clock.
+        pub time: Option<u64>,
+        /// The data address, or a number that the event defines.
+        pub addr: Option<u64> => hex,
+        /// The event's id; for inherited events that of their parent.
+        pub id: Option<u64>,
+        /// The id of the event that took the sample.
+        pub stream_id: Option<u64>,
+        /// The CPU, and a reserved word.
+        pub cpu: Option<[u32; 2]>,
+        /// Number of events that the sample stands for.
+        pub period: Option<u64>,
+        /// The values of the counter, or of its group.
+        pub read: Option<ReadValues<'a>>,
+        /// The words of the callchain, context markers included
+        /// ([`CallchainItems`](super::CallchainItems)).
+        pub callchain: Option<U64s<'a>>,
+        /// Bytes that the event defines, such as the fields of a tracepoint, with the kernel's padding.
+        pub raw: Option<&'a [u8]> => "raw_size",
+        /// The last branches, newest first.
+        pub branch_stack: Option<BranchStack<'a>>,
+        /// The user registers.
+        pub regs_user: Option<Regs<'a>>,
+        /// A copy of the top of the user stack.
+        pub stack_user: Option<StackUser<'a>>,
+        /// The cost: one number (WEIGHT), or three (WEIGHT_STRUCT).
+        pub weight: Option<Weight>,
+        /// The source of the data (`union perf_mem_data_src`, [`DataSrc`](crate::abi::DataSrc)).
+        pub data_src: Option<u64> => hex,
+        /// The reason why a transaction aborted (`PERF_TXN_*`).
+        pub transaction: Option<u64> => hex,
+        /// The registers at the interrupt.
+        pub regs_intr: Option<Regs<'a>>,
+        /// The physical data address.
+        pub phys_addr: Option<u64> => hex,
+        /// The cgroup's id.
+        pub cgroup: Option<u64>,
+        /// The size of the page of the data address, in bytes.
+        pub data_page_size: Option<u64>,
+        /// The size of the page of `ip`, in bytes.
+        pub code_page_size: Option<u64>,
+        /// A piece of the AUX area.
+        pub aux: Option<&'a [u8]> => "aux_size",
+    }
 }
 
 /// Reads a callchain: the number of its words, then the words.
@@ -118,7 +121,7 @@ impl<'a> SampleFields<'a> {
                 self.raw = Some(c.take(size as usize, "sample.raw")?);
             }
             SampleType::BRANCH_STACK => {
-                self.branch_stack = Some(BranchStack::decode(c, layout.branch_sample_type)?)
+                self.branch_stack = Some(BranchStack::decode(c, layout.branch_sample_type)?);
             }
             SampleType::REGS_USER => self.regs_user = Some(Regs::decode(c, layout.regs_user)?),
             SampleType::STACK_USER => self.stack_user = Some(StackUser::decode(c)?),
@@ -136,10 +139,10 @@ impl<'a> SampleFields<'a> {
             SampleType::PHYS_ADDR => self.phys_addr = Some(c.u64("sample.phys_addr")?),
             SampleType::CGROUP => self.cgroup = Some(c.u64("sample.cgroup")?),
             SampleType::DATA_PAGE_SIZE => {
-                self.data_page_size = Some(c.u64("sample.data_page_size")?)
+                self.data_page_size = Some(c.u64("sample.data_page_size")?);
             }
             SampleType::CODE_PAGE_SIZE => {
-                self.code_page_size = Some(c.u64("sample.code_page_size")?)
+                self.code_page_size = Some(c.u64("sample.code_page_size")?);
             }
             SampleType::AUX => {
                 let size = c.u64("sample.aux.size")?;
@@ -180,13 +183,13 @@ impl<'a> SampleFields<'a> {
                     raw.encode(e)
                 })?,
                 SampleType::BRANCH_STACK => {
-                    self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?
+                    self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?;
                 }
                 SampleType::REGS_USER => {
-                    self.regs_user.iter().try_for_each(|regs| regs.encode(e))?
+                    self.regs_user.iter().try_for_each(|regs| regs.encode(e))?;
                 }
                 SampleType::STACK_USER => {
-                    self.stack_user.iter().try_for_each(|stack| stack.encode(e))?
+                    self.stack_user.iter().try_for_each(|stack| stack.encode(e))?;
                 }
                 SampleType::WEIGHT => self.weight.map(Weight::to_word).encode(e)?,
                 // Shares its place with WEIGHT: the kernel lets only one of the two be set.
@@ -194,7 +197,7 @@ impl<'a> SampleFields<'a> {
                 SampleType::DATA_SRC => self.data_src.encode(e)?,
                 SampleType::TRANSACTION => self.transaction.encode(e)?,
                 SampleType::REGS_INTR => {
-                    self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?
+                    self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?;
                 }
                 SampleType::PHYS_ADDR => self.phys_addr.encode(e)?,
                 SampleType::CGROUP => self.cgroup.encode(e)?,
@@ -224,13 +227,15 @@ impl<'a> SampleFields<'a> {
     }
 }
 
-/// A copy of the top of the user stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StackUser<'a> {
-    /// The bytes that were reserved for the copy.
-    pub bytes: &'a [u8],
-    /// Number of bytes that were copied; `None` if `bytes` is empty.
-    pub dyn_size: Option<u64>,
+named! {
+    /// A copy of the top of the user stack.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StackUser<'a> {
+        /// The bytes that were reserved for the copy.
+        pub bytes: &'a [u8] => "stack_user_size",
+        /// Number of bytes that were copied; `None` if `bytes` is empty.
+        pub dyn_size: Option<u64>,
+    }
 }
 
 impl<'a> StackUser<'a> {

@@ -2,6 +2,7 @@
 
 use crate::abi::{Cpu, StatConfigTag, StatRoundKind};
 use crate::bytes::U64s;
+use crate::fields::named;
 use crate::wire;
 
 wire! {
@@ -20,31 +21,33 @@ wire! {
         /// The CPU.
         pub cpu: Cpu,
         /// The thread: its place in the THREAD_MAP record.
-        pub thread: u32,
+        pub thread: u32 => signed,
         /// The count.
-        pub value: u64,
+        pub value: u64 => "val",
         /// The time that the event was enabled, in nanoseconds.
-        pub enabled: u64,
+        pub enabled: u64 => "ena",
         /// The time that it was on the PMU, in nanoseconds.
-        pub running: u64,
+        pub running: u64 => "run",
     }
 
     /// The end of an interval (`PERF_RECORD_STAT_ROUND`).
     pub struct StatRound {
         /// Kind: whether more intervals follow.
-        pub kind: StatRoundKind,
+        pub kind: StatRoundKind => "type",
         /// The time, in nanoseconds.
         pub time: u64,
     }
 }
 
-/// A setting in a [`StatConfig`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatConfigEntry {
-    /// The setting.
-    pub tag: StatConfigTag,
-    /// Its value.
-    pub value: u64,
+named! {
+    /// A setting in a [`StatConfig`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StatConfigEntry {
+        /// The setting.
+        pub tag: StatConfigTag,
+        /// Its value.
+        pub value: u64 => "val",
+    }
 }
 
 impl StatConfig<'_> {

@@ -10,9 +10,9 @@ wire! {
     /// the name of the thread that forked it.
     pub struct Comm<'a> {
         /// The process.
-        pub pid: u32,
+        pub pid: u32 => signed,
         /// The thread.
-        pub tid: u32,
+        pub tid: u32 => signed,
         /// The name, at most 15 bytes.
         pub comm: Text<'a>,
     }
@@ -20,13 +20,13 @@ wire! {
     /// A task began or ended (`PERF_RECORD_FORK`, `PERF_RECORD_EXIT`); a thread if `pid == ppid`.
     pub struct Task {
         /// The process.
-        pub pid: u32,
+        pub pid: u32 => signed,
         /// The parent's process.
-        pub ppid: u32,
+        pub ppid: u32 => signed,
         /// The thread.
-        pub tid: u32,
+        pub tid: u32 => signed,
         /// The parent's thread.
-        pub ptid: u32,
+        pub ptid: u32 => signed,
         /// The time, in nanoseconds of the perf clock.
         pub time: u64,
     }
@@ -35,17 +35,17 @@ wire! {
     /// direction.
     pub struct SwitchCpuWide {
         /// The process that comes next, or that ran before.
-        pub next_prev_pid: u32,
+        pub next_prev_pid: u32 => signed,
         /// Its thread.
-        pub next_prev_tid: u32,
+        pub next_prev_tid: u32 => signed,
     }
 
     /// The namespaces of a task (`PERF_RECORD_NAMESPACES`).
     pub struct Namespaces<'a> {
         /// The process.
-        pub pid: u32,
+        pub pid: u32 => signed,
         /// The thread.
-        pub tid: u32,
+        pub tid: u32 => signed,
         /// Number of namespaces, as the record says.
         pub nr_namespaces: u64,
         /// Device and inode of each ([`Namespaces::iter`]).
@@ -57,7 +57,7 @@ wire! {
         /// The device of its file.
         pub dev: u64,
         /// The inode of its file.
-        pub inode: u64,
+        pub inode: u64 => "ino" hex,
     }
 
     /// A cgroup (`PERF_RECORD_CGROUP`).

@@ -3,16 +3,19 @@
 use crate::abi::Tid;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
+use crate::fields::named;
 use crate::wire;
 use crate::wire::Wire;
 
-/// The threads that were recorded (`PERF_RECORD_THREAD_MAP`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadMap {
-    /// Number of threads, as the record says.
-    pub nr: u64,
-    /// The threads: as many as the record says, or fewer if it is too short.
-    pub entries: Vec<ThreadMapEntry>,
+named! {
+    /// The threads that were recorded (`PERF_RECORD_THREAD_MAP`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ThreadMap {
+        /// Number of threads, as the record says.
+        pub nr: u64,
+        /// The threads: as many as the record says, or fewer if it is too short.
+        pub entries: Vec<ThreadMapEntry>,
+    }
 }
 
 wire! {
@@ -21,7 +24,7 @@ wire! {
         /// Its id, as a 64-bit number; -1 for any thread.
         pub pid: u64,
         /// Its name, ended and filled with zeroes.
-        pub comm: [u8; 16],
+        pub comm: [u8; 16] => text,
     }
 }
 

@@ -7,16 +7,19 @@ use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
 use crate::error::Result;
+use crate::fields::named;
 use crate::wire;
 use crate::wire::{Text, Wire};
 
-/// An attr and the ids of its counters (`PERF_RECORD_HEADER_ATTR`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderAttr<'a> {
-    /// The attr; it takes as many bytes as its `size` says.
-    pub attr: Attr,
-    /// The ids.
-    pub ids: U64s<'a>,
+named! {
+    /// An attr and the ids of its counters (`PERF_RECORD_HEADER_ATTR`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HeaderAttr<'a> {
+        /// The attr; it takes as many bytes as its `size` says.
+        pub attr: Attr,
+        /// The ids.
+        pub ids: U64s<'a>,
+    }
 }
 
 impl<'a> Wire<'a> for HeaderAttr<'a> {
@@ -59,7 +62,7 @@ wire! {
         /// The process of the hypervisor for a guest's file; -1 or 0 for the host's.
         pub pid: Pid,
         /// The build ID's 20 bytes, its length where `misc` says so, 3 reserved bytes.
-        pub raw: [u8; 24],
+        pub raw: [u8; 24] => "build_id",
         /// The file.
         pub filename: Text<'a>,
     }
@@ -82,13 +85,13 @@ wire! {
         /// See `time_cycles`.
         pub time_cycles: u64,
         /// See `time_mask`.
-        pub time_mask: u64,
+        pub time_mask: u64 => hex,
         /// Whether `time_zero` counts.
         pub cap_user_time_zero: u8,
         /// Whether `time_cycles` and `time_mask` count.
         pub cap_user_time_short: u8,
         /// Kept as found.
-        pub reserved: [u8; 6],
+        pub reserved: [u8; 6] => hidden,
     }
 
     /// A header feature (`PERF_RECORD_HEADER_FEATURE`; pipe mode).
@@ -96,13 +99,13 @@ wire! {
         /// Its number.
         pub feat_id: u64,
         /// The content of its section.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_size",
     }
 
     /// Compressed records (`PERF_RECORD_COMPRESSED`): a piece of one zstd stream.
     pub struct Compressed<'a> {
         /// The piece.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "compressed_size",
     }
 
     /// Compressed records, padded (`PERF_RECORD_COMPRESSED2`).
@@ -110,17 +113,17 @@ wire! {
         /// Number of bytes of `data` without padding.
         pub data_size: u64,
         /// The piece and its padding.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "compressed_size",
     }
 
     /// Facts about a BPF program, by the program itself (`PERF_RECORD_BPF_METADATA`).
     pub struct BpfMetadata<'a> {
         /// The program's name.
-        pub prog_name: [u8; 16],
+        pub prog_name: [u8; 16] => text,
         /// Number of entries, as the record says.
         pub nr_entries: u64,
         /// For each a key of 64 bytes and a value of 256 ([`BpfMetadata::iter`]).
-        pub entries: &'a [u8],
+        pub entries: &'a [u8] => hidden,
     }
 }
 

@@ -30,6 +30,6 @@ wire! {
     /// Contents of TRACING_DATA as they are: any bytes. [`Tracing`] reads them.
     pub struct TracingData<'a> {
         /// Bytes of the section.
-        pub data: &'a [u8],
+        pub data: &'a [u8] => "data_bytes",
     }
 }

@@ -7,6 +7,7 @@ use std::io::Write;
 use recrep_format::abi::{CpuMode, RecordType, RegsArch, misc};
 use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
+use recrep_format::fields::{Fields, Value};
 use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
@@ -113,6 +114,26 @@ impl<'k> Lines<'k> {
         self.field(name, escape(&String::from_utf8_lossy(bytes)))
     }
 
+    /// Writes each field of a structure.
+    pub(super) fn fields(&mut self, fields: &dyn Fields) -> &mut Self {
+        fields.each(&mut |name, value| _ = self.value(name, &value));
+        self
+    }
+
+    /// Writes a field by its kind of value: bytes as their number. Lists are not part of the line.
+    pub(super) fn value(&mut self, name: &'static str, value: &Value<'_>) -> &mut Self {
+        match value {
+            Value::Number(number) => self.field(name, number),
+            Value::Hex(number) => self.hex(name, *number),
+            Value::Real(number) => self.field(name, number),
+            Value::Named(number, of) => self.field(name, named(number, *of)),
+            Value::Text(text) => self.text(name, text),
+            Value::Bytes(bytes) => self.field(name, bytes.len()),
+            Value::Fields(fields) => self.fields(*fields),
+            _ => self,
+        }
+    }
+
     /// Begins a line with a word that names the group of its fields.
     pub(super) fn begin(&mut self, word: &str) -> &mut Self {
         self.end().write(format_args!("  {word}"));
@@ -155,10 +176,16 @@ pub(super) fn named(number: impl Display, name: Option<&str>) -> String {
     }
 }
 
-/// Returns the text in a field of fixed length, up to its NUL.
-pub(super) fn fixed(bytes: &[u8]) -> String {
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    escape(&String::from_utf8_lossy(bytes)).into_owned()
+/// Returns fields as text: `name: value, name: value`.
+pub(super) fn flat(fields: &dyn Fields) -> String {
+    let mut parts = Vec::new();
+    fields.each(&mut |name, value| match value {
+        Value::Number(number) => parts.push(format!("{name}: {number}")),
+        Value::Hex(number) => parts.push(format!("{name}: {number:#x}")),
+        Value::Fields(inner) => parts.push(flat(inner)),
+        _ => {}
+    });
+    parts.join(", ")
 }
 
 /// Returns the names of the `misc` bits that are set and have a meaning in a record of this type.

@@ -1,9 +1,8 @@
 //! Fields of samples, and those that trailers share with them.
 
-use recrep_format::abi::{
-    BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, Weight,
-};
+use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi};
 use recrep_format::bytes::U64s;
+use recrep_format::fields::{Fields as _, Value};
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
 use super::record::Lines;
@@ -12,64 +11,27 @@ impl Lines<'_> {
     /// Prints the fields that the sample has: single values first, then those with lines of their
     /// own.
     pub(super) fn sample(&mut self, fields: &SampleFields<'_>) {
-        // All fields are named, so that a new one does not compile until it is printed here.
-        let SampleFields {
-            identifier,
-            ip,
-            tid: _,
-            time: _,
-            addr,
-            id: _,
-            stream_id: _,
-            cpu: _,
-            period,
-            read,
-            callchain,
-            raw: data,
-            branch_stack,
-            regs_user,
-            stack_user,
-            weight,
-            data_src,
-            transaction,
-            regs_intr,
-            phys_addr,
-            cgroup,
-            data_page_size,
-            code_page_size,
-            aux,
-        } = fields;
-        self.maybe("identifier", *identifier).hex("ip", *ip);
+        self.maybe("identifier", fields.identifier).hex("ip", fields.ip);
         self.shared_fields(&SampleId { identifier: None, ..fields.as_sample_id() });
-        self.hex("addr", *addr).maybe("period", *period);
-        self.maybe("raw_size", data.map(<[u8]>::len));
-        if let Some(stack) = stack_user {
-            self.field("stack_user_size", stack.bytes.len()).maybe("dyn_size", stack.dyn_size);
-        }
-        match weight {
-            Some(Weight::Whole(weight)) => self.field("weight", weight),
-            Some(Weight::Parts(parts)) => self
-                .field("var1_dw", parts.var1)
-                .field("var2_w", parts.var2)
-                .field("var3_w", parts.var3),
-            None => self,
-        };
-        if let Some(src) = *data_src {
-            self.field("data_src", format_args!("{src:#x} {}", DataSrc(src)));
-        }
-        self.hex("transaction", *transaction).hex("phys_addr", *phys_addr).maybe("cgroup", *cgroup);
-        self.maybe("data_page_size", *data_page_size).maybe("code_page_size", *code_page_size);
-        self.maybe("aux_size", aux.map(<[u8]>::len)).end();
-        if let Some(read) = read {
+        fields.each(&mut |name, value| match (name, &value) {
+            ("identifier" | "ip" | "tid" | "time" | "id" | "stream_id" | "cpu", _)
+            | ("regs_user" | "regs_intr", _) => {}
+            ("data_src", Value::Hex(src)) => {
+                self.field(name, format_args!("{src:#x} {}", DataSrc(*src)));
+            }
+            _ => _ = self.value(name, &value),
+        });
+        self.end();
+        if let Some(read) = &fields.read {
             self.values(read);
         }
-        if let Some(chain) = callchain {
-            self.begin("callchain:").field("nr", chain.len()).chain(*chain);
+        if let Some(chain) = fields.callchain {
+            self.begin("callchain:").field("nr", chain.len()).chain(chain);
         }
-        if let Some(stack) = branch_stack {
+        if let Some(stack) = &fields.branch_stack {
             self.branches(stack);
         }
-        for (name, regs) in [("regs_user:", regs_user), ("regs_intr:", regs_intr)] {
+        for (name, regs) in [("regs_user:", &fields.regs_user), ("regs_intr:", &fields.regs_intr)] {
             if let Some(regs) = regs {
                 self.registers(name, regs);
             }

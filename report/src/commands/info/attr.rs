@@ -6,57 +6,44 @@
 
 use std::borrow::Cow;
 
-use bitflags::Flags;
 use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::Attr;
+use recrep_format::fields::{Fields as _, Value as Field};
 
-use super::value::{Value, hex, number};
+use super::value::{Value, hex, number, shown};
 use crate::tracepoints;
 
 /// Returns all fields, those of unions under the name that applies.
 fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
-    let rate = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
-    let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) {
-        "wakeup_watermark"
-    } else {
-        "wakeup_events"
-    };
-    let before = [
-        ("type", number(attr.kind.0)),
-        ("size", number(attr.size)),
-        ("config", hex(attr.config)),
-        (rate, number(attr.sample_period)),
-        ("sample_type", named(&attr.sample_type, place)),
-        ("read_format", named(&attr.read_format, |_| ())),
-    ];
-    let after = [
-        (wakeup, number(attr.wakeup)),
-        ("bp_type", number(attr.bp_type)),
-        ("config1", hex(attr.config1)),
-        ("config2", hex(attr.config2)),
-        ("branch_sample_type", named(&attr.branch_sample_type, |_| ())),
-        ("sample_regs_user", hex(attr.sample_regs_user)),
-        ("sample_stack_user", number(attr.sample_stack_user)),
-        ("clockid", number(attr.clockid)),
-        ("sample_regs_intr", hex(attr.sample_regs_intr)),
-        ("aux_watermark", number(attr.aux_watermark)),
-        ("sample_max_stack", number(attr.sample_max_stack)),
-        ("aux_sample_size", number(attr.aux_sample_size)),
-        ("sig_data", number(attr.sig_data)),
-        ("__reserved_2", number(attr.reserved_2)),
-        ("aux_action", hex(attr.aux_action.into())),
-        ("config3", hex(attr.config3)),
-        ("config4", hex(attr.config4)),
-    ];
-    let unknown = Some(("unknown_bytes", Value::Text(tracepoints::hex(&attr.extra, " "))))
-        .filter(|_| !attr.extra.is_empty());
-    let own = |(name, value): (&'static str, Value)| (name.into(), value);
-    before
-        .map(own)
-        .into_iter()
-        .chain(flags(attr.flags))
-        .chain(after.into_iter().chain(unknown).map(own))
-        .collect()
+    let has = |flag| attr.flags.contains(flag);
+    let mut fields = Vec::with_capacity(70);
+    attr.each(&mut |name, value| match name {
+        "flags" => fields.extend(flags(attr.flags)),
+        "unknown_bytes" if attr.extra.is_empty() => {}
+        "unknown_bytes" => {
+            fields.push((name.into(), Value::Text(tracepoints::hex(&attr.extra, " "))));
+        }
+        _ => {
+            let name = match name {
+                "sample_period" if has(AttrFlags::FREQ) => "sample_freq",
+                "wakeup" if has(AttrFlags::WATERMARK) => "wakeup_watermark",
+                "wakeup" => "wakeup_events",
+                own => own,
+            };
+            let value = match value {
+                Field::Bits(known, unknown) => bits(known, unknown),
+                value => shown(&value),
+            };
+            fields.push((name.into(), value));
+        }
+    });
+    // perf prints two fields behind one that follows them in the struct.
+    fields.sort_by_key(|(name, _)| match &**name {
+        "__reserved_2" | "aux_action" => 1,
+        "config3" | "config4" | "unknown_bytes" => 2,
+        _ => 0,
+    });
+    fields
 }
 
 /// Returns a field per flag, `precise_ip` as one number, and bits without a name as a number.
@@ -77,31 +64,25 @@ fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
     fields
 }
 
-/// Returns the names of the set bits, sorted by `order`; bits without a name are one number at the
-/// end.
-fn named<B: Flags<Bits = u64>, O: Ord>(bits: &B, order: impl Fn(B) -> O) -> Value {
-    let mut names = bits.iter_names();
-    let mut known: Vec<_> =
-        names.by_ref().map(|(name, bit)| (order(bit), name.to_owned())).collect();
-    known.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let unknown = Some(names.remaining().bits()).filter(|bits| *bits != 0);
-    let names: Vec<String> = known
-        .into_iter()
-        .map(|(_, name)| name)
-        .chain(unknown.map(|bits| format!("{bits:#x}")))
-        .collect();
+/// Returns the names of set bits; those without a name are one number at the end.
+fn bits(mut known: Vec<(&str, u64)>, unknown: u64) -> Value {
+    known.sort_by_key(|(name, bit)| place(name, *bit));
+    let mut names: Vec<String> = known.into_iter().map(|(name, _)| name.to_owned()).collect();
+    if unknown != 0 {
+        names.push(format!("{unknown:#x}"));
+    }
     let text = names.join("|");
     Value::Shown(Box::new(Value::List(names.into_iter().map(Value::Text).collect())), text)
 }
 
-/// Returns the place of a bit of a `sample_type` in perf's order: three of them are not in the
-/// order of the bits.
-fn place(bit: SampleType) -> (u64, u64) {
-    match bit {
-        SampleType::DATA_SRC => (SampleType::REGS_INTR.bits(), 1),
-        SampleType::WEIGHT => (SampleType::REGS_INTR.bits(), 2),
-        SampleType::TRANSACTION => (u64::MAX, 0),
-        bit => (bit.bits(), 0),
+/// Returns the place of a bit in perf's order: three of `sample_type` are not in the order of the
+/// bits.
+fn place(name: &str, bit: u64) -> (u64, u64) {
+    match name {
+        "DATA_SRC" => (SampleType::REGS_INTR.bits(), 1),
+        "WEIGHT" => (SampleType::REGS_INTR.bits(), 2),
+        "TRANSACTION" => (u64::MAX, 0),
+        _ => (bit, 0),
     }
 }
 

@@ -9,10 +9,19 @@ use recrep_format::bytes::Cursor;
 use recrep_format::endian::Endian;
 use recrep_format::error::Result;
 use recrep_format::feature as f;
-use recrep_format::feature::{FeatureId, HeaderString};
+use recrep_format::feature::FeatureId;
+use recrep_format::fields::Field as _;
 
 use super::attr;
-use super::value::{Value, hex, map, maps, number};
+use super::value::{Value, hex, map, maps, number, shown, text};
+
+/// Fields that are shown before the others of their structure, which stand as they lie in the file.
+const FIRST: &[(FeatureId, &[&str])] = &[
+    (FeatureId::NRCPUS, &["online"]),
+    (FeatureId::PMU_MAPPINGS, &["name"]),
+    (FeatureId::CACHE, &["level", "type", "size"]),
+    (FeatureId::PMU_CAPS, &["pmu_name"]),
+];
 
 /// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown.
 /// `cpus` is the number of available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail
@@ -20,161 +29,63 @@ use super::value::{Value, hex, map, maps, number};
 pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     use f::FeatureBody as B;
     let endian = c.endian();
-    Ok(Some(match B::decode(id, c)? {
-        B::TracingData(it) => size(it.data),
+    let body = B::decode(id, c)?;
+    Ok(Some(match &body {
+        B::Other(..) => return Ok(None),
         B::BuildIds(it) => maps(&it.entries, |entry| {
             let id = entry.build_id().as_ref().map(BuildId::to_string).unwrap_or_default();
             let pid = number(entry.body.pid.0.cast_signed());
             let misc = hex(entry.misc.into());
-            [
-                ("build_id", Value::Text(id)),
-                ("misc", misc),
-                ("pid", pid),
-                ("filename", Value::Text(String::from_utf8_lossy(entry.name()).into_owned())),
-            ]
+            let filename = text(entry.name());
+            [("build_id", Value::Text(id)), ("misc", misc), ("pid", pid), ("filename", filename)]
         }),
-        B::Hostname(it) => text(&it.0),
-        B::OsRelease(it) => text(&it.0),
-        B::Version(it) => text(&it.0),
-        B::Arch(it) => text(&it.0),
-        B::NrCpus(it) => map([("online", number(it.online)), ("available", number(it.available))]),
-        B::CpuDesc(it) => text(&it.0),
-        B::CpuId(it) => text(&it.0),
-        B::TotalMem(it) => map([("kib", number(it.kib))]),
-        B::Cmdline(it) => texts(&it.args.0),
         B::EventDesc(it) => maps(&it.events, |event| {
-            let ids = Value::List(event.ids.iter().map(number).collect());
-            [("name", text(&event.name)), ("ids", ids), ("attr", attr::value(&event.attr))]
+            let (name, ids) = (shown(&event.name.value()), shown(&event.ids.value()));
+            [("name", name), ("ids", ids), ("attr", attr::value(&event.attr))]
         }),
-        B::CpuTopology(it) => cpu_topology(&it, cpus)?,
-        B::NumaTopology(it) => maps(&it.nodes.0, |node| {
-            let (total, free) = (number(node.mem_total), number(node.mem_free));
-            let node_number = number(node.node);
-            [
-                ("node", node_number),
-                ("mem_total_kib", total),
-                ("mem_free_kib", free),
-                ("cpus", text(&node.cpus)),
-            ]
-        }),
-        B::BranchStackMark(it) => size(it.data),
-        B::PmuMappings(it) => {
-            maps(&it.pmus.0, |pmu| [("name", text(&pmu.name)), ("type", number(pmu.kind))])
-        }
-        B::GroupDesc(it) => maps(&it.groups.0, |group| {
-            let (leader, members) = (number(group.leader), number(group.members));
-            [("name", text(&group.name)), ("leader_idx", leader), ("nr_members", members)]
-        }),
+        B::CpuTopology(it) => cpu_topology(it, cpus)?,
         B::AuxtraceIndex(it) => {
             let one = |(offset, size)| [("file_offset", hex(offset)), ("size", number(size))];
             map([("total", number(it.total)), ("entries", maps(it.iter(), one))])
         }
-        B::StatMark(it) => size(it.data),
-        B::Caches(it) => {
-            let one = |cache: &f::CacheLevel<'_>| {
-                [
-                    ("level", number(cache.level)),
-                    ("type", text(&cache.kind)),
-                    ("size", text(&cache.size)),
-                    ("line_size", number(cache.line_size)),
-                    ("sets", number(cache.sets)),
-                    ("ways", number(cache.ways)),
-                    ("map", text(&cache.map)),
-                ]
-            };
-            map([("version", number(it.version)), ("caches", maps(&it.levels.0, one))])
-        }
-        B::SampleTime(it) => {
-            map([("first_sample_time", number(it.first)), ("last_sample_time", number(it.last))])
-        }
         B::MemTopology(it) => {
-            let one = |node: &f::MemNode<'_>| {
-                let blocks = Value::Text(ranges(bits(node.set.iter(), node.bits), |last, bit| {
-                    last + 1 == bit
-                }));
-                [("node", number(node.node)), ("size", number(node.size)), ("blocks", blocks)]
-            };
-            let (block_size, nodes) = (hex(it.block_size), maps(it.nodes.iter(), one));
-            map([
-                ("version", number(it.version)),
-                ("block_size_bytes", block_size),
-                ("nodes", nodes),
-            ])
+            let nodes = maps(&it.nodes, |node| {
+                let blocks = ranges(bits(node.set.iter(), node.bits), |last, bit| last + 1 == bit);
+                let (number_of, size) = (number(node.node), number(node.size));
+                [("node", number_of), ("size", size), ("blocks", Value::Text(blocks))]
+            });
+            let (version, block_size) = (number(it.version), hex(it.block_size));
+            map([("version", version), ("block_size_bytes", block_size), ("nodes", nodes)])
         }
-        B::ClockId(it) => map([("resolution", number(it.resolution))]),
-        B::DirFormat(it) => map([("version", number(it.version))]),
-        B::BpfProgInfo(it) => maps(&it.programs.0, |program| {
-            let (info, data) =
-                (number(program.info.len() as u64), number(program.data.len() as u64));
-            [("info_len", info), ("data_len", data), ("arrays", hex(program.arrays))]
-        }),
-        B::BpfBtf(it) => maps(&it.objects.0, |object| {
-            [("id", number(object.id)), ("data_size", number(object.data.len() as u64))]
-        }),
-        B::Compression(it) => map([
-            ("version", number(it.version)),
-            ("type", number(it.kind)),
-            ("level", number(it.level)),
-            ("ratio", number(it.ratio)),
-            ("mmap_len", number(it.mmap_len)),
-        ]),
-        B::Bundle(it) => bundle(&it, endian)?,
-        B::CpuPmuCaps(it) => caps(&it.caps.0),
-        B::ClockData(it) => map([
-            ("version", number(it.version)),
-            ("clockid", number(it.clockid)),
-            ("wall_clock_ns", number(it.wall_clock)),
-            ("clockid_time_ns", number(it.clock)),
-        ]),
-        B::HybridTopology(it) => {
-            maps(&it.kinds.0, |kind| [("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))])
+        B::Bundle(it) => bundle(it, endian)?,
+        B::SimpleperfMetaInfo(it) => {
+            maps(&it.facts, |[key, value]| [("key", text(key)), ("value", text(value))])
         }
-        B::PmuCaps(it) => {
-            maps(&it.pmus.0, |pmu| [("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))])
-        }
-        B::SimpleperfFiles(it) => files(&it.files),
-        B::SimpleperfMetaInfo(it) => maps(&it.facts, |[key, value]| {
-            let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
-            [("key", text(key)), ("value", text(value))]
-        }),
-        B::SimpleperfDebugUnwind(it) => size(it.data),
-        B::SimpleperfDebugUnwindFiles(it) => size(it.data),
         B::SimpleperfFiles2(it) => {
-            let parsed: Result<Vec<_>> =
-                it.messages.iter().map(|message| f::SimpleperfFile::of_message(message)).collect();
-            files(&parsed?)
+            let parsed = it.messages.iter().map(|message| f::SimpleperfFile::of_message(message));
+            shown(&f::SimpleperfFiles { files: parsed.collect::<Result<_>>()? }.value())
         }
-        B::SimpleperfEtmBranchList(it) => size(it.data),
-        B::SimpleperfInitMap(it) => size(it.records),
-        _ => return Ok(None),
+        _ => {
+            let mut value = shown(&body.value());
+            if let Some((_, names)) = FIRST.iter().find(|(of, _)| *of == id) {
+                put_first(names, &mut value);
+            }
+            value
+        }
     }))
 }
 
-/// Returns the files with symbols of simpleperf, with the number of their symbols.
-fn files(files: &[f::SimpleperfFile<'_>]) -> Value {
-    maps(files, |file| {
-        let path = Value::Text(String::from_utf8_lossy(file.path).into_owned());
-        let symbols = number(file.symbols.len() as u64);
-        [
-            ("path", path),
-            ("file_type", number(file.kind.0)),
-            ("min_vaddr", hex(file.min_vaddr)),
-            ("symbols", symbols),
-        ]
-    })
-}
-
-fn text(string: &HeaderString<'_>) -> Value {
-    Value::Text(string.to_text().into_owned())
-}
-
-fn texts(strings: &[HeaderString<'_>]) -> Value {
-    Value::List(strings.iter().map(text).collect())
-}
-
-/// Returns only the size, for features that are a mere mark or in a format of their own.
-fn size(data: &[u8]) -> Value {
-    map([("data_bytes", number(data.len() as u64))])
+/// Moves parts with these names before the other parts.
+fn put_first(names: &[&str], value: &mut Value) {
+    match value {
+        Value::List(items) => items.iter_mut().for_each(|item| put_first(names, item)),
+        Value::Map(parts) => {
+            let place = |name: &str| names.iter().position(|first| *first == name);
+            parts.sort_by_key(|(name, _)| place(name).unwrap_or(names.len()));
+            parts.iter_mut().for_each(|(_, part)| put_first(names, part));
+        }
+        _ => {}
+    }
 }
 
 fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> {
@@ -189,9 +100,9 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
         map(parts)
     });
     Ok(map([
-        ("sibling_sockets", texts(&topology.sockets.0)),
-        ("sibling_dies", texts(&topology.tail.dies(available)?)),
-        ("sibling_threads", texts(&topology.cores.0)),
+        ("sibling_sockets", shown(&topology.sockets.value())),
+        ("sibling_dies", shown(&topology.tail.dies(available)?.value())),
+        ("sibling_threads", shown(&topology.cores.value())),
         ("cpus", Value::List(cpus.collect())),
     ]))
 }
@@ -223,17 +134,13 @@ pub(crate) fn ranges<N: Copy + PartialEq + Display>(
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn caps(caps: &[f::PmuCap<'_>]) -> Value {
-    maps(caps, |cap| [("name", text(&cap.name)), ("value", text(&cap.value))])
-}
-
 fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<Value> {
     let body = it.unpack()?;
     let modules = maps(&f::bundled_modules(&body, endian)?, |module| {
         let count = |count: usize| number(count as u64);
         [
-            ("path", Value::Text(module.path.to_text().into_owned())),
-            ("names_from", Value::Text(module.source.to_text().into_owned())),
+            ("path", text(module.path.0)),
+            ("names_from", text(module.source.0)),
             ("functions", count(module.functions.0.len())),
             ("places", count(module.places.0.len())),
             ("images", count(module.images.0.len())),

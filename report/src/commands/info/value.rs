@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use recrep_format::fields::{Fields, Value as Field};
 use serde::ser::{Serialize, Serializer};
 
 use crate::terminal::escape::escape;
@@ -55,6 +56,41 @@ pub(crate) fn maps<T, const N: usize>(
     one: impl Fn(T) -> [(&'static str, Value); N],
 ) -> Value {
     Value::List(items.into_iter().map(|item| map(one(item))).collect())
+}
+
+/// Returns the value of a field of the format, as JSON has it: numbers without their names, bytes as
+/// their number.
+pub(super) fn shown(value: &Field<'_>) -> Value {
+    match value {
+        Field::Number(value) => Value::Number(*value),
+        Field::Named(value, _) => number(*value),
+        Field::Hex(value) => hex(*value),
+        Field::Text(bytes) => text(bytes),
+        Field::Bytes(bytes) => number(bytes.len() as u64),
+        Field::Words(words) => Value::List(words.iter().map(number).collect()),
+        Field::List(items) => Value::List(items.iter().map(shown).collect()),
+        Field::Fields(fields) => parts(*fields),
+        other => Value::Text(format!("{other:?}")),
+    }
+}
+
+/// Returns the fields of a structure; for one that is only a list, the list.
+fn parts(fields: &dyn Fields) -> Value {
+    let mut parts = Vec::new();
+    fields.each(&mut |name, value| {
+        if !matches!(value, Field::Absent) {
+            parts.push((name.into(), shown(&value)));
+        }
+    });
+    match parts.pop() {
+        Some((_, Value::List(list))) if parts.is_empty() => Value::List(list),
+        last => Value::Map(parts.into_iter().chain(last).collect()),
+    }
+}
+
+/// Returns text that need not be UTF-8.
+pub(super) fn text(bytes: &[u8]) -> Value {
+    Value::Text(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// Prints on one line, escaped for terminals.
