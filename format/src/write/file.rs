@@ -6,6 +6,7 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
+use super::writer::Writer;
 use crate::attr::{Attr, AttrEntry};
 use crate::bytes::Encoder;
 use crate::endian::Endian;
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::feature::{Feature, FeatureId};
 use crate::read::{FILE_HEADER_SIZE, FileHeader, Magic, Section};
 use crate::wire::Wire;
-use crate::write::counted::Counted;
 
 /// Writes a recording in file mode.
 ///
@@ -46,10 +46,11 @@ use crate::write::counted::Counted;
 /// # Ok(())
 /// # }
 /// ```
+pub type FileWriter<W> = Writer<W, FileMode>;
+
+/// What file mode keeps up to the end.
 #[derive(Debug)]
-pub struct FileWriter<W> {
-    out: Counted<W>,
-    endian: Endian,
+pub struct FileMode {
     header: FileHeader,
     event_types: Vec<u8>,
 }
@@ -94,55 +95,28 @@ impl<W: Write> FileWriter<W> {
             ids.encode(&mut e).map_err(io::Error::other)?;
             ids_at += ids.size;
         }
-        let mut out = Counted::new(out);
-        out.write(e.as_bytes())?;
-        Ok(Self { out, endian, header, event_types: Vec::new() })
-    }
-
-    /// Appends records, whole or in pieces, as they came from a ring or an encoder.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn write(&mut self, records: &[u8]) -> io::Result<()> {
-        self.out.write(records)
-    }
-
-    /// Counts `len` bytes of records that were appended to the output by other means, such as a
-    /// vectored write.
-    pub fn wrote(&mut self, len: u64) {
-        self.out.wrote(len);
-    }
-
-    /// Returns the place of the next record, in bytes from the start of the file.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.out.position()
-    }
-
-    /// Returns the output, to write to it by other means.
-    pub fn get_mut(&mut self) -> &mut W {
-        self.out.get_mut()
+        Self::begin(out, &e, FileMode { header, event_types: Vec::new() })
     }
 
     /// Sets the magic of the final header, to copy a file with an old one.
     pub(super) fn magic(&mut self, magic: [u8; 8]) {
-        self.header.magic = magic;
+        self.mode.header.magic = magic;
     }
 
     /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to
     /// copy a file that has it.
     pub(super) fn event_types(&mut self, section: &[u8]) {
-        self.event_types = section.to_vec();
+        self.mode.event_types = section.to_vec();
     }
 
     /// Returns the header of the file if it ends here, without features: for an output that takes
     /// nothing more.
     #[must_use]
     pub fn bare_header(&self) -> Vec<u8> {
-        let data = Section { size: self.position() - self.header.data.offset, ..self.header.data };
+        let data = Section { size: self.position() - self.mode.header.data.offset, ..self.mode.header.data };
         let mut e = Encoder::new(self.endian);
         // A header is numbers only, which are never too large for their places.
-        let _ = FileHeader { data, ..self.header }.encode(&mut e);
+        let _ = FileHeader { data, ..self.mode.header }.encode(&mut e);
         e.into_bytes()
     }
 
@@ -172,7 +146,7 @@ impl<W: Write> FileWriter<W> {
         let mut e = Encoder::new(self.endian);
         let mut at = self.position() + (Section::SIZE * parts.len()) as u64;
         for (id, bytes) in &parts {
-            id.set_in(&mut self.header.features);
+            id.set_in(&mut self.mode.header.features);
             Section { offset: at, size: bytes.len() as u64 }
                 .encode(&mut e)
                 .map_err(io::Error::other)?;
@@ -182,16 +156,17 @@ impl<W: Write> FileWriter<W> {
             e.bytes(bytes);
         }
         // Without records and features they would be taken for records.
-        if !self.event_types.is_empty()
-            && (self.position() > self.header.data.offset || !parts.is_empty())
+        if !self.mode.event_types.is_empty()
+            && (self.position() > self.mode.header.data.offset || !parts.is_empty())
         {
-            self.header.event_types = Section { offset: at, size: self.event_types.len() as u64 };
-            e.bytes(&self.event_types);
+            self.mode.header.event_types = Section { offset: at, size: self.mode.event_types.len() as u64 };
+            e.bytes(&self.mode.event_types);
         }
         // The data ends where the features begin.
         let header = self.bare_header();
-        self.out.write(e.as_bytes())?;
-        Ok((self.out.finish()?, header))
+        self.out.write_all(e.as_bytes())?;
+        self.out.flush()?;
+        Ok((self.out, header))
     }
 }
 

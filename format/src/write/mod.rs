@@ -6,10 +6,11 @@
 //! such as those of a kernel ring, go through as they are.
 
 mod copy;
-mod counted;
 mod file;
 mod pipe;
+mod writer;
 
 pub use copy::{copy, copy_unseekable, copy_with};
-pub use file::{FeatureWriter, FileWriter};
-pub use pipe::PipeWriter;
+pub use file::{FeatureWriter, FileMode, FileWriter};
+pub use pipe::{PipeMode, PipeWriter};
+pub use writer::Writer;

@@ -12,8 +12,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::counted::Counted;
 use super::file::FeatureWriter;
+use super::writer::Writer;
 use crate::attr::AttrEntry;
 use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
@@ -39,12 +39,11 @@ use crate::wire::Text;
 /// # Ok(())
 /// # }
 /// ```
+pub type PipeWriter<W> = Writer<W, PipeMode>;
+
+/// What pipe mode keeps up to the end: the features that were written.
 #[derive(Debug)]
-pub struct PipeWriter<W> {
-    out: Counted<W>,
-    endian: Endian,
-    features: Vec<FeatureId>,
-}
+pub struct PipeMode(Vec<FeatureId>);
 
 impl<W: Write> PipeWriter<W> {
     /// Begins a stream with these attrs, their ids and names, and the features that are known by
@@ -83,8 +82,7 @@ impl<W: Write> PipeWriter<W> {
                 }
             }
         }
-        let mut writer = Self { out: Counted::new(out), endian, features: Vec::new() };
-        writer.write(e.as_bytes())?;
+        let mut writer = Self::begin(out, &e, PipeMode(Vec::new()))?;
         writer.features(&features)?;
         Ok(writer)
     }
@@ -99,7 +97,7 @@ impl<W: Write> PipeWriter<W> {
         features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);
         let is_new = |id: &FeatureId| {
-            ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.features.contains(id)
+            ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.mode.0.contains(id)
         };
         let (tracing, others): (Vec<_>, Vec<_>) = features
             .parts()
@@ -111,41 +109,17 @@ impl<W: Write> PipeWriter<W> {
         for (_, data) in &tracing {
             tracing_data(&mut e, data)?;
         }
-        self.features.extend(others.iter().chain(&tracing).map(|(id, _)| *id));
+        self.mode.0.extend(others.iter().chain(&tracing).map(|(id, _)| *id));
         self.write(e.as_bytes())
-    }
-
-    /// Appends records, whole or in pieces.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn write(&mut self, records: &[u8]) -> io::Result<()> {
-        self.out.write(records)
-    }
-
-    /// Counts `len` bytes of records that were appended to the output by other means, such as a
-    /// vectored write.
-    pub fn wrote(&mut self, len: u64) {
-        self.out.wrote(len);
-    }
-
-    /// Returns the place of the next record, in bytes from the start of the stream.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.out.position()
-    }
-
-    /// Returns the output, to write to it by other means.
-    pub fn get_mut(&mut self) -> &mut W {
-        self.out.get_mut()
     }
 
     /// Flushes and returns the output.
     ///
     /// # Errors
     /// Returns I/O errors from the output.
-    pub fn finish(self) -> io::Result<W> {
-        self.out.finish()
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 
