@@ -15,7 +15,6 @@ impl BuildId {
 
     /// Returns a build ID of these bytes; longer ones are cut as perf cuts them. `None` when there
     /// are none.
-    #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let len = bytes.len().min(Self::MAX);
         let mut id = Self { bytes: [0; Self::MAX], len: u8::try_from(len).ok()? };
@@ -24,20 +23,17 @@ impl BuildId {
     }
 
     /// Returns the bytes that count.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
     /// Returns whether two build IDs are the same. A record has room for 20 bytes, and not every
     /// recorder stores how many of them count, so that zeroes at the end may be missing in either.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.bytes == other.bytes && !self.is_blank()
     }
 
     /// Returns whether all bytes are zero: a place that nobody filled, which identifies no file.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.bytes == [0; Self::MAX]
     }
@@ -47,7 +43,6 @@ impl BuildId {
     ///
     /// Build IDs have 20 bytes (SHA-1), 16 (MD5, UUID) or 8 (a fast hash of lld). One that really
     /// has 20 ends with four zeroes once in 2^32.
-    #[must_use]
     pub fn spellings(&self) -> Vec<Self> {
         const WHOLE: u8 = 20;
         const SHORT: [u8; 2] = [16, 8];
@@ -64,7 +59,6 @@ impl BuildId {
     }
 
     /// Returns all 20 bytes, zeroes after the ones that count.
-    #[must_use]
     pub fn padded(&self) -> [u8; Self::MAX] {
         self.bytes
     }

@@ -19,31 +19,26 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Returns a cursor at the start of `bytes`, which begin at byte `offset` of the file.
-    #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
         Self { bytes, offset, endian }
     }
 
     /// Returns the offset in the file of the next byte.
-    #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Returns the byte order in which numbers are read.
-    #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
     /// Returns the number of bytes left.
-    #[must_use]
     pub fn left(&self) -> usize {
         self.bytes.len()
     }
 
     /// Returns whether nothing is left.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -122,32 +117,27 @@ pub struct U64s<'a> {
 
 impl<'a> U64s<'a> {
     /// Returns the numbers in `bytes`; bytes after the last whole number are ignored.
-    #[must_use]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
         Self { bytes: bytes.get(..bytes.len() / 8 * 8).unwrap_or_default(), endian }
     }
 
     /// Returns the byte order in which they lie.
-    #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
     /// Returns the number of numbers.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / 8
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the number at `index`.
     #[inline]
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.endian.u64_at(self.bytes, index.checked_mul(8)?)
     }
@@ -159,7 +149,6 @@ impl<'a> U64s<'a> {
     }
 
     /// Returns the bytes as they lie in the file.
-    #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -188,37 +177,31 @@ pub struct Encoder {
 
 impl Encoder {
     /// Returns an empty buffer that writes in `endian`.
-    #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self { bytes: Vec::new(), endian }
     }
 
     /// Returns the byte order in which numbers are written.
-    #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
     /// Returns the number of bytes written.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
     /// Returns whether nothing was written.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Returns the bytes written.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns the buffer, with the bytes written.
-    #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -4,8 +4,6 @@
 //! by how its magic reads. So the order is a value, not a type: one branch per read, always
 //! predicted, instead of every reader compiled twice.
 
-use byteorder::{BigEndian, ByteOrder, LittleEndian};
-
 /// The byte order of a perf.data stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endian {
@@ -15,84 +13,43 @@ pub enum Endian {
     Big,
 }
 
+macro_rules! numbers {
+    ($($number:ident: $len:literal, $bytes_of:ident, $number_at:ident;)*) => {$(
+        /// Reads a number.
+        #[inline]
+        pub fn $number(self, bytes: [u8; $len]) -> $number {
+            match self {
+                Self::Little => $number::from_le_bytes(bytes),
+                Self::Big => $number::from_be_bytes(bytes),
+            }
+        }
+
+        /// Returns the bytes of a number.
+        #[inline]
+        pub fn $bytes_of(self, value: $number) -> [u8; $len] {
+            match self {
+                Self::Little => value.to_le_bytes(),
+                Self::Big => value.to_be_bytes(),
+            }
+        }
+
+        /// Reads the number at byte `at` of `bytes`; `None` where it is not wholly inside.
+        #[inline]
+        pub fn $number_at(self, bytes: &[u8], at: usize) -> Option<$number> {
+            let end = at.checked_add($len)?;
+            bytes.get(at..end)?.try_into().ok().map(|bytes| self.$number(bytes))
+        }
+    )*};
+}
+
 impl Endian {
     /// The byte order of the machine this code runs on: what a recorder writes.
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
-    /// Reads two bytes.
-    #[inline]
-    #[must_use]
-    pub fn u16(self, bytes: [u8; 2]) -> u16 {
-        match self {
-            Self::Little => LittleEndian::read_u16(&bytes),
-            Self::Big => BigEndian::read_u16(&bytes),
-        }
-    }
-
-    /// Reads four bytes.
-    #[inline]
-    #[must_use]
-    pub fn u32(self, bytes: [u8; 4]) -> u32 {
-        match self {
-            Self::Little => LittleEndian::read_u32(&bytes),
-            Self::Big => BigEndian::read_u32(&bytes),
-        }
-    }
-
-    /// Reads eight bytes.
-    #[inline]
-    #[must_use]
-    pub fn u64(self, bytes: [u8; 8]) -> u64 {
-        match self {
-            Self::Little => LittleEndian::read_u64(&bytes),
-            Self::Big => BigEndian::read_u64(&bytes),
-        }
-    }
-
-    /// Returns the two bytes of `value`.
-    #[inline]
-    #[must_use]
-    pub fn bytes_u16(self, value: u16) -> [u8; 2] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
-        }
-    }
-
-    /// Returns the four bytes of `value`.
-    #[inline]
-    #[must_use]
-    pub fn bytes_u32(self, value: u32) -> [u8; 4] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
-        }
-    }
-
-    /// Returns the eight bytes of `value`.
-    #[inline]
-    #[must_use]
-    pub fn bytes_u64(self, value: u64) -> [u8; 8] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
-        }
-    }
-
-    /// Reads the `u64` at byte `at` of `bytes`; `None` where it is not wholly inside.
-    #[inline]
-    #[must_use]
-    pub fn u64_at(self, bytes: &[u8], at: usize) -> Option<u64> {
-        let end = at.checked_add(8)?;
-        bytes.get(at..end)?.try_into().ok().map(|b| self.u64(b))
-    }
-
-    /// Reads the `u32` at byte `at` of `bytes`; `None` where it is not wholly inside.
-    #[inline]
-    #[must_use]
-    pub fn u32_at(self, bytes: &[u8], at: usize) -> Option<u32> {
-        let end = at.checked_add(4)?;
-        bytes.get(at..end)?.try_into().ok().map(|b| self.u32(b))
+    numbers! {
+        u16: 2, bytes_u16, u16_at;
+        u32: 4, bytes_u32, u32_at;
+        u64: 8, bytes_u64, u64_at;
     }
 }
 

@@ -21,25 +21,21 @@ pub struct Error {
 
 impl Error {
     /// Returns an error of this kind at this byte.
-    #[must_use]
     pub fn new(offset: u64, kind: ErrorKind) -> Self {
         Self { offset, kind }
     }
 
     /// Returns the error that `what` needs `needed` bytes and only `left` are there.
-    #[must_use]
     pub fn truncated(offset: u64, what: &'static str, needed: u64, left: u64) -> Self {
         Self::new(offset, ErrorKind::Truncated { what, needed, left })
     }
 
     /// Returns the error of an input that could not be read.
-    #[must_use]
     pub fn io(offset: u64, error: &std::io::Error) -> Self {
         Self::new(offset, ErrorKind::Io { kind: error.kind(), detail: error.to_string() })
     }
 
     /// Returns the error that `what` has a value that the format does not allow.
-    #[must_use]
     pub fn invalid(offset: u64, what: &'static str, detail: impl Into<String>) -> Self {
         Self::new(offset, ErrorKind::Invalid { what, detail: detail.into() })
     }
@@ -90,7 +86,6 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Returns the stable word for this kind of trouble, as JSON warnings give it.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Truncated { .. } => "truncated",

@@ -34,13 +34,11 @@ impl Slot {
 
     /// Returns the byte in the record; beyond its end when the field is not there.
     #[inline]
-    #[must_use]
     pub const fn at(self) -> usize {
         self.0 as usize
     }
 
     /// Returns whether the field is there.
-    #[must_use]
     pub const fn is_some(self) -> bool {
         self.0 != u16::MAX
     }
@@ -88,7 +86,6 @@ impl UpTo {
     pub(crate) const ALL: Self = Self(u32::MAX);
 
     /// Returns the walk up to this field. Made once, as it looks through all fields.
-    #[must_use]
     #[allow(clippy::indexing_slicing, reason = "the place is below the length")]
     pub const fn field(last: SampleType) -> Self {
         let mut place = 0;
@@ -138,7 +135,6 @@ pub struct SampleLayout {
 
 impl SampleLayout {
     /// Returns the layout of the samples of `attr`.
-    #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let mut next = 8u16;
         let mut slot = |bit: SampleType| {
@@ -187,7 +183,6 @@ impl SampleLayout {
     }
 
     /// Returns the place of the event's id: IDENTIFIER, else ID.
-    #[must_use]
     pub fn event_id(&self) -> Slot {
         if self.identifier.is_some() { self.identifier } else { self.id }
     }
@@ -223,7 +218,6 @@ impl SampleIdLayout {
     ];
 
     /// Returns the layout of the trailers of `attr`.
-    #[must_use]
     pub fn of(attr: &Attr) -> Self {
         if !attr.sample_id_all() {
             return Self::NONE;

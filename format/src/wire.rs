@@ -130,7 +130,6 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// Makes a name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
-    #[must_use]
     pub fn new(name: &'a [u8]) -> Self {
         Self::padded(name, 8)
     }
@@ -144,7 +143,6 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the name in `bytes`, which hold it and its padding.
-    #[must_use]
     pub fn found(bytes: &'a [u8]) -> Self {
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         let (name, tail) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
@@ -152,7 +150,6 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the name, without its NUL. It need not be UTF-8.
-    #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.name
     }
@@ -163,7 +160,6 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the name as text; what is not UTF-8 is replaced.
-    #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.name)
     }

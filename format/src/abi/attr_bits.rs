@@ -125,7 +125,6 @@ pub struct CacheEvent {
 
 impl CacheEvent {
     /// Returns the parts of a `config`.
-    #[must_use]
     pub const fn of(config: u64) -> Self {
         Self {
             cache: HwCache((config & 0xff) as u8),
@@ -135,14 +134,12 @@ impl CacheEvent {
     }
 
     /// Returns the `config`.
-    #[must_use]
     pub const fn config(self) -> u64 {
         self.cache.0 as u64 | (self.op.0 as u64) << 8 | (self.result.0 as u64) << 16
     }
 
     /// Returns whether the combination exists: nothing writes to the level 1 cache of instructions,
     /// and the TLB of instructions and the branch prediction unit are only read.
-    #[must_use]
     pub fn is_valid(self) -> bool {
         match self.cache {
             HwCache::L1I => self.op != HwCacheOp::WRITE,
@@ -243,7 +240,6 @@ bitflags! {
 
 impl AttrFlags {
     /// Returns the precision that the ip must have: 0 (any skid) to 3 (none).
-    #[must_use]
     pub const fn precise_ip(self) -> u8 {
         ((self.bits() >> 15) & 3) as u8
     }
@@ -257,7 +253,6 @@ impl AttrFlags {
 
     /// Returns the flags in the word of a file with this byte order: on big-endian machines
     /// bit-fields are laid out from the other end, each with its own bits in order.
-    #[must_use]
     pub const fn from_word(word: u64, endian: Endian) -> Self {
         match endian {
             Endian::Little => Self::from_bits_retain(word),
@@ -266,7 +261,6 @@ impl AttrFlags {
     }
 
     /// Returns the word for a file with this byte order.
-    #[must_use]
     pub const fn to_word(self, endian: Endian) -> u64 {
         match endian {
             Endian::Little => self.bits(),

@@ -88,7 +88,6 @@ constants! {
 
 impl BranchPrivilege {
     /// Returns the CPU mode of the level.
-    #[must_use]
     pub const fn cpu_mode(self) -> CpuMode {
         match self {
             Self::USER => CpuMode::User,
@@ -131,7 +130,6 @@ impl BranchFlags {
     /// Returns the flags in the word of a file with this byte order: on big-endian machines the
     /// fields are laid out from the other end, each with its own bits in order.
     #[inline]
-    #[must_use]
     pub fn from_word(word: u64, endian: Endian) -> Self {
         match endian {
             Endian::Little => Self(word),
@@ -140,7 +138,6 @@ impl BranchFlags {
     }
 
     /// Returns the word for a file with this byte order.
-    #[must_use]
     pub fn to_word(self, endian: Endian) -> u64 {
         match endian {
             Endian::Little => self.0,
@@ -171,61 +168,51 @@ impl BranchFlags {
     }
 
     /// Returns whether the target was mispredicted.
-    #[must_use]
     pub const fn mispred(self) -> bool {
         self.bit(0)
     }
 
     /// Returns whether the target was predicted.
-    #[must_use]
     pub const fn predicted(self) -> bool {
         self.bit(1)
     }
 
     /// Returns whether the branch was in a transaction.
-    #[must_use]
     pub const fn in_tx(self) -> bool {
         self.bit(2)
     }
 
     /// Returns whether the branch aborted a transaction.
-    #[must_use]
     pub const fn abort(self) -> bool {
         self.bit(3)
     }
 
     /// Cycles since the branch before it.
-    #[must_use]
     pub const fn cycles(self) -> u16 {
         (self.0 >> 4 & 0xffff) as u16
     }
 
     /// Returns the type.
-    #[must_use]
     pub const fn kind(self) -> BranchKind {
         BranchKind((self.0 >> 20 & 15) as u8)
     }
 
     /// Returns the speculation.
-    #[must_use]
     pub const fn spec(self) -> BranchSpec {
         BranchSpec((self.0 >> 24 & 3) as u8)
     }
 
     /// Returns the additional type, which holds if the type is [`BranchKind::EXTEND_ABI`].
-    #[must_use]
     pub const fn new_kind(self) -> BranchNewKind {
         BranchNewKind((self.0 >> 26 & 15) as u8)
     }
 
     /// Returns the privilege level.
-    #[must_use]
     pub const fn privilege(self) -> BranchPrivilege {
         BranchPrivilege((self.0 >> 30 & 7) as u8)
     }
 
     /// Returns the name of the type, or of the additional type; empty if it is not known.
-    #[must_use]
     pub const fn kind_name(self) -> &'static str {
         let name = match self.kind() {
             BranchKind::UNKNOWN => None,
@@ -239,7 +226,6 @@ impl BranchFlags {
     }
 
     /// Returns the name of the speculation; `-` if it is not available.
-    #[must_use]
     pub const fn spec_name(self) -> &'static str {
         match (self.spec(), self.spec().name()) {
             (BranchSpec::NA, _) | (_, None) => "-",

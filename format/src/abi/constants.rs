@@ -23,7 +23,6 @@ macro_rules! constants {
             pub const NAMED: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the name of the value; `None` for a number without a name.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 $( if self.0 == Self::$name.0 {
                     return Some(stringify!($name));

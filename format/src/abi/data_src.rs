@@ -129,7 +129,6 @@ fn join(out: &mut String, bits: u32, names: &[&str]) {
 
 impl DataSrc {
     /// perf's column `mem`: the level, and whether it was hit.
-    #[must_use]
     pub fn mem(self) -> String {
         let hit_miss = match self.lvl() {
             lvl if lvl & HIT != 0 => " hit",
@@ -166,7 +165,6 @@ impl DataSrc {
     }
 
     /// perf's column `snoop`.
-    #[must_use]
     pub fn snoop_name(self) -> String {
         let mut out = String::new();
         join(&mut out, self.snoop(), &SNOOPS);
@@ -175,7 +173,6 @@ impl DataSrc {
     }
 
     /// perf's column `tlb`.
-    #[must_use]
     pub fn tlb_name(self) -> String {
         let mut out = String::new();
         join(&mut out, self.dtlb() & !(HIT | MISS), &TLBS);
@@ -191,7 +188,6 @@ impl DataSrc {
     }
 
     /// perf's column `locked`.
-    #[must_use]
     pub fn locked_name(self) -> &'static str {
         match self.lock() {
             lock if lock & NA != 0 => "N/A",
@@ -201,7 +197,6 @@ impl DataSrc {
     }
 
     /// perf's column `blocked`, which begins with a space.
-    #[must_use]
     pub fn blocked_name(self) -> String {
         let blk = self.blk();
         if blk == 0 || blk & NA != 0 {
@@ -212,7 +207,6 @@ impl DataSrc {
     }
 
     /// Returns the kind of access, as perf names it.
-    #[must_use]
     pub fn op_name(self) -> &'static str {
         match self.op() {
             op if op & 1 != 0 => "N/A",

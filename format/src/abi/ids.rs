@@ -11,13 +11,11 @@ macro_rules! ids {
             pub const ANY: Self = Self(u32::MAX);
 
             /// Returns whether the field is -1: none in particular.
-            #[must_use]
             pub const fn is_any(self) -> bool {
                 self.0 == Self::ANY.0
             }
 
             /// Returns the ID in a 64-bit field, whose low half holds it.
-            #[must_use]
             pub const fn from_wide(word: u64) -> Self {
                 Self((word & 0xffff_ffff) as u32)
             }

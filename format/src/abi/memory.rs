@@ -78,7 +78,6 @@ bitflags! {
 
 impl Transaction {
     /// Returns the code that the program gave for the abort: the upper half of the word.
-    #[must_use]
     pub const fn abort_code(self) -> u32 {
         (self.bits() >> 32) as u32
     }

@@ -38,7 +38,6 @@ impl AuxFlags {
 
     /// Returns the format of the data, as a number that the PMU defines
     /// (`PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK`).
-    #[must_use]
     pub const fn pmu_format(self) -> u8 {
         (self.bits() >> 8 & 0xff) as u8
     }

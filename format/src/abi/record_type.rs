@@ -112,14 +112,12 @@ impl RecordType {
     /// bits can say: the upper half of the size lies in the place of `misc`. Such types have no
     /// name, as in perf.
     #[inline]
-    #[must_use]
     pub const fn is_simpleperf(self) -> bool {
         matches!(self.0, 32769..=32778)
     }
 
     /// Returns whether the kernel defines the type; only its records end in a trailer.
     #[inline]
-    #[must_use]
     pub const fn is_kernel(self) -> bool {
         self.0 < Self::USER_TYPE_START
     }
@@ -174,7 +172,6 @@ pub enum CpuMode {
 impl CpuMode {
     /// Returns the mode in a record's `misc`.
     #[inline]
-    #[must_use]
     pub const fn of(misc: u16) -> Self {
         match misc & misc::CPUMODE_MASK {
             0 => Self::Unknown,
@@ -189,13 +186,11 @@ impl CpuMode {
 
     /// Returns whether it is one of a guest.
     #[inline]
-    #[must_use]
     pub const fn is_guest(self) -> bool {
         matches!(self, Self::GuestKernel | Self::GuestUser)
     }
 
     /// Returns the bits of `misc` for this mode.
-    #[must_use]
     pub const fn bits(self) -> u16 {
         match self {
             Self::Unknown => 0,

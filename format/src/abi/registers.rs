@@ -57,7 +57,6 @@ pub struct Register {
 
 impl Register {
     /// Returns the register's bits in a mask.
-    #[must_use]
     pub const fn mask(self) -> u64 {
         (u64::MAX >> (64 - self.words)) << self.number
     }
@@ -119,7 +118,6 @@ const CSKY: &[&str] = &[
 impl RegsArch {
     /// Returns the architecture of a machine (`uname -m`, as in a file's header); `None` if its
     /// registers have no names here.
-    #[must_use]
     pub fn of(machine: &str) -> Option<Self> {
         Some(match machine {
             "x86_64" | "x86" | "i386" | "i486" | "i586" | "i686" => Self::X86,
@@ -160,7 +158,6 @@ impl RegsArch {
     }
 
     /// Returns the register that a bit of a mask stands for.
-    #[must_use]
     pub fn register(self, number: u32) -> Option<Register> {
         self.names().into_iter().find_map(|(first, words, names)| {
             let place = number.checked_sub(first)? / words;
@@ -170,13 +167,11 @@ impl RegsArch {
     }
 
     /// Returns the register with this name, in upper or lower case.
-    #[must_use]
     pub fn find(self, name: &str) -> Option<Register> {
         self.registers().find(|register| register.name.eq_ignore_ascii_case(name))
     }
 
     /// Returns the number of the instruction pointer.
-    #[must_use]
     pub const fn instruction_pointer(self) -> u32 {
         match self {
             Self::X86 => 8,
@@ -189,7 +184,6 @@ impl RegsArch {
     }
 
     /// Returns the number of the stack pointer.
-    #[must_use]
     pub const fn stack_pointer(self) -> u32 {
         match self {
             Self::X86 => 7,
@@ -215,7 +209,6 @@ pub struct RegisterName {
 
 impl RegisterName {
     /// Returns the name of a number on an architecture; `None` if that is not known.
-    #[must_use]
     pub fn of(arch: Option<RegsArch>, number: u32) -> Self {
         Self { number, register: arch.and_then(|arch| arch.register(number)) }
     }

@@ -173,14 +173,12 @@ constants! {
 impl CallchainContext {
     /// Returns the marker that a word of a callchain is; `None` for an address.
     #[inline]
-    #[must_use]
     pub const fn of(word: u64) -> Option<Self> {
         if word >= context::MAX { Some(Self(word)) } else { None }
     }
 
     /// Returns the CPU mode of the addresses after the marker; [`CpuMode::Unknown`] for a marker
     /// without a name.
-    #[must_use]
     pub const fn cpu_mode(self) -> CpuMode {
         match self {
             Self::HV => CpuMode::Hypervisor,

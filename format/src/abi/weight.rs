@@ -30,7 +30,6 @@ named! {
 impl WeightParts {
     /// Returns the parts of a 64-bit word.
     #[inline]
-    #[must_use]
     pub const fn from_word(word: u64) -> Self {
         Self {
             var1: (word & 0xffff_ffff) as u32,
@@ -41,7 +40,6 @@ impl WeightParts {
 
     /// Returns the word that holds the parts.
     #[inline]
-    #[must_use]
     pub const fn to_word(self) -> u64 {
         self.var1 as u64 | (self.var2 as u64) << 32 | (self.var3 as u64) << 48
     }
@@ -57,7 +55,6 @@ shown! {
 impl Weight {
     /// Returns the cost: the one number, or the first of the three.
     #[inline]
-    #[must_use]
     pub const fn cost(self) -> u64 {
         match self {
             Self::Whole(cost) => cost,
@@ -67,7 +64,6 @@ impl Weight {
 
     /// Returns the three numbers; `None` if there is one.
     #[inline]
-    #[must_use]
     pub const fn parts(self) -> Option<WeightParts> {
         match self {
             Self::Whole(_) => None,
@@ -77,7 +73,6 @@ impl Weight {
 
     /// Returns the word in the record.
     #[inline]
-    #[must_use]
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Whole(cost) => cost,

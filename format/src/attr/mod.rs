@@ -16,8 +16,7 @@ use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::fields::{bits, shown};
-use crate::wire;
-use crate::wire::Wire;
+use crate::wire::{Wire, wire};
 
 pub use table::{AttrEntry, AttrIndex, AttrTable};
 
@@ -157,7 +156,6 @@ impl Attr {
     }
 
     /// Returns the size of the attr in bytes as the attr says it: `size`, or 64 where that is 0.
-    #[must_use]
     pub fn own_size(&self) -> usize {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
@@ -190,13 +188,11 @@ impl Attr {
     }
 
     /// Returns the sampling frequency in Hz, where the kernel adapts the period.
-    #[must_use]
     pub fn frequency(&self) -> Option<u64> {
         self.flags.contains(AttrFlags::FREQ).then_some(self.sample_period)
     }
 
     /// Returns whether records that are not samples end in a trailer.
-    #[must_use]
     pub fn sample_id_all(&self) -> bool {
         self.flags.contains(AttrFlags::SAMPLE_ID_ALL)
     }

@@ -38,7 +38,6 @@ const CACHE_OPS: [[&str; 2]; 3] =
 impl Attr {
     /// Returns the name that perf gives the event where the recording names none: `cycles:u`,
     /// `raw 0x1a8`.
-    #[must_use]
     pub fn event_name(&self) -> String {
         let by = |names: &[&str], kind: &str| match usize::try_from(self.config)
             .ok()

@@ -37,7 +37,6 @@ pub struct AttrEntry {
 
 impl AttrEntry {
     /// Returns the event's name: the one that the recording gives it, else the attr's own.
-    #[must_use]
     pub fn event_name(&self) -> Cow<'_, str> {
         self.name.as_deref().map_or_else(|| self.attr.event_name().into(), Cow::Borrowed)
     }
@@ -83,7 +82,6 @@ pub struct AttrTable {
 
 impl AttrTable {
     /// Returns a table of these attrs.
-    #[must_use]
     pub fn new(entries: Vec<AttrEntry>, endian: Endian) -> Self {
         let mut table = Self {
             endian,
@@ -137,19 +135,16 @@ impl AttrTable {
     }
 
     /// Returns the byte order of the stream.
-    #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
     /// Returns the attrs in the file's order.
-    #[must_use]
     pub fn entries(&self) -> &[AttrEntry] {
         &self.entries
     }
 
     /// Returns the attr at `index`.
-    #[must_use]
     pub fn get(&self, index: AttrIndex) -> Option<&AttrEntry> {
         self.entries.get(index.0)
     }
@@ -163,7 +158,6 @@ impl AttrTable {
 
     /// Returns the attr that has the event id `id`.
     #[inline]
-    #[must_use]
     pub fn by_id(&self, id: u64) -> Option<AttrIndex> {
         match self.near.get(place(id)) {
             Some(Some((near, index))) if *near == id => Some(*index),
@@ -173,13 +167,11 @@ impl AttrTable {
 
     /// Returns the layout of the samples of an attr.
     #[inline]
-    #[must_use]
     pub fn sample_layout(&self, index: AttrIndex) -> Option<&SampleLayout> {
         self.layouts.get(index.0).map(|(sample, _)| sample)
     }
 
     /// Returns the layout of the trailers of an attr.
-    #[must_use]
     pub fn trailer_layout(&self, index: AttrIndex) -> SampleIdLayout {
         self.layouts.get(index.0).map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer)
     }
@@ -188,7 +180,6 @@ impl AttrTable {
     /// where there are no attrs, where the id is one that no attr has, or where perf's own records
     /// (64 and up) belong to no attr.
     #[inline]
-    #[must_use]
     pub fn event_of(&self, raw: &RawRecord<'_>) -> Option<AttrIndex> {
         self.event(raw.header.kind, raw.bytes)
     }
@@ -219,7 +210,6 @@ impl AttrTable {
 
     /// Returns the record as a sample of its event; `None` where it is none or belongs to no attr.
     #[inline]
-    #[must_use]
     pub fn sample<'a>(&self, raw: RawRecord<'a>) -> Option<(AttrIndex, Sample<'a, '_>)> {
         if raw.header.kind != RecordType::SAMPLE {
             return None;
@@ -231,7 +221,6 @@ impl AttrTable {
     /// Returns the record's time in nanoseconds of the perf clock: a sample's TIME, the time in the
     /// trailer of any other. `None` where the stream has no times there.
     #[inline]
-    #[must_use]
     pub fn time_of(&self, raw: &RawRecord<'_>) -> Option<u64> {
         let (sample, trailer) = self.layouts.get(self.event_of(raw)?.0)?;
         if raw.header.kind == RecordType::SAMPLE {

@@ -23,7 +23,6 @@ macro_rules! features {
             pub const NAMED: &'static [Self] = &[$(Self::$id),*];
 
             /// Returns the feature's name, or `None` if it is not known here.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $( $number => Some(stringify!($id)), )*
@@ -70,7 +69,6 @@ macro_rules! features {
 
         impl<'a> FeatureBody<'a> {
             /// Returns the feature's number.
-            #[must_use]
             pub fn id(&self) -> FeatureId {
                 match self {
                     $( Self::$type(_) => FeatureId::$id, )*

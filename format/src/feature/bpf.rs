@@ -3,8 +3,7 @@
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
 use crate::fields::named;
-use crate::wire;
-use crate::wire::{List, Wire};
+use crate::wire::{List, Wire, wire};
 
 named! {
     /// A BPF program (`struct perf_bpil`): `struct bpf_prog_info` and the arrays it points to.

@@ -27,7 +27,6 @@ impl<'a> BuildIdEvent<'a> {
     const NAME_ALIGN: usize = 64;
 
     /// Makes an entry, with the length of the build ID and no process.
-    #[must_use]
     pub fn new(mode: CpuMode, id: &BuildId, filename: &'a [u8]) -> Self {
         let mut raw = [0; 24];
         let len = u8::try_from(id.as_bytes().len()).unwrap_or(0);
@@ -38,19 +37,16 @@ impl<'a> BuildIdEvent<'a> {
     }
 
     /// Returns the build ID: as long as the entry says; where it does not say, 20 bytes.
-    #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
         self.body.build_id(self.misc)
     }
 
     /// Returns the file's name, without NUL and padding.
-    #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.body.filename.as_bytes()
     }
 
     /// Returns the part of the system that maps the file: kernel, user, guest.
-    #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
     }

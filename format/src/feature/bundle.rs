@@ -22,8 +22,7 @@ use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::fields::{Value, shown};
-use crate::wire;
-use crate::wire::{List, Wire};
+use crate::wire::{List, Wire, wire};
 
 wire! {
     /// Names of the recorded addresses (`BUNDLE`).
@@ -45,7 +44,6 @@ pub struct Counted<'a>(pub &'a [u8]);
 
 impl Counted<'_> {
     /// Returns the bytes as text; what is not UTF-8 is replaced.
-    #[must_use]
     pub fn to_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.0)
     }
@@ -266,7 +264,6 @@ impl<'a> Bundle<'a> {
 
     /// Returns the feature with a body of `size` bytes that is packed as `packed`; `stored` is the
     /// same, not packed.
-    #[must_use]
     pub fn of(packed: &'a [u8], stored: &'a [u8]) -> Self {
         let size = stored.len() as u64;
         let is_packed =
@@ -295,7 +292,7 @@ fn unpacked(body: &[u8], size: u64) -> Result<Vec<u8>> {
 
 #[cfg(not(feature = "zstd"))]
 fn unpacked(_: &[u8], _: u64) -> Result<Vec<u8>> {
-    Err(Error::invalid(0, "BUNDLE", "compressed, and this program was built without zstd".into()))
+    Err(Error::invalid(0, "BUNDLE", "compressed, and this program was built without zstd"))
 }
 
 /// Decodes the modules of an unpacked body.

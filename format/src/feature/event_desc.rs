@@ -47,7 +47,6 @@ shown! {
 
 impl<'a> Ids<'a> {
     /// Returns the number of ids.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Found(ids) => ids.len(),
@@ -56,7 +55,6 @@ impl<'a> Ids<'a> {
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

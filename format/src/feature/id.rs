@@ -17,7 +17,6 @@ impl FeatureId {
     }
 
     /// Returns whether only Android's simpleperf writes the feature.
-    #[must_use]
     pub fn is_of_simpleperf(self) -> bool {
         (Self::SIMPLEPERF_FILE..=Self::SIMPLEPERF_INIT_MAP).contains(&self)
     }

@@ -1,8 +1,7 @@
 //! Features that are a few numbers: CPUs, memory, sample times, PMU numbers.
 
 use super::HeaderString;
-use crate::wire;
-use crate::wire::List;
+use crate::wire::{List, wire};
 
 wire! {
     /// Numbers of CPUs (`NRCPUS`).

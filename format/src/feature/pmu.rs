@@ -1,8 +1,7 @@
 //! Capabilities of PMUs, and the groups that events form.
 
 use super::HeaderString;
-use crate::wire;
-use crate::wire::List;
+use crate::wire::{List, wire};
 
 wire! {
     /// One thing that a PMU can do.

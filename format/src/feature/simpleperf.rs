@@ -19,8 +19,7 @@ use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::fields::{Value, named, shown};
-use crate::wire;
-use crate::wire::Wire;
+use crate::wire::{Wire, wire};
 
 /// Kind of a file with symbols: by which address its symbols are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +88,6 @@ impl<'a> SimpleperfFile<'a> {
     }
 
     /// Returns the place of the byte at `min_vaddr`, if it is known.
-    #[must_use]
     pub fn known_offset(&self) -> Option<u64> {
         self.offset_of_min_vaddr.filter(|offset| *offset != UNKNOWN)
     }
@@ -103,7 +101,6 @@ impl<'a> SimpleperfFile<'a> {
     }
 
     /// Returns the file as a protocol buffer, without what is not known here.
-    #[must_use]
     pub fn message(&self) -> Vec<u8> {
         let mut e = Encoder::new(Endian::Little);
         self.encode_message(&mut e);
@@ -283,7 +280,6 @@ pub struct SimpleperfFiles2<'a> {
 
 impl<'a> SimpleperfFiles<'a> {
     /// Reads files until the section ends or cannot be read further; returns that error, too.
-    #[must_use]
     pub fn readable(c: &mut Cursor<'a>) -> (Vec<SimpleperfFile<'a>>, Option<Error>) {
         readable(c, SimpleperfFile::decode_plain)
     }
@@ -295,7 +291,6 @@ shown! {
 
 impl<'a> SimpleperfFiles2<'a> {
     /// Reads files until the section ends or cannot be read further; returns that error, too.
-    #[must_use]
     pub fn readable(c: &mut Cursor<'a>) -> (Vec<SimpleperfFile<'a>>, Option<Error>) {
         readable(c, SimpleperfFile::decode_message)
     }
@@ -368,13 +363,11 @@ named! {
 
 impl<'a> SimpleperfMetaInfo<'a> {
     /// Returns the value of a key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a [u8]> {
         self.facts.iter().find(|[name, _]| *name == key.as_bytes()).map(|[_, value]| *value)
     }
 
     /// Returns the name of an event, by its type and config, with simpleperf's modifiers.
-    #[must_use]
     pub fn event_name(&self, attr: &Attr) -> Option<String> {
         // A line is the name, which may have commas, the type and the config.
         let own = format!(",{},{}", attr.kind.0, attr.config);

@@ -3,8 +3,7 @@
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
 use crate::fields::{Value, shown};
-use crate::wire;
-use crate::wire::{List, Wire};
+use crate::wire::{List, Wire, wire};
 
 /// A string in a feature (`struct perf_header_string`): a length, and that many bytes with NUL and
 /// padding.
@@ -20,26 +19,22 @@ impl<'a> HeaderString<'a> {
     const ALIGN: usize = 64;
 
     /// Returns a string to write, ended and padded as perf does.
-    #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::of_bytes(text.as_bytes())
     }
 
     /// Makes a string that need not be UTF-8, such as a path in a command line.
-    #[must_use]
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         let bytes = bytes.split(|b| *b == 0).next().unwrap_or_default();
         Self { bytes, padded: (bytes.len() + 1).next_multiple_of(Self::ALIGN) }
     }
 
     /// Returns the string, without NUL and padding.
-    #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes.split(|b| *b == 0).next().unwrap_or_default()
     }
 
     /// Returns the string as text; what is not UTF-8 is replaced.
-    #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
@@ -76,7 +71,6 @@ macro_rules! string_features {
 
         impl<'a> $name<'a> {
             /// Returns the feature with this text.
-            #[must_use]
             pub fn new(text: &'a str) -> Self {
                 Self(HeaderString::new(text))
             }

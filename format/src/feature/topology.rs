@@ -4,8 +4,7 @@ use super::HeaderString;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::fields::{Value, named, shown};
-use crate::wire;
-use crate::wire::{List, Wire};
+use crate::wire::{List, Wire, wire};
 
 /// The rest of CPU_TOPOLOGY behind its lists. Its shape depends on the number of CPUs in NRCPUS.
 #[derive(Clone, Copy, Debug)]

@@ -107,7 +107,6 @@ impl Reduction {
     }
 
     /// Returns the size of the reduced file in bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }

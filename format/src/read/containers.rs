@@ -1,12 +1,30 @@
 //! The records in COMPRESSED and COMPRESSED2 records.
 
 use super::blocks::Blocks;
+#[cfg(feature = "zstd")]
 use super::decompress::Decompressor;
 use super::frames::frame;
 use crate::abi::RecordType;
 use crate::endian::Endian;
 use crate::error::{ErrorKind, Result};
 use crate::record::{RawRecord, RecordHeader};
+
+/// In the place of the decompressor where the crate is built without `zstd`: there is none, and
+/// COMPRESSED records are returned as they are.
+#[cfg(not(feature = "zstd"))]
+#[derive(Debug)]
+enum Decompressor {}
+
+#[cfg(not(feature = "zstd"))]
+impl Decompressor {
+    fn new() -> Result<Self> {
+        Err(crate::error::Error::invalid(0, "COMPRESSED", "built without the feature zstd"))
+    }
+
+    fn step(&mut self, _: &mut &[u8], _: u64, _: &mut [u8]) -> Result<(usize, bool)> {
+        match *self {}
+    }
+}
 
 /// The zstd stream of a stream of records: the piece being decompressed, and its output.
 #[derive(Debug, Default)]

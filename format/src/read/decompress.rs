@@ -63,13 +63,11 @@ impl Decompressor {
     /// Returns whether a piece probably begins a frame. In the middle of a frame any bytes can
     /// come, these too; so what is decompressed from here on counts only if all before it ends
     /// [between frames](Self::is_between_frames).
-    #[must_use]
     pub fn may_begin_frame(piece: &[u8]) -> bool {
         piece.starts_with(&FRAME_MAGIC)
     }
 
     /// Returns whether all frames that were begun have ended, and all their output was written.
-    #[must_use]
     pub fn is_between_frames(&self) -> bool {
         self.is_between_frames
     }

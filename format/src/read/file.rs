@@ -10,9 +10,8 @@
 //! recorder that was killed before it could write it), features past the end.
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
-use super::parts::{self, Part};
+use super::parts::{self, Part, Warning};
 use super::pipe;
-use super::warning::Warning;
 use crate::attr::AttrTable;
 use crate::bytes::Cursor;
 use crate::endian::Endian;
@@ -119,13 +118,7 @@ impl<'a> File<'a> {
         // What ends the walk early is found again, and told, by whoever reads the records.
         for raw in file.records().map_while(Result::ok) {
             match pipe::learn(&raw, &mut file.attrs) {
-                Ok(Some(held)) if file.features.iter().all(|(id, _)| *id != held.id) => {
-                    file.features.push((
-                        held.id,
-                        Section { offset: held.offset, size: held.bytes.len() as u64 },
-                    ));
-                }
-                Ok(_) => {}
+                Ok(held) => file.take(held),
                 Err(error) => file.warnings.push(pipe::left_out(raw.header.kind, &error)),
             }
         }
@@ -134,7 +127,6 @@ impl<'a> File<'a> {
     }
 
     /// Returns whether Android's simpleperf recorded it.
-    #[must_use]
     pub fn is_of_simpleperf(&self) -> bool {
         self.features.iter().any(|(id, _)| id.is_of_simpleperf())
     }
@@ -142,14 +134,16 @@ impl<'a> File<'a> {
     /// Finds what simpleperf leaves among the records: formats of tracepoints, and ids of counters.
     fn learn_of_simpleperf(&mut self) {
         for raw in self.records().map_while(Result::ok) {
-            if let Some(held) = pipe::learn_of_simpleperf(&raw, &mut self.attrs)
-                && self.features.iter().all(|(id, _)| *id != held.id)
-            {
-                self.features.push((
-                    held.id,
-                    Section { offset: held.offset, size: held.bytes.len() as u64 },
-                ));
-            }
+            let held = pipe::learn_of_simpleperf(&raw, &mut self.attrs);
+            self.take(held);
+        }
+    }
+
+    /// Takes a feature that a record holds, unless there is one with its number.
+    fn take(&mut self, held: Option<pipe::Held<'_>>) {
+        let Some(pipe::Held { id, offset, bytes }) = held else { return };
+        if self.features.iter().all(|(have, _)| *have != id) {
+            self.features.push((id, Section { offset, size: bytes.len() as u64 }));
         }
     }
 
@@ -161,32 +155,27 @@ impl<'a> File<'a> {
     }
 
     /// Returns the whole file.
-    #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns the bytes of the data section.
-    #[must_use]
     pub fn data_bytes(&self) -> &'a [u8] {
         self.data.of(self.bytes).unwrap_or_default()
     }
 
     /// Returns the records of the data section, in file order.
-    #[must_use]
     pub fn records(&self) -> Frames<'a> {
         Frames::new(self.data_bytes(), self.data.offset, self.endian)
     }
 
     /// Returns a cursor over the section of a feature; `None` where the file does not have it.
-    #[must_use]
     pub fn feature_cursor(&self, id: FeatureId) -> Option<Cursor<'a>> {
         let (_, section) = self.features.iter().find(|(have, _)| *have == id)?;
         Some(Cursor::new(section.of(self.bytes)?, section.offset, self.endian))
     }
 
     /// Returns a feature, decoded; `None` where the file does not have it.
-    #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
         self.feature_cursor(F::ID).map(|mut c| F::of_section(&mut c))
     }

@@ -49,19 +49,16 @@ const LINE: usize = 64;
 
 impl<'a> Frames<'a> {
     /// Returns the records in `bytes`, which begin at byte `offset` of the file.
-    #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
         Self { left: bytes, offset, endian, done: false, unread: usize::MAX }
     }
 
     /// Returns the offset of the next record.
-    #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Returns the bytes that were not walked yet.
-    #[must_use]
     pub fn left(&self) -> &'a [u8] {
         self.left
     }

@@ -3,8 +3,7 @@
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::{Error, ErrorKind, Result};
-use crate::wire;
-use crate::wire::Wire;
+use crate::wire::{Wire, wire};
 
 /// Size of the header of a file in bytes.
 pub const FILE_HEADER_SIZE: usize = 104;
@@ -65,7 +64,6 @@ impl Section {
     pub(crate) const SIZE: usize = 16;
 
     /// Returns the bytes of the section in `file`; `None` where the file ends before it does.
-    #[must_use]
     pub fn of<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let end = start.checked_add(usize::try_from(self.size).ok()?)?;
@@ -103,7 +101,6 @@ impl Magic {
 
     /// Returns the magic of a file written in `endian`: perf writes the number, so a big-endian
     /// machine's bytes are reversed.
-    #[must_use]
     pub const fn bytes(endian: Endian) -> [u8; 8] {
         match endian {
             Endian::Little => Self::V2_BYTES,

@@ -97,13 +97,11 @@ impl<I: Input> Ordered<I> {
     }
 
     /// Returns the recording.
-    #[must_use]
     pub fn recording(&self) -> &Recording<I> {
         &self.recording
     }
 
     /// Returns the number of records that came after a newer one.
-    #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }

@@ -5,13 +5,30 @@
 //! take a [`Part`] of the file, and do not ask where it came from.
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
-use super::warning::Warning;
 use crate::attr::{Attr, AttrEntry};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::wire::Wire;
+
+/// Something about the input that its reader should know, with a stable code for scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// A short stable word, such as `truncated`.
+    pub code: &'static str,
+    /// A sentence: what is wrong, and what was done about it.
+    pub message: String,
+    /// Offset in the file.
+    pub offset: u64,
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, at byte {}", self.message, self.offset)
+    }
+}
 
 /// Consecutive bytes of a file.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@
 //! perf writes them first, and reads them as they come: what a record says holds for the records
 //! after it. A FEATURE record holds what the section of a file would.
 
-use super::warning::Warning;
+use super::parts::Warning;
 use crate::abi::RecordType;
 use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::error::{Error, Result};

@@ -3,10 +3,9 @@
 use std::io::Read;
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE};
-use super::parts::{self, Part};
+use super::parts::{self, Part, Warning};
 use super::pipe;
 use super::stream::{Found, Held, Stream};
-use super::warning::Warning;
 use super::window::sealed::Bytes as _;
 use super::window::{Input, Memory, Reader};
 use super::{FILE_HEADER_SIZE, File, Mode};
@@ -82,14 +81,12 @@ pub struct RecordRef<'r> {
 impl<'r> RecordRef<'r> {
     /// Returns the type.
     #[inline]
-    #[must_use]
     pub fn kind(&self) -> RecordType {
         self.raw.header.kind
     }
 
     /// Returns the event that the record belongs to.
     #[inline]
-    #[must_use]
     pub fn event(&self) -> Option<(AttrIndex, &'r AttrEntry)> {
         let index = self.attrs.event_of(&self.raw)?;
         Some((index, self.attrs.get(index)?))
@@ -98,7 +95,6 @@ impl<'r> RecordRef<'r> {
     /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized
     /// records have 0 or all ones in its place, which is no time.
     #[inline]
-    #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.attrs.time_of(&self.raw).filter(|time| !matches!(*time, 0 | u64::MAX))
     }
@@ -106,7 +102,6 @@ impl<'r> RecordRef<'r> {
     /// Returns the record as a sample, read lazily; `None` for records of other types, and for
     /// samples whose event is unknown ([`kind`](Self::kind) is SAMPLE then).
     #[inline]
-    #[must_use]
     pub fn sample(&self) -> Option<Sample<'r, 'r>> {
         self.attrs.sample(self.raw).map(|(_, sample)| sample)
     }
@@ -203,32 +198,27 @@ impl<I: Input> Recording<I> {
     }
 
     /// Returns the byte order.
-    #[must_use]
     pub fn endian(&self) -> Endian {
         self.head.endian
     }
 
     /// Returns whether the recording is in file mode or in pipe mode.
-    #[must_use]
     pub fn mode(&self) -> Mode {
         self.head.mode
     }
 
     /// Returns the header. In pipe mode the size of the data is not known, and 0.
-    #[must_use]
     pub fn header(&self) -> &FileHeader {
         &self.head.header
     }
 
     /// Returns the attrs that are known so far.
-    #[must_use]
     pub fn attrs(&self) -> &AttrTable {
         &self.head.attrs
     }
 
     /// Returns what was wrong with the recording so far and could be mended; more may follow until
     /// all records were read.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.head.warnings
     }
@@ -239,7 +229,6 @@ impl<I: Input> Recording<I> {
     }
 
     /// Returns a feature, decoded; `None` if the recording does not have it, or not yet.
-    #[must_use]
     pub fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
         self.head.feature()
     }

@@ -5,8 +5,7 @@ use crate::abi::{AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, Tid};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::fields::named;
-use crate::wire;
-use crate::wire::{Text, Wire};
+use crate::wire::{Text, Wire, wire};
 
 wire! {
     /// The kind of AUX data (`PERF_RECORD_AUXTRACE_INFO`).

@@ -39,7 +39,6 @@ macro_rules! bodies {
 
         impl<'a> Body<'a> {
             /// Returns the record's type.
-            #[must_use]
             pub fn kind(&self) -> RecordType {
                 match self {
                     $( Self::$variant(_) => RecordType::$kind, )*

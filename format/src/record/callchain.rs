@@ -23,7 +23,6 @@ wire! {
 
 impl<'a> CallchainDeferred<'a> {
     /// Returns the addresses.
-    #[must_use]
     pub fn items(&self) -> CallchainItems<impl Iterator<Item = u64> + use<'a>> {
         CallchainItems::new(self.ips.iter())
     }

@@ -71,7 +71,6 @@ impl Fields for CpuMap<'_> {
 
 impl<'a> CpuMap<'a> {
     /// Returns a map to write, padded as perf does.
-    #[must_use]
     pub fn new(set: CpuSet<'a>) -> Self {
         const ZEROES: &[u8] = &[0; 8];
         // With the kind and the lengths before them.
@@ -86,7 +85,6 @@ impl<'a> CpuMap<'a> {
     }
 
     /// Returns how the set is encoded.
-    #[must_use]
     pub fn kind(&self) -> CpuMapKind {
         match &self.set {
             CpuSet::Cpus(_) => CpuMapKind::CPUS,
@@ -98,7 +96,6 @@ impl<'a> CpuMap<'a> {
 
     /// Returns the CPUs in the order of the record, [`Cpu::ANY`] among them; `None` for an encoding
     /// that is not known here.
-    #[must_use]
     pub fn cpus(&self) -> Option<Box<dyn Iterator<Item = Cpu> + '_>> {
         Some(match &self.set {
             CpuSet::Cpus(cpus) => Box::new(

@@ -38,13 +38,11 @@ pub struct Scale(u64);
 
 impl Scale {
     /// Returns the factor with this value.
-    #[must_use]
     pub fn new(value: f64) -> Self {
         Self(value.to_bits())
     }
 
     /// Returns its value.
-    #[must_use]
     pub fn value(self) -> f64 {
         f64::from_bits(self.0)
     }
@@ -58,7 +56,6 @@ impl std::fmt::Debug for Scale {
 
 impl EventProperty<'_> {
     /// Returns its number in the record.
-    #[must_use]
     pub fn kind(&self) -> EventUpdateKind {
         match self {
             Self::Unit(_) => EventUpdateKind::UNIT,

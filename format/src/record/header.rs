@@ -50,7 +50,6 @@ impl<O: ByteOrder> From<RecordHeader> for HeaderBytes<O> {
 impl RecordHeader {
     /// Reads a header.
     #[inline]
-    #[must_use]
     pub fn read(bytes: [u8; HEADER_SIZE], endian: Endian) -> Self {
         match endian {
             Endian::Little => {
@@ -75,7 +74,6 @@ impl RecordHeader {
     /// Returns the length of the record in bytes, without data that follows it: its size, but for a
     /// long record of simpleperf, whose data is taken to follow the header.
     #[inline]
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         if self.simpleperf_data_len() > 0 { HEADER_SIZE } else { usize::from(self.size) }
     }
@@ -91,7 +89,6 @@ impl RecordHeader {
 
     /// Returns the CPU mode.
     #[inline]
-    #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
     }

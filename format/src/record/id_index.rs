@@ -47,7 +47,6 @@ named! {
 
 impl IdIndex<'_> {
     /// Returns the words of a record with these entries; guests only if any entry has one.
-    #[must_use]
     pub fn words_of(entries: &[IdIndexEntry], endian: Endian) -> Vec<u8> {
         let wide = |id: u32| if id == u32::MAX { u64::MAX } else { id.into() };
         let mut e = Encoder::new(endian);

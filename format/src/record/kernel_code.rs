@@ -1,8 +1,7 @@
 //! Changes of the kernel's code: KSYMBOL, BPF_EVENT, TEXT_POKE.
 
 use crate::abi::{BpfEventType, KSymbolFlags, KSymbolType};
-use crate::wire;
-use crate::wire::Text;
+use crate::wire::{Text, wire};
 
 wire! {
     /// A kernel symbol was added or removed (`PERF_RECORD_KSYMBOL`).
@@ -46,13 +45,11 @@ wire! {
 
 impl<'a> TextPoke<'a> {
     /// Returns the bytes before the change, fewer if the record is too short.
-    #[must_use]
     pub fn old_bytes(&self) -> &'a [u8] {
         self.bytes.get(..self.old_len.into()).unwrap_or(self.bytes)
     }
 
     /// Returns the bytes after the change, fewer if the record is too short.
-    #[must_use]
     pub fn new_bytes(&self) -> &'a [u8] {
         let rest = self.bytes.get(self.old_len.into()..).unwrap_or_default();
         rest.get(..self.new_len.into()).unwrap_or(rest)

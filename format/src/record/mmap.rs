@@ -5,8 +5,7 @@ use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
 use crate::fields::{named, shown};
-use crate::wire;
-use crate::wire::{Text, Wire};
+use crate::wire::{Text, Wire, wire};
 
 /// The record, in errors.
 const WHAT: &str = "Mmap2";
@@ -75,7 +74,6 @@ shown! {
 
 impl MmapIdentity {
     /// Returns the build ID; `None` for a file by inode.
-    #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
         match self {
             Self::Inode(_) => None,

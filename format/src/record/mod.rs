@@ -18,21 +18,20 @@
 //! | `sample`, `sample_fields` | SAMPLE |
 //! | `read`, `callchain`, `branch_stack`, `regs` | its fields of variable size; READ, CALLCHAIN_DEFERRED |
 //! | `mmap`, `task`, `kernel_code` | mappings; threads, namespaces, cgroups; KSYMBOL, BPF_EVENT, TEXT_POKE |
-//! | `lost`, `aux` | LOST and THROTTLE; AUX |
+//! | `buffers` | LOST and THROTTLE; AUX |
 //! | `user`, `auxtrace`, `id_index`, `thread_map`, `cpu_map`, `event_update`, `stat` | perf's own |
 //! | `sample_id` | the trailer of the kernel's records |
 
-mod aux;
 mod auxtrace;
 mod body;
 mod branch_stack;
+mod buffers;
 mod callchain;
 mod cpu_map;
 mod event_update;
 mod header;
 mod id_index;
 mod kernel_code;
-mod lost;
 mod mmap;
 mod raw;
 mod read;
@@ -45,17 +44,16 @@ mod task;
 mod thread_map;
 mod user;
 
-pub use aux::{Aux, AuxOutputHwId, ItraceStart};
 pub use auxtrace::{Auxtrace, AuxtraceError, AuxtraceInfo};
 pub use body::Body;
 pub use branch_stack::BranchStack;
+pub use buffers::{Aux, AuxOutputHwId, ItraceStart, Lost, LostSamples, Throttle};
 pub use callchain::{CallchainDeferred, CallchainItem, CallchainItems};
 pub use cpu_map::{CpuMap, CpuMask, CpuRange, CpuSet};
 pub use event_update::{EventProperty, EventUpdate, Scale};
 pub use header::{Context, HEADER_SIZE, RecordHeader};
 pub use id_index::{Guest, IdIndex, IdIndexEntry};
 pub use kernel_code::{BpfEvent, KSymbol, TextPoke};
-pub use lost::{Lost, LostSamples, Throttle};
 pub use mmap::{Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
 pub use raw::{RawRecord, Record};
 pub use read::{Counter, ReadRecord, ReadValues};

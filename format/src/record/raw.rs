@@ -28,7 +28,6 @@ pub struct RawRecord<'a> {
 
 impl<'a> RawRecord<'a> {
     /// Returns the bytes after the header.
-    #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.bytes.get(HEADER_SIZE..).unwrap_or_default()
     }
@@ -38,7 +37,6 @@ impl<'a> RawRecord<'a> {
     ///
     /// # Errors
     /// Returns an error if the record is too short.
-    #[must_use]
     pub fn compressed_piece(&self, endian: Endian) -> Option<Result<&'a [u8]>> {
         let mut c = Cursor::new(self.body(), self.offset + HEADER_SIZE as u64, endian);
         match self.header.kind {
@@ -54,7 +52,6 @@ impl<'a> RawRecord<'a> {
 
     /// Returns the offset and the bytes of the formats of tracepoints in a TRACING_DATA record or
     /// in simpleperf's; `None` for other types.
-    #[must_use]
     pub fn tracing_data(&self, endian: Endian) -> Option<(u64, &'a [u8])> {
         match self.header.kind {
             RecordType::TRACING_DATA if !self.payload.is_empty() => {
@@ -68,7 +65,6 @@ impl<'a> RawRecord<'a> {
     }
 
     /// Returns the text of `/proc/kallsyms` that simpleperf recorded; `None` for other types.
-    #[must_use]
     pub fn kallsyms(&self, endian: Endian) -> Option<&'a [u8]> {
         let is_list = self.header.kind == RecordType::SIMPLEPERF_KERNEL_SYMBOL;
         is_list.then(|| self.simpleperf_data(endian))?.map(|(_, text)| text)
@@ -162,7 +158,6 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Returns a record to write, with nothing beyond its fields and no trailer.
-    #[must_use]
     pub fn new(misc: u16, body: Body<'a>) -> Self {
         Self { misc, body, rest: &[], trailer: SampleId::default() }
     }

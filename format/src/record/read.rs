@@ -54,27 +54,23 @@ impl<'a> ReadValues<'a> {
     }
 
     /// Returns whether the values are those of a group.
-    #[must_use]
     pub fn is_group(&self) -> bool {
         self.format.contains(ReadFormat::GROUP)
     }
 
     /// Returns the number of counters: 1 if the values are not those of a group.
-    #[must_use]
     pub fn nr(&self) -> u64 {
         if self.is_group() { self.words.get(0).unwrap_or(0) } else { 1 }
     }
 
     /// Returns the time that the event was enabled, in nanoseconds; `None` if the format has no
     /// such field.
-    #[must_use]
     pub fn time_enabled(&self) -> Option<u64> {
         self.format.contains(ReadFormat::TOTAL_TIME_ENABLED).then(|| self.words.get(1)).flatten()
     }
 
     /// Returns the time that the event was on the PMU, in nanoseconds; `None` if the format has no
     /// such field.
-    #[must_use]
     pub fn time_running(&self) -> Option<u64> {
         let place = 1 + usize::from(self.format.contains(ReadFormat::TOTAL_TIME_ENABLED));
         self.format

@@ -47,7 +47,6 @@ impl<'a> Regs<'a> {
 
     /// Returns the value of the register with this number; `None` if it was not sampled.
     #[inline]
-    #[must_use]
     pub fn get(&self, number: u32) -> Option<u64> {
         let bit = 1u64.checked_shl(number).filter(|bit| self.mask & bit != 0)?;
         self.values.get((self.mask & (bit - 1)).count_ones() as usize)

@@ -75,21 +75,18 @@ pub struct FixedFields<'a> {
 impl<'a> FixedFields<'a> {
     /// Returns the fields in the bytes of a record of type SAMPLE.
     #[inline]
-    #[must_use]
     pub fn of(bytes: &'a [u8], endian: Endian) -> Self {
         Self { words: bytes.as_chunks().0, endian }
     }
 
     /// Returns a field as it was recorded; `None` if the sample does not have it.
     #[inline]
-    #[must_use]
     pub fn recorded(self, at: Slot) -> Option<[u8; 8]> {
         self.words.get(at.at() / 8).copied()
     }
 
     /// Returns a field as a number; `None` if the sample does not have it.
     #[inline]
-    #[must_use]
     pub fn number(self, at: Slot) -> Option<u64> {
         self.recorded(at).map(|bytes| self.endian.u64(bytes))
     }
@@ -98,7 +95,6 @@ impl<'a> FixedFields<'a> {
 impl<'a, 'l> Sample<'a, 'l> {
     /// Returns the record `raw`, which must be of type SAMPLE, of the event with this layout.
     #[inline]
-    #[must_use]
     pub fn new(raw: RawRecord<'a>, layout: &'l SampleLayout, endian: Endian) -> Self {
         Self {
             bytes: raw.bytes,
@@ -111,7 +107,6 @@ impl<'a, 'l> Sample<'a, 'l> {
 
     /// Returns the record's offset in the file, in bytes.
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -119,14 +114,12 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in
     /// user space, in a hypervisor or in a guest. Every sample has it.
     #[inline]
-    #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         self.cpu_mode
     }
 
     /// Returns the sampled instruction.
     #[inline]
-    #[must_use]
     pub fn ip(&self) -> Option<u64> {
         self.word(self.layout.ip)
     }
@@ -134,7 +127,6 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// Returns the process: 0 for idle CPUs, `u32::MAX` for a task that has ended
     /// ([`Pid`](crate::abi::Pid)).
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.pair(self.layout.tid).map(|[pid, _]| pid)
     }
@@ -142,48 +134,41 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for
     /// a task that has ended ([`Tid`](crate::abi::Tid)).
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         self.pair(self.layout.tid).map(|[_, tid]| tid)
     }
 
     /// Returns the time, in nanoseconds of the perf clock.
     #[inline]
-    #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.word(self.layout.time)
     }
 
     /// Returns the data address, or what the event defines.
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u64> {
         self.word(self.layout.addr)
     }
 
     /// Returns the event: IDENTIFIER, else ID.
     #[inline]
-    #[must_use]
     pub fn event_id(&self) -> Option<u64> {
         self.word(self.layout.event_id())
     }
 
     /// Returns the event that took the sample.
-    #[must_use]
     pub fn stream_id(&self) -> Option<u64> {
         self.word(self.layout.stream_id)
     }
 
     /// Returns the CPU.
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         self.pair(self.layout.cpu).map(|[cpu, _]| cpu)
     }
 
     /// Returns the number of events that the sample stands for.
     #[inline]
-    #[must_use]
     pub fn period(&self) -> Option<u64> {
         self.word(self.layout.period)
     }

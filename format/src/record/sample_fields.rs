@@ -214,7 +214,6 @@ impl<'a> SampleFields<'a> {
     }
 
     /// Returns the fields that the trailers of other records also have.
-    #[must_use]
     pub fn as_sample_id(&self) -> SampleId {
         SampleId {
             tid: self.tid,

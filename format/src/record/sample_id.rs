@@ -81,25 +81,21 @@ impl SampleId {
     }
 
     /// Returns the id of the event that the record belongs to: IDENTIFIER, else ID.
-    #[must_use]
     pub fn event_id(&self) -> Option<u64> {
         self.identifier.or(self.id)
     }
 
     /// Returns the process; -1 for a task that has already ended.
-    #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.tid.map(|[pid, _]| Pid(pid))
     }
 
     /// Returns the thread; -1 for a task that has already ended.
-    #[must_use]
     pub fn tid(&self) -> Option<Tid> {
         self.tid.map(|[_, tid]| Tid(tid))
     }
 
     /// Returns the CPU.
-    #[must_use]
     pub fn cpu(&self) -> Option<Cpu> {
         self.cpu.map(|[cpu, _]| Cpu(cpu))
     }

@@ -64,7 +64,6 @@ impl StatConfig<'_> {
     }
 
     /// Returns the value of a setting; `None` if the record does not have it.
-    #[must_use]
     pub fn get(&self, tag: StatConfigTag) -> Option<u64> {
         self.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
     }

@@ -1,8 +1,7 @@
 //! Tasks: COMM, FORK, EXIT, SWITCH_CPU_WIDE, NAMESPACES, CGROUP.
 
 use crate::bytes::U64s;
-use crate::wire;
-use crate::wire::Text;
+use crate::wire::{Text, wire};
 
 wire! {
     /// The name of a thread (`PERF_RECORD_COMM`); `misc` has

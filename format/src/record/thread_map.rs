@@ -4,8 +4,7 @@ use crate::abi::Tid;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
 use crate::fields::named;
-use crate::wire;
-use crate::wire::Wire;
+use crate::wire::{Wire, wire};
 
 named! {
     /// The threads that were recorded (`PERF_RECORD_THREAD_MAP`).
@@ -30,7 +29,6 @@ wire! {
 
 impl ThreadMapEntry {
     /// Returns the thread with this id and name, of which 15 bytes are kept.
-    #[must_use]
     pub fn new(pid: u64, name: &[u8]) -> Self {
         let mut comm = [0; 16];
         comm.iter_mut().zip(name.iter().take(15)).for_each(|(to, from)| *to = *from);
@@ -38,13 +36,11 @@ impl ThreadMapEntry {
     }
 
     /// Returns its id.
-    #[must_use]
     pub fn tid(&self) -> Tid {
         Tid::from_wide(self.pid)
     }
 
     /// Returns its name.
-    #[must_use]
     pub fn name(&self) -> &[u8] {
         self.comm.split(|byte| *byte == 0).next().unwrap_or_default()
     }
@@ -52,7 +48,6 @@ impl ThreadMapEntry {
 
 impl ThreadMap {
     /// Returns a record of these threads.
-    #[must_use]
     pub fn new(entries: Vec<ThreadMapEntry>) -> Self {
         Self { nr: entries.len() as u64, entries }
     }

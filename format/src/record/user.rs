@@ -8,8 +8,7 @@ use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::fields::named;
-use crate::wire;
-use crate::wire::{Text, Wire};
+use crate::wire::{Text, Wire, wire};
 
 named! {
     /// An attr and the ids of its counters (`PERF_RECORD_HEADER_ATTR`).
@@ -129,7 +128,6 @@ wire! {
 
 impl HeaderBuildId<'_> {
     /// Returns the build ID, by the record's `misc`.
-    #[must_use]
     pub fn build_id(&self, misc: u16) -> Option<BuildId> {
         let told = misc & crate::abi::misc::BUILD_ID_SIZE != 0;
         let len = if told {
@@ -144,7 +142,6 @@ impl HeaderBuildId<'_> {
 impl<'a> HeaderFeature<'a> {
     /// Returns a cursor over the section, to decode the feature with; the record begins at byte
     /// `offset` of the stream.
-    #[must_use]
     pub fn cursor(&self, offset: u64, endian: Endian) -> Cursor<'a> {
         const BEFORE: u64 = super::HEADER_SIZE as u64 + 8;
         Cursor::new(self.data, offset.saturating_add(BEFORE), endian)
@@ -154,7 +151,6 @@ impl<'a> HeaderFeature<'a> {
 impl<'a> Compressed2<'a> {
     /// Returns the bytes that count. perf has written sizes larger than the record here: they are
     /// cut to it.
-    #[must_use]
     pub fn stream(&self) -> &'a [u8] {
         usize::try_from(self.data_size)
             .ok()

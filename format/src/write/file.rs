@@ -111,9 +111,11 @@ impl<W: Write> FileWriter<W> {
 
     /// Returns the header of the file if it ends here, without features: for an output that takes
     /// nothing more.
-    #[must_use]
     pub fn bare_header(&self) -> Vec<u8> {
-        let data = Section { size: self.position() - self.mode.header.data.offset, ..self.mode.header.data };
+        let data = Section {
+            size: self.position() - self.mode.header.data.offset,
+            ..self.mode.header.data
+        };
         let mut e = Encoder::new(self.endian);
         // A header is numbers only, which are never too large for their places.
         let _ = FileHeader { data, ..self.mode.header }.encode(&mut e);
@@ -159,7 +161,8 @@ impl<W: Write> FileWriter<W> {
         if !self.mode.event_types.is_empty()
             && (self.position() > self.mode.header.data.offset || !parts.is_empty())
         {
-            self.mode.header.event_types = Section { offset: at, size: self.mode.event_types.len() as u64 };
+            self.mode.header.event_types =
+                Section { offset: at, size: self.mode.event_types.len() as u64 };
             e.bytes(&self.mode.event_types);
         }
         // The data ends where the features begin.
@@ -189,7 +192,6 @@ pub struct FeatureWriter {
 
 impl FeatureWriter {
     /// Creates an empty set, for a recording in this byte order.
-    #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self { endian, parts: Vec::new(), failed: None }
     }

@@ -42,7 +42,6 @@ impl<W: Write, M> Writer<W, M> {
     }
 
     /// Returns the place of the next record, in bytes from the start of the output.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }

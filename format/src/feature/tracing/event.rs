@@ -92,7 +92,6 @@ impl EventFormat {
     }
 
     /// Returns a field by its name; those that all events have come first.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&EventField> {
         self.common.iter().chain(&self.fields).find(|field| field.name == name)
     }

@@ -65,31 +65,26 @@ impl EventField {
 
     /// Returns whether it is a word that says where the bytes are: the place in the low 16 bits,
     /// their number above.
-    #[must_use]
     pub fn is_dynamic(&self) -> bool {
         self.type_name.starts_with("__data_loc") || self.is_relative()
     }
 
     /// Returns whether that place counts from the end of the word itself.
-    #[must_use]
     pub fn is_relative(&self) -> bool {
         self.type_name.starts_with("__rel_loc")
     }
 
     /// Returns whether it is an array of characters or bytes.
-    #[must_use]
     pub fn is_string(&self) -> bool {
         self.is_array && ["char", "u8", "s8"].iter().any(|part| self.type_name.contains(part))
     }
 
     /// Returns whether it is an address.
-    #[must_use]
     pub fn is_pointer(&self) -> bool {
         self.type_name.contains('*')
     }
 
     /// Returns whether its type is called `long`.
-    #[must_use]
     pub fn is_long(&self) -> bool {
         self.type_name
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -98,7 +93,6 @@ impl EventField {
 
     /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if
     /// its type has no size here.
-    #[must_use]
     pub fn array_element_size(&self) -> usize {
         let of_word = |word: &str| match word.trim_end_matches("[]") {
             "char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t" | "bool" => Some(1),
@@ -118,7 +112,6 @@ impl EventField {
 
     /// Returns the size of an element of an array in bytes; of anything else, the size of all of
     /// it.
-    #[must_use]
     pub fn element_size(&self) -> usize {
         if !self.is_array || self.is_dynamic() {
             return self.size;

@@ -74,7 +74,6 @@ impl FieldValue<'_> {
 impl<'a> RawFields<'a> {
     /// Returns the number of 1, 2, 4 or 8 bytes at `offset`; `None` for other sizes and outside the
     /// bytes.
-    #[must_use]
     pub fn number(&self, offset: usize, size: usize) -> Option<u64> {
         let bytes = self.bytes.get(offset..offset.checked_add(size)?)?;
         match *bytes {
@@ -86,7 +85,6 @@ impl<'a> RawFields<'a> {
     }
 
     /// Returns `len` bytes at `offset`, fewer at the end.
-    #[must_use]
     pub fn slice(&self, offset: usize, len: usize) -> &'a [u8] {
         let from = self.bytes.get(offset..).unwrap_or_default();
         from.get(..len).unwrap_or(from)
@@ -94,7 +92,6 @@ impl<'a> RawFields<'a> {
 
     /// Returns offset and length of a field's bytes, also if they lie elsewhere (`__data_loc`,
     /// `__rel_loc`).
-    #[must_use]
     pub fn location(&self, field: &EventField) -> (usize, usize) {
         if !field.is_dynamic() {
             return (field.offset, field.size);
@@ -106,14 +103,12 @@ impl<'a> RawFields<'a> {
     }
 
     /// Returns a field's bytes, also if they lie elsewhere.
-    #[must_use]
     pub fn bytes_of(&self, field: &EventField) -> &'a [u8] {
         let (offset, len) = self.location(field);
         self.slice(offset, len)
     }
 
     /// Returns the value of a field; `None` for a number outside the bytes.
-    #[must_use]
     pub fn value(&self, field: &EventField) -> Option<FieldValue<'a>> {
         let bytes = self.bytes_of(field);
         let is_text =
@@ -155,7 +150,6 @@ impl EventFormat {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn value<'a>(&self, name: &str, raw: &'a [u8], endian: Endian) -> Option<FieldValue<'a>> {
         self.field(name).and_then(|field| RawFields { bytes: raw, endian }.value(field))
     }
