@@ -4,7 +4,7 @@
 //!  command line ───────────── cli ──▶ Config ─┐
 //!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (until here no event has been opened)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
-//!  command, processes, CPUs ─ target ─────────┘            ▼
+//!  command, processes, CPUs ─ tasks ──────────┘            ▼
 //!  perf_event_open(2) ◀── kernel (trait; kernel::sys has the real one) ◀── kernel::counters, kernel::fallback, kernel::probes
 //!      │ rings: kernel::ring
 //!      ▼
@@ -17,9 +17,9 @@
 //! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program
 //! runs on, and `output::data_file` makes a valid file of what was written. A module imports only
 //! modules that come after it in this order: `cli`, `session`, `synthesize`, `drain`, `aux`,
-//! `output`, `kernel`, `plan`, `event`, `machine`, `target`, `messages`. `fake_kernel` replaces the
+//! `output`, `kernel`, `plan`, `event`, `machine`, `tasks`, `messages`. `fake_kernel` replaces the
 //! kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall), [`kernel::ring`] (the
-//! shared memory) and [`target::workload`] (between fork and exec).
+//! shared memory) and [`tasks::workload`] (between fork and exec).
 
 pub mod aux;
 pub mod cli;
@@ -35,4 +35,4 @@ pub mod output;
 pub mod plan;
 pub mod session;
 pub mod synthesize;
-pub mod target;
+pub mod tasks;

@@ -19,7 +19,7 @@ use crate::machine::Machine;
 use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
-use crate::target;
+use crate::tasks;
 
 /// A command that records memory accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl Tool {
         let latency = matches.get_one::<u32>("ldlat").copied();
         let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
         if let Some(list) = &flags.cpu {
-            let asked = target::parse_cpus(list).map_err(|e| Error::Usage(format!("-C: {e}")))?;
+            let asked = tasks::parse_cpus(list).map_err(|e| Error::Usage(format!("-C: {e}")))?;
             events.retain(|event| {
                 event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu)))
             });
@@ -310,8 +310,8 @@ fn partial(events: &[MemoryEvent], machine: &Machine) -> Option<String> {
     (!without.is_empty()).then(|| {
         format!(
             "sampling memory accesses on CPU {} only; CPU {} has no events for them",
-            target::ranges(&with),
-            target::ranges(&without)
+            tasks::ranges(&with),
+            tasks::ranges(&without)
         )
     })
 }

@@ -35,7 +35,7 @@ use crate::plan::config::{
     Affinity, Aux, BuildIds, Config, Delay, Only, OutputOptions, RingSize, Rings, Sample, SideBand,
     Synth, Threads,
 };
-use crate::target::{self, Target};
+use crate::tasks::{self, Target};
 use flags::Flags;
 use memory::{Chosen, Tool};
 use words::is_negated;
@@ -194,7 +194,7 @@ fn config(
         cpus: flags
             .cpu
             .as_deref()
-            .map(target::parse_cpus)
+            .map(tasks::parse_cpus)
             .transpose()
             .map_err(|e| format!("-C: {e}"))?,
         per_thread: flags.per_thread,
@@ -232,11 +232,11 @@ fn config(
 
 fn target(flags: &Flags) -> Result<Target, String> {
     Ok(if let Some(pids) = &flags.pid {
-        Target::Processes(target::parse_pids(pids).map_err(|e| format!("-p: {e}"))?)
+        Target::Processes(tasks::parse_pids(pids).map_err(|e| format!("-p: {e}"))?)
     } else if let Some(tids) = &flags.tid {
-        Target::Threads(target::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
+        Target::Threads(tasks::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
     } else if let Some(user) = &flags.uid {
-        Target::User(target::parse_user(user).map_err(|e| format!("-u: {e}"))?)
+        Target::User(tasks::parse_user(user).map_err(|e| format!("-u: {e}"))?)
     } else if flags.all_cpus || flags.cpu.is_some() {
         Target::System
     } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::event::sampling::Rate;
 use crate::plan::config::{Control, Delay, Mask, RingSize, Split, Switch, Synth};
-use crate::target;
+use crate::tasks;
 
 /// `-F`.
 pub(super) fn hertz(text: &str) -> Result<Rate, String> {
@@ -164,8 +164,8 @@ pub(super) fn threads(text: &str) -> Result<Split, String> {
     let mask = |text: &str| {
         let (cpus, affinity) = text.split_once('/')?;
         Some(Mask {
-            cpus: target::parse_cpus(cpus).ok()?,
-            affinity: target::parse_cpus(affinity).ok()?,
+            cpus: tasks::parse_cpus(cpus).ok()?,
+            affinity: tasks::parse_cpus(affinity).ok()?,
         })
     };
     let masks: Option<Vec<Mask>> = text.split(':').map(mask).collect();

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::registers::Arch;
 use crate::machine::tracepoint::Tracefs;
 use crate::messages::error::{Error, Result};
-use crate::target;
+use crate::tasks;
 
 /// Facts about kernel and machine. In JSON (`--dry-run --machine FILE`) each fact has its field's
 /// name; missing ones are taken from [`Machine::default`].
@@ -193,7 +193,7 @@ fn may_all(status: &str) -> bool {
 fn online() -> Result<Vec<u32>> {
     const PATH: &str = "/sys/devices/system/cpu/online";
     match fs::read_to_string(PATH) {
-        Ok(list) => target::parse_cpus(&list).map_err(|e| Error::Failed(format!("{PATH}: {e}"))),
+        Ok(list) => tasks::parse_cpus(&list).map_err(|e| Error::Failed(format!("{PATH}: {e}"))),
         // Without /sys, as in some containers, use the CPUs that this process may run on, which are
         // online.
         Err(_) => {

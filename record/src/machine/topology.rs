@@ -16,7 +16,7 @@ use recrep_format::feature::{
 use recrep_format::wire::{List, Wire as _};
 use recrep_format::write::FeatureWriter;
 
-use crate::target;
+use crate::tasks;
 
 /// Maximum number of caches of a CPU (`MAX_CACHE_LVL` in perf).
 const CACHES: u32 = 4;
@@ -108,7 +108,7 @@ impl Sysfs<'_> {
 
     /// Adds NUMA_TOPOLOGY.
     fn nodes(&self, features: &mut FeatureWriter) -> Option<()> {
-        let online = target::parse_cpus(&self.text("devices/system/node/online")?).ok()?;
+        let online = tasks::parse_cpus(&self.text("devices/system/node/online")?).ok()?;
         let node = |node: u32| {
             let meminfo = self.text(&format!("devices/system/node/node{node}/meminfo"))?;
             // Lines such as: Node 0 MemTotal:       24684084 kB

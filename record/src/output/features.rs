@@ -21,7 +21,7 @@ use crate::output::build_ids::Identified;
 use crate::output::tally::Counts;
 use crate::plan::config::Config;
 use crate::plan::{ATTR_SIZE, PlannedEvent};
-use crate::target;
+use crate::tasks;
 
 /// Returns the features that are known before the first record: the machine, the command line, the
 /// events, and the formats of tracepoints (`tracing`).
@@ -92,7 +92,7 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     let online = u32::try_from(machine.online.len()).unwrap_or(u32::MAX);
     let present = fs::read_to_string("/sys/devices/system/cpu/present")
         .ok()
-        .and_then(|l| target::parse_cpus(&l).ok());
+        .and_then(|l| tasks::parse_cpus(&l).ok());
     // Readers expect the highest CPU number plus one.
     let available =
         present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);

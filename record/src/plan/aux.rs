@@ -12,7 +12,7 @@ use super::rings;
 use crate::event::EventSpec;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::RingSize;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Requirements of AUX areas for the rest of the plan.
 #[derive(Debug, Default)]

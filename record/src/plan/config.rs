@@ -12,7 +12,7 @@ use crate::event::EventSpec;
 use crate::event::sampling::{Callchain, Rate};
 use crate::machine::Machine;
 use crate::messages::Verbosity;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Configuration of a recording.
 #[derive(Clone, Debug)]

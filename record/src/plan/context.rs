@@ -3,7 +3,7 @@
 use super::rate::Rates;
 use crate::machine::Machine;
 use crate::plan::config::{Config, Delay};
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Facts that all attrs depend on.
 pub(super) struct Context<'a> {

@@ -44,7 +44,7 @@ use crate::machine::Machine;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
-use crate::target::{Target, ranges};
+use crate::tasks::{Target, ranges};
 use context::Context;
 use group::Group;
 use notes::Notes;

@@ -60,7 +60,7 @@ pub(super) fn add(
     }
     if own {
         let waits =
-            context.config.target == crate::target::Target::Command && !area.immediate && !partial;
+            context.config.target == crate::tasks::Target::Command && !area.immediate && !partial;
         tracker.attr.flags.set(AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC, waits);
     }
     if let Some(dummy) = text_poke(area, context) {

@@ -31,8 +31,8 @@ use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
 use crate::plan::{Plan, PlannedEvent};
-use crate::target::workload::Workload;
-use crate::target::{Target, Task, usage};
+use crate::tasks::workload::Workload;
+use crate::tasks::{Target, Task, usage};
 
 /// Threads or CPUs that counters are opened for.
 #[derive(Clone, Debug, PartialEq, Eq)]

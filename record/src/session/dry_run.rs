@@ -18,7 +18,7 @@ use crate::messages::error::{Error, Result};
 use crate::messages::units;
 use crate::plan::config::Config;
 use crate::plan::{self, Plan, PlannedEvent};
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Prints the plan.
 ///

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::messages::Messages;
 use crate::output::Finished;
 use crate::plan::config::Config;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Arguments before the file: ten functions, without callchains.
 const ARGUMENTS: [&str; 8] = ["--no-children", "-g", "none", "-s", "symbol", "--limit", "10", "--"];

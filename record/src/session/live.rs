@@ -27,7 +27,7 @@ use crate::plan::PlannedEvent;
 use crate::plan::config::{BuildIds, Config, Delay, Switch};
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
-use crate::target::Task;
+use crate::tasks::Task;
 
 /// Constant part of a recording's state.
 pub(super) struct Recording<'a, K> {

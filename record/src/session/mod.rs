@@ -38,8 +38,8 @@ use crate::plan::config::Config;
 use crate::plan::{self, Plan};
 use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
-use crate::target::Task;
-use crate::target::workload::{Inherited, Workload};
+use crate::tasks::Task;
+use crate::tasks::workload::{Inherited, Workload};
 use live::{Live, Recording, Subject};
 use schedule::Urgent;
 

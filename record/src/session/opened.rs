@@ -10,7 +10,7 @@ use crate::messages::Messages;
 use crate::messages::error::Result;
 use crate::plan::Plan;
 use crate::plan::config::Config;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Opens the plan's counters. If the limit on locked memory shrinks rings or areas so much that the
 /// kernel would wake rec too late, the counters are opened again with another watermark, as the

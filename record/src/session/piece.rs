@@ -24,7 +24,7 @@ use crate::output::tally::{Counts, Tally};
 use crate::output::{Output, Written};
 use crate::plan::config::BuildIds;
 use crate::synthesize::{self, BpfCode, Scope, Synthesizer};
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// A file that is being written.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use crate::output::Output;
 use crate::output::keep::Kept;
 use crate::plan::config::{Delay, Switch};
 use crate::synthesize::Scope;
-use crate::target::workload::Workload;
-use crate::target::{Target, Task};
+use crate::tasks::workload::Workload;
+use crate::tasks::{Target, Task};
 
 impl<K: Kernel + Sync> Recording<'_, K> {
     /// Records from the start of the first file to the end of the last. Returns rec's own exit

@@ -23,7 +23,7 @@ use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
 use crate::plan::PlannedEvent;
 use crate::plan::config::{Affinity, Rings};
-use crate::target;
+use crate::tasks;
 
 /// Shortest time slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);
@@ -126,7 +126,7 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
 
 fn online() -> CpuSet {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    cpus::set(&target::parse_cpus(&list).unwrap_or_default())
+    cpus::set(&tasks::parse_cpus(&list).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::messages::error::Result;
 use crate::messages::{Messages, units};
 use crate::output::Output;
 use crate::plan::config::Config;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Time before the first status line, and from each to the next.
 const EVERY: Duration = Duration::from_secs(1);

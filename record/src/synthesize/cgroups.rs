@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::writer::Synthesizer;
 use crate::messages::error::Result;
-use crate::target::cgroup;
+use crate::tasks::cgroup;
 
 /// Writes a CGROUP record for each cgroup, if requested.
 ///

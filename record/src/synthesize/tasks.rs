@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::maps_line::MapsLine;
 use super::writer::Synthesizer;
 use crate::messages::error::Result;
-use crate::target::Task;
+use crate::tasks::Task;
 
 /// Selection of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]

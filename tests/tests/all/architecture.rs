@@ -11,7 +11,7 @@ const PACKAGES: [&str; 5] = ["format", "record", "report", "fixtures", "tests"];
 const UNSAFE: [&str; 5] = [
     "record/src/kernel/sys",
     "record/src/kernel/ring",
-    "record/src/target/workload",
+    "record/src/tasks/workload",
     "report/src/input/map.rs",
     "fixtures/examples/workload/process.rs",
 ];
@@ -124,7 +124,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "plan",
             "event",
             "machine",
-            "target",
+            "tasks",
             "messages",
         ],
     ),
@@ -209,7 +209,7 @@ const BYTES: [(&str, usize, &str); 14] = [
         1,
         "each entry of the feature table, also those that repeat a number",
     ),
-    ("record/src/target/workload.rs", 1, "a process id in the pipe to the command's own process"),
+    ("record/src/tasks/workload.rs", 1, "a process id in the pipe to the command's own process"),
     (
         "record/src/kernel/ring/kernel_side.rs",
         2,

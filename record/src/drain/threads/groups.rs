@@ -11,7 +11,7 @@ use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
 use crate::messages::units;
 use crate::plan::config::Split;
-use crate::target;
+use crate::tasks;
 
 /// A drain thread: the indices of its rings, and the CPUs that it runs on (`None` for any).
 #[derive(Debug)]
@@ -61,7 +61,7 @@ fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> 
     let topology = |names: [&str; 2]| {
         let list = |name: &str| {
             let path = sysfs.join(format!("devices/system/cpu/cpu{cpu}/topology/{name}"));
-            target::parse_cpus(&fs::read_to_string(path).ok()?).ok()
+            tasks::parse_cpus(&fs::read_to_string(path).ok()?).ok()
         };
         names.into_iter().find_map(list).unwrap_or_else(|| vec![cpu])
     };

@@ -20,7 +20,7 @@ use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
 use crate::messages::units;
 use crate::plan::{Plan, PlannedEvent};
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
 pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
@@ -200,7 +200,7 @@ impl Cgroups {
     fn open(plan: &Plan) -> Result<Self> {
         let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
         let open = |name: String| {
-            let file = crate::target::cgroup::open(&name)?;
+            let file = crate::tasks::cgroup::open(&name)?;
             Ok((name, file))
         };
         Ok(Self(names.map(open).collect::<Result<_>>()?))

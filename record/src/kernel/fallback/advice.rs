@@ -10,7 +10,7 @@ use super::diagnosis::Culprit;
 use super::step::Circumstances;
 use super::{additions, breakpoint};
 use crate::plan::PlannedEvent;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Formats "process 7" or "processes 7, 8".
 fn listed(one: &str, several: &str, ids: &[u32]) -> String {

@@ -32,7 +32,7 @@ use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
 use crate::plan::PlannedEvent;
-use crate::target::Target;
+use crate::tasks::Target;
 
 pub use step::{Circumstances, Fallback, GivenUp};
 

@@ -4,7 +4,7 @@ use recrep_format::abi::{EventType, SwEvent};
 
 use crate::machine::registers::Arch;
 use crate::plan::PlannedEvent;
-use crate::target::Target;
+use crate::tasks::Target;
 
 /// Facts that the next step depends on, besides the attr.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use super::definition::{GROUP, removal};
 use super::tracing::write;
-use crate::target::GUARD;
+use crate::tasks::GUARD;
 
 /// Number of times that the removal of a probe is tried that is still in use, and the time between.
 const TRIES: u32 = 1000;

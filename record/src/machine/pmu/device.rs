@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::format::Format;
 use super::glob;
-use crate::target;
+use crate::tasks;
 
 /// A PMU.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Pmu {
     fn read(devices: &Path, name: String) -> Option<Self> {
         let dir = devices.join(&name);
         let kind = text(&dir.join("type"))?.parse().ok()?;
-        let cpus = |file: &str| target::parse_cpus(&text(&dir.join(file))?).ok();
+        let cpus = |file: &str| tasks::parse_cpus(&text(&dir.join(file))?).ok();
         let of_cores = cpus("cpus");
         let core = name == "cpu" || of_cores.is_some();
         Some(Self {
