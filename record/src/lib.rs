@@ -18,21 +18,36 @@
 //! runs on, and `output::data_file` makes a valid file of what was written. A module imports only
 //! modules that come after it in this order: `cli`, `session`, `synthesize`, `drain`, `aux`,
 //! `output`, `kernel`, `plan`, `event`, `machine`, `tasks`, `messages`. `fake_kernel` replaces the
-//! kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall), [`kernel::ring`] (the
-//! shared memory) and [`tasks::workload`] (between fork and exec).
+//! kernel in tests. `unsafe` code is only in `kernel::sys` (the syscall), `kernel::ring` (the
+//! shared memory) and `tasks::workload` (between fork and exec).
 
-pub mod aux;
+mod aux;
 pub mod cli;
-pub mod drain;
-pub mod event;
+mod drain;
+mod event;
 #[cfg(any(test, feature = "fake-kernel"))]
 #[doc(hidden)]
 pub mod fake_kernel;
-pub mod kernel;
-pub mod machine;
+mod kernel;
+mod machine;
 pub mod messages;
-pub mod output;
-pub mod plan;
+mod output;
+mod plan;
 pub mod session;
-pub mod synthesize;
-pub mod tasks;
+mod synthesize;
+mod tasks;
+
+pub use event::{EventSpec, PmuUse};
+pub use kernel::probes::guard;
+pub use kernel::sys::Perf;
+
+/// Parts of the drain, for the example `scale`.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::drain::Drain;
+    pub use crate::kernel::ring::Ring;
+    #[cfg(any(test, feature = "fake-kernel"))]
+    pub use crate::kernel::ring::kernel_side::{KernelSide, RingPart};
+    pub use crate::output::tally::Tally;
+    pub use crate::output::{Layout, Output};
+}

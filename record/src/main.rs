@@ -1,16 +1,14 @@
-//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status;
+//! `rec`: command line → `Config` → session → exit status;
 //! `rec list`: events; `rec man`, `rec completions`: texts.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use recrep_record::cli::{self, list, manual};
-use recrep_record::kernel::probes::guard;
-use recrep_record::kernel::sys::Perf;
 use recrep_record::messages::error::Result;
 use recrep_record::messages::{Messages, Verbosity};
-use recrep_record::session;
-use recrep_record::session::dry_run;
+use recrep_record::session::{self, dry_run};
+use recrep_record::{Perf, guard};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();

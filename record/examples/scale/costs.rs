@@ -14,11 +14,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::write::FeatureWriter;
-use recrep_record::drain::Drain;
-use recrep_record::kernel::ring::Ring;
-use recrep_record::kernel::ring::kernel_side::{KernelSide, RingPart};
-use recrep_record::output::tally::Tally;
-use recrep_record::output::{Layout, Output};
+use recrep_record::parts::{Drain, KernelSide, Layout, Output, Ring, RingPart, Tally};
 
 use crate::model::Costs;
 

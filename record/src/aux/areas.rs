@@ -74,7 +74,7 @@ impl Mode {
 
 /// All AUX areas of a recording; empty if no event has one.
 #[derive(Debug, Default)]
-pub struct Areas {
+pub(crate) struct Areas {
     all: Vec<Area>,
     mode: Option<Mode>,
     kind: Option<TraceKind>,
@@ -108,10 +108,7 @@ const IDS: usize = 2000;
 impl Areas {
     /// Maps an area for each ring whose owner has one; smaller ones if the user's limit on locked
     /// memory requires it.
-    ///
-    /// # Errors
-    /// Returns an error that explains the kernel's refusal.
-    pub fn open<K: Kernel>(
+    pub(crate) fn open<K: Kernel>(
         kernel: &K,
         config: &Config,
         plan: &Plan,
@@ -148,19 +145,17 @@ impl Areas {
     }
 
     /// Returns whether there are no areas.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// Returns the number of pages of each area.
-    #[must_use]
-    pub fn pages(&self, page_size: usize) -> usize {
+    pub(crate) fn pages(&self, page_size: usize) -> usize {
         self.all.first().map_or(0, |area| area.ring.size() / page_size.max(1))
     }
 
     /// Warns about information that the file will lack.
-    pub fn tell(&self, messages: &Messages) {
+    pub(crate) fn tell(&self, messages: &Messages) {
         if !self.is_empty() && self.kind.is_none_or(TraceKind::is_bare) {
             messages.note(
                 "the trace is recorded without the description of the hardware that \
@@ -170,8 +165,7 @@ impl Areas {
     }
 
     /// Returns whether a snapshot is taken at the end; `None` without snapshots.
-    #[must_use]
-    pub fn snapshots(&self) -> Option<bool> {
+    pub(crate) fn snapshots(&self) -> Option<bool> {
         match self.mode? {
             Mode::Snapshot { at_end, .. } => Some(at_end),
             Mode::Full | Mode::Sample => None,
@@ -179,10 +173,7 @@ impl Areas {
     }
 
     /// Writes the records that decoders need before all others: TIME_CONV, ID_INDEX, AUXTRACE_INFO.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn write_head(
+    pub(crate) fn write_head(
         &self,
         counters: &Counters,
         machine: &Machine,
@@ -229,10 +220,7 @@ impl Areas {
     }
 
     /// Writes the trace that is there, and lets what was stopped for want of room go on.
-    ///
-    /// # Errors
-    /// What writing gives; an area whose head makes no sense; the kernel's refusal to go on.
-    pub fn drain<K: Kernel>(
+    pub(crate) fn drain<K: Kernel>(
         &mut self,
         kernel: &K,
         counters: &Counters,
@@ -266,10 +254,7 @@ impl Areas {
     /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then
     /// tells of all trace that it has written, so that a drain of areas and rings gives a file
     /// whole trace.
-    ///
-    /// # Errors
-    /// Returns the kernel's refusal to stop them.
-    pub fn pause<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
+    pub(crate) fn pause<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
         if self.mode == Some(Mode::Full) {
             self.stop_writers(kernel, counters)?;
             self.paused = true;
@@ -278,10 +263,7 @@ impl Areas {
     }
 
     /// Starts the counters that [`pause`](Self::pause) stopped.
-    ///
-    /// # Errors
-    /// Returns the kernel's refusal to start them.
-    pub fn resume<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
+    pub(crate) fn resume<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
         if std::mem::take(&mut self.paused) && self.is_running() {
             self.all.iter().try_for_each(|area| area.enable(kernel, counters))?;
         }
@@ -300,8 +282,7 @@ impl Areas {
 
     /// Returns whether an area is half full again, so that the next round should not wait for the
     /// kernel's wakeup.
-    #[must_use]
-    pub fn is_pressing(&self) -> bool {
+    pub(crate) fn is_pressing(&self) -> bool {
         let half_full = |area: &Area| {
             area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2)
         };
@@ -310,10 +291,7 @@ impl Areas {
 
     /// Stops the counters that write to areas, writes what is new of each area up to the size of a
     /// snapshot, and lets them go on, unless they are stopped for good.
-    ///
-    /// # Errors
-    /// What writing gives; the kernel's refusal to stop or to go on.
-    pub fn snapshot<K: Kernel>(
+    pub(crate) fn snapshot<K: Kernel>(
         &mut self,
         kernel: &K,
         counters: &Counters,
@@ -340,19 +318,19 @@ impl Areas {
 
     /// Notes that counters are stopped finally: the next drain writes the whole rest, and enables
     /// no counter again.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.stopped = true;
     }
 
     /// Notes that the user stopped or started the counters that write to areas. While stopped,
     /// draining does not enable them.
-    pub fn follow(&mut self, counting: bool) {
+    pub(crate) fn follow(&mut self, counting: bool) {
         self.held = !counting;
     }
 }
 
 /// Adds the index of the AUXTRACE records at these places to a file's features.
-pub fn add_index(features: &mut FeatureWriter, places: &[u64]) {
+pub(crate) fn add_index(features: &mut FeatureWriter, places: &[u64]) {
     let mut words = Encoder::new(Endian::NATIVE);
     for at in places {
         words.u64(*at);

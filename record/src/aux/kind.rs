@@ -4,7 +4,7 @@ use recrep_format::abi::AuxtraceKind;
 
 /// A kind of AUX trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceKind {
+pub(crate) enum TraceKind {
     /// Intel Processor Trace.
     IntelPt,
     /// Intel Branch Trace Store.
@@ -21,8 +21,7 @@ pub enum TraceKind {
 
 impl TraceKind {
     /// Returns the kind that a PMU of this name writes.
-    #[must_use]
-    pub fn of(pmu: &str) -> Option<Self> {
+    pub(crate) fn of(pmu: &str) -> Option<Self> {
         match pmu {
             "intel_pt" => Some(Self::IntelPt),
             "intel_bts" => Some(Self::IntelBts),
@@ -35,8 +34,7 @@ impl TraceKind {
     }
 
     /// Returns its number in AUXTRACE_INFO.
-    #[must_use]
-    pub fn number(self) -> AuxtraceKind {
+    pub(crate) fn number(self) -> AuxtraceKind {
         match self {
             Self::IntelPt => AuxtraceKind::INTEL_PT,
             Self::IntelBts => AuxtraceKind::INTEL_BTS,
@@ -49,14 +47,12 @@ impl TraceKind {
 
     /// Returns the size of an indivisible unit of trace. Pieces of trace are shortened to a
     /// multiple of it. A branch of BTS is three words.
-    #[must_use]
-    pub fn unit(self) -> usize {
+    pub(crate) fn unit(self) -> usize {
         if self == Self::IntelBts { 24 } else { 1 }
     }
 
     /// Returns whether decoders need more information in AUXTRACE_INFO than rec writes.
-    #[must_use]
-    pub fn is_bare(self) -> bool {
+    pub(crate) fn is_bare(self) -> bool {
         self == Self::CoreSight
     }
 }

@@ -30,9 +30,7 @@ mod kind;
 mod pmu_values;
 mod snapshot;
 
-pub use areas::{Areas, add_index};
-pub use kind::TraceKind;
-pub use pmu_values::PmuValues;
+pub(crate) use areas::{Areas, add_index};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Values of the PMU that decoders need; 0 if the machine lacks one, as in perf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PmuValues {
+pub(crate) struct PmuValues {
     /// Number of the PMU (`type`).
     pub number: u32,
     /// Mask of the term `tsc` in `config`.
@@ -28,8 +28,7 @@ pub struct PmuValues {
 
 impl PmuValues {
     /// Reads the values; `number` is the `type` in the attrs.
-    #[must_use]
-    pub fn read(sysfs: &Path, pmu: &str, number: u32) -> Self {
+    pub(crate) fn read(sysfs: &Path, pmu: &str, number: u32) -> Self {
         let dir = Dir(sysfs.join("bus/event_source/devices").join(pmu));
         let bits =
             |term: &str| dir.text(&format!("format/{term}")).map_or(0, |text| config_bits(&text));

@@ -45,15 +45,11 @@ struct CompletionsArgs {
 
 /// Returns whether the command line, which begins with the program's name, is `rec man` or
 /// `rec completions`.
-#[must_use]
 pub fn is_asked_for(args: &[OsString]) -> bool {
     args.get(1).is_some_and(|word| word == "man" || word == "completions")
 }
 
 /// Prints the page or the completions, and returns the exit status.
-///
-/// # Errors
-/// Returns an error if standard output cannot be written.
 pub fn run(args: &[OsString]) -> Result<u8> {
     let words = args.iter().skip(1);
     let text = if args.get(1).is_some_and(|word| word == "man") {

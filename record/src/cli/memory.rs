@@ -153,9 +153,6 @@ impl Tool {
 
     /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is
     /// asked for.
-    ///
-    /// # Errors
-    /// A machine that has none.
     pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>> {
         if flags.event != ["list"] {
             return Ok(None);
@@ -165,9 +162,6 @@ impl Tool {
     }
 
     /// Chooses the events and sets the flags that go with them.
-    ///
-    /// # Errors
-    /// Accesses that this machine cannot sample.
     pub(super) fn choose(
         self,
         flags: &mut Flags,

@@ -54,7 +54,6 @@ pub enum Refusal {
 impl Refusal {
     /// Prints the error to standard error, or the help to standard output, and returns the exit
     /// status.
-    #[must_use]
     pub fn print(&self) -> u8 {
         // If the output cannot be written, there is no place left to report that.
         let _ = match self {
@@ -93,9 +92,6 @@ impl std::fmt::Display for Refusal {
 }
 
 /// Parses the command line, which begins with the program's name.
-///
-/// # Errors
-/// Returns usage errors, and requests for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let cmdline = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -389,7 +385,6 @@ fn build_ids(matches: &ArgMatches, flags: &Flags) -> BuildIds {
 /// Conversion to pages, which needs the machine's page size.
 impl RingSize {
     /// Returns the number of pages of `page` bytes, rounded up.
-    #[must_use]
     pub fn pages(self, page: u64) -> u64 {
         match self {
             Self::Pages(pages) => pages,

@@ -76,14 +76,12 @@ struct Fork {
 impl Filter {
     /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's:
     /// rec gives all of them the fields that are read here.
-    #[must_use]
     pub fn members(attr: &Attr, members: Members) -> Self {
         Self::new(attr, FilterKind::Members(members))
     }
 
     /// Keeps one of two records, where threads that started late turn out to have inherited the
     /// counters that were opened for them. `None`: there are no such threads.
-    #[must_use]
     pub fn once(attr: &Attr, counters: &Counters) -> Option<Self> {
         let inherits = |event: usize| {
             counters

@@ -10,9 +10,9 @@
 //! n: readers may sort and emit everything that is older than the newest record of the previous
 //! round.
 
-pub mod filter;
-pub mod threads;
-pub mod wait;
+pub(crate) mod filter;
+pub(crate) mod threads;
+pub(crate) mod wait;
 
 use std::borrow::{Borrow, BorrowMut};
 use std::io::IoSlice;
@@ -57,7 +57,6 @@ pub struct Drain {
 
 impl Drain {
     /// Creates a drain that counts records in `tally`.
-    #[must_use]
     pub fn new(tally: Tally) -> Self {
         Self {
             tally,
@@ -71,26 +70,22 @@ impl Drain {
     }
 
     /// Leaves out what the filter does.
-    #[must_use]
     pub fn with(self, filter: Option<Filter>) -> Self {
         Self { filter, ..self }
     }
 
     /// Skips rings with fewer bytes than this.
-    #[must_use]
     pub fn at_least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
     /// Moves the thread to these CPUs, one set per ring, to drain the ring.
-    #[must_use]
     pub fn at(self, places: Vec<CpuSet>) -> Self {
         Self { places, ..self }
     }
 
     /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no
     /// other one drains meanwhile, so the filter is lent to it.
-    #[must_use]
     pub(crate) fn twin(&mut self, alone: bool) -> Self {
         let filter = self.filter.take_if(|_| alone);
         Self { least: self.least, filter, ..Self::new(self.tally.renewed()) }
@@ -104,26 +99,17 @@ impl Drain {
 
     /// One round: appends all that the rings have, those aside that are overwritten. Returns the
     /// number of bytes.
-    ///
-    /// # Errors
-    /// What writing gives; a ring whose control page makes no sense.
     pub fn round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
         self.empty_of(rings, &mut Rounds { output, any: false }, self.least)
     }
 
     /// Runs the last round, regardless of the minimum.
-    ///
-    /// # Errors
-    /// As [`round`](Self::round).
     pub fn last_round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
         self.empty_of(rings, &mut Rounds { output, any: false }, 1)
     }
 
     /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the
     /// number of bytes.
-    ///
-    /// # Errors
-    /// As [`round`](Self::round).
     pub(crate) fn empty<R: BorrowMut<Ring>>(
         &mut self,
         rings: &mut [R],
@@ -225,9 +211,6 @@ impl Drain {
     /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the
     /// ring has them newest first). No FINISHED_ROUND follows, as a dump has records older than
     /// those written before it.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output, and an error if the kernel refuses to pause a ring.
     pub fn dump<K: Kernel>(
         &mut self,
         kernel: &K,
@@ -329,8 +312,7 @@ fn unreadable(why: Overrun) -> Error {
 
 /// Returns whether a ring is so full again that the next round should not wait for the kernel's
 /// wakeup (at half of the ring).
-#[must_use]
-pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
+pub(crate) fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
     let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());
     forward.any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
 }

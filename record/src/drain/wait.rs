@@ -33,7 +33,7 @@ const NO_RING: u64 = ENDS;
 
 /// Reasons why waiting ended. If all are false, a ring has records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Woken {
+pub(crate) struct Woken {
     /// A signal requests the end.
     pub stop: bool,
     /// A child died.
@@ -56,7 +56,7 @@ pub struct Woken {
 
 /// Descriptors to wait for besides rings and signals.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Others<'a> {
+pub(crate) struct Others<'a> {
     /// Timer of `-D`.
     pub delay: Option<BorrowedFd<'a>>,
     /// Timer of `--switch-output`.
@@ -71,7 +71,7 @@ pub struct Others<'a> {
 
 /// Set of descriptors to wait for.
 #[derive(Debug)]
-pub struct Waiter<'a> {
+pub(crate) struct Waiter<'a> {
     epoll: OwnedFd,
     counters: &'a Counters,
     /// Per ring, the index of the polled counter; `None` if all have hung up; an index beyond all
@@ -85,10 +85,11 @@ pub struct Waiter<'a> {
 
 impl<'a> Waiter<'a> {
     /// Creates a waiter for signals, the rings of these counters, and other descriptors.
-    ///
-    /// # Errors
-    /// Returns an error if epoll(7) refuses.
-    pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
+    pub(crate) fn new(
+        signals: &Signals,
+        counters: &'a Counters,
+        others: Others<'_>,
+    ) -> Result<Self> {
         let own = [
             (others.delay, DELAY),
             (others.switch, SWITCH),
@@ -105,10 +106,7 @@ impl<'a> Waiter<'a> {
 
     /// Waits for the end of all of these, each readable then, in the place of the counters'
     /// (`None`: not).
-    ///
-    /// # Errors
-    /// The system's refusal.
-    pub fn until(self, ends: Option<&'a [OwnedFd]>) -> Result<Self> {
+    pub(crate) fn until(self, ends: Option<&'a [OwnedFd]>) -> Result<Self> {
         let mut numbered = (ENDS..).zip(ends.into_iter().flatten());
         let added = numbered.try_for_each(|(data, end)| add(&self.epoll, end.as_fd(), data));
         added.map_err(|e| Error::io("cannot wait for the end of the processes", e))?;
@@ -116,17 +114,13 @@ impl<'a> Waiter<'a> {
     }
 
     /// Waits for so long at most, if any.
-    #[must_use]
-    pub fn at_most(self, at_most: Option<Duration>) -> Self {
+    pub(crate) fn at_most(self, at_most: Option<Duration>) -> Self {
         Self { at_most, ..self }
     }
 
     /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or
     /// only wake it.
-    ///
-    /// # Errors
-    /// Returns an error if epoll(7) refuses.
-    pub fn of_some(
+    pub(crate) fn of_some(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
         stop: impl AsFd,
@@ -157,10 +151,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// Waits; without `block`, only checks.
-    ///
-    /// # Errors
-    /// Returns an error if epoll(7) refuses.
-    pub fn wait(&mut self, block: bool) -> Result<Woken> {
+    pub(crate) fn wait(&mut self, block: bool) -> Result<Woken> {
         let mut events = Vec::with_capacity(64);
         let limit = if block { self.at_most } else { Some(Duration::ZERO) };
         let timeout = limit.and_then(|limit| limit.try_into().ok());
@@ -201,7 +192,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// Stops waiting for control commands, after the sender closed its end.
-    pub fn forget(&self, control: BorrowedFd<'_>) {
+    pub(crate) fn forget(&self, control: BorrowedFd<'_>) {
         // It was added, so it can be taken away.
         let _ = epoll::delete(&self.epoll, control);
     }

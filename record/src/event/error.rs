@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Error in a list of event specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpecError {
+pub(crate) struct SpecError {
     /// The problem.
     pub problem: Box<Problem>,
     /// The spec with the problem.
@@ -56,7 +56,7 @@ fn more(said: Option<&String>) -> String {
 /// Problem with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub(crate) enum Problem {
     /// Nobody has such an event.
     #[error("unknown event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {

@@ -15,10 +15,7 @@ use crate::machine::pmu::symbol::{self, Function};
 use crate::machine::sources::EventSources;
 
 /// Adds a filter to all events of the last list.
-///
-/// # Errors
-/// Returns a message if the events cannot be filtered.
-pub fn attach_filter(
+pub(crate) fn attach_filter(
     events: &mut [EventSpec],
     text: &str,
     sources: &EventSources,
@@ -63,10 +60,7 @@ pub fn attach_filter(
 }
 
 /// Excludes a process from the events of the last list.
-///
-/// # Errors
-/// Returns a message if an event cannot exclude it.
-pub fn exclude_process(events: &mut [EventSpec], pid: u32) -> Result<(), String> {
+pub(crate) fn exclude_process(events: &mut [EventSpec], pid: u32) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
         return Err(
             "--exclude-perf applies to tracepoints before it, but there are none; put -e before"

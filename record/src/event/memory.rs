@@ -14,11 +14,11 @@ use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 
 /// Latency in cycles below which loads are not sampled, where the user gives none.
-pub const DEFAULT_LATENCY: u32 = 30;
+pub(crate) const DEFAULT_LATENCY: u32 = 30;
 
 /// The kinds of accesses that an event samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accesses {
+pub(crate) enum Accesses {
     /// Loads only.
     Loads,
     /// Stores only.
@@ -29,15 +29,14 @@ pub enum Accesses {
 
 impl Accesses {
     /// Returns whether samples are of loads, which have latencies.
-    #[must_use]
-    pub fn have_loads(self) -> bool {
+    pub(crate) fn have_loads(self) -> bool {
         self != Self::Stores
     }
 }
 
 /// An event of this machine that samples memory accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryEvent {
+pub(crate) struct MemoryEvent {
     /// The name that `-e` selects it by.
     pub name: &'static str,
     /// The accesses that it samples.
@@ -52,8 +51,7 @@ pub struct MemoryEvent {
 
 /// Returns the events that sample memory accesses, of each PMU that has some; `latency`: of the
 /// shortest loads sampled.
-#[must_use]
-pub fn memory_events(sources: &EventSources, latency: u32) -> Vec<MemoryEvent> {
+pub(crate) fn memory_events(sources: &EventSources, latency: u32) -> Vec<MemoryEvent> {
     sources.pmus().iter().flat_map(|pmu| of(pmu, latency)).collect()
 }
 

@@ -30,21 +30,20 @@ mod nearest;
 mod parse;
 mod pmu_event;
 mod probe;
-pub mod sampling;
+pub(crate) mod sampling;
 mod spec;
 mod terms;
 mod text;
 mod tracepoints;
 
-pub use error::{Problem, SpecError};
-pub use filter::{attach_filter, exclude_process};
-pub use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
-pub use modifiers::Modifiers;
-pub use names::{KnownEvent, known};
-pub use nearest::nearest;
-pub use parse::{append, default_events, parse};
-pub use probe::own_terms as probe_terms;
-pub use spec::{EventSpec, PmuUse, Probe, Terms};
+pub(crate) use filter::{attach_filter, exclude_process};
+pub(crate) use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
+pub(crate) use names::{KnownEvent, known};
+pub(crate) use nearest::nearest;
+pub(crate) use parse::{append, default_events};
+pub(crate) use probe::own_terms as probe_terms;
+pub(crate) use spec::Probe;
+pub use spec::{EventSpec, PmuUse};
 
 #[cfg(test)]
 mod tests;

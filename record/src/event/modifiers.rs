@@ -102,7 +102,6 @@ impl Modifiers {
     /// Returns the attr's flags. Guests are handled like in perf record: excluded without
     /// modifiers, and with `u`, `p`, or `H` alone; included with other modifiers of the event
     /// itself.
-    #[must_use]
     pub fn flags(&self) -> AttrFlags {
         let mut flags = AttrFlags::empty();
         if self.user || self.kernel || self.hypervisor {

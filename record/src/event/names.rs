@@ -72,7 +72,7 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
 
 /// A generalized event, with all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownEvent {
+pub(crate) struct KnownEvent {
     /// All names; perf's own first.
     pub names: Vec<String>,
     /// `perf_event_attr.type`.
@@ -82,8 +82,7 @@ pub struct KnownEvent {
 }
 
 /// Returns all generalized events: hardware, software, cache.
-#[must_use]
-pub fn known() -> Vec<KnownEvent> {
+pub(crate) fn known() -> Vec<KnownEvent> {
     let mut all: Vec<KnownEvent> = Vec::new();
     for (table, kind) in [(HARDWARE, EventType::HARDWARE), (SOFTWARE, EventType::SOFTWARE)] {
         for (name, config) in table {

@@ -1,8 +1,7 @@
 //! Suggestions for mistyped names.
 
 /// Returns the known name that is most similar to a mistyped one, if any is similar.
-#[must_use]
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()
         .map(|known| (strsim::normalized_damerau_levenshtein(known, name), known))

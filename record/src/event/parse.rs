@@ -15,28 +15,21 @@ use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 
 /// Parses a comma-separated list of event specs.
-///
-/// # Errors
-/// Returns the error of the first invalid spec.
-pub fn parse(list: &str, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
+pub(crate) fn parse(list: &str, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
     let mut events = Vec::new();
     append(&mut events, list, sources)?;
     Ok(events)
 }
 
 /// Returns the default events: `cycles:P`, on each kind of core.
-#[must_use]
-pub fn default_events(sources: &EventSources) -> Vec<EventSpec> {
+pub(crate) fn default_events(sources: &EventSources) -> Vec<EventSpec> {
     // Parsing succeeds on all machines, as cycles is a generalized event.
     parse("cycles:P", sources).unwrap_or_else(|_| vec![EventSpec::default_event()])
 }
 
 /// Parses a comma-separated list of event specs (one `-e`), and appends them to those of earlier
 /// lists.
-///
-/// # Errors
-/// Returns the error of the first invalid spec.
-pub fn append(
+pub(crate) fn append(
     events: &mut Vec<EventSpec>,
     list: &str,
     sources: &EventSources,

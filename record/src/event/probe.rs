@@ -22,8 +22,7 @@ const UPROBE: &[&str] = &["path", "offset", "func", "ret"];
 const KPROBE: &[&str] = &["func", "offset", "addr", "ret"];
 
 /// Returns the terms for probes that a PMU has.
-#[must_use]
-pub fn own_terms(pmu: &str) -> &'static [&'static str] {
+pub(crate) fn own_terms(pmu: &str) -> &'static [&'static str] {
     match pmu {
         "uprobe" => UPROBE,
         "kprobe" => KPROBE,

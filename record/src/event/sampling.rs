@@ -39,9 +39,6 @@ impl Callchain {
 
     /// Parses `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same
     /// as `--max-stack`.
-    ///
-    /// # Errors
-    /// Returns a message if the text is invalid.
     pub fn parse(text: &str) -> Result<(Self, Option<u16>), String> {
         let (mode, rest) =
             text.split_once(',').map_or((text, None), |(mode, rest)| (mode, Some(rest)));
@@ -67,9 +64,6 @@ impl Callchain {
     }
 
     /// Parses the bytes of the stack to copy, rounded up to a multiple of 8.
-    ///
-    /// # Errors
-    /// Returns a message if the text is not a valid size.
     pub fn stack_size(text: &str) -> Result<u32, String> {
         let number = match text.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -109,10 +103,7 @@ const BRANCHES: &[(&str, BranchSampleType)] = &[
 
 /// Parses a list of branch filters. If it has only privilege levels, it selects branches of any
 /// type, like in perf.
-///
-/// # Errors
-/// Returns a message about an unknown filter.
-pub fn parse_branches(list: &str) -> Result<BranchSampleType, String> {
+pub(crate) fn parse_branches(list: &str) -> Result<BranchSampleType, String> {
     let mut all = BranchSampleType::empty();
     for word in list.split(',') {
         let known = BRANCHES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));

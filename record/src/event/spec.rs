@@ -115,7 +115,6 @@ pub struct Probe {
 
 impl EventSpec {
     /// Returns the default event: `cycles:P`.
-    #[must_use]
     pub fn default_event() -> Self {
         Self {
             modifiers: Modifiers { max_precise: true, ..Modifiers::default() },
@@ -125,7 +124,6 @@ impl EventSpec {
     }
 
     /// Creates an event with this type and config, and no other settings.
-    #[must_use]
     pub fn numbered(name: &str, kind: EventType, config: u64) -> Self {
         let bpf_output = kind == EventType::SOFTWARE && config == SwEvent::BPF_OUTPUT.0;
         let one_by_one =
@@ -158,19 +156,16 @@ impl EventSpec {
 
     /// Returns the modifiers in the file's name of the event: its own, without the group's; none if
     /// the name comes from `name=`.
-    #[must_use]
     pub fn suffix(&self) -> String {
         if self.named { String::new() } else { self.letters.clone() }
     }
 
     /// Returns whether this is the software event with this config.
-    #[must_use]
     pub fn is_software(&self, config: u64) -> bool {
         self.kind == EventType::SOFTWARE && self.config == config
     }
 
     /// Returns whether this is a tracepoint.
-    #[must_use]
     pub fn is_tracepoint(&self) -> bool {
         self.kind == EventType::TRACEPOINT
     }

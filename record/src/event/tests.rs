@@ -5,6 +5,7 @@ use std::path::Path;
 use recrep_format::abi::{BranchSampleType, EventType};
 
 use super::*;
+use crate::event::parse::parse;
 use crate::event::sampling::{Callchain, Rate};
 use crate::machine::pmu::fake::{CORE, HYBRID, machine};
 use crate::machine::sources::EventSources;

@@ -87,38 +87,32 @@ impl FakeKernel {
     }
 
     /// Makes `aux_head` only grow, even in overwritten areas.
-    #[must_use]
     pub fn with_growing_heads(self) -> Self {
         Self { heads_are_places: false, ..self }
     }
 
     /// Sets the clock fields of all control pages.
-    #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
     /// Limits the pages of rings and areas.
-    #[must_use]
     pub fn with_most_pages(self, most: (usize, usize)) -> Self {
         Self { most_pages: most, ..self }
     }
 
     /// Makes stopping a counter fail.
-    #[must_use]
     pub fn with_unstoppable_counters(self, errno: Errno) -> Self {
         Self { unstoppable: Some(errno), ..self }
     }
 
     /// Makes starting a counter wait for the scripts of those that were started before, up to ten
     /// seconds.
-    #[must_use]
     pub fn with_slow_start(self) -> Self {
         Self { slow_start: true, ..self }
     }
 
     /// A kernel with these BPF programs, or one that refuses to list them.
-    #[must_use]
     pub fn with_bpf_programs(self, programs: Result<Vec<BpfProgram>, Errno>) -> Self {
         Self { bpf_programs: programs, ..self }
     }

@@ -1,13 +1,13 @@
 //! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and by fakes in
 //! tests.
 
-pub mod bpf;
-pub mod counters;
-pub mod fallback;
-pub mod probes;
-pub mod ring;
-pub mod signals;
-pub mod sys;
+pub(crate) mod bpf;
+pub(crate) mod counters;
+pub(crate) mod fallback;
+pub(crate) mod probes;
+pub(crate) mod ring;
+pub(crate) mod signals;
+pub(crate) mod sys;
 
 use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -43,7 +43,6 @@ pub struct RingKey {
 
 impl Place {
     /// Returns the ring of a counter at this place.
-    #[must_use]
     pub fn ring(&self, backward: bool) -> RingKey {
         RingKey {
             cpu: self.cpu,
@@ -56,9 +55,6 @@ impl Place {
 /// perf_event_open(2), and the operations on its descriptors.
 pub trait Kernel {
     /// Opens a counter, in the group of the counter `leader` if given.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn open(
         &self,
         attr: &Attr,
@@ -67,53 +63,29 @@ pub trait Kernel {
     ) -> Result<OwnedFd, Errno>;
 
     /// Returns the event id in the counter's records.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno>;
 
     /// Starts the counter, and its inherited counters in children.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno>;
 
     /// Stops the counter, and its inherited counters in children.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno>;
 
     /// Sets a filter: by fields for a tracepoint, by addresses for a hardware tracer.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno>;
 
     /// Redirects the counter's records to the ring of another counter on the same CPU.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno>;
 
     /// Reads the counter's numbers, as selected by its `read_format`. Returns their count.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno>;
 
     /// Pauses or resumes the kernel's output to the counter's ring, so that an overwritten ring can
     /// be read.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno>;
 
     /// Maps the counter's ring, with a data area of this many pages; `backward` for an overwritten
     /// one.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
 
     /// Returns the BPF programs that are loaded.
@@ -124,9 +96,6 @@ pub trait Kernel {
 
     /// Maps the AUX area of the counter that owns this ring, with this many pages; `overwrite` for
     /// an overwritten one.
-    ///
-    /// # Errors
-    /// Returns the kernel's error.
     fn map_aux(
         &self,
         counter: BorrowedFd<'_>,

@@ -20,7 +20,7 @@ use crate::messages::error::{Error, Result};
 
 /// Handlers of rec's signals, from the creation of this value on.
 #[derive(Debug)]
-pub struct Signals {
+pub(crate) struct Signals {
     /// SIGINT, SIGTERM and SIGHUP.
     stop: UnixStream,
     /// SIGCHLD.
@@ -33,7 +33,7 @@ pub struct Signals {
 
 /// What [`Signals::wait`] waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
+pub(crate) enum Arrived {
     /// A signal that ends the recording.
     Stop,
     /// A child has ended, or another signal has arrived.
@@ -45,10 +45,7 @@ pub enum Arrived {
 impl Signals {
     /// Installs the handlers, and unblocks signals that were blocked when rec was started. Leaves
     /// SIGHUP alone if it is ignored, as under nohup(1).
-    ///
-    /// # Errors
-    /// Returns an error if the system refuses.
-    pub fn install() -> Result<Self> {
+    pub(crate) fn install() -> Result<Self> {
         let stops = [Some(SIGINT), Some(SIGTERM), (!ignored(SIGHUP)).then_some(SIGHUP)];
         let install = || -> io::Result<Self> {
             let by_terminal = Arc::<AtomicBool>::default();
@@ -66,23 +63,18 @@ impl Signals {
 
     /// Leaves Ctrl-\ (SIGQUIT) to the recorded command, which may go on after it: a Java machine
     /// prints its threads.
-    ///
-    /// # Errors
-    /// Returns an error if the system refuses.
-    pub fn leave_quit_to_command() -> Result<()> {
+    pub(crate) fn leave_quit_to_command() -> Result<()> {
         sys::ignore_terminal_signal(SIGQUIT).map_err(|e| Error::io("cannot handle signals", e))
     }
 
     /// Returns whether a signal that ends the recording came from a terminal, which sends it to the
     /// command, too.
-    #[must_use]
-    pub fn is_from_terminal(&self) -> bool {
+    pub(crate) fn is_from_terminal(&self) -> bool {
         self.by_terminal.load(Ordering::Relaxed)
     }
 
     /// Waits for a signal that ends the recording or the end of a child, with a limit or without.
-    #[must_use]
-    pub fn wait(&self, limit: Option<Duration>) -> Arrived {
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Arrived {
         let mut fds =
             [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.child, PollFlags::IN)];
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
@@ -96,43 +88,39 @@ impl Signals {
     }
 
     /// Returns the descriptor that becomes readable on a signal that ends the recording.
-    #[must_use]
-    pub fn stop(&self) -> BorrowedFd<'_> {
+    pub(crate) fn stop(&self) -> BorrowedFd<'_> {
         self.stop.as_fd()
     }
 
     /// Returns whether a signal that ends the recording has arrived.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default())))
             .is_ok_and(|ready| ready > 0)
     }
 
     /// Returns the descriptor that becomes readable when a child has ended.
-    #[must_use]
-    pub fn child(&self) -> BorrowedFd<'_> {
+    pub(crate) fn child(&self) -> BorrowedFd<'_> {
         self.child.as_fd()
     }
 
     /// Returns the descriptor that becomes readable on SIGUSR2.
-    #[must_use]
-    pub fn user(&self) -> BorrowedFd<'_> {
+    pub(crate) fn user(&self) -> BorrowedFd<'_> {
         self.user.as_fd()
     }
 
     /// Resets the descriptor of signals that end the recording.
-    pub fn clear_stop(&self) {
+    pub(crate) fn clear_stop(&self) {
         clear(&self.stop);
     }
 
     /// Resets the descriptor of SIGCHLD.
-    pub fn clear_child(&self) {
+    pub(crate) fn clear_child(&self) {
         clear(&self.child);
     }
 
     /// Resets the descriptor of SIGUSR2.
-    pub fn clear_user(&self) {
+    pub(crate) fn clear_user(&self) {
         clear(&self.user);
     }
 }

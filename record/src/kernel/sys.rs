@@ -147,10 +147,7 @@ impl Kernel for Perf {
 }
 
 /// Duplicates an open descriptor, given by its number. The command does not inherit the duplicate.
-///
-/// # Errors
-/// Returns an error if no descriptor of this number is open.
-pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
+pub(crate) fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: F_DUPFD_CLOEXEC takes a number and touches no memory of ours; a number that is not
     // open is refused.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
@@ -162,10 +159,7 @@ pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
 /// Unblocks a signal in this thread, and in threads that it starts later. A process inherits
 /// blocked signals from its parent, and with SIGCHLD blocked, rec would wait for its child for
 /// ever.
-///
-/// # Errors
-/// Returns an error if the number is not a signal.
-pub fn unblock(signal: i32) -> std::io::Result<()> {
+pub(crate) fn unblock(signal: i32) -> std::io::Result<()> {
     // SAFETY: a sigset_t is plain bits, for which all zeroes are valid.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `set` is ours and lives through both calls.
@@ -186,10 +180,7 @@ const SI_KERNEL: i32 = 0x80;
 
 /// Sets `flag` when a signal arrives that a terminal sends to all processes of its foreground
 /// group.
-///
-/// # Errors
-/// Returns an error if the signal cannot be handled.
-pub fn note_terminal_signal(signal: i32, flag: Arc<AtomicBool>) -> std::io::Result<()> {
+pub(crate) fn note_terminal_signal(signal: i32, flag: Arc<AtomicBool>) -> std::io::Result<()> {
     let act = move |info: &libc::siginfo_t| {
         if info.si_code == SI_KERNEL {
             flag.store(true, Ordering::Relaxed);
@@ -201,10 +192,7 @@ pub fn note_terminal_signal(signal: i32, flag: Arc<AtomicBool>) -> std::io::Resu
 
 /// Passes over a signal that a terminal sends to all processes of its foreground group; one that is
 /// sent to rec alone has its default action.
-///
-/// # Errors
-/// Returns an error if the signal cannot be handled.
-pub fn ignore_terminal_signal(signal: i32) -> std::io::Result<()> {
+pub(crate) fn ignore_terminal_signal(signal: i32) -> std::io::Result<()> {
     let act = move |info: &libc::siginfo_t| {
         if info.si_code != SI_KERNEL {
             // A signal that it cannot emulate is passed over.
@@ -234,7 +222,7 @@ struct SchedAttr {
 ///
 /// # Errors
 /// Returns the system's error: EPERM for a nice value lower than this user may set.
-pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
+pub(crate) fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
     let attr = SchedAttr {
         size: u32::try_from(size_of::<SchedAttr>()).unwrap_or(0),
         policy: 0,
@@ -252,17 +240,13 @@ pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
 }
 
 /// Returns whether this thread is in the class SCHED_OTHER.
-#[must_use]
-pub fn is_other() -> bool {
+pub(crate) fn is_other() -> bool {
     // SAFETY: the call takes a number alone; 0 is this thread.
     unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
 }
 
 /// Sets the scheduling class SCHED_FIFO for this thread.
-///
-/// # Errors
-/// Returns the system's error.
-pub fn set_fifo(priority: u32) -> std::io::Result<()> {
+pub(crate) fn set_fifo(priority: u32) -> std::io::Result<()> {
     let priority = i32::try_from(priority).unwrap_or(i32::MAX);
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: `param` is a whole sched_param that lives through the call; 0 is this thread.

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 
 /// The kernel's image and modules in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelImage {
+pub(crate) struct KernelImage {
     /// Reference symbol, whose address shows the relocation.
     pub reference: &'static str,
     /// Its address.
@@ -26,7 +26,7 @@ pub struct KernelImage {
 
 /// A symbol of code that BPF made, without its length, which the kernel does not tell here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BpfSymbol {
+pub(crate) struct BpfSymbol {
     /// Its address.
     pub addr: u64,
     /// Its name.
@@ -35,7 +35,7 @@ pub struct BpfSymbol {
 
 /// A kernel module in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelModule {
+pub(crate) struct KernelModule {
     /// Name, as in `/proc/modules`.
     pub name: String,
     /// File that it was loaded from, or `[name]` if unknown.
@@ -50,8 +50,7 @@ impl KernelImage {
     /// Reads the addresses from `/proc`. `None` if they are hidden from this user
     /// (`kernel.kptr_restrict`), or if the kernel has no `/proc/kallsyms`. `bpf`: with the symbols
     /// of BPF programs, which are the last in it.
-    #[must_use]
-    pub fn find(bpf: bool) -> Option<Self> {
+    pub(crate) fn find(bpf: bool) -> Option<Self> {
         let symbols = BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?);
         // Where code ends is otherwise known only after 100,000 lines, which take the kernel longer
         // to print than a short recording takes. Elsewhere than on x86, the resource has another

@@ -1,15 +1,15 @@
 //! Facts about the machine that the plan depends on: read once, or given in a file to plan for
 //! another machine.
 
-pub mod cpuinfo;
-pub mod cpus;
-pub mod event_tables;
-pub mod kernel_image;
-pub mod pmu;
-pub mod registers;
-pub mod sources;
-pub mod topology;
-pub mod tracepoint;
+pub(crate) mod cpuinfo;
+pub(crate) mod cpus;
+pub(crate) mod event_tables;
+pub(crate) mod kernel_image;
+pub(crate) mod pmu;
+pub(crate) mod registers;
+pub(crate) mod sources;
+pub(crate) mod topology;
+pub(crate) mod tracepoint;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,10 +82,6 @@ impl Default for Machine {
 
 impl Machine {
     /// Reads the facts of this machine.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel has no perf events, or if the online CPUs cannot be
-    /// determined.
     pub fn read() -> Result<Self> {
         let paranoid = sysctl("perf_event_paranoid").ok_or_else(|| {
             Error::Failed(
@@ -120,15 +116,11 @@ impl Machine {
 
     /// The same with what the CPU is, for event tables. On a machine with many CPUs, the kernel
     /// takes a while to tell.
-    #[must_use]
     pub fn with_cpuid(self) -> Self {
         Self { cpuid: event_tables::cpuid::read(), ..self }
     }
 
     /// Reads the facts from a file.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read, or is not JSON of these facts.
     pub fn given(path: &Path) -> Result<Self> {
         let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
         let text =
@@ -149,19 +141,16 @@ impl Machine {
 
     /// Returns the limit on samples a second that holds now: the kernel lowers it when sampling
     /// takes too long.
-    #[must_use]
     pub fn max_rate_now(&self) -> u64 {
         max_rate().unwrap_or(self.max_rate)
     }
 
     /// Returns the share of a CPU's time that sampling may take before that, in percent.
-    #[must_use]
     pub fn sampling_time_percent(&self) -> Option<u64> {
         sysctl("perf_cpu_time_max_percent").and_then(|percent| u64::try_from(percent).ok())
     }
 
     /// Returns whether this user may count the processes of all users on a CPU.
-    #[must_use]
     pub fn allows_system(&self) -> bool {
         self.privileged || self.paranoid < 1
     }

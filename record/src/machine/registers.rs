@@ -67,7 +67,6 @@ impl Arch {
 
     /// Returns the default registers: all general ones, and the length of aarch64's scalable
     /// vectors.
-    #[must_use]
     pub fn all(self, of: Of, sve: bool) -> u64 {
         let registers = self.registers(of, sve);
         let general =
@@ -76,15 +75,11 @@ impl Arch {
     }
 
     /// Returns [`Arch::all`].
-    ///
-    /// # Errors
-    /// Returns a message if rec does not know the registers.
     pub fn parse_all(self, of: Of, sve: bool) -> Result<u64, String> {
         Some(self.all(of, sve)).filter(|mask| *mask != 0).ok_or_else(|| UNKNOWN.to_owned())
     }
 
     /// Returns the registers that unwinding requires: instruction pointer and stack pointer.
-    #[must_use]
     pub fn least_to_unwind(self) -> u64 {
         self.names_of()
             .map_or(0, |arch| 1 << arch.stack_pointer() | 1 << arch.instruction_pointer())
@@ -113,7 +108,6 @@ impl Arch {
     }
 
     /// Returns the names of all registers.
-    #[must_use]
     pub fn names(self, of: Of, sve: bool) -> String {
         listed(&self.registers(of, sve)).trim_start().to_owned()
     }

@@ -9,7 +9,7 @@ use crate::machine::tracepoint::Tracefs;
 
 /// The machine's PMUs and tracepoints.
 #[derive(Clone, Debug)]
-pub struct EventSources {
+pub(crate) struct EventSources {
     sys: PathBuf,
     kallsyms: PathBuf,
     pmus: OnceCell<Vec<Pmu>>,
@@ -19,8 +19,7 @@ pub struct EventSources {
 
 impl EventSources {
     /// Creates the sources of a machine with this sysfs and, if mounted, this tracefs.
-    #[must_use]
-    pub fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
+    pub(crate) fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
         let kallsyms = "/proc/kallsyms".into();
         let tracefs = tracefs.map(Tracefs::at);
         Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs, tables: Vec::new() }
@@ -28,42 +27,35 @@ impl EventSources {
 
     /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores
     /// do not say which it is.
-    ///
-    /// # Errors
-    /// In words, why there is no table for this machine.
-    pub fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {
         let mut pmus = pmu::all(&self.sys);
         let tables = EventTables::open(dir)?.name_events(&mut pmus, cpuid, &self.sys)?;
         Ok(Self { pmus: OnceCell::from(pmus), tables, ..self })
     }
 
     /// The tables that the names of the CPU's own events are from.
-    #[must_use]
-    pub fn tables(&self) -> &[String] {
+    pub(crate) fn tables(&self) -> &[String] {
         &self.tables
     }
 
     /// Returns the PMUs, sorted by name.
-    #[must_use]
-    pub fn pmus(&self) -> &[Pmu] {
+    pub(crate) fn pmus(&self) -> &[Pmu] {
         self.pmus.get_or_init(|| pmu::all(&self.sys))
     }
 
     /// Returns the PMUs of the cores of a hybrid machine; none on other machines.
-    pub fn hybrid(&self) -> impl Iterator<Item = &Pmu> {
+    pub(crate) fn hybrid(&self) -> impl Iterator<Item = &Pmu> {
         let several = self.pmus().iter().filter(|pmu| pmu.core).count() > 1;
         self.pmus().iter().filter(move |pmu| several && pmu.core)
     }
 
     /// Returns the tracefs, if mounted.
-    #[must_use]
-    pub fn tracefs(&self) -> Option<&Tracefs> {
+    pub(crate) fn tracefs(&self) -> Option<&Tracefs> {
         self.tracefs.as_ref()
     }
 
     /// Returns the path of the kernel's symbols.
-    #[must_use]
-    pub fn kallsyms(&self) -> &Path {
+    pub(crate) fn kallsyms(&self) -> &Path {
         &self.kallsyms
     }
 }

@@ -24,7 +24,7 @@ const CACHES: u32 = 4;
 const UNKNOWN: u32 = u32::MAX;
 
 /// Adds all topology features. `online` are the CPUs; `available` is the number of CPUs in NRCPUS.
-pub fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available: u32) {
+pub(crate) fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available: u32) {
     let sysfs = Sysfs(sysfs);
     sysfs.hybrid(features);
     sysfs.caches(features, online);

@@ -31,7 +31,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Returns the exit status for this error: 2 usage, 125 rec failed, 126 cannot execute, 127 not
     /// found.
-    #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -73,7 +72,6 @@ impl Error {
 }
 
 /// Returns the message of an I/O error, without the `(os error N)` of the standard library.
-#[must_use]
 pub fn why_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error") {

@@ -38,7 +38,6 @@ const CLEARED: &str = "\r\x1b[K";
 
 impl Messages {
     /// Creates messages to standard error.
-    #[must_use]
     pub fn stderr(verbosity: Verbosity) -> Self {
         Self {
             on_terminal: terminal::is_there(),
@@ -47,7 +46,6 @@ impl Messages {
     }
 
     /// Creates messages to any writer.
-    #[must_use]
     pub fn to(verbosity: Verbosity, out: Box<dyn Write>) -> Self {
         Self { verbosity, out: RefCell::new(out), on_terminal: false, has_status: Cell::new(false) }
     }
@@ -59,7 +57,6 @@ impl Messages {
     }
 
     /// Returns whether a status line would be seen.
-    #[must_use]
     pub fn shows_status(&self) -> bool {
         self.on_terminal && self.verbosity >= Verbosity::Normal
     }

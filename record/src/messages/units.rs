@@ -1,7 +1,6 @@
 //! Numbers as people read them.
 
 /// Formats a number with commas between thousands: `6,992`.
-#[must_use]
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -16,7 +15,6 @@ pub fn grouped(n: u64) -> String {
 
 /// Formats a number of bytes in the largest unit that leaves one before the point: `388 KiB`,
 /// `1.5 MiB`.
-#[must_use]
 #[allow(clippy::cast_precision_loss, reason = "a rounded size")]
 pub fn bytes(n: u64) -> String {
     const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
@@ -30,7 +28,6 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// Formats a time: `2.0 s`, `0.4 ms`, `12 us`.
-#[must_use]
 #[allow(clippy::cast_precision_loss, reason = "a rounded time")]
 pub fn seconds(nanos: u64) -> String {
     match nanos {
@@ -41,21 +38,18 @@ pub fn seconds(nanos: u64) -> String {
 }
 
 /// Joins the names of set bits: `IP|TID`; `0` if there are none.
-#[must_use]
 pub fn bit_names<T>(bits: impl Iterator<Item = (&'static str, T)>) -> String {
     let names: Vec<_> = bits.map(|(name, _)| name).collect();
     if names.is_empty() { "0".to_owned() } else { names.join("|") }
 }
 
 /// Lists numbers: `0, 1`.
-#[must_use]
 pub fn list(numbers: &[u32]) -> String {
     let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
     numbers.join(", ")
 }
 
 /// Quotes a name for a shell, where that is needed.
-#[must_use]
 pub fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if !name.is_empty() && name.chars().all(plain) {

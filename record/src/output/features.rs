@@ -25,8 +25,7 @@ use crate::tasks;
 
 /// Returns the features that are known before the first record: the machine, the command line, the
 /// events, and the formats of tracepoints (`tracing`).
-#[must_use]
-pub fn at_start(
+pub(crate) fn at_start(
     config: &Config,
     machine: &Machine,
     counters: &Counters,
@@ -48,7 +47,7 @@ pub fn at_start(
 }
 
 /// Adds the features that are known only at the end.
-pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]) {
+pub(crate) fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]) {
     if let Some(first) = counts.first {
         features.add(&SampleTime { first, last: counts.last });
     }

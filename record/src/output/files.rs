@@ -71,9 +71,6 @@ pub struct Finished {
 impl Output {
     /// Makes the file or the directory, its header for a recording that was killed: all records up
     /// to the end of the file. Or begins the stream, with all that is known by now, `head`.
-    ///
-    /// # Errors
-    /// What cannot be created, renamed or written; a terminal as standard output.
     pub fn create(
         to: &config::OutputOptions,
         attrs: &[AttrEntry],
@@ -148,9 +145,6 @@ impl Output {
     }
 
     /// Appends records as they are.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub fn write(&self, records: &[u8]) -> Result<()> {
         self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, ..Batch::default() })
     }
@@ -158,9 +152,6 @@ impl Output {
     /// Appends AUX trace, parts of a record and its payload, which stay as they are also where
     /// records are compressed: readers look for the payload behind its record. Its place is among
     /// those that [`settle`](Self::settle) returns.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub fn write_trace(&self, parts: &[IoSlice<'_>]) -> Result<()> {
         self.append(parts, |bytes| Batch { bytes, is_trace: true, ..Batch::default() })
     }
@@ -168,9 +159,6 @@ impl Output {
     /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`.
     /// If each ring has a file, the parts are of `ring`, and there is no mark: such files have no
     /// rounds.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub fn write_rings(
         &self,
         ring: usize,
@@ -198,28 +186,22 @@ impl Output {
     }
 
     /// Returns whether each ring has a file of its own, in a directory.
-    #[must_use]
     pub fn is_split(&self) -> bool {
         !self.places.is_empty()
     }
 
     /// Returns the number of bytes by now: what was appended, or what was written where that is
     /// less for being compressed.
-    #[must_use]
     pub fn length(&self) -> u64 {
         self.length.load(Ordering::Relaxed)
     }
 
     /// Returns whether it is a stream: then nothing can be said of it at its end but in records.
-    #[must_use]
     pub fn is_pipe(&self) -> bool {
         self.is_pipe
     }
 
     /// Waits until all is written that was appended.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub fn settle(&self) -> Result<Written> {
         let mut all = Written::default();
         for writer in &self.writers {
@@ -229,7 +211,6 @@ impl Output {
     }
 
     /// Returns what was written by now.
-    #[must_use]
     pub fn written(&self) -> Written {
         let mut all = self.written.clone();
         self.writers.iter().for_each(|writer| all.add(&writer.queue.written()));
@@ -238,9 +219,6 @@ impl Output {
 
     /// Completes the file: features, and the header that knows where all is; or the stream, by the
     /// features that it has not.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing, or that of the features.
     pub fn finish(mut self, features: FeatureWriter) -> Result<Finished> {
         self.settle()?;
         self.end()?;
@@ -275,9 +253,6 @@ impl Output {
 
     /// Renames it to the first of these names that is free, and returns that; `None` for what has
     /// no name to change.
-    ///
-    /// # Errors
-    /// Returns an error if it cannot be renamed.
     pub fn rename(&mut self, names: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>> {
         self.made.as_mut().map_or(Ok(None), |made| made.rename(names))
     }

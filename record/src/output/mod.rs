@@ -8,19 +8,20 @@
 //!   ring N ─copy──▶ queue ──▶ writer ────────────────▶ out.data/data.N           (`--threads`: a directory)
 //! ```
 
-pub mod build_ids;
+pub(crate) mod build_ids;
 mod data_file;
-pub mod features;
+pub(crate) mod features;
 mod files;
-pub mod keep;
+pub(crate) mod keep;
 mod pack;
 mod place;
 mod queue;
 mod rotation;
 mod silenced;
-pub mod tally;
+pub(crate) mod tally;
 mod writer;
 
-pub use files::{Finished, Layout, Output};
-pub use queue::Written;
-pub use rotation::Names;
+pub(crate) use files::Finished;
+pub use files::{Layout, Output};
+pub(crate) use queue::Written;
+pub(crate) use rotation::Names;

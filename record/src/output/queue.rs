@@ -99,9 +99,6 @@ impl Queue {
     }
 
     /// Appends a batch, when there is room for it.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len();
         let mut state = self.state();
@@ -126,9 +123,6 @@ impl Queue {
     }
 
     /// Waits until all batches are written, and returns what is in the files then.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub(super) fn settle(&self) -> Result<Written> {
         let waits = |state: &mut QueueState| state.failed.is_none() && state.bytes > 0;
         let state =

@@ -12,24 +12,20 @@ use crate::plan::config;
 
 /// Naming of a recording's files.
 #[derive(Debug)]
-pub struct Names {
+pub(crate) struct Names {
     stamp: bool,
     kept: Kept,
 }
 
 impl Names {
     /// Creates the naming for the flags.
-    #[must_use]
-    pub fn new(config: &config::OutputOptions) -> Self {
+    pub(crate) fn new(config: &config::OutputOptions) -> Self {
         let stamp = config.timestamp_name || config.switch.is_some();
         Self { stamp, kept: Kept::at_most(config.max_files) }
     }
 
     /// Gives a file its final name before it is completed.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be renamed.
-    pub fn settle(&mut self, output: &mut Output, path: &Path) -> Result<()> {
+    pub(crate) fn settle(&mut self, output: &mut Output, path: &Path) -> Result<()> {
         if !self.stamp {
             return Ok(());
         }

@@ -57,7 +57,6 @@ impl Counts {
     }
 
     /// Returns the summary line: contents of the file, and losses.
-    #[must_use]
     pub fn summary(&self, bytes: u64, name: &str) -> String {
         let samples = count(self.samples, "sample");
         // A few samples have no time that would tell anything.
@@ -78,7 +77,6 @@ impl Counts {
     }
 
     /// Returns whether anything was lost.
-    #[must_use]
     pub fn is_lossy(&self) -> bool {
         self.lost_events + self.lost_samples > 0
     }
@@ -115,7 +113,6 @@ impl AuxCounts {
     }
 
     /// Returns warnings with advice for the user.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of = format!("of {} pieces of AUX trace", self.records);
         let wrong = [
@@ -158,31 +155,29 @@ pub struct Tally {
 /// Layouts of a stream's samples and trailers. Any attr of the stream gives them, as all attrs of
 /// rec have the fields that are read while it passes.
 #[derive(Clone, Debug)]
-pub struct Layouts {
+pub(crate) struct Layouts {
     sample: SampleLayout,
     trailer: SampleIdLayout,
 }
 
 impl Layouts {
     /// Returns the layouts of an attr's records.
-    #[must_use]
-    pub fn of(attr: &Attr) -> Self {
+    pub(crate) fn of(attr: &Attr) -> Self {
         Self { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }
     }
 
     /// Returns a record as a sample; `None` if it is none.
     #[inline]
-    #[must_use]
-    pub fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
+    pub(crate) fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
         let is_sample = record.header.kind == RecordType::SAMPLE;
         is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
     }
 
     /// Decodes a record.
-    ///
-    /// # Errors
-    /// Returns an error if it is shorter than its fields.
-    pub fn decode<'a>(&self, record: &RawRecord<'a>) -> recrep_format::error::Result<Record<'a>> {
+    pub(crate) fn decode<'a>(
+        &self,
+        record: &RawRecord<'a>,
+    ) -> recrep_format::error::Result<Record<'a>> {
         record.decode(&Context {
             endian: Endian::NATIVE,
             sample: &self.sample,
@@ -194,7 +189,6 @@ impl Layouts {
 impl Tally {
     /// Creates an empty tally. `attr` can be any attr of the stream, as all attrs of rec have the
     /// fields that are read here.
-    #[must_use]
     pub fn new(attr: &Attr) -> Self {
         Self {
             counts: Counts::default(),
@@ -206,7 +200,6 @@ impl Tally {
     }
 
     /// One that counts nothing yet, for another thread that drains.
-    #[must_use]
     pub fn renewed(&self) -> Self {
         Self {
             counts: Counts::default(),
@@ -218,14 +211,12 @@ impl Tally {
     }
 
     /// Returns the processes that were forked and have not exited.
-    #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         self.processes().iter().copied().collect()
     }
 
     /// Returns the names of programs that the kernel stopped recording when they were executed,
     /// each once.
-    #[must_use]
     pub fn silenced(&self) -> Vec<String> {
         self.executions.silenced()
     }

@@ -21,9 +21,6 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    ///
-    /// # Errors
-    /// Returns the system's refusal.
     pub(super) fn start(
         files: Vec<DataFile>,
         most: usize,
@@ -42,9 +39,6 @@ impl Writer {
     }
 
     /// Queues a batch.
-    ///
-    /// # Errors
-    /// Returns the error that ended the writing.
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len() as u64;
         self.queue.push(batch)?;
@@ -55,9 +49,6 @@ impl Writer {
     }
 
     /// Waits until all is written that was queued, or writing has failed, and returns the files.
-    ///
-    /// # Errors
-    /// Returns an error if the thread panicked.
     pub(super) fn end(self) -> Result<Vec<DataFile>> {
         self.queue.close();
         self.thread.join().map_err(|_| panicked())

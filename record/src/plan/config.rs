@@ -204,7 +204,6 @@ pub enum RingSize {
 
 impl RingSize {
     /// Returns the size in bytes, with pages of this size.
-    #[must_use]
     pub fn bytes(self, page_size: usize) -> u64 {
         match self {
             Self::Pages(pages) => pages.saturating_mul(page_size as u64),
@@ -295,7 +294,6 @@ pub struct Aux {
 
 impl Aux {
     /// Returns the size of snapshots (`-S`), or 0 for the whole area; `None` without snapshots.
-    #[must_use]
     pub fn snapshot_size(&self) -> Option<u64> {
         let text = self.snapshot.as_deref()?;
         let size = text.strip_prefix('e').unwrap_or(text);
@@ -326,7 +324,6 @@ pub struct OutputOptions {
 
 impl OutputOptions {
     /// Returns whether the recording goes to standard output.
-    #[must_use]
     pub fn is_stdout(&self) -> bool {
         self.path.as_os_str() == "-"
     }

@@ -7,7 +7,7 @@ use crate::event::Probe;
 
 /// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest
 /// that perf 6.1 can read. It has every field that rec sets except `config3` and `config4`.
-pub const ATTR_SIZE: u32 = 128;
+pub(crate) const ATTR_SIZE: u32 = 128;
 /// Length of attrs with `config3` (`PERF_ATTR_SIZE_VER8`).
 pub(super) const ATTR_SIZE_CONFIG3: u32 = 136;
 /// Length of attrs with `config4` (`PERF_ATTR_SIZE_VER9`).
@@ -57,39 +57,33 @@ pub struct PlannedEvent {
 
 impl PlannedEvent {
     /// Returns the name with modifiers, as in the file.
-    #[must_use]
     pub fn full_name(&self) -> String {
         let colon = if self.modifiers.is_empty() || self.name.ends_with('/') { "" } else { ":" };
         format!("{}{colon}{}", self.name, self.modifiers)
     }
 
     /// Returns whether this is its name, with or without modifiers.
-    #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.full_name() == name || self.name == name
     }
 
     /// Returns whether threads and children that come are counted by it.
-    #[must_use]
     pub fn inherits(&self) -> bool {
         self.attr.flags.contains(AttrFlags::INHERIT)
             || self.probe.as_ref().is_some_and(|probe| probe.inherits)
     }
 
     /// Returns whether it is a dummy, which counts nothing and can carry the side-band.
-    #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.is_software(SwEvent::DUMMY)
     }
 
     /// Returns whether it counts context switches.
-    #[must_use]
     pub fn is_context_switches(&self) -> bool {
         self.is_software(SwEvent::CONTEXT_SWITCHES)
     }
 
     /// Returns whether it counts nanoseconds of CPU time.
-    #[must_use]
     pub fn is_clock(&self) -> bool {
         self.is_software(SwEvent::CPU_CLOCK) || self.is_software(SwEvent::TASK_CLOCK)
     }

@@ -17,9 +17,6 @@ use super::event::PlannedEvent;
 use crate::messages::error::{Error, Result};
 
 /// Takes inheritance away from the attr of a probe, and notes whether a tracepoint must have it.
-///
-/// # Errors
-/// A breakpoint in the kernel that threads and children would inherit.
 pub(super) fn settle(event: &mut PlannedEvent, context: &Context<'_>) -> Result<()> {
     // Counters of whole CPUs have nobody to inherit them.
     let by_task = !context.system && event.cgroup.is_none() && !event.system_wide;

@@ -24,7 +24,7 @@
 
 mod attr;
 mod aux;
-pub mod config;
+pub(crate) mod config;
 mod context;
 mod event;
 mod group;
@@ -50,8 +50,7 @@ use group::Group;
 use notes::Notes;
 use rate::Rates;
 
-pub use event::{ATTR_SIZE, PlannedEvent};
-pub use rate::DEFAULT_HZ;
+pub(crate) use event::{ATTR_SIZE, PlannedEvent};
 
 /// Everything to open for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +75,6 @@ impl Plan {
     /// Returns the plan adapted to the mapped number of pages (`ring`, `aux`) and the events as
     /// accepted by the kernel. `None` if no counter would wake rec too late (after more than half
     /// of the pages), so that nothing must be opened again.
-    #[must_use]
     pub fn refitted(
         &self,
         events: &[PlannedEvent],
@@ -94,10 +92,7 @@ impl Plan {
 }
 
 /// Creates the plan.
-///
-/// # Errors
-/// Returns an error if CPUs are not online, or if sizes or combinations are impossible.
-pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
+pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes(config.notes.clone());
     let cpus = cpus(config, machine)?;
     let mut specs = match config.events.as_slice() {

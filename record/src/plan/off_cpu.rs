@@ -50,9 +50,6 @@ fn spec(config: &Config) -> EventSpec {
 }
 
 /// Counts an event that was added in the cgroup of the others (`-G`).
-///
-/// # Errors
-/// Several cgroups, as the switches of each would need an event.
 pub(super) fn place(event: &mut PlannedEvent, config: &Config) -> Result<()> {
     event.off_cpu = true;
     let mut cgroups = config.cgroups.iter();

@@ -10,7 +10,7 @@ use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
 
 /// Default frequency, as in perf.
-pub const DEFAULT_HZ: u64 = 4000;
+pub(crate) const DEFAULT_HZ: u64 = 4000;
 
 /// A period in events, or a frequency in Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,9 +52,6 @@ pub enum Detail {
 
 impl Command {
     /// Parses a line.
-    ///
-    /// # Errors
-    /// Returns a message that lists the valid commands.
     pub fn parse(line: &str) -> Result<Self, String> {
         let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();
@@ -87,9 +84,6 @@ pub struct Channel {
 
 impl Channel {
     /// Opens the channel. Reading from it never blocks.
-    ///
-    /// # Errors
-    /// Returns an error if a descriptor or file cannot be opened, or if a file is not a named pipe.
     pub fn open(control: &Control) -> Result<Self> {
         let (commands, acks) = match control {
             Control::Fd { commands, acks } => {
@@ -103,9 +97,6 @@ impl Channel {
     }
 
     /// Reads the lines that have arrived. Also returns whether more can follow.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the channel.
     pub fn read(&mut self) -> Result<(Vec<String>, bool)> {
         let mut bytes = [0; 1024];
         let more = loop {

@@ -118,9 +118,6 @@ impl Coverage {
 
     /// Readable when the tasks end that whole CPUs are counted for, which no counter tells of.
     /// `None`: counters do.
-    ///
-    /// # Errors
-    /// A task whose end cannot be waited for.
     pub(super) fn ends(&self, target: &Target, tasks: &[Task]) -> Result<Option<Vec<OwnedFd>>> {
         if *self != Self::Filtered {
             return Ok(None);

@@ -18,9 +18,6 @@ pub(super) struct Delays {
 
 impl Delays {
     /// Schedules the steps of a delay. The time begins with `start`.
-    ///
-    /// # Errors
-    /// Returns an error if the system refuses a timer.
     pub(super) fn new(delay: &Delay) -> Result<Self> {
         let steps: VecDeque<_> = match delay {
             Delay::None | Delay::Off => VecDeque::new(),

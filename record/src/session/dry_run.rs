@@ -21,9 +21,6 @@ use crate::plan::{self, Plan, PlannedEvent};
 use crate::tasks::Target;
 
 /// Prints the plan.
-///
-/// # Errors
-/// Returns an error if the plan is impossible, or if standard output cannot be written.
 pub fn run(config: &Config) -> Result<()> {
     let machine = match &config.machine {
         Some(given) => given.clone(),
@@ -45,7 +42,6 @@ pub fn run(config: &Config) -> Result<()> {
 }
 
 /// Formats the plan as JSON.
-#[must_use]
 pub fn json(plan: &Plan, config: &Config, machine: &Machine) -> Value {
     let page = machine.page_size as u64;
     let (kind, ids) = target(config);
@@ -105,7 +101,6 @@ fn event(index: usize, event: &PlannedEvent, plan: &Plan, config: &Config) -> Va
 }
 
 /// Formats an attr as an object, with the kernel's field names as keys.
-#[must_use]
 pub fn attr(attr: &Attr) -> Value {
     let mut fields = Map::new();
     for (name, value) in [

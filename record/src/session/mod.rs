@@ -44,9 +44,6 @@ use live::{Live, Recording, Subject};
 use schedule::Urgent;
 
 /// Runs a recording, and returns the exit status.
-///
-/// # Errors
-/// Returns an error if there is no recording, or only an incomplete one.
 pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
     let machine = Machine::read()?;
     let mut plan = plan::plan(config, &machine)?;

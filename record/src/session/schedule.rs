@@ -47,9 +47,6 @@ impl Urgent {
     /// Gives this thread the niceness or the priority that was asked for; or else, where rings are
     /// full soon, the lowest niceness if this user may have it. A class other than SCHED_OTHER
     /// (chrt(1)) stays unless asked for. The command was forked before, and keeps its own.
-    ///
-    /// # Errors
-    /// The system's refusal of what was asked for.
     pub(super) fn apply(rings: &Rings, are_full_soon: bool) -> Result<Self> {
         let usual = getpriority_process(None).unwrap_or(0);
         match (rings.realtime, rings.nice) {

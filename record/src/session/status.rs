@@ -36,9 +36,6 @@ struct StatusReading {
 
 impl Status {
     /// Starts the timer, if somebody sees the line.
-    ///
-    /// # Errors
-    /// Returns the system's refusal of a timer.
     pub(super) fn start(config: &Config, messages: &Messages) -> Result<Option<Self>> {
         let rings = &config.rings;
         let countable = rings.threads.split.is_none() && !rings.overwrite;

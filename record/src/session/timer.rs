@@ -16,9 +16,6 @@ pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
     /// Creates a timer that is not running.
-    ///
-    /// # Errors
-    /// Returns an error if the system refuses.
     pub(crate) fn new() -> Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)
@@ -28,9 +25,6 @@ impl Timer {
 
     /// Starts the timer: it expires after this time (at once if zero), and then periodically if
     /// `every` is given.
-    ///
-    /// # Errors
-    /// Returns an error if the system refuses.
     pub(crate) fn set(&self, after: Duration, every: Option<Duration>) -> Result<()> {
         // A zero time would stop the timer instead.
         let after = after.max(Duration::from_nanos(1));

@@ -16,7 +16,7 @@ const LONGEST: u64 = 64 << 10;
 
 /// The BPF code of the kernel.
 #[derive(Debug, PartialEq, Eq)]
-pub struct BpfCode {
+pub(crate) struct BpfCode {
     programs: Vec<BpfProgram>,
     /// `true` if the list is not to be had, so that symbols are all that there is.
     is_hidden: bool,
@@ -39,8 +39,7 @@ impl Symbol {
 impl BpfCode {
     /// Returns the programs as the kernel lists them, or what is known where it does not list them
     /// to this user (EPERM).
-    #[must_use]
-    pub fn new(programs: std::result::Result<Vec<BpfProgram>, rustix::io::Errno>) -> Self {
+    pub(crate) fn new(programs: std::result::Result<Vec<BpfProgram>, rustix::io::Errno>) -> Self {
         use rustix::io::Errno;
         let is_hidden = matches!(programs, Err(Errno::PERM | Errno::ACCESS));
         Self { programs: programs.unwrap_or_default(), is_hidden }
@@ -48,18 +47,14 @@ impl BpfCode {
 
     /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in
     /// full, and of the code that calls programs by their type information.
-    #[must_use]
-    pub fn needs_symbols(&self) -> bool {
+    pub(crate) fn needs_symbols(&self) -> bool {
         let more = |program: &BpfProgram| program.has_btf || program.functions.len() > 1;
         self.is_hidden || self.programs.iter().any(more)
     }
 
     /// Writes the programs. `symbols`: those of `/proc/kallsyms`, by address, as far as they are
     /// needed.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn write(&self, to: &mut Synthesizer<'_>, symbols: &[BpfSymbol]) -> Result<()> {
+    pub(crate) fn write(&self, to: &mut Synthesizer<'_>, symbols: &[BpfSymbol]) -> Result<()> {
         let names: HashMap<u64, &[u8]> =
             symbols.iter().map(|symbol| (symbol.addr, symbol.name.as_slice())).collect();
         for program in &self.programs {

@@ -11,10 +11,7 @@ use crate::messages::error::Result;
 use crate::tasks::cgroup;
 
 /// Writes a CGROUP record for each cgroup, if requested.
-///
-/// # Errors
-/// Returns I/O errors from the output.
-pub fn cgroups(to: &mut Synthesizer<'_>) -> Result<()> {
+pub(crate) fn cgroups(to: &mut Synthesizer<'_>) -> Result<()> {
     if !to.wants_cgroups() {
         return Ok(());
     }

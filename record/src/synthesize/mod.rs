@@ -11,7 +11,7 @@ mod maps_line;
 mod tasks;
 mod writer;
 
-pub use bpf::BpfCode;
-pub use cgroups::cgroups;
-pub use tasks::{Scope, tasks};
-pub use writer::Synthesizer;
+pub(crate) use bpf::BpfCode;
+pub(crate) use cgroups::cgroups;
+pub(crate) use tasks::{Scope, tasks};
+pub(crate) use writer::Synthesizer;

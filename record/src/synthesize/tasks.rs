@@ -13,7 +13,7 @@ use crate::tasks::Task;
 
 /// Selection of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// All tasks.
     All,
     /// These tasks, and the processes that they belong to.
@@ -96,10 +96,7 @@ impl Proc {
 
 /// Writes records for existing tasks, and for the mappings of their processes. Tasks that end
 /// meanwhile are skipped.
-///
-/// # Errors
-/// Returns I/O errors from the output.
-pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
+pub(crate) fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
     if !to.wants_tasks() {
         return Ok(());
     }

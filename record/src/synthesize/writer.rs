@@ -31,7 +31,7 @@ const KERNEL_PID: u32 = u32::MAX;
 
 /// Writer of synthesized records.
 #[derive(Debug)]
-pub struct Synthesizer<'a> {
+pub(crate) struct Synthesizer<'a> {
     output: &'a Output,
     modules: &'a mut Modules,
     encoder: Encoder,
@@ -48,7 +48,7 @@ impl<'a> Synthesizer<'a> {
     /// Creates a writer to `output`. `attr` and `id` (of a counter) are those of the tracking
     /// event, whose fields the records get; `asked` selects the kinds of records. Mapped files are
     /// added to `modules`.
-    pub fn new(
+    pub(crate) fn new(
         output: &'a Output,
         modules: &'a mut Modules,
         attr: &Attr,
@@ -87,10 +87,7 @@ impl<'a> Synthesizer<'a> {
     }
 
     /// Writes records of the kernel's image and modules.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn kernel(&mut self, image: &KernelImage) -> Result<()> {
+    pub(crate) fn kernel(&mut self, image: &KernelImage) -> Result<()> {
         let name = format!("[kernel.kallsyms]{}", image.reference);
         self.kernel_mmap(
             image.start,
@@ -129,10 +126,7 @@ impl<'a> Synthesizer<'a> {
 
     /// Writes the buffered records, and a FINISHED_INIT record. Returns the number of processes
     /// whose mappings could not all be read in time.
-    ///
-    /// # Errors
-    /// Returns I/O errors from the output.
-    pub fn finish(mut self) -> Result<usize> {
+    pub(crate) fn finish(mut self) -> Result<usize> {
         self.encoder.bytes(&crate::drain::marker(Body::FinishedInit));
         self.output.write(self.encoder.as_bytes())?;
         Ok(self.cut)

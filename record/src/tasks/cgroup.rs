@@ -8,16 +8,12 @@ use std::path::PathBuf;
 use crate::messages::error::{Error, Result};
 
 /// Returns the root of the hierarchy that perf events use, if mounted.
-#[must_use]
-pub fn mounted() -> Option<PathBuf> {
+pub(crate) fn mounted() -> Option<PathBuf> {
     root(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
 }
 
 /// Opens the directory of a cgroup, given by its path from the root of the hierarchy.
-///
-/// # Errors
-/// Returns an error if no hierarchy for perf events is mounted, or if there is no such cgroup.
-pub fn open(name: &str) -> Result<File> {
+pub(crate) fn open(name: &str) -> Result<File> {
     let root = mounted().ok_or_else(|| {
         Error::Failed(
             "cannot count a cgroup (-G): no cgroup hierarchy is mounted; as root: \

@@ -1,8 +1,8 @@
 //! Targets of recordings, and parsers for lists of pids, tids and CPUs.
 
-pub mod cgroup;
-pub mod usage;
-pub mod workload;
+pub(crate) mod cgroup;
+pub(crate) mod usage;
+pub(crate) mod workload;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,7 +11,7 @@ use crate::messages::error::{Error, Result, why_words};
 
 /// Name of the process that removes rec's probes at its end. It is rec's own, so it is nobody's
 /// target.
-pub const GUARD: &str = "rec-probe-guard";
+pub(crate) const GUARD: &str = "rec-probe-guard";
 
 /// Target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +39,12 @@ pub struct Task {
 
 impl Target {
     /// Returns whether the target is existing tasks.
-    #[must_use]
     pub fn is_attached(&self) -> bool {
         matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
     }
 
     /// Returns the current threads of the target's processes or threads; empty for the other
     /// targets.
-    ///
-    /// # Errors
-    /// Returns an error if a process or thread does not exist.
     pub fn tasks(&self) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
         match self {
@@ -127,10 +123,7 @@ fn process_of(tid: u32) -> Result<u32> {
 }
 
 /// Parses a user: an ID, or a name in `/etc/passwd`.
-///
-/// # Errors
-/// Returns a message if there is no such name.
-pub fn parse_user(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_user(text: &str) -> Result<u32, String> {
     if let Some(uid) = number(text) {
         return Ok(uid);
     }
@@ -151,21 +144,14 @@ fn user_of(passwd: &str, name: &str) -> Option<u32> {
 }
 
 /// Parses `1,2,3`.
-///
-/// # Errors
-/// Returns a message about an item that is not a number.
-pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
     list.split(',')
         .map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list)))
         .collect()
 }
 
 /// Parses the process IDs of `-p`.
-///
-/// # Errors
-/// Returns a message about an item that is not a number; with the IDs of the processes of that
-/// name.
-pub fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
     parse_ids(list).map_err(|why| {
         let is_name = |item: &&str| number(item).is_none() && !item.is_empty();
         let Some(name) = list.split(',').map(str::trim).find(is_name) else { return why };
@@ -195,10 +181,7 @@ fn processes_called(name: &str) -> Vec<u32> {
 }
 
 /// Parses `0-3,8`, the form of `-C` and of the kernel's lists. Returns each CPU once, sorted.
-///
-/// # Errors
-/// Returns a message about an item that is not a number or a range.
-pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
     /// Limit above any kernel's number of CPUs, so that a mistyped range does not exhaust the
     /// memory.
     const MOST: u32 = 1 << 16;
@@ -216,8 +199,7 @@ pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
 }
 
 /// Writes sorted CPUs as `0-3,8`.
-#[must_use]
-pub fn ranges(cpus: &[u32]) -> String {
+pub(crate) fn ranges(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a + 1 == *b).filter_map(|run| run.first().zip(run.last()));
     let texts: Vec<_> =
         runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();

@@ -7,8 +7,7 @@ use super::Task;
 
 /// Returns the `most` threads that ran most between two looks, and before; in the order of their
 /// numbers. Those that ended are left out.
-#[must_use]
-pub fn busiest(tasks: &[Task], most: usize) -> Vec<Task> {
+pub(crate) fn busiest(tasks: &[Task], most: usize) -> Vec<Task> {
     let before: Vec<u64> = tasks.iter().map(|task| run_time(*task).unwrap_or(0)).collect();
     let looks = tasks
         .iter()

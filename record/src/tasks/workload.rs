@@ -27,11 +27,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::messages::error::{Error, Result, why_words};
-pub use inherited::Inherited;
+pub(crate) use inherited::Inherited;
 
 /// A command that waits at the gate, is running, or has ended.
 #[derive(Debug)]
-pub struct Workload {
+pub(crate) struct Workload {
     name: String,
     pid: u32,
     stage: Stage,
@@ -56,10 +56,11 @@ impl Workload {
     /// Forks the command and holds it at the gate. It has signals and descriptors as they were
     /// `before` rec changed them. `aside` sends its standard output to rec's standard error,
     /// because rec writes the recording to standard output.
-    ///
-    /// # Errors
-    /// Returns an error if the fork fails.
-    pub fn at_gate(command: &[OsString], aside: bool, before: Inherited) -> Result<Option<Self>> {
+    pub(crate) fn at_gate(
+        command: &[OsString],
+        aside: bool,
+        before: Inherited,
+    ) -> Result<Option<Self>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let name = program.to_string_lossy().into_owned();
         let pipe = || {
@@ -114,16 +115,12 @@ impl Workload {
     }
 
     /// Returns the pid, which the command keeps after its exec.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Opens the gate, and waits until the command is executed.
-    ///
-    /// # Errors
-    /// Returns an error if the command is not found or cannot be executed.
-    pub fn release(&mut self) -> Result<()> {
+    pub(crate) fn release(&mut self) -> Result<()> {
         let Stage::AtGate { gate, spawned } = std::mem::replace(&mut self.stage, Stage::Nothing)
         else {
             return Ok(());
@@ -139,7 +136,7 @@ impl Workload {
     }
 
     /// Returns the exit status, if the command has ended.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         if let Stage::Running(child) = &mut self.stage
             && let Ok(Some(status)) = child.try_wait()
         {
@@ -153,7 +150,7 @@ impl Workload {
 
     /// Sends SIGTERM if the command is running, waits for its end, and returns its exit status like
     /// a shell: its own, or 128 + N if signal N killed it.
-    pub fn finish(mut self) -> u8 {
+    pub(crate) fn finish(mut self) -> u8 {
         self.ask_to_end();
         if let Stage::Running(child) = &mut self.stage
             && let Ok(status) = child.wait()

@@ -89,9 +89,6 @@ const NO_COUNTERS: &str = "no hardware or cache events: this machine has no coun
 
 /// Finds the machine's events of these kinds or with matching names. Also returns notes for the
 /// user.
-///
-/// # Errors
-/// Returns a message if there are none.
 pub(super) fn find(
     what: &[String],
     sources: &EventSources,

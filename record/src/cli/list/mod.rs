@@ -48,15 +48,11 @@ pub(super) struct ListFlags {
 }
 
 /// Returns whether the command line, which begins with the program's name, is `rec list`.
-#[must_use]
 pub fn is_asked_for(args: &[OsString]) -> bool {
     args.get(1).is_some_and(|word| word == "list")
 }
 
 /// Prints the list of events, and returns the exit status.
-///
-/// # Errors
-/// Returns an error if no event matches, or if standard output cannot be written.
 pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let flags = match ListFlags::try_parse_from(args.iter().skip(1)) {
         Ok(flags) => flags,

@@ -10,9 +10,6 @@ use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
 /// Prints a text; with `may_page`, in a pager if it does not fit on the terminal.
-///
-/// # Errors
-/// Returns an error if standard output cannot be written.
 pub(super) fn print(text: &str, may_page: bool) -> io::Result<()> {
     let pager = if may_page && !fits(text) { command(|name| std::env::var_os(name)) } else { None };
     match pager.and_then(|pager| page(text, &pager)) {

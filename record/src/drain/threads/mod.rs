@@ -65,13 +65,13 @@ use worker::{Before, DrainState, Worker};
 
 /// Configuration of the drain threads.
 #[derive(Debug)]
-pub struct Drainers {
+pub(crate) struct Drainers {
     groups: Vec<RingGroup>,
     bells: Bells,
 }
 
 /// Output of the drain threads, and how they write to it.
-pub struct To<'a> {
+pub(crate) struct To<'a> {
     /// The recording.
     pub output: &'a Output,
     /// [`Drainers::fd`] is readable when it is so long.
@@ -84,19 +84,13 @@ pub struct To<'a> {
 
 impl Drainers {
     /// One thread for all rings.
-    ///
-    /// # Errors
-    /// Returns the system's refusal.
-    pub fn one(counters: &Counters) -> Result<Self> {
+    pub(crate) fn one(counters: &Counters) -> Result<Self> {
         let rings = (0..counters.owners.len()).collect();
         Ok(Self { groups: vec![RingGroup { rings, affinity: None }], bells: Bells::new(1)? })
     }
 
     /// Assigns rings to threads, without starting them.
-    ///
-    /// # Errors
-    /// Returns an error if a mask has no recorded CPU, or if the system refuses a descriptor.
-    pub fn new(split: &Split, counters: &Counters, machine: &Machine) -> Result<Self> {
+    pub(crate) fn new(split: &Split, counters: &Counters, machine: &Machine) -> Result<Self> {
         let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
         let cpus: Vec<_> = owners.map(|owner| owner.place.cpu).collect();
         let groups = groups::groups(split, &cpus, machine)?;
@@ -106,23 +100,18 @@ impl Drainers {
 
     /// Returns the descriptor that becomes readable when the file reaches `limit`, all counters
     /// have ended, or a thread failed.
-    #[must_use]
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.bells.main.as_fd()
     }
 
     /// Returns the rings of each thread.
-    #[must_use]
-    pub fn rings(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
         self.groups.iter().map(|group| group.rings.clone()).collect()
     }
 
     /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too.
     /// Returns what that gives, and whether all counters have ended.
-    ///
-    /// # Errors
-    /// What `meanwhile` or a thread gives.
-    pub fn run<'a, T>(
+    pub(crate) fn run<'a, T>(
         &self,
         counters: &Counters,
         drain: &mut Drain,

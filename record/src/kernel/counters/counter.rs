@@ -58,7 +58,6 @@ pub struct Counters {
 
 impl Counters {
     /// Returns the key of a counter's ring.
-    #[must_use]
     pub fn ring_of(&self, counter: &Counter) -> RingKey {
         let event = self.events.get(counter.event);
         counter
@@ -74,31 +73,26 @@ impl Counters {
     }
 
     /// Returns the ids of an event's counters.
-    #[must_use]
     pub fn ids(&self, event: usize) -> Vec<u64> {
         self.of_event(event).iter().map(|counter| counter.id).collect()
     }
 
     /// Returns all counters by id.
-    #[must_use]
     pub fn by_id(&self) -> FxHashMap<u64, &Counter> {
         self.all.iter().map(|counter| (counter.id, counter)).collect()
     }
 
     /// Returns the names of the tracepoints among the events.
-    #[must_use]
     pub fn tracepoints(&self) -> Vec<&str> {
         self.events.iter().filter_map(|event| event.tracepoint.as_deref()).collect()
     }
 
     /// Returns the tracking event, which carries the side-band.
-    #[must_use]
     pub fn tracker(&self) -> Option<&PlannedEvent> {
         self.events.iter().find(|e| e.attr.flags.contains(AttrFlags::COMM))
     }
 
     /// Returns the id for synthesized records: one of the tracking event's.
-    #[must_use]
     pub fn tracking_id(&self) -> u64 {
         let tracker =
             self.events.iter().position(|event| event.attr.flags.contains(AttrFlags::COMM));
@@ -106,32 +100,22 @@ impl Counters {
     }
 
     /// Returns whether any event samples the kernel.
-    #[must_use]
     pub fn sees_kernel(&self) -> bool {
         self.events.iter().any(|e| !e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL))
     }
 
     /// Starts the counters that are not started by the command's exec.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel refuses.
     pub fn enable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.switch(kernel, true, |event| event.attr.flags.contains(AttrFlags::DISABLED))
     }
 
     /// Stops all counters.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel refuses.
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.switch(kernel, false, |_| true)
     }
 
     /// Starts or stops the counters of one event, or of all events except dummies, which carry only
     /// the side-band. Returns the number of matching events.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel refuses.
     pub fn steer<K: Kernel>(&self, kernel: &K, name: Option<&str>, on: bool) -> Result<usize> {
         let meant = |event: &PlannedEvent| match name {
             Some(name) => event.is_called(name),

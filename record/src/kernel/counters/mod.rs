@@ -14,9 +14,9 @@ mod mapping;
 mod opening;
 mod reading;
 
-pub use counter::{Counter, Counters};
-pub use opening::{ListThreads, allow_files, files, files_of, open};
-pub use reading::Reading;
+pub(crate) use counter::{Counter, Counters};
+pub(crate) use opening::{allow_files, files, files_of, open};
+pub(crate) use reading::Reading;
 
 #[cfg(test)]
 mod tests;

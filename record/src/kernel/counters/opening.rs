@@ -23,7 +23,7 @@ use crate::plan::{Plan, PlannedEvent};
 use crate::tasks::Target;
 
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
-pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
+pub(crate) type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 
 /// Maximum number of times that threads are listed. Who keeps starting threads does so in threads
 /// that have counters by then, which the new ones inherit.
@@ -34,10 +34,7 @@ const MOST_INTERRUPTIONS: usize = 10;
 
 /// Opens what the plan says, for `threads`; and, as threads may start between their listing and the
 /// opening, for those that are listed afterwards, until there are no new ones.
-///
-/// # Errors
-/// A refusal that nothing could be given up for, in words.
-pub fn open<K: Kernel>(
+pub(crate) fn open<K: Kernel>(
     kernel: &K,
     plan: &Plan,
     threads: &mut ListThreads<'_>,
@@ -180,14 +177,12 @@ fn is_of_threads(event: &PlannedEvent) -> bool {
 }
 
 /// Returns the number of counters, and so of files, that the plan takes for so many threads.
-#[must_use]
-pub fn files(plan: &Plan, threads: usize) -> usize {
+pub(crate) fn files(plan: &Plan, threads: usize) -> usize {
     plan.events.iter().map(|event| files_of(event, plan, threads)).sum()
 }
 
 /// Returns the number of an event's counters for so many threads.
-#[must_use]
-pub fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usize {
+pub(crate) fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usize {
     let per_thread = plan.per_thread && !event.system_wide;
     let cpus = if per_thread { 1 } else { event.cpus.as_ref().unwrap_or(&plan.cpus).len() };
     if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
@@ -422,7 +417,7 @@ const OTHER_FILES: u64 = 64;
 
 /// Raises the limits on open files where so many counters need it, as far as this user may. Returns
 /// how many may be open then.
-pub fn allow_files(counters: usize) -> usize {
+pub(crate) fn allow_files(counters: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = counters as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);

@@ -40,9 +40,6 @@ pub struct Reading {
 
 impl Counters {
     /// Reads all counters; those of a group through its leader.
-    ///
-    /// # Errors
-    /// Returns an error if a counter cannot be read.
     pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>, Error> {
         let mut all = Vec::new();
         let mut members = vec![1; self.events.len()];

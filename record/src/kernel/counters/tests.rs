@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
+use super::opening::ListThreads;
 use super::*;
 use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::Ring;

@@ -34,11 +34,14 @@ use rustix::io::Errno;
 use crate::plan::PlannedEvent;
 use crate::tasks::Target;
 
-pub use step::{Circumstances, Fallback, GivenUp};
+pub(crate) use step::{Circumstances, Fallback, GivenUp};
 
 /// Returns the next step after the kernel refused `event` with `errno`.
-#[must_use]
-pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Fallback {
+pub(crate) fn next(
+    event: &PlannedEvent,
+    errno: Errno,
+    circumstances: Circumstances<'_>,
+) -> Fallback {
     less_precise(event, errno)
         .or_else(|| no_guests(event, errno))
         .or_else(|| clock_for_cycles(event, errno))
@@ -51,8 +54,7 @@ pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>
 /// Returns the error message of a refusal that gives no reason (EINVAL) and that nothing could be
 /// given up for, once trials have shown the reason. `takes`: whether the kernel takes an attr, in
 /// the event's group or alone.
-#[must_use]
-pub fn diagnose(
+pub(crate) fn diagnose(
     event: &PlannedEvent,
     circumstances: Circumstances<'_>,
     takes: impl Fn(&Attr, bool) -> bool,

@@ -8,7 +8,7 @@ use crate::tasks::Target;
 
 /// Facts that the next step depends on, besides the attr.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances<'a> {
+pub(crate) struct Circumstances<'a> {
     /// Target of the counter.
     pub target: &'a Target,
     /// `kernel.perf_event_paranoid`.
@@ -21,7 +21,7 @@ pub struct Circumstances<'a> {
 
 /// Next step after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fallback {
+pub(crate) enum Fallback {
     /// Try this event instead; if it works, [`GivenUp::note`] is printed.
     Retry {
         /// The event to try.
@@ -37,7 +37,7 @@ pub enum Fallback {
 
 /// Something requested that the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenUp {
+pub(crate) enum GivenUp {
     /// The cycle counter, replaced by cpu-clock. Of the things given up earlier for the counter,
     /// only [`GivenUp::Kernel`] still applies.
     Cycles,
@@ -51,8 +51,7 @@ pub enum GivenUp {
 
 impl GivenUp {
     /// Returns the note for the user: `asked` was replaced by `given`.
-    #[must_use]
-    pub fn note(
+    pub(crate) fn note(
         self,
         asked: &PlannedEvent,
         given: &PlannedEvent,

@@ -32,9 +32,6 @@ pub(super) struct Definition {
 
 impl Definition {
     /// Returns the definition of an event's probe.
-    ///
-    /// # Errors
-    /// A file that cannot be opened, in words.
     pub(super) fn of(event: &PlannedEvent) -> Result<Self, String> {
         let target = event.probe.as_ref().and_then(|probe| probe.target.as_deref());
         let (config, offset) = (event.attr.config, event.attr.config2);

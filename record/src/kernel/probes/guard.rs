@@ -39,9 +39,6 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Starts the guard of a list of probes.
-    ///
-    /// # Errors
-    /// The system's refusal.
     pub(super) fn start(list: &File) -> io::Result<Self> {
         let (reader, names) = io::pipe()?;
         let child = Command::new("/proc/self/exe")
@@ -78,13 +75,11 @@ impl Drop for Guard {
 }
 
 /// Returns whether this process was started as a guard.
-#[must_use]
 pub fn is_meant(words: &[OsString]) -> bool {
     words.first().is_some_and(|name| name == GUARD)
 }
 
 /// Waits for the end of rec, and removes the probes that it named. Returns the exit status.
-#[must_use]
 pub fn run() -> u8 {
     let mut names = String::new();
     let read = io::read_to_string(io::stdin()).map(|text| names = text);

@@ -42,7 +42,7 @@ use tracing::{Refusal, Tracing};
 
 /// The probes of a recording. They go when this is dropped, which must come after the counters.
 #[derive(Debug, Default)]
-pub struct Probes {
+pub(crate) struct Probes {
     registers: Vec<Register>,
 }
 
@@ -57,10 +57,10 @@ struct Register {
 impl Probes {
     /// Registers the probes that threads and children are to inherit, and makes their events those
     /// of tracepoints. `tracefs`: where it is mounted.
-    ///
-    /// # Errors
-    /// The system's refusal, with what can be recorded without a tracepoint.
-    pub fn register(events: &mut [PlannedEvent], tracefs: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn register(
+        events: &mut [PlannedEvent],
+        tracefs: Option<&Path>,
+    ) -> Result<Self, Error> {
         let mut probes = Self::default();
         let mut tracing = None;
         for (number, event) in events.iter_mut().enumerate().filter(|(_, event)| follows(event)) {

@@ -15,9 +15,6 @@ pub(super) struct Owner {
 
 impl Owner {
     /// Returns this process.
-    ///
-    /// # Errors
-    /// A `/proc` that cannot be read.
     pub(super) fn current() -> io::Result<Self> {
         let link = fs::read_link("/proc/self/ns/pid")?;
         let number: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();

@@ -30,9 +30,6 @@ pub(super) struct Tracing {
 
 impl Tracing {
     /// Finds one where this list of probes can be written to.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub(super) fn find(mounted: Option<&Path>, list: &str) -> Result<Self, Refusal> {
         let mut why = "it is not mounted".to_owned();
         if let Some(root) = mounted {
@@ -65,9 +62,6 @@ impl Tracing {
 
     /// Opens a list of probes, to add lines to it. Opened in any other way, the kernel would remove
     /// all of them.
-    ///
-    /// # Errors
-    /// The system's refusal, in words.
     pub(super) fn open(&self, list: &str) -> Result<File, String> {
         let path = self.tracefs.root().join(list);
         OpenOptions::new().append(true).open(&path).map_err(|why| match why.kind() {
@@ -87,9 +81,6 @@ impl Tracing {
     }
 
     /// Returns the number of a tracepoint.
-    ///
-    /// # Errors
-    /// A tracepoint that does not exist.
     pub(super) fn id(&self, group: &str, name: &str) -> io::Result<u64> {
         self.tracefs
             .id(group, name)
@@ -98,9 +89,6 @@ impl Tracing {
 }
 
 /// Writes a line: the kernel reads each write by itself.
-///
-/// # Errors
-/// The kernel's refusal.
 pub(super) fn write(mut list: &File, line: &str) -> io::Result<()> {
     list.write_all(line.as_bytes())
 }

@@ -52,16 +52,12 @@ impl AuxRing {
     }
 
     /// Returns the size of the area in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// Returns the unread bytes of an area that is not overwritten, in multiples of `unit` bytes; a
     /// remainder is left for later. They stay valid until [`release`](Self::release).
-    ///
-    /// # Errors
-    /// Returns an error if `aux_head` is invalid.
     pub fn pending(&self, unit: usize) -> Result<Pending<'_>, Overrun> {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
         let rest = stretch.length.checked_rem(unit).unwrap_or(0);
@@ -77,7 +73,6 @@ impl AuxRing {
 
     /// Returns the position of the first pending byte in the trace, which is the number of bytes
     /// before it.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.reader.tail()
     }
@@ -89,14 +84,12 @@ impl AuxRing {
 
     /// The head of an area that is overwritten. All counters that write to the area should be
     /// stopped, and stay so until what [`last`](Self::last) gives was read.
-    #[must_use]
     pub fn head(&self) -> u64 {
         self.control.word(AUX_HEAD).load(Ordering::Acquire)
     }
 
     /// Copies the last `length` bytes before `head`: those up to the end of the area, and those
     /// from its beginning on.
-    #[must_use]
     pub fn last(&self, head: u64, length: usize) -> (Vec<u8>, Vec<u8>) {
         let length = length.min(self.size);
         // Computed with offsets in the area, as a head that is an offset may be smaller than

@@ -78,7 +78,6 @@ fn capability(word: u64, number: u32) -> bool {
 }
 
 /// Returns the CPU's cycle counter; 0 if user space cannot read one.
-#[must_use]
 pub(crate) fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86_64 has the instruction. (PR_SET_TSC can forbid it, but this process does

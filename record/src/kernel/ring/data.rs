@@ -43,9 +43,6 @@ impl Ring {
 
     /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites
     /// the oldest records.
-    ///
-    /// # Errors
-    /// As [`Ring::map`].
     pub fn map_backward(counter: BorrowedFd<'_>, pages: usize) -> Result<Self, Errno> {
         Self::map_with(counter, pages, true)
     }
@@ -91,22 +88,17 @@ impl Ring {
     }
 
     /// Returns the size of the data area in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.data_size
     }
 
     /// Returns the conversion from the CPU's cycle counter to timestamps, if available.
-    #[must_use]
     pub fn clock(&self) -> Option<Clock> {
         Clock::read(&self.mapping)
     }
 
     /// Returns the bytes to read. They stay where they are until [`release`](Self::release). A ring
     /// that is overwritten lends out nothing: [`newest`](Self::newest) copies.
-    ///
-    /// # Errors
-    /// A `data_head` that cannot be.
     pub fn pending(&self) -> Result<Pending<'_>, Overrun> {
         if self.backward {
             return Ok(Pending::new((&[], &[]), self.reader.tail()));
@@ -122,7 +114,6 @@ impl Ring {
     }
 
     /// Returns whether the ring is overwritten.
-    #[must_use]
     pub fn is_backward(&self) -> bool {
         self.backward
     }
@@ -130,7 +121,6 @@ impl Ring {
     /// Copies the records that a ring that is overwritten has got since the last
     /// [`release`](Self::release), newest first: as many as are whole. Its output should be paused;
     /// if the kernel writes meanwhile, the oldest records may be damaged.
-    #[must_use]
     pub fn newest(&self) -> (Vec<u8>, Mark) {
         let head = self.mapping.word(DATA_HEAD).load(Ordering::Acquire);
         let new = usize::try_from(self.reader.tail().wrapping_sub(head))

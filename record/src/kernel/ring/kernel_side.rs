@@ -37,9 +37,6 @@ pub struct KernelSide {
 
 impl KernelSide {
     /// Maps a memfd that has the length of the page and both areas.
-    ///
-    /// # Errors
-    /// Returns the system's error.
     pub fn map(memory: BorrowedFd<'_>, data_size: usize, aux_size: usize) -> Result<Self, Errno> {
         let page = rustix::param::page_size();
         let mapping = SharedMemory::new(memory, 0, page + data_size + aux_size, true)?;
@@ -47,25 +44,21 @@ impl KernelSide {
     }
 
     /// Returns a writer at the beginning of an area.
-    #[must_use]
     pub fn writer(&self, area: RingPart) -> RingWriter {
         RingWriter::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
     }
 
     /// Returns the head of an area.
-    #[must_use]
     pub fn head(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_HEAD } else { AUX_HEAD })
     }
 
     /// Returns the tail of an area.
-    #[must_use]
     pub fn tail(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_TAIL } else { AUX_TAIL })
     }
 
     /// Returns offset and size of the AUX area, from the control page.
-    #[must_use]
     pub fn aux_place(&self) -> (u64, u64) {
         let word = |offset| self.mapping.word(offset).load(Ordering::Relaxed);
         (word(AUX_OFFSET), word(AUX_SIZE))

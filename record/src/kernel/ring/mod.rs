@@ -28,18 +28,18 @@ mod area;
 mod clock;
 mod data;
 #[cfg(any(test, feature = "fake-kernel"))]
-pub mod kernel_side;
+pub(crate) mod kernel_side;
 mod memory;
 mod page;
 mod pending;
-pub mod protocol;
+pub(crate) mod protocol;
 
-pub use area::AuxRing;
-pub use clock::Clock;
+pub(crate) use area::AuxRing;
+pub(crate) use clock::Clock;
 pub(crate) use clock::cycles;
 pub use data::Ring;
-pub use pending::{Mark, Pending};
-pub use protocol::Overrun;
+pub(crate) use pending::{Mark, Pending};
+pub(crate) use protocol::Overrun;
 
 #[cfg(test)]
 pub(crate) mod fake;

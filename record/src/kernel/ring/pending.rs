@@ -23,19 +23,16 @@ impl<'r> Pending<'r> {
     }
 
     /// Returns the number of bytes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.first.len() + self.second.len()
     }
 
     /// Returns whether there are no bytes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }
 
     /// Returns the bytes up to a mark that was made before.
-    #[must_use]
     pub fn until(&self, mark: Mark) -> Self {
         // A head that went back since, which it must not, is an error of the next look at the ring.
         let head = mark.0.min(self.head);
@@ -46,7 +43,6 @@ impl<'r> Pending<'r> {
     }
 
     /// Returns the two halves of a part.
-    #[must_use]
     pub fn part(&self, part: Range<usize>) -> (&'r [u8], &'r [u8]) {
         let length = self.first.len();
         let of = |half: &'r [u8], start: usize, end: usize| {
@@ -85,7 +81,6 @@ impl<'r> Pending<'r> {
     }
 
     /// Returns the mark to pass to `Ring::release`.
-    #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.head)
     }

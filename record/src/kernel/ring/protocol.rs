@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A word of the control page, accessed by both sides.
-pub trait SharedWord {
+pub(crate) trait SharedWord {
     /// Loads it.
     fn load(&self, order: Ordering) -> u64;
     /// Stores to it.
@@ -34,7 +34,7 @@ impl SharedWord for AtomicU64 {
 
 /// Rec's side of an area: the position up to which it was read.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     area: &'static str,
     size: u64,
     tail: u64,
@@ -42,7 +42,7 @@ pub struct Reader {
 
 /// Range of unread bytes in an area, which may wrap around its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Offset in the area.
     pub start: usize,
     /// Number of bytes.
@@ -67,23 +67,18 @@ pub struct Overrun {
 
 impl Reader {
     /// Creates the reader of an area (`data` or `aux`) of this size, read up to `tail`.
-    #[must_use]
-    pub fn new(area: &'static str, size: usize, tail: u64) -> Self {
+    pub(crate) fn new(area: &'static str, size: usize, tail: u64) -> Self {
         Self { area, size: size as u64, tail }
     }
 
     /// Returns the position up to which it was read.
-    #[must_use]
-    pub fn tail(&self) -> u64 {
+    pub(crate) fn tail(&self) -> u64 {
         self.tail
     }
 
     /// Returns the range of unread bytes, which the kernel does not touch until
     /// [`release`](Self::release).
-    ///
-    /// # Errors
-    /// Returns an error if the head is invalid.
-    pub fn pending(&self, head: &impl SharedWord) -> Result<Stretch, Overrun> {
+    pub(crate) fn pending(&self, head: &impl SharedWord) -> Result<Stretch, Overrun> {
         let head = head.load(Ordering::Acquire);
         let overrun = self.overrun(head);
         let length =
@@ -98,19 +93,18 @@ impl Reader {
     }
 
     /// Releases the space up to `to` to the kernel.
-    pub fn release(&mut self, tail: &impl SharedWord, to: u64) {
+    pub(crate) fn release(&mut self, tail: &impl SharedWord, to: u64) {
         self.pass(to);
         tail.store(to, Ordering::Release);
     }
 
     /// Advances to `to` without releasing space, for overwritten rings.
-    pub fn pass(&mut self, to: u64) {
+    pub(crate) fn pass(&mut self, to: u64) {
         self.tail = to;
     }
 
     /// Returns the error for an invalid head.
-    #[must_use]
-    pub fn overrun(&self, head: u64) -> Overrun {
+    pub(crate) fn overrun(&self, head: u64) -> Overrun {
         Overrun { area: self.area, head, tail: self.tail, size: self.size }
     }
 }
@@ -126,20 +120,17 @@ pub struct RingWriter {
 #[cfg(any(test, feature = "fake-kernel"))]
 impl RingWriter {
     /// Creates the writer of an area of this size, at `head`.
-    #[must_use]
     pub fn new(size: usize, head: u64) -> Self {
         Self { size: size as u64, head }
     }
 
     /// Returns the position up to which it is written.
-    #[must_use]
     pub fn head(&self) -> u64 {
         self.head
     }
 
     /// Returns the number of bytes that may be written: one less than are free (`CIRC_SPACE`).
-    #[must_use]
-    pub fn room(&self, tail: &impl SharedWord) -> u64 {
+    pub(crate) fn room(&self, tail: &impl SharedWord) -> u64 {
         // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's
         // memory model has no control dependencies, so an acquire load is needed.
         let tail = tail.load(Ordering::Acquire);
@@ -147,7 +138,6 @@ impl RingWriter {
     }
 
     /// Returns the offset in the area of the byte that is `ahead` bytes after the head.
-    #[must_use]
     pub fn place(&self, ahead: u64) -> usize {
         usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0))
             .unwrap_or(0)
@@ -159,7 +149,7 @@ impl RingWriter {
     }
 
     /// Moves the head over `length` written bytes, which makes them visible to the reader.
-    pub fn publish(&mut self, head: &impl SharedWord, length: u64) {
+    pub(crate) fn publish(&mut self, head: &impl SharedWord, length: u64) {
         self.head = self.head.wrapping_add(length);
         head.store(self.head, Ordering::Release);
     }

@@ -20,16 +20,14 @@ const MIDR_VARIANT: u64 = 0xf << 20;
 const MIDR_REVISION: u64 = 0xf;
 
 /// Returns the CPU of this machine, unless its cores say so themselves (Arm).
-#[must_use]
-pub fn read() -> Option<String> {
+pub(crate) fn read() -> Option<String> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     of_cpuinfo(&text("/proc/cpuinfo"))
         .or_else(|| of_sysinfo(&text("/proc/sysinfo"), &text("/proc/service_levels")))
 }
 
 /// Returns what an Arm core says it is.
-#[must_use]
-pub fn of_core(sysfs: &Path, cpu: u32) -> Option<String> {
+pub(crate) fn of_core(sysfs: &Path, cpu: u32) -> Option<String> {
     let path = sysfs.join(format!("devices/system/cpu/cpu{cpu}/regs/identification/midr_el1"));
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
@@ -80,8 +78,7 @@ fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
 ///
 /// An Arm row is for its version of the core and all later ones; other rows are regular
 /// expressions. Those of x86 that say nothing of the stepping are for all of them.
-#[must_use]
-pub fn is_meant_by(id: &str, pattern: &str) -> bool {
+pub(crate) fn is_meant_by(id: &str, pattern: &str) -> bool {
     if let (Some(id), Some(row)) = (midr(id), midr(pattern)) {
         let version = |midr: u64| (midr & MIDR_VARIANT, midr & MIDR_REVISION);
         let part = |midr: u64| midr & !(MIDR_VARIANT | MIDR_REVISION);

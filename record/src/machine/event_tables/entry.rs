@@ -76,9 +76,6 @@ impl EventEntry {
     }
 
     /// The event; none: the entry is about a metric.
-    ///
-    /// # Errors
-    /// In words, what of the entry makes no sense.
     pub(super) fn event(&self, standard: &Standard) -> Result<Option<TableEvent>, String> {
         let base = match self.text("ArchStdEvent") {
             None => None,

@@ -11,7 +11,7 @@
 //! Each event becomes a named event of the PMU that counts it, as if sysfs had it:
 //! `event=0xc0,umask=0x1,period=2000003`.
 
-pub mod cpuid;
+pub(crate) mod cpuid;
 mod entry;
 mod unit;
 
@@ -30,7 +30,7 @@ const ORIGIN: &str = "perf's tables are in tools/perf/pmu-events/arch of the sou
 
 /// Tables for the CPUs of one architecture or of several.
 #[derive(Clone, Debug)]
-pub struct EventTables {
+pub(crate) struct EventTables {
     dir: PathBuf,
     architectures: Vec<Architecture>,
 }
@@ -46,10 +46,7 @@ struct Architecture {
 impl EventTables {
     /// Opens the tables: the directory of an architecture, or one with directories of
     /// architectures, or the one above it.
-    ///
-    /// # Errors
-    /// In words, that there are none, or that a list of them cannot be read.
-    pub fn open(dir: &Path) -> Result<Self, String> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, String> {
         let mut architectures = Vec::new();
         for dir in
             [dir.to_owned()].into_iter().chain(folders(dir)).chain(folders(&dir.join("arch")))
@@ -69,10 +66,7 @@ impl EventTables {
 
     /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that
     /// says what it is (Arm). Gives the tables that were used.
-    ///
-    /// # Errors
-    /// In words, why a table cannot be read, or that there is none for this CPU.
-    pub fn name_events(
+    pub(crate) fn name_events(
         &self,
         pmus: &mut [Pmu],
         cpuid: Option<&str>,

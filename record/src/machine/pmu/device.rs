@@ -10,7 +10,7 @@ use crate::tasks;
 
 /// A PMU.
 #[derive(Clone, Debug)]
-pub struct Pmu {
+pub(crate) struct Pmu {
     /// Name in sysfs.
     pub name: String,
     /// Number (`perf_event_attr.type`).
@@ -28,7 +28,7 @@ pub struct Pmu {
 
 /// A named event, which stands for terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
+pub(crate) struct Alias {
     /// Terms that it stands for.
     pub terms: String,
     /// Unit of its counts.
@@ -40,8 +40,7 @@ pub struct Alias {
 }
 
 /// Returns all PMUs of a sysfs, sorted by name.
-#[must_use]
-pub fn all(sys: &Path) -> Vec<Pmu> {
+pub(crate) fn all(sys: &Path) -> Vec<Pmu> {
     let dir = sys.join("bus/event_source/devices");
     let mut pmus: Vec<_> =
         names(&dir).into_iter().filter_map(|name| Pmu::read(&dir, name)).collect();
@@ -85,8 +84,7 @@ impl Pmu {
     }
 
     /// Returns the name without the number at its end, and that number.
-    #[must_use]
-    pub fn numbered(&self) -> (&str, Option<u64>) {
+    pub(crate) fn numbered(&self) -> (&str, Option<u64>) {
         let stem = self.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number = self.name.get(stem.len()..).and_then(|digits| digits.parse().ok());
         match stem.strip_suffix('_').filter(|stem| !stem.is_empty()) {
@@ -96,15 +94,13 @@ impl Pmu {
     }
 
     /// Returns whether this is one of its names.
-    #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name.as_deref() == Some(name)
     }
 
     /// Returns whether a name selects this PMU among others: a pattern, or a name without the
     /// number (`uncore_imc`), both with or without `uncore_`.
-    #[must_use]
-    pub fn is_meant_by(&self, name: &str) -> bool {
+    pub(crate) fn is_meant_by(&self, name: &str) -> bool {
         let means = |name: &str| {
             name == self.numbered().0
                 || glob::matches(name, &self.name)
@@ -115,15 +111,13 @@ impl Pmu {
 
     /// Returns whether its events count whole CPUs, regardless of threads. Arm SPE is part of a
     /// core, and says in `cpumask` which cores have it.
-    #[must_use]
-    pub fn uncore(&self) -> bool {
+    pub(crate) fn uncore(&self) -> bool {
         !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")
     }
 
     /// Returns whether its events write to an AUX area. sysfs does not show this, so it is a list
     /// of the drivers that have one.
-    #[must_use]
-    pub fn has_aux(&self) -> bool {
+    pub(crate) fn has_aux(&self) -> bool {
         matches!(&self.name[..], "intel_pt" | "intel_bts" | "cs_etm")
             || ["arm_spe_", "hisi_ptt", "cs_etm_", "cpum_cf_diag"]
                 .iter()
@@ -134,7 +128,7 @@ impl Pmu {
     ///
     /// # Errors
     /// Returns the contents of the format file, if they are invalid.
-    pub fn format(&self, term: &str) -> Result<Option<Format>, String> {
+    pub(crate) fn format(&self, term: &str) -> Result<Option<Format>, String> {
         if term.contains('/') || term.starts_with('.') {
             return Ok(None);
         }
@@ -144,37 +138,33 @@ impl Pmu {
     }
 
     /// Returns the names of its terms.
-    #[must_use]
-    pub fn formats(&self) -> Vec<String> {
+    pub(crate) fn formats(&self) -> Vec<String> {
         names(&self.dir.join("format"))
     }
 
     /// Gives it a named event, in the place of the kernel's with that name. `name`: in small
     /// letters.
-    pub fn name(&mut self, name: String, event: Alias) {
+    pub(crate) fn name(&mut self, name: String, event: Alias) {
         self.table.insert(name, event);
     }
 
     /// Its named events that tables have, by name.
-    pub fn table(&self) -> impl Iterator<Item = (&str, &Alias)> {
+    pub(crate) fn table(&self) -> impl Iterator<Item = (&str, &Alias)> {
         self.table.iter().map(|(name, event)| (&name[..], event))
     }
 
     /// Returns whether a table has this named event.
-    #[must_use]
-    pub fn is_in_table(&self, name: &str) -> bool {
+    pub(crate) fn is_in_table(&self, name: &str) -> bool {
         self.table.contains_key(&name.to_lowercase())
     }
 
     /// Returns the identifier that tells it from other devices with the same driver.
-    #[must_use]
-    pub fn identifier(&self) -> Option<String> {
+    pub(crate) fn identifier(&self) -> Option<String> {
         text(&self.dir.join("identifier"))
     }
 
     /// Returns one of its named events.
-    #[must_use]
-    pub fn alias(&self, name: &str) -> Option<Alias> {
+    pub(crate) fn alias(&self, name: &str) -> Option<Alias> {
         self.table.get(&name.to_lowercase()).cloned().or_else(|| self.kernel_alias(name))
     }
 
@@ -190,14 +180,12 @@ impl Pmu {
     }
 
     /// Its named events that the kernel has.
-    #[must_use]
-    pub fn aliases(&self) -> Vec<String> {
+    pub(crate) fn aliases(&self) -> Vec<String> {
         names(&self.dir.join("events")).into_iter().filter(|name| !is_attribute(name)).collect()
     }
 
     /// Returns the number of a sink for AUX data (`sinks/NAME`).
-    #[must_use]
-    pub fn sink(&self, name: &str) -> Option<u32> {
+    pub(crate) fn sink(&self, name: &str) -> Option<u32> {
         if name.contains('/') || name.starts_with('.') {
             return None;
         }
@@ -206,14 +194,12 @@ impl Pmu {
     }
 
     /// Returns the names of its sinks for AUX data.
-    #[must_use]
-    pub fn sinks(&self) -> Vec<String> {
+    pub(crate) fn sinks(&self) -> Vec<String> {
         names(&self.dir.join("sinks"))
     }
 
     /// Returns a number from a file of the PMU: in `caps`, or the number of address filters.
-    #[must_use]
-    pub fn number(&self, file: &str, radix: u32) -> Option<u64> {
+    pub(crate) fn number(&self, file: &str, radix: u32) -> Option<u64> {
         let said = text(&self.dir.join(file))?;
         u64::from_str_radix(said.strip_prefix("0x").unwrap_or(&said), radix).ok()
     }

@@ -10,7 +10,7 @@ use recrep_format::attr::Attr;
 
 /// Bits of the attr that a term sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Word of the attr: 0 is `config`, 1 is `config1`, …
     pub word: u8,
     /// Mask of the bits in that word.
@@ -19,8 +19,7 @@ pub struct Format {
 
 impl Format {
     /// Parses the contents of a file.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (word, ranges) = text.trim().split_once(':')?;
         let word = match word {
             "config" => 0,
@@ -43,8 +42,7 @@ impl Format {
     }
 
     /// Returns the largest value that fits.
-    #[must_use]
-    pub fn most(self) -> u64 {
+    pub(crate) fn most(self) -> u64 {
         match self.bits.count_ones() {
             0 => 0,
             width => u64::MAX >> (64 - width),
@@ -52,14 +50,12 @@ impl Format {
     }
 
     /// Returns whether the term is a single bit, which its name sets without a value.
-    #[must_use]
-    pub fn is_flag(self) -> bool {
+    pub(crate) fn is_flag(self) -> bool {
         self.bits.is_power_of_two()
     }
 
     /// Distributes a value's bits to their positions.
-    #[must_use]
-    pub fn spread(self, value: u64) -> u64 {
+    pub(crate) fn spread(self, value: u64) -> u64 {
         let (mut left, mut at, mut spread) = (self.bits, 0, 0);
         while left != 0 {
             let bit = left & left.wrapping_neg();
@@ -73,7 +69,7 @@ impl Format {
     }
 
     /// Sets the term's bits in the attr's word to a value.
-    pub fn put(self, value: u64, attr: &mut Attr) {
+    pub(crate) fn put(self, value: u64, attr: &mut Attr) {
         let word = match self.word {
             0 => &mut attr.config,
             1 => &mut attr.config1,

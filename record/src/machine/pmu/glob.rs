@@ -1,8 +1,7 @@
 //! Patterns as in the shell: `*`, `?`, `[a-z]`, `[!a-z]`.
 
 /// Returns whether the text has special characters of patterns.
-#[must_use]
-pub fn is_pattern(text: &str) -> bool {
+pub(crate) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
@@ -10,8 +9,7 @@ pub fn is_pattern(text: &str) -> bool {
 ///
 /// On a mismatch, the last star takes one more character. Earlier stars never need to, so the time
 /// is at most the product of the lengths.
-#[must_use]
-pub fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {

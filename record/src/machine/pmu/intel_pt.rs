@@ -5,8 +5,7 @@ use super::device::Pmu;
 /// Returns the default terms of an `intel_pt` event; the user's terms override them one by one. The
 /// periods are exponents: 3 if the CPU supports it (`caps/mtc_periods` and `caps/psb_periods` are
 /// masks of the supported ones), otherwise the next smaller one, otherwise the next larger one.
-#[must_use]
-pub fn defaults(pmu: &Pmu) -> Vec<(&'static str, u64)> {
+pub(crate) fn defaults(pmu: &Pmu) -> Vec<(&'static str, u64)> {
     let mut terms = vec![("tsc", 1)];
     let has = |file| pmu.number(file, 10).unwrap_or(1) != 0;
     let mtc_periods =

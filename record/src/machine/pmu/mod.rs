@@ -14,12 +14,12 @@
 
 mod device;
 mod format;
-pub mod glob;
-pub mod intel_pt;
-pub mod symbol;
+pub(crate) mod glob;
+pub(crate) mod intel_pt;
+pub(crate) mod symbol;
 
-pub use device::{Alias, Pmu, all};
-pub use format::Format;
+pub(crate) use device::{Alias, Pmu, all};
+pub(crate) use format::Format;
 
 #[cfg(test)]
 pub(crate) mod fake;

@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 /// A function in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
+pub(crate) struct Function {
     /// Offset of its first byte in the file.
     pub offset: u64,
     /// Size in bytes.
@@ -16,10 +16,7 @@ pub struct Function {
 }
 
 /// Returns the absolute path of a file, as the recorded command may run in another directory.
-///
-/// # Errors
-/// Returns an error if the path does not exist or is not a file.
-pub fn file(path: &str) -> Result<PathBuf, String> {
+pub(crate) fn file(path: &str) -> Result<PathBuf, String> {
     let absolute = fs::canonicalize(path)
         .map_err(|error| format!("{path}: {}", crate::messages::error::why_words(&error)))?;
     if absolute.is_file() { Ok(absolute) } else { Err(format!("{path} is not a file")) }
@@ -27,7 +24,7 @@ pub fn file(path: &str) -> Result<PathBuf, String> {
 
 /// A function with its name in the symbol table; prints it with what it demangles to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub(crate) struct Named {
     /// Name as in the symbol table.
     pub symbol: String,
     /// Where it is.
@@ -47,18 +44,12 @@ impl fmt::Display for Named {
 /// Returns the functions of this name in a file, sorted by offset. The name is that in the symbol
 /// table, a Rust path, or a C++ name with or without parameters. Symbols at the same offset count
 /// once.
-///
-/// # Errors
-/// Returns an error if the file cannot be read or is not an ELF file.
-pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
+pub(crate) fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
     Ok(named(path, name)?.into_iter().map(|named| named.function).collect())
 }
 
 /// Like [`functions`], with their names in the symbol table.
-///
-/// # Errors
-/// Returns the errors of [`functions`].
-pub fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
+pub(crate) fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     let mut all = all(path)?;
     let by = |is_it: &dyn Fn(&str) -> bool| all.iter().any(|named| is_it(&named.symbol));
     // What the symbol table has is meant before what a name may stand for.
@@ -74,10 +65,7 @@ pub fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
 
 /// Returns at most three functions with a similar name: the same in another scope, else those that
 /// are spelt nearly so.
-///
-/// # Errors
-/// Returns the errors of [`functions`].
-pub fn near(path: &Path, name: &str) -> Result<Vec<Named>, String> {
+pub(crate) fn near(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     const MOST: usize = 3;
     let plain = name.split('(').next().unwrap_or(name);
     let inner = plain.rsplit("::").next().unwrap_or(plain);
@@ -188,11 +176,7 @@ impl fmt::Write for Bounded {
 }
 
 /// Returns the range from the first function of a file to the end of the last.
-///
-/// # Errors
-/// Returns an error if the file cannot be read, is not an ELF file, or has no functions in its
-/// symbol tables.
-pub fn extent(path: &Path) -> Result<Function, String> {
+pub(crate) fn extent(path: &Path) -> Result<Function, String> {
     let shown = path.display();
     let data = read(path)?;
     let elf = object::File::parse(&data[..])
@@ -225,8 +209,7 @@ fn offset(elf: &object::File<'_>, address: u64) -> Option<u64> {
 }
 
 /// Returns the kernel's functions of this name: address, and distance to the next symbol.
-#[must_use]
-pub fn kernel(kallsyms: &Path, name: &str) -> Vec<Function> {
+pub(crate) fn kernel(kallsyms: &Path, name: &str) -> Vec<Function> {
     let text = fs::read_to_string(kallsyms).unwrap_or_default();
     let symbols = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

@@ -28,9 +28,6 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing0.6\0";
 
 /// Returns the contents for the named tracepoints (such as `sched:sched_switch`), from this
 /// tracefs.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
 pub(super) fn tracing_data<'a>(
     tracefs: &Tracefs,
     names: impl IntoIterator<Item = &'a str>,

@@ -14,18 +14,15 @@ use std::path::Path;
 
 use crate::messages::error::{Error, Result};
 
-pub use tracefs::{Field, Tracefs, Unreadable};
+pub(crate) use tracefs::{Tracefs, Unreadable};
 
 /// Message for a tracefs that is not mounted.
-pub const NOT_MOUNTED: &str = "tracepoints require tracefs, which is not mounted; as root: \
+pub(crate) const NOT_MOUNTED: &str = "tracepoints require tracefs, which is not mounted; as root: \
                                mount -t tracefs nodev /sys/kernel/tracing";
 
 /// Returns the contents of the feature TRACING_DATA for the named tracepoints; `None` without
 /// tracepoints.
-///
-/// # Errors
-/// Returns an error if formats cannot be read.
-pub fn formats(
+pub(crate) fn formats(
     names: &[&str],
     tracefs: Option<&Path>,
     page_size: usize,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// A mounted tracefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tracefs {
+pub(crate) struct Tracefs {
     root: PathBuf,
 }
 
 /// A field of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Name.
     pub name: String,
     /// C type.
@@ -21,7 +21,7 @@ pub struct Field {
 
 /// Reason why a file of tracefs cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub(crate) enum Unreadable {
     /// The file does not exist.
     Absent,
     /// This user may not read it.
@@ -30,14 +30,12 @@ pub enum Unreadable {
 
 impl Tracefs {
     /// Returns the tracefs with this root.
-    #[must_use]
-    pub fn at(root: PathBuf) -> Self {
+    pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
     /// Finds a mounted tracefs: in the table of mounts, or at its usual path.
-    #[must_use]
-    pub fn find(mounts: &Path) -> Option<Self> {
+    pub(crate) fn find(mounts: &Path) -> Option<Self> {
         let table = fs::read_to_string(mounts).unwrap_or_default();
         let mounted = |kind: &str| {
             let lines =
@@ -57,16 +55,12 @@ impl Tracefs {
     }
 
     /// Returns its root.
-    #[must_use]
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the number of a tracepoint.
-    ///
-    /// # Errors
-    /// Returns an error if the tracepoint does not exist or may not be read.
-    pub fn id(&self, system: &str, name: &str) -> Result<u64, Unreadable> {
+    pub(crate) fn id(&self, system: &str, name: &str) -> Result<u64, Unreadable> {
         if [system, name].iter().any(|part| part.contains('/') || part.starts_with('.')) {
             return Err(Unreadable::Absent);
         }
@@ -76,27 +70,18 @@ impl Tracefs {
     }
 
     /// Returns the groups of tracepoints, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if they may not be read.
-    pub fn systems(&self) -> Result<Vec<String>, Unreadable> {
+    pub(crate) fn systems(&self) -> Result<Vec<String>, Unreadable> {
         directories(&self.events())
     }
 
     /// Returns the tracepoints of a group, sorted. ftrace's own events are included, but have no
     /// `id` and cannot be counted.
-    ///
-    /// # Errors
-    /// Returns an error if the group does not exist or may not be read.
-    pub fn names(&self, system: &str) -> Result<Vec<String>, Unreadable> {
+    pub(crate) fn names(&self, system: &str) -> Result<Vec<String>, Unreadable> {
         directories(&self.events().join(system))
     }
 
     /// Returns the fields of a tracepoint, in order.
-    ///
-    /// # Errors
-    /// Returns an error if the tracepoint does not exist or may not be read.
-    pub fn fields(&self, system: &str, name: &str) -> Result<Vec<Field>, Unreadable> {
+    pub(crate) fn fields(&self, system: &str, name: &str) -> Result<Vec<Field>, Unreadable> {
         let format = fs::read_to_string(self.events().join(system).join(name).join("format"))
             .map_err(|e| why(&e))?;
         Ok(format.lines().filter_map(field).collect())

@@ -24,13 +24,13 @@ use recrep_format::build_id::BuildId;
 
 use crate::machine::kernel_image::KernelImage;
 
-pub use mapped::{FileId, MappedFile};
-pub use modules::Modules;
-pub use reader::BuildIdReader;
+pub(crate) use mapped::{FileId, MappedFile};
+pub(crate) use modules::Modules;
+pub(crate) use reader::BuildIdReader;
 
 /// A file and its build ID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Identified {
+pub(crate) struct Identified {
     /// Kernel or user.
     pub mode: CpuMode,
     /// Its name in mappings.
@@ -41,8 +41,7 @@ pub struct Identified {
 
 /// Returns the build IDs of the kernel, of its modules (where they are known), and of the files
 /// that processes mapped.
-#[must_use]
-pub fn collect(files: &Modules, kernel: Option<&KernelImage>) -> Vec<Identified> {
+pub(crate) fn collect(files: &Modules, kernel: Option<&KernelImage>) -> Vec<Identified> {
     let mut all = Vec::new();
     let mut add = |mode, name: &[u8], id: Option<BuildId>| {
         all.extend(id.map(|id| Identified { mode, name: name.to_vec(), id }));

@@ -37,26 +37,22 @@ enum Identity {
 impl Modules {
     /// Returns none yet; build IDs that the kernel does not tell are read by `reader`. The default
     /// keeps nothing.
-    #[must_use]
     pub fn read_by(reader: BuildIdReader) -> Self {
         Self { reader: Some(reader), ..Self::default() }
     }
 
     /// Returns none yet, read by the same reader.
-    #[must_use]
     pub fn renewed(&self) -> Self {
         Self { reader: self.reader.clone(), ..Self::default() }
     }
 
     /// Returns how often rings are to be drained, for files that are kept while their processes
     /// live; `None` if none are.
-    #[must_use]
     pub fn round(&self) -> Option<Duration> {
         self.reader.as_ref().filter(|reader| reader.has_keeper()).map(|_| ROUND)
     }
 
     /// Reads the build ID of a mapped file now, unless it is known already.
-    #[must_use]
     pub fn build_id(&self, path: &[u8], mapped: &MappedFile) -> Option<BuildId> {
         self.reader.as_ref().filter(|_| has_notes(path))?.now(path, mapped)
     }
@@ -108,7 +104,6 @@ impl Modules {
     }
 
     /// Stores the files that are to be kept; `None` if none are.
-    #[must_use]
     pub fn keep(&self) -> Option<Kept> {
         self.reader.as_ref()?.keep()
     }
@@ -125,7 +120,6 @@ impl Modules {
 
     /// Returns the build IDs by path, sorted. A path with several files is left out unless all have
     /// one and the same: no identity is better than a wrong one.
-    #[must_use]
     pub fn identified(&self) -> Vec<(&[u8], BuildId)> {
         let Some(reader) = &self.reader else { return Vec::new() };
         reader.settle();

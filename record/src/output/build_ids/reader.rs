@@ -70,7 +70,6 @@ impl ToKeep {
 impl BuildIdReader {
     /// Returns a reader with a thread, which runs as urgently as this one does now. The default has
     /// none, and reads when it is waited for.
-    #[must_use]
     pub fn in_thread(keeper: Option<Keeper>) -> Self {
         let reader = Self(Arc::new(SharedReader { keeper, ..SharedReader::default() }));
         let other = reader.clone();
@@ -134,7 +133,6 @@ impl BuildIdReader {
     }
 
     /// Returns the build ID of a file, which is read now if it was not before.
-    #[must_use]
     pub fn now(&self, path: &[u8], mapped: &MappedFile) -> Option<BuildId> {
         if let Some(known) = self.lock().known(path, mapped.file) {
             return known;
@@ -160,7 +158,6 @@ impl BuildIdReader {
     }
 
     /// Returns the build ID of a file that was read before.
-    #[must_use]
     pub fn known(&self, path: &[u8], file: FileId) -> Option<BuildId> {
         self.lock().known(path, file).flatten()
     }

@@ -109,14 +109,12 @@ pub struct Mapped<'p> {
 
 impl Keeper {
     /// Creates a keeper that stores below `directory` and leaves at most `limit` bytes there.
-    #[must_use]
     pub fn new(directory: PathBuf, limit: u64) -> Self {
         Self { store: Store::new(directory, limit), start: Instant::now(), state: Mutex::default() }
     }
 
     /// Returns the directory where rep looks: `$XDG_CACHE_HOME/recrep/kept`, or
     /// `~/.cache/recrep/kept`.
-    #[must_use]
     pub fn default_directory() -> Option<PathBuf> {
         let set = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -62,7 +62,7 @@ fn is_ignored(signal: libc::c_int) -> bool {
 
 /// Signals and descriptors as they were before rec changed them.
 #[derive(Clone, Copy)]
-pub struct Inherited {
+pub(crate) struct Inherited {
     mask: libc::sigset_t,
     /// For each of [`CHANGED`], whether it was ignored.
     ignored: [bool; CHANGED.len()],
@@ -72,8 +72,7 @@ pub struct Inherited {
 
 impl Inherited {
     /// Looks, before rec handles signals.
-    #[must_use]
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let at_start = AT_START.load(Ordering::Relaxed);
         // SAFETY: a sigset_t is plain bits, for which all zeroes are valid.
         let mut mask: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -88,16 +87,12 @@ impl Inherited {
     }
 
     /// Leaves a closed standard output alone: the command's goes elsewhere.
-    #[must_use]
     pub(super) fn with_output(self) -> Self {
         Self { closed: self.closed & !(1 << 1), ..self }
     }
 
     /// Gives this process what there was, between fork and exec: it makes system calls only, which
     /// are async-signal-safe, and neither allocates nor takes locks.
-    ///
-    /// # Errors
-    /// The system's refusal, of which there is none for valid signals.
     pub(super) fn restore(&self) -> io::Result<()> {
         for (signal, ignored) in CHANGED.into_iter().zip(self.ignored) {
             // SAFETY: both actions are none of our functions.
