@@ -21,6 +21,8 @@
 //! kernel in tests. `unsafe` code is only in `kernel::sys` (the syscall), `kernel::ring` (the
 //! shared memory) and `tasks::workload` (between fork and exec).
 
+#![allow(missing_docs, reason = "a program's crate: comments say what names and types do not")]
+
 mod aux;
 pub mod cli;
 mod drain;

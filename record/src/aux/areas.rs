@@ -28,7 +28,6 @@ use crate::output::Output;
 use crate::plan::config::Config;
 use crate::plan::{Plan, PlannedEvent};
 
-/// Use of the areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// The whole trace is written to the file.
@@ -88,7 +87,6 @@ pub(crate) struct Areas {
     paused: bool,
 }
 
-/// An area and its counters.
 #[derive(Debug)]
 struct Area {
     ring: AuxRing,
@@ -144,12 +142,10 @@ impl Areas {
         Ok(Self { all, mode: Some(mode), kind, clock, stopped: false, held: false, paused: false })
     }
 
-    /// Returns whether there are no areas.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Returns the number of pages of each area.
     pub(crate) fn pages(&self, page_size: usize) -> usize {
         self.all.first().map_or(0, |area| area.ring.size() / page_size.max(1))
     }

@@ -26,10 +26,8 @@ pub(super) struct TraceSetup<'a> {
 /// Source of context switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Switches {
-    /// No context switches.
     #[default]
     None,
-    /// Samples of a tracepoint.
     Tracepoint,
     /// SWITCH records of threads.
     Thread,
@@ -37,7 +35,6 @@ pub(super) enum Switches {
     Cpu,
 }
 
-/// Returns the private words.
 pub(super) fn private(kind: TraceKind, facts: &PmuValues, recorded: &TraceSetup<'_>) -> Vec<u64> {
     let number = u64::from(facts.number);
     let clock = recorded.clock.unwrap_or_default();

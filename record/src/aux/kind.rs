@@ -5,7 +5,6 @@ use recrep_format::abi::AuxtraceKind;
 /// A kind of AUX trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceKind {
-    /// Intel Processor Trace.
     IntelPt,
     /// Intel Branch Trace Store.
     IntelBts,

@@ -20,7 +20,6 @@ pub(crate) struct PmuValues {
     pub cyc: u64,
     /// Ratio of the TSC to the crystal clock: numerator and denominator.
     pub tsc_ctc: (u32, u32),
-    /// `max_nonturbo_ratio`.
     pub max_nonturbo_ratio: u64,
     /// `caps/event_trace`.
     pub event_trace: u64,

@@ -23,7 +23,6 @@ use crate::output::tally::{Counts, Tally};
 use crate::output::{Layout, Output};
 use crate::plan::config::Config;
 
-/// Result of a recording.
 struct Recorded {
     bytes: Vec<u8>,
     counts: Counts,
@@ -41,7 +40,6 @@ fn config(line: &str, pmu: &str) -> Config {
     config
 }
 
-/// A recording in progress.
 struct Session<'k> {
     kernel: &'k FakeKernel,
     path: std::path::PathBuf,

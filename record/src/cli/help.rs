@@ -1,6 +1,5 @@
 //! `rec -h`: the common options on one screen. `rec --help` has all of them.
 
-/// The short help.
 pub(super) const SHORT: &str = "\
 Record events of programs and the system into a perf.data file, for rep or perf report.
 
@@ -43,7 +42,6 @@ Commands:
 
 {all-args}{after-help}";
 
-/// What examples begin with.
 pub(super) const EXAMPLES: &str = "Examples:";
 
 /// What comes after the options.

@@ -133,7 +133,7 @@ fn rendered(command: Command) -> io::Result<Vec<u8>> {
         let paragraph = paragraph.replace('\\', "\\e").replace('-', "\\-");
         match paragraph.strip_prefix(help::EXAMPLES) {
             Some(examples) => {
-                writeln!(out, ".SH EXAMPLES\n.nf\n{}\n.fi", examples.trim_start_matches('\n'))?
+                writeln!(out, ".SH EXAMPLES\n.nf\n{}\n.fi", examples.trim_start_matches('\n'))?;
             }
             None => tidy(&format!(".SH NOTES\n{}", paragraph.replace('\n', "\n.br\n")), &mut out)?,
         }

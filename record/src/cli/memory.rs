@@ -200,7 +200,6 @@ impl Tool {
         Ok(Chosen { lists, notes: partial(&events, machine).into_iter().collect() })
     }
 
-    /// The events that this machine has.
     fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>> {
         let events = memory_events(&EventSources::new(&machine.sysfs, None), latency);
         if !events.is_empty() {

@@ -36,10 +36,10 @@ pub(super) fn read(
                 event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?;
             }
             SelectionWord::Filter(filter) => {
-                event::attach_filter(&mut selection.events, &filter, &sources)?
+                event::attach_filter(&mut selection.events, &filter, &sources)?;
             }
             SelectionWord::ExcludeSelf => {
-                event::exclude_process(&mut selection.events, std::process::id())?
+                event::exclude_process(&mut selection.events, std::process::id())?;
             }
             SelectionWord::Cgroups(names) => selection.cgroups(&names)?,
         }

@@ -188,7 +188,6 @@ impl Once {
     }
 }
 
-/// Returns the id of the counter that a record is of.
 fn event_id(record: &RawRecord<'_>, layouts: &Layouts) -> Option<u64> {
     match layouts.sample(record) {
         Some(sample) => sample.event_id(),
@@ -262,7 +261,7 @@ mod tests {
         let mut all = Vec::new();
         for ring in &rings {
             ring.records(&mut Vec::new(), |record| {
-                all.extend(filter.keeps(record).then(|| record.bytes.to_vec()))
+                all.extend(filter.keeps(record).then(|| record.bytes.to_vec()));
             });
         }
         all

@@ -56,7 +56,6 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Creates a drain that counts records in `tally`.
     pub fn new(tally: Tally) -> Self {
         Self {
             tally,

@@ -36,7 +36,6 @@ const NO_RING: u64 = ENDS;
 pub(crate) struct Woken {
     /// A signal requests the end.
     pub stop: bool,
-    /// A child died.
     pub child: bool,
     /// SIGUSR2 arrived.
     pub user: bool,
@@ -113,7 +112,6 @@ impl<'a> Waiter<'a> {
         Ok(Self { ends: ends.map(|ends| (ends, ends.len())), ..self })
     }
 
-    /// Waits for so long at most, if any.
     pub(crate) fn at_most(self, at_most: Option<Duration>) -> Self {
         Self { at_most, ..self }
     }

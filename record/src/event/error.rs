@@ -4,14 +4,10 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Error in a list of event specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SpecError {
-    /// The problem.
     pub problem: Box<Problem>,
-    /// The spec with the problem.
     pub spec: String,
-    /// The whole list.
     pub list: String,
     /// Position in the list, in characters from 0.
     pub at: usize,
@@ -53,14 +49,12 @@ fn more(said: Option<&String>) -> String {
     said.map(|said| format!("; {said}")).unwrap_or_default()
 }
 
-/// Problem with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum Problem {
     /// Nobody has such an event.
     #[error("unknown event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {
-        /// Requested name.
         name: String,
         /// Most similar known name.
         near: Option<String>,
@@ -70,35 +64,24 @@ pub(crate) enum Problem {
     /// This machine has no such PMU.
     #[error("this machine has no PMU '{name}' (see rec list pmu){}", hint(.near.as_ref()))]
     UnknownPmu {
-        /// Requested name.
         name: String,
         /// Most similar known name.
         near: Option<String>,
     },
-    /// A term that the event cannot have.
     #[error("{of} has no term '{term}'; it accepts {known}{}", hint(.near.as_ref()))]
     UnknownTerm {
-        /// Requested term.
         term: String,
-        /// Kind of event.
         of: String,
         /// Most similar known term.
         near: Option<String>,
-        /// All known terms.
         known: String,
     },
     /// A term of perf that does not apply to recordings.
     #[error("the term '{term}' is for {tool}, not for recordings; leave it out")]
-    OthersTerm {
-        /// The term.
-        term: String,
-        /// Tool that uses it.
-        tool: &'static str,
-    },
+    OthersTerm { term: String, tool: &'static str },
     /// A term that needs a value.
     #[error("the term '{term}' needs a value: {term}={wanted}")]
     NoValue {
-        /// The term.
         term: String,
         /// Expected kind of value.
         wanted: &'static str,
@@ -106,27 +89,18 @@ pub(crate) enum Problem {
     /// A value that the term cannot have.
     #[error("invalid value '{value}' of the term '{term}', which must be {wanted}")]
     Value {
-        /// The term.
         term: String,
-        /// Given value.
         value: String,
         /// Expected kind of value.
         wanted: String,
     },
     /// A value that the term refuses.
     #[error("the term '{term}': {why}")]
-    Refused {
-        /// The term.
-        term: String,
-        /// Reason.
-        why: String,
-    },
+    Refused { term: String, why: String },
     /// A value that exceeds the term's bits.
     #[error("{value:#x} does not fit the term '{term}', whose largest value is {most:#x}")]
     TooLarge {
-        /// The term.
         term: String,
-        /// Given value.
         value: u64,
         /// Largest value that fits.
         most: u64,
@@ -137,10 +111,8 @@ pub(crate) enum Problem {
     /// A tracepoint, but tracefs cannot be read.
     #[error("{0}")]
     Tracefs(String),
-    /// Unknown tracepoint.
     #[error("unknown tracepoint '{name}'{}", hint(.near.as_ref()))]
     UnknownTracepoint {
-        /// Requested name.
         name: String,
         /// Most similar known name.
         near: Option<String>,
@@ -148,27 +120,18 @@ pub(crate) enum Problem {
     /// Invalid location of a probe.
     #[error("{0}")]
     Probe(String),
-    /// Invalid breakpoint.
     #[error("{0}; write breakpoints as mem:ADDRESS[/LENGTH][:rwx][:MODIFIERS]")]
     Breakpoint(String),
     /// An operation that a cache does not have.
     #[error("there is no event '{name}': {why}")]
-    Contradiction {
-        /// Requested name.
-        name: String,
-        /// What the cache has.
-        why: String,
-    },
+    Contradiction { name: String, why: String },
     /// An event that perf stat computes itself.
     #[error("'{0}' is computed by perf stat; the kernel cannot sample it")]
     Tool(String),
-    /// Unknown modifier.
     #[error("unknown modifier '{0}'; the modifiers are u k h G H p P S D I W e")]
     Modifier(char),
-    /// Repeated modifier.
     #[error("repeated modifier '{0}'")]
     RepeatedModifier(char),
-    /// A modifier for perf stat.
     #[error("the modifier '{0}' is for perf stat, not for recordings; leave it out")]
     StatModifier(char),
     /// Colon without modifiers.

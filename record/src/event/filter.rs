@@ -179,7 +179,6 @@ fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, Stri
     Ok(format!("{word} {at:#x}{length}{file}"))
 }
 
-/// Selects one of the functions with a name.
 fn chosen(found: &[Function], name: &str, nth: Option<&str>) -> Result<Function, String> {
     match (found, nth) {
         ([], _) => Err(format!("no function '{name}' was found")),

@@ -19,9 +19,7 @@ pub(crate) const DEFAULT_LATENCY: u32 = 30;
 /// The kinds of accesses that an event samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accesses {
-    /// Loads only.
     Loads,
-    /// Stores only.
     Stores,
     /// Loads and stores.
     Both,
@@ -39,7 +37,6 @@ impl Accesses {
 pub(crate) struct MemoryEvent {
     /// The name that `-e` selects it by.
     pub name: &'static str,
-    /// The accesses that it samples.
     pub accesses: Accesses,
     /// The event, as `rec -e` takes it.
     pub spec: String,

@@ -60,7 +60,6 @@ const OPS: &[&[&str]] = &[
 /// Results of cache events (`enum perf_hw_cache_op_result_id`).
 const RESULTS: &[&[&str]] = &[&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
 
-/// Returns type and config of a named event.
 pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
     let known =
         |table: &[(&str, u64)]| table.iter().find(|(n, _)| *n == name).map(|(_, config)| *config);
@@ -70,7 +69,6 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
         .or_else(|| cache(name).map(|config| (EventType::HW_CACHE, config)))
 }
 
-/// A generalized event, with all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownEvent {
     /// All names; perf's own first.
@@ -89,7 +87,7 @@ pub(crate) fn known() -> Vec<KnownEvent> {
             match all.iter_mut().find(|event| (event.kind, event.config) == (kind, *config)) {
                 Some(event) => event.names.push((*name).to_owned()),
                 None => {
-                    all.push(KnownEvent { names: vec![(*name).to_owned()], kind, config: *config })
+                    all.push(KnownEvent { names: vec![(*name).to_owned()], kind, config: *config });
                 }
             }
         }
@@ -124,7 +122,6 @@ pub(super) fn contradiction(name: &str) -> Option<String> {
         .then(|| format!("{cache_name} has no {op_name}, only {}", sensible.join(" and ")))
 }
 
-/// Returns all valid cache events.
 fn caches() -> impl Iterator<Item = KnownEvent> {
     let numbered = |rows: &'static [&'static [&'static str]]| {
         (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)))

@@ -42,7 +42,7 @@ pub(crate) fn append(
         match item {
             Item::Event(written) => events.extend(event(list, &written, sources)?),
             Item::Group { members, modifiers } => {
-                group(events, list, &members, modifiers, sources)?
+                group(events, list, &members, modifiers, sources)?;
             }
         }
     }
@@ -92,7 +92,6 @@ fn group(
     Ok(())
 }
 
-/// Returns the events of one spec.
 fn event(
     list: &str,
     written: &WrittenTerm<'_>,
@@ -282,7 +281,6 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Applies common terms.
 fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wrong> {
     terms.iter().try_for_each(|term| match terms::take(term, event)? {
         true => Ok(()),
@@ -290,7 +288,6 @@ fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wro
     })
 }
 
-/// Parses a piece as modifiers.
 fn letters(piece: Span<'_>) -> Result<Modifiers, Wrong> {
     Modifiers::parse(piece.text).map_err(|(at, problem)| (piece.at + at, problem))
 }

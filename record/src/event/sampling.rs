@@ -17,7 +17,6 @@ pub enum Rate {
     Period(u64),
 }
 
-/// Mode of recording callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callchain {
     /// By frame pointers, unwound by the kernel.

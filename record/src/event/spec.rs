@@ -22,9 +22,7 @@ pub struct EventSpec {
     pub config1: u64,
     /// `config2`; the length of a breakpoint; the offset or address of a probe.
     pub config2: u64,
-    /// `config3`.
     pub config3: u64,
-    /// `config4`.
     pub config4: u64,
     /// `bp_type`: accesses that trigger a breakpoint.
     pub bp_type: u32,
@@ -51,7 +49,6 @@ pub struct EventSpec {
     pub raw: bool,
     /// `system:name` of a tracepoint, regardless of `name=`.
     pub tracepoint: Option<String>,
-    /// Location of a probe.
     pub probe: Option<Probe>,
     /// Unit of its counts, if its PMU has one.
     pub unit: Option<String>,
@@ -78,7 +75,6 @@ pub struct Terms {
     pub max_stack: Option<u16>,
     /// `overwrite`, `no-overwrite`.
     pub overwrite: Option<bool>,
-    /// `aux-output`.
     pub aux_output: bool,
     /// `aux-sample-size=`.
     pub aux_sample_size: Option<u32>,
@@ -160,12 +156,10 @@ impl EventSpec {
         if self.named { String::new() } else { self.letters.clone() }
     }
 
-    /// Returns whether this is the software event with this config.
     pub fn is_software(&self, config: u64) -> bool {
         self.kind == EventType::SOFTWARE && self.config == config
     }
 
-    /// Returns whether this is a tracepoint.
     pub fn is_tracepoint(&self) -> bool {
         self.kind == EventType::TRACEPOINT
     }

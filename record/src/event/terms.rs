@@ -162,7 +162,7 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
         "no-overwrite" => terms.overwrite = Some(!term.flag()?),
         "aux-output" => terms.aux_output = term.flag()?,
         "aux-sample-size" => {
-            terms.aux_sample_size = u32::try_from(term.at_most(u32::MAX.into())?).ok()
+            terms.aux_sample_size = u32::try_from(term.at_most(u32::MAX.into())?).ok();
         }
         "percore" | "metric-id" => return Err(term.others("perf stat")),
         "nr" => return Err(term.others("perf trace")),

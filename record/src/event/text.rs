@@ -16,7 +16,6 @@ pub(super) type Wrong = (usize, Problem);
 /// Text with its position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span<'a> {
-    /// The text.
     pub(super) text: &'a str,
     /// The byte of the list that it begins at.
     pub(super) at: usize,
@@ -71,7 +70,6 @@ impl<'a> Span<'a> {
 /// An event, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrittenTerm<'a> {
-    /// The whole event.
     pub(super) whole: Span<'a>,
     /// The part before the terms; without terms, the whole event with its modifiers.
     pub(super) head: Span<'a>,
@@ -86,13 +84,10 @@ pub(super) struct WrittenTerm<'a> {
 /// A part of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
-    /// An event.
     Event(WrittenTerm<'a>),
     /// A group of events. The first is the leader.
     Group {
-        /// The events.
         members: Vec<WrittenTerm<'a>>,
-        /// The modifiers for all of them.
         modifiers: Option<Span<'a>>,
     },
 }

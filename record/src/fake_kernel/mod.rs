@@ -35,7 +35,6 @@ pub use step::{Step, Traced};
 /// Function that returns the script for an area's counter.
 pub type Script = dyn Fn(&Attr, Place) -> Vec<Step> + Send + Sync;
 
-/// The fake kernel.
 pub struct FakeKernel {
     script: Arc<Script>,
     /// `true` if `aux_head` of an overwritten area is an offset in it, as with Intel PT.
@@ -49,11 +48,9 @@ pub struct FakeKernel {
     slow_start: bool,
     bpf_programs: Result<Vec<BpfProgram>, Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,
-    /// Number of the next counter.
     next: Mutex<u64>,
 }
 
-/// An open counter.
 struct Opened {
     attr: Attr,
     place: Place,

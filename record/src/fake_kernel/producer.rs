@@ -149,7 +149,7 @@ impl Hardware {
                 },
             ),
             Step::Record(body) => {
-                self.when(|_| true, |buffer| buffer.record(body.clone(), self.who.trailer()))
+                self.when(|_| true, |buffer| buffer.record(body.clone(), self.who.trailer()));
             }
             Step::BreakHead => self.when(|_| true, |buffer| buffer.break_head()),
             Step::AwaitRead(total) => self.when(|buffer| buffer.aux_read() >= *total, |_| ()),

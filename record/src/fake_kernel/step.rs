@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard};
 
 use recrep_format::record::Body;
 
-/// Step of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Writes trace, in pieces if it does not fit.
@@ -21,10 +20,8 @@ pub enum Step {
     AwaitRead(u64),
 }
 
-/// Trace of an area.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// Written trace.
     pub trace: Vec<u8>,
     /// Number of bytes that did not fit.
     pub lost: u64,

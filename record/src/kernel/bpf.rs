@@ -5,7 +5,6 @@ use rustix::io::Errno;
 /// A BPF program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BpfProgram {
-    /// Its id.
     pub id: u32,
     /// Its tag: a hash of its instructions.
     pub tag: [u8; 8],
@@ -20,11 +19,9 @@ pub struct BpfProgram {
 /// A function of a BPF program, in machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BpfFunction {
-    /// Its address.
     pub addr: u64,
     /// Its length in bytes.
     pub len: u32,
-    /// Its tag.
     pub tag: [u8; 8],
 }
 

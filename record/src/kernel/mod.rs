@@ -42,7 +42,6 @@ pub struct RingKey {
 }
 
 impl Place {
-    /// Returns the ring of a counter at this place.
     pub fn ring(&self, backward: bool) -> RingKey {
         RingKey {
             cpu: self.cpu,

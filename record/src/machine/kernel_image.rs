@@ -12,13 +12,9 @@ use std::io::{BufRead, BufReader};
 pub(crate) struct KernelImage {
     /// Reference symbol, whose address shows the relocation.
     pub reference: &'static str,
-    /// Its address.
     pub reference_at: u64,
-    /// Start of the image.
     pub start: u64,
-    /// End of its code.
     pub end: u64,
-    /// The modules.
     pub modules: Vec<KernelModule>,
     /// The symbols of BPF programs and of what calls them, by address, where they were asked for.
     pub bpf_symbols: Vec<BpfSymbol>,
@@ -27,20 +23,16 @@ pub(crate) struct KernelImage {
 /// A symbol of code that BPF made, without its length, which the kernel does not tell here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BpfSymbol {
-    /// Its address.
     pub addr: u64,
-    /// Its name.
     pub name: Vec<u8>,
 }
 
-/// A kernel module in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelModule {
     /// Name, as in `/proc/modules`.
     pub name: String,
     /// File that it was loaded from, or `[name]` if unknown.
     pub path: String,
-    /// Start address.
     pub start: u64,
     /// Size in bytes.
     pub size: u64,

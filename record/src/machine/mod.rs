@@ -26,7 +26,6 @@ use crate::tasks;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
-    /// Bytes in a page.
     pub page_size: usize,
     /// Online CPUs.
     pub online: Vec<u32>,
@@ -81,7 +80,6 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Reads the facts of this machine.
     pub fn read() -> Result<Self> {
         let paranoid = sysctl("perf_event_paranoid").ok_or_else(|| {
             Error::Failed(

@@ -107,7 +107,6 @@ impl Arch {
         Ok(mask)
     }
 
-    /// Returns the names of all registers.
     pub fn names(self, of: Of, sve: bool) -> String {
         listed(&self.registers(of, sve)).trim_start().to_owned()
     }

@@ -56,7 +56,6 @@ impl Sysfs<'_> {
         names
     }
 
-    /// Returns the numbers of the entries named `name` with a number.
     fn numbered(&self, path: &str, name: &str) -> Vec<u32> {
         let names = self.entries(path);
         let mut all: Vec<_> =

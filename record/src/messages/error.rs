@@ -10,7 +10,6 @@ pub enum Error {
     /// The command line requests something that does not exist, or an invalid combination.
     #[error("{0}")]
     Usage(String),
-    /// The recording failed.
     #[error("{0}")]
     Failed(String),
     /// The recording could not be written to its end, for example because the disk is full. The
@@ -25,7 +24,6 @@ pub enum Error {
     NotFound(String),
 }
 
-/// Result with the error type of recordings.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

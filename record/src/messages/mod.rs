@@ -24,7 +24,6 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// Destination of messages.
 pub struct Messages {
     verbosity: Verbosity,
     out: RefCell<Box<dyn Write>>,
@@ -45,7 +44,6 @@ impl Messages {
         }
     }
 
-    /// Creates messages to any writer.
     pub fn to(verbosity: Verbosity, out: Box<dyn Write>) -> Self {
         Self { verbosity, out: RefCell::new(out), on_terminal: false, has_status: Cell::new(false) }
     }

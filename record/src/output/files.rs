@@ -62,7 +62,6 @@ pub struct Layout {
 /// Length and place of a recording that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Its length; of a directory, that of all its files.
     pub length: u64,
     /// The file or the directory; none for standard output.
     pub path: Option<PathBuf>,
@@ -210,7 +209,6 @@ impl Output {
         Ok(all)
     }
 
-    /// Returns what was written by now.
     pub fn written(&self) -> Written {
         let mut all = self.written.clone();
         self.writers.iter().for_each(|writer| all.add(&writer.queue.written()));

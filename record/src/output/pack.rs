@@ -36,7 +36,6 @@ const BLOCK: usize = 512 << 10;
 /// refer to; frames of this size cost less than a hundredth.
 const FRAME: usize = 4 << 20;
 
-/// Compressor of records.
 pub(super) struct Packer {
     zstd: Zstd<'static>,
     level: i32,

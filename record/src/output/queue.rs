@@ -28,7 +28,6 @@ pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Number of bytes at the start that may be compressed.
     pub(super) packable: usize,
-    /// Counts of the records.
     pub(super) counts: Counts,
     /// `true` if its place in the file is to be known.
     pub(super) is_trace: bool,
@@ -39,7 +38,6 @@ pub(super) struct Batch {
 /// Contents of the files by now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Counts of the records.
     pub counts: Counts,
     /// Places of AUX trace.
     pub traces: Vec<u64>,
@@ -48,7 +46,6 @@ pub struct Written {
 }
 
 impl Written {
-    /// Adds what is in other files.
     pub(super) fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         self.traces.extend(&other.traces);

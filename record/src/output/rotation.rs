@@ -18,7 +18,6 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Creates the naming for the flags.
     pub(crate) fn new(config: &config::OutputOptions) -> Self {
         let stamp = config.timestamp_name || config.switch.is_some();
         Self { stamp, kept: Kept::at_most(config.max_files) }

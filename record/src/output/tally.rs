@@ -18,10 +18,8 @@ use crate::messages::units;
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 use crate::output::silenced::Executions;
 
-/// Counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Samples.
     pub samples: u64,
     /// Lost events, as reported by LOST records.
     pub lost_events: u64,
@@ -140,7 +138,6 @@ impl AuxCounts {
 /// Summary of the drained records: counts, mapped files, living processes.
 #[derive(Debug)]
 pub struct Tally {
-    /// Counts of records.
     pub counts: Counts,
     /// The files mapped as code; nothing is kept by default.
     pub modules: Modules,
@@ -161,7 +158,6 @@ pub(crate) struct Layouts {
 }
 
 impl Layouts {
-    /// Returns the layouts of an attr's records.
     pub(crate) fn of(attr: &Attr) -> Self {
         Self { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }
     }
@@ -173,7 +169,6 @@ impl Layouts {
         is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
     }
 
-    /// Decodes a record.
     pub(crate) fn decode<'a>(
         &self,
         record: &RawRecord<'a>,
@@ -232,7 +227,6 @@ impl Tally {
         self.modules.absorb(other.modules);
     }
 
-    /// Counts a record.
     #[inline]
     pub fn count(&mut self, record: &RawRecord<'_>) {
         match record.header.kind {

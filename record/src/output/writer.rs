@@ -12,7 +12,6 @@ use crate::messages::error::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
-    /// Length of all files of the recording.
     length: Arc<AtomicU64>,
     /// `true` if the length is known only when a batch is written.
     packs: bool,
@@ -20,7 +19,6 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
     pub(super) fn start(
         files: Vec<DataFile>,
         most: usize,
@@ -38,7 +36,6 @@ impl Writer {
         Ok(Self { queue, length: Arc::clone(length), packs, thread })
     }
 
-    /// Queues a batch.
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len() as u64;
         self.queue.push(batch)?;

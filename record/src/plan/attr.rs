@@ -19,7 +19,6 @@ use crate::plan::config::Only;
 use AttrFlags as F;
 use SampleType as S;
 
-/// Returns the attr of a requested event.
 pub(super) fn of(
     spec: &EventSpec,
     group: Group,

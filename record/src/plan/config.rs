@@ -14,7 +14,6 @@ use crate::machine::Machine;
 use crate::messages::Verbosity;
 use crate::tasks::Target;
 
-/// Configuration of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Events; empty for the default event.
@@ -27,13 +26,11 @@ pub struct Config {
     pub strict_freq: bool,
     /// Optional contents of samples.
     pub sample: Sample,
-    /// Requested side-band records.
     pub side_band: SideBand,
     /// Sample context switches, so that the time that threads wait is known too (`--off-cpu`).
     pub off_cpu: bool,
     /// Restriction of all events to the kernel or user space (`--all-kernel`, `--all-user`).
     pub only: Option<Only>,
-    /// Target of the recording.
     pub target: Target,
     /// CPUs to record on (`-C`); `None` for all online CPUs.
     pub cpus: Option<Vec<u32>>,
@@ -51,7 +48,6 @@ pub struct Config {
     pub rings: Rings,
     /// AUX area tracing.
     pub aux: Aux,
-    /// OutputOptions of the recording.
     pub output: OutputOptions,
     /// Places where build IDs are recorded.
     pub build_ids: BuildIds,
@@ -117,13 +113,10 @@ pub struct Sample {
 /// Restriction to one cpu mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
-    /// The kernel.
     Kernel,
-    /// User space.
     User,
 }
 
-/// Side-band records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct SideBand {
@@ -146,11 +139,9 @@ pub struct SideBand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Synth {
-    /// Tasks and their comms.
     pub task: bool,
     /// Mappings of tasks, the kernel and its modules.
     pub mmap: bool,
-    /// Cgroups.
     pub cgroup: bool,
 }
 
@@ -179,14 +170,12 @@ pub enum Delay {
 pub enum Control {
     /// Open descriptors.
     Fd {
-        /// Source of commands.
         commands: i32,
         /// Destination of `ack`.
         acks: Option<i32>,
     },
     /// Named pipes.
     Fifo {
-        /// Source of commands.
         commands: PathBuf,
         /// Destination of `ack`.
         acks: Option<PathBuf>,
@@ -196,7 +185,6 @@ pub enum Control {
 /// The size of a ring's data area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingSize {
-    /// In pages.
     Pages(u64),
     /// In bytes.
     Bytes(u64),
@@ -251,13 +239,10 @@ pub struct Threads {
 pub enum Split {
     /// One thread per CPU.
     Cpu,
-    /// One thread per core.
     Core,
-    /// One thread per package.
     Package,
     /// One thread per NUMA node.
     Numa,
-    /// One thread per mask.
     Masks(Vec<Mask>),
 }
 
@@ -302,7 +287,6 @@ impl Aux {
     }
 }
 
-/// OutputOptions of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputOptions {
     /// File to write; `-` is standard output, in pipe mode.
@@ -336,7 +320,6 @@ pub enum Switch {
     Signal,
     /// At a size in bytes.
     Size(u64),
-    /// At an interval.
     Time(Duration),
 }
 

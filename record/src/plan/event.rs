@@ -18,7 +18,6 @@ pub(super) const ATTR_SIZE_CONFIG4: u32 = 144;
 pub struct PlannedEvent {
     /// Name without modifiers.
     pub name: String,
-    /// Modifiers as text.
     pub modifiers: String,
     /// Attr to try first.
     pub attr: Attr,
@@ -78,7 +77,6 @@ impl PlannedEvent {
         self.is_software(SwEvent::DUMMY)
     }
 
-    /// Returns whether it counts context switches.
     pub fn is_context_switches(&self) -> bool {
         self.is_software(SwEvent::CONTEXT_SWITCHES)
     }

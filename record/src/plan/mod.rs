@@ -91,7 +91,6 @@ impl Plan {
     }
 }
 
-/// Creates the plan.
 pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes(config.notes.clone());
     let cpus = cpus(config, machine)?;

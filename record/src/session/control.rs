@@ -20,7 +20,6 @@ use crate::plan::config::Control;
 /// Maximum length of a command line. Longer ones are invalid.
 const LONGEST: usize = 4096;
 
-/// A control command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Start counting all events, or the event of this name.
@@ -33,14 +32,12 @@ pub enum Command {
     Evlist(Detail),
     /// Acknowledge only, to show that rec is running.
     Ping,
-    /// End the recording.
     Stop,
 }
 
 /// Details of each event that `evlist` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Its name.
     Name,
     /// Every field of its attr (`-v`).
     Attr,
@@ -51,7 +48,6 @@ pub enum Detail {
 }
 
 impl Command {
-    /// Parses a line.
     pub fn parse(line: &str) -> Result<Self, String> {
         let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();

@@ -30,7 +30,6 @@ impl Delays {
         Ok(Self { timer, steps, start: Instant::now() })
     }
 
-    /// Starts the time.
     pub(super) fn start(&mut self) -> Result<()> {
         self.start = Instant::now();
         self.set()

@@ -150,7 +150,7 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
     for (index, event) in plan.events.iter().enumerate() {
         line(&mut out, format_args!("event {index}: {}", event.full_name()));
         let of = |name: &str, value: &str, out: &mut String| {
-            line(out, format_args!("  {name:<20} {value}"))
+            line(out, format_args!("  {name:<20} {value}"));
         };
         let a = &event.attr;
         of("sample_type", &units::bit_names(a.sample_type.iter_names()), &mut out);

@@ -97,7 +97,6 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(known)
     }
 
-    /// Writes the synthesized records.
     fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
         let mut known = self.nothing_known();
         let Some(tracker) = self.counters.tracker() else { return Ok(known) };

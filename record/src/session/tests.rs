@@ -56,10 +56,10 @@ fn traced(bytes: &[u8]) -> BTreeMap<u32, (Vec<Range<u64>>, u64)> {
         let record = file.attrs.decode(&raw).unwrap();
         match &record.body {
             Body::Auxtrace(aux) => {
-                all.entry(aux.cpu.0).or_default().0.push(aux.offset..aux.offset + aux.size)
+                all.entry(aux.cpu.0).or_default().0.push(aux.offset..aux.offset + aux.size);
             }
             Body::Aux(aux) => {
-                all.entry(record.trailer.cpu.unwrap()[0]).or_default().1 += aux.aux_size
+                all.entry(record.trailer.cpu.unwrap()[0]).or_default().1 += aux.aux_size;
             }
             _ => {}
         }

@@ -9,7 +9,6 @@ use recrep_format::abi::{map_flags, prot};
 
 use crate::output::build_ids::FileId;
 
-/// One line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MapsLine<'a> {
     pub(super) start: u64,

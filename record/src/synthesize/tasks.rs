@@ -11,10 +11,8 @@ use super::writer::Synthesizer;
 use crate::messages::error::Result;
 use crate::tasks::Task;
 
-/// Selection of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All tasks.
     All,
     /// These tasks, and the processes that they belong to.
     These(Vec<Task>),

@@ -29,7 +29,6 @@ const MAP_TIMEOUT: Duration = Duration::from_millis(500);
 /// Pid of the kernel in MMAP records (`machine->pid` of the host in perf).
 const KERNEL_PID: u32 = u32::MAX;
 
-/// Writer of synthesized records.
 #[derive(Debug)]
 pub(crate) struct Synthesizer<'a> {
     output: &'a Output,
@@ -61,12 +60,10 @@ impl<'a> Synthesizer<'a> {
         Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0 }
     }
 
-    /// Returns whether records of tasks are requested.
     pub(super) fn wants_tasks(&self) -> bool {
         self.synth.task
     }
 
-    /// Returns whether records of mappings are requested.
     pub(super) fn wants_mappings(&self) -> bool {
         self.synth.mmap
     }
@@ -76,12 +73,10 @@ impl<'a> Synthesizer<'a> {
         self.map_timeout
     }
 
-    /// Returns whether records of cgroups are requested.
     pub(super) fn wants_cgroups(&self) -> bool {
         self.synth.cgroup && self.flags.contains(AttrFlags::CGROUP)
     }
 
-    /// Returns whether records of namespaces are requested.
     pub(super) fn wants_namespaces(&self) -> bool {
         self.synth.task && self.flags.contains(AttrFlags::NAMESPACES)
     }

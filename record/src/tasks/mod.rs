@@ -13,7 +13,6 @@ use crate::messages::error::{Error, Result, why_words};
 /// target.
 pub(crate) const GUARD: &str = "rec-probe-guard";
 
-/// Target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The command, with its threads and children.
@@ -38,7 +37,6 @@ pub struct Task {
 }
 
 impl Target {
-    /// Returns whether the target is existing tasks.
     pub fn is_attached(&self) -> bool {
         matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
     }

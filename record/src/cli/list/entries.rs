@@ -12,7 +12,6 @@ use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::Unreadable;
 use crate::plan::ATTR_SIZE;
 
-/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum EntryKind {

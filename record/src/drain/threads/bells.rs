@@ -12,14 +12,11 @@ use crate::messages::error::{Error, Result};
 pub(super) struct Bells {
     /// Tells all threads to end.
     pub(super) stop: Bell,
-    /// Wakes the main thread.
     pub(super) main: Bell,
-    /// Wakes one thread each.
     pub(super) own: Vec<Bell>,
 }
 
 impl Bells {
-    /// Creates the descriptors for this number of threads.
     pub(super) fn new(threads: usize) -> Result<Self> {
         let own = (0..threads).map(|_| Bell::new()).collect::<Result<_>>()?;
         Ok(Self { stop: Bell::new()?, main: Bell::new()?, own })

@@ -4,7 +4,6 @@
 /// State since the last mark (FINISHED_ROUND), protected by the lock of the file.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// Number of marks so far.
     written: u64,
     /// Per thread: 1 + the number of marks at the start of its last complete drain; 0 if it had
     /// none.

@@ -63,7 +63,6 @@ use groups::RingGroup;
 use marks::Marks;
 use worker::{Before, DrainState, Worker};
 
-/// Configuration of the drain threads.
 #[derive(Debug)]
 pub(crate) struct Drainers {
     groups: Vec<RingGroup>,
@@ -72,7 +71,6 @@ pub(crate) struct Drainers {
 
 /// Output of the drain threads, and how they write to it.
 pub(crate) struct To<'a> {
-    /// The recording.
     pub output: &'a Output,
     /// [`Drainers::fd`] is readable when it is so long.
     pub limit: Option<u64>,
@@ -83,7 +81,6 @@ pub(crate) struct To<'a> {
 }
 
 impl Drainers {
-    /// One thread for all rings.
     pub(crate) fn one(counters: &Counters) -> Result<Self> {
         let rings = (0..counters.owners.len()).collect();
         Ok(Self { groups: vec![RingGroup { rings, affinity: None }], bells: Bells::new(1)? })

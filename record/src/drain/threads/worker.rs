@@ -15,12 +15,10 @@ use crate::messages::error::Result;
 use crate::output::Output;
 use crate::output::tally::Counts;
 
-/// State shared by all threads.
 pub(super) struct DrainState<'a> {
     pub(super) output: &'a Output,
     /// Held while a batch is queued, where rounds are marked.
     pub(super) rounds: Option<Mutex<Marks>>,
-    /// Number of marks that were queued.
     pub(super) marks: AtomicU64,
     /// File length at which the main thread is woken.
     pub(super) limit: u64,
@@ -29,7 +27,6 @@ pub(super) struct DrainState<'a> {
     pub(super) ended: AtomicUsize,
 }
 
-/// A drain thread and its rings.
 pub(super) struct Worker<'a, 'r> {
     pub(super) shared: &'a DrainState<'a>,
     /// Number of the thread, from 0.
@@ -37,7 +34,6 @@ pub(super) struct Worker<'a, 'r> {
     pub(super) group: &'a RingGroup,
     pub(super) drain: Drain,
     pub(super) rings: Vec<&'r mut Ring>,
-    /// Work before each drain.
     pub(super) before: Option<Before<'r>>,
 }
 

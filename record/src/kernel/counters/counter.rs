@@ -14,11 +14,9 @@ use crate::plan::PlannedEvent;
 /// Number of times that inherited counters are switched on or off, see [`Counters::switch`].
 const SWITCHES: usize = 4;
 
-/// An open counter.
 #[derive(Debug)]
 pub struct Counter {
     fd: OwnedFd,
-    /// Event id in its records.
     pub id: u64,
     /// Index of its event in the plan.
     pub event: usize,
@@ -57,7 +55,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns the key of a counter's ring.
     pub fn ring_of(&self, counter: &Counter) -> RingKey {
         let event = self.events.get(counter.event);
         counter
@@ -65,19 +62,16 @@ impl Counters {
             .ring(event.is_some_and(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)))
     }
 
-    /// Returns an event's counters.
     fn of_event(&self, event: usize) -> &[Counter] {
         let start = self.all.partition_point(|counter| counter.event < event);
         let end = self.all.partition_point(|counter| counter.event <= event);
         self.all.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the ids of an event's counters.
     pub fn ids(&self, event: usize) -> Vec<u64> {
         self.of_event(event).iter().map(|counter| counter.id).collect()
     }
 
-    /// Returns all counters by id.
     pub fn by_id(&self) -> FxHashMap<u64, &Counter> {
         self.all.iter().map(|counter| (counter.id, counter)).collect()
     }
@@ -109,7 +103,6 @@ impl Counters {
         self.switch(kernel, true, |event| event.attr.flags.contains(AttrFlags::DISABLED))
     }
 
-    /// Stops all counters.
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.switch(kernel, false, |_| true)
     }

@@ -243,7 +243,6 @@ struct Spot<'a> {
     settled: bool,
 }
 
-/// Result of opening a counter.
 enum Attempt {
     Opened(OwnedFd),
     /// The thread has ended, or the CPU went offline.

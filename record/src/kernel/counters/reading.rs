@@ -23,11 +23,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Values read from a counter at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Event id of the counter.
     pub id: u64,
-    /// Number of events.
     pub value: u64,
-    /// Number of lost samples.
     pub lost: u64,
     /// Time enabled, in nanoseconds; 0 if not requested in `read_format`.
     pub enabled: u64,

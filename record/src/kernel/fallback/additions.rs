@@ -9,16 +9,13 @@ use recrep_format::attr::Attr;
 
 use crate::plan::PlannedEvent;
 
-/// A version of Linux.
 type Version = (u16, u16);
 
 /// A feature that older kernels, or some PMUs, refuse with EINVAL.
 struct Addition {
     /// First kernel version with it; 0, 0 if it depends on the PMU instead.
     since: Version,
-    /// Returns whether the event uses it.
     asked: fn(&PlannedEvent) -> bool,
-    /// Removes it from an attr.
     without: fn(&mut Attr),
     /// Consequence for the user; `None` if there is none.
     means: Option<&'static str>,

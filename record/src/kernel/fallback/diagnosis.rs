@@ -11,9 +11,7 @@ use crate::plan::PlannedEvent;
 pub(super) enum Culprit {
     /// Its samples: it can only be counted.
     Sampling,
-    /// Its group.
     Group,
-    /// What these flags ask for.
     Flag(&'static str),
 }
 

@@ -9,7 +9,6 @@ use crate::tasks::Target;
 /// Facts that the next step depends on, besides the attr.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances<'a> {
-    /// Target of the counter.
     pub target: &'a Target,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: i64,
@@ -24,7 +23,6 @@ pub(crate) struct Circumstances<'a> {
 pub(crate) enum Fallback {
     /// Try this event instead; if it works, [`GivenUp::note`] is printed.
     Retry {
-        /// The event to try.
         event: Box<PlannedEvent>,
         /// Ability that was given up, if the user needs to know.
         given_up: Option<GivenUp>,

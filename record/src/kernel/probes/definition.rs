@@ -31,7 +31,6 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Returns the definition of an event's probe.
     pub(super) fn of(event: &PlannedEvent) -> Result<Self, String> {
         let target = event.probe.as_ref().and_then(|probe| probe.target.as_deref());
         let (config, offset) = (event.attr.config, event.attr.config2);
@@ -63,7 +62,6 @@ impl Definition {
         if self.is_kernel { "kprobe_events" } else { "uprobe_events" }
     }
 
-    /// Returns the line that registers it.
     pub(super) fn line(&self, group: &str, name: &str) -> String {
         format!("{}:{group}/{name} {}\n", if self.at_return { 'r' } else { 'p' }, self.place)
     }

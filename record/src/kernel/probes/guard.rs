@@ -27,7 +27,6 @@ use crate::tasks::GUARD;
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A guard that runs.
 #[derive(Debug)]
 pub(super) struct Guard {
     child: Child,
@@ -38,7 +37,6 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of a list of probes.
     pub(super) fn start(list: &File) -> io::Result<Self> {
         let (reader, names) = io::pipe()?;
         let child = Command::new("/proc/self/exe")
@@ -101,7 +99,7 @@ fn remove(list: &File, names: &[String]) -> bool {
                     if Errno::from_io_error(&why) == Some(Errno::BUSY)
                         && tries.next().is_some() =>
                 {
-                    sleep(PAUSE)
+                    sleep(PAUSE);
                 }
                 Err(why) => break why.kind() == io::ErrorKind::NotFound,
                 Ok(()) => break true,

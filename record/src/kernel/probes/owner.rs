@@ -24,7 +24,6 @@ impl Owner {
         Ok(Self { namespace: number.parse().unwrap_or(0), pid, started })
     }
 
-    /// Returns the name of a probe.
     pub(super) fn name(&self, number: usize) -> String {
         format!("p{}_{}_{}_{number}", self.namespace, self.pid, self.started)
     }

@@ -80,7 +80,6 @@ impl Tracing {
         fs::read_to_string(self.tracefs.root().join(list)).unwrap_or_default()
     }
 
-    /// Returns the number of a tracepoint.
     pub(super) fn id(&self, group: &str, name: &str) -> io::Result<u64> {
         self.tracefs
             .id(group, name)

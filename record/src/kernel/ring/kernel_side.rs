@@ -19,9 +19,7 @@ use super::protocol::RingWriter;
 /// One of the two areas of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingPart {
-    /// Records.
     Data,
-    /// Trace.
     Aux,
 }
 
@@ -48,12 +46,10 @@ impl KernelSide {
         RingWriter::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
     }
 
-    /// Returns the head of an area.
     pub fn head(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_HEAD } else { AUX_HEAD })
     }
 
-    /// Returns the tail of an area.
     pub fn tail(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_TAIL } else { AUX_TAIL })
     }

@@ -10,7 +10,6 @@ use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 /// beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending<'r> {
-    /// The first half.
     pub first: &'r [u8],
     /// The second half; empty if nothing wraps.
     pub second: &'r [u8],

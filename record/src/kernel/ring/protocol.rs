@@ -16,9 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A word of the control page, accessed by both sides.
 pub(crate) trait SharedWord {
-    /// Loads it.
     fn load(&self, order: Ordering) -> u64;
-    /// Stores to it.
     fn store(&self, value: u64, order: Ordering);
 }
 
@@ -57,11 +55,9 @@ pub(crate) struct Stretch {
 pub struct Overrun {
     /// `data` or `aux`.
     pub area: &'static str,
-    /// Head, as written by the kernel.
     pub head: u64,
     /// Position up to which rec has read.
     pub tail: u64,
-    /// Size of the area.
     pub size: u64,
 }
 

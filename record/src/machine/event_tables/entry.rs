@@ -15,12 +15,10 @@ pub(super) type Fields = Map<String, Value>;
 /// Entries that others take their terms from (`ArchStdEvent`), by name.
 pub(super) type Standard = HashMap<String, EventEntry>;
 
-/// An entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
 pub(super) struct EventEntry(Fields);
 
-/// An event that a table names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableEvent {
     /// Its name, in small letters.

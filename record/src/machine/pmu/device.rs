@@ -11,7 +11,6 @@ use crate::tasks;
 /// A PMU.
 #[derive(Clone, Debug)]
 pub(crate) struct Pmu {
-    /// Name in sysfs.
     pub name: String,
     /// Number (`perf_event_attr.type`).
     pub kind: u32,
@@ -93,7 +92,6 @@ impl Pmu {
         }
     }
 
-    /// Returns whether this is one of its names.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name.as_deref() == Some(name)
     }
@@ -153,7 +151,6 @@ impl Pmu {
         self.table.iter().map(|(name, event)| (&name[..], event))
     }
 
-    /// Returns whether a table has this named event.
     pub(crate) fn is_in_table(&self, name: &str) -> bool {
         self.table.contains_key(&name.to_lowercase())
     }
@@ -163,7 +160,6 @@ impl Pmu {
         text(&self.dir.join("identifier"))
     }
 
-    /// Returns one of its named events.
     pub(crate) fn alias(&self, name: &str) -> Option<Alias> {
         self.table.get(&name.to_lowercase()).cloned().or_else(|| self.kernel_alias(name))
     }

@@ -6,7 +6,6 @@ use std::{fmt, fs};
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-/// A function in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     /// Offset of its first byte in the file.
@@ -27,7 +26,6 @@ pub(crate) fn file(path: &str) -> Result<PathBuf, String> {
 pub(crate) struct Named {
     /// Name as in the symbol table.
     pub symbol: String,
-    /// Where it is.
     pub function: Function,
 }
 

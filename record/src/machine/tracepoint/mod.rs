@@ -16,7 +16,6 @@ use crate::messages::error::{Error, Result};
 
 pub(crate) use tracefs::{Tracefs, Unreadable};
 
-/// Message for a tracefs that is not mounted.
 pub(crate) const NOT_MOUNTED: &str = "tracepoints require tracefs, which is not mounted; as root: \
                                mount -t tracefs nodev /sys/kernel/tracing";
 

@@ -4,16 +4,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A mounted tracefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tracefs {
     root: PathBuf,
 }
 
-/// A field of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Name.
     pub name: String,
     /// C type.
     pub kind: String,
@@ -29,7 +26,6 @@ pub(crate) enum Unreadable {
 }
 
 impl Tracefs {
-    /// Returns the tracefs with this root.
     pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
@@ -54,12 +50,10 @@ impl Tracefs {
         roots.find(|root| exists(&root.join("events"))).map(Self::at)
     }
 
-    /// Returns its root.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the number of a tracepoint.
     pub(crate) fn id(&self, system: &str, name: &str) -> Result<u64, Unreadable> {
         if [system, name].iter().any(|part| part.contains('/') || part.starts_with('.')) {
             return Err(Unreadable::Absent);

@@ -22,7 +22,6 @@ pub struct FileId {
     pub maj: u32,
     /// The device's minor number.
     pub min: u32,
-    /// The inode.
     pub ino: u64,
     /// The generation of the inode, which file systems use again for other files; 0 if unknown.
     pub generation: u64,
@@ -37,11 +36,8 @@ impl From<Inode> for FileId {
 /// A process's mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedFile {
-    /// The process.
     pub pid: u32,
-    /// The addresses.
     pub range: Range<u64>,
-    /// The file.
     pub file: FileId,
 }
 

@@ -33,7 +33,6 @@ pub(crate) use reader::BuildIdReader;
 pub(crate) struct Identified {
     /// Kernel or user.
     pub mode: CpuMode,
-    /// Its name in mappings.
     pub name: Vec<u8>,
     /// Its build ID.
     pub id: BuildId,

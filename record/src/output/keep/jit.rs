@@ -30,7 +30,6 @@ const MAX_OPEN: usize = 256;
 /// Precision of the times in `/proc` and of those of files.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The lists of all recorded processes.
 #[derive(Debug, Default)]
 pub(super) struct JitLists {
     processes: FxHashMap<u32, Process>,
@@ -59,7 +58,6 @@ struct Lists {
     dump: Option<File>,
 }
 
-/// Counts of lists.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeptLists {
     pub(super) files: u64,

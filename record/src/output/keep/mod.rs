@@ -69,7 +69,6 @@ struct State {
     done: Kept,
 }
 
-/// A file to keep.
 #[derive(Debug)]
 struct Found {
     id: BuildId,
@@ -84,10 +83,8 @@ impl Found {
     }
 }
 
-/// Files kept in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Number of new files.
     pub files: u64,
     /// Their size in bytes.
     pub bytes: u64,
@@ -101,7 +98,6 @@ pub struct Kept {
 /// namespace.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped<'p> {
-    /// The path.
     pub path: &'p [u8],
     /// `true` if the path may mean another file in this mount namespace.
     pub is_elsewhere: bool,

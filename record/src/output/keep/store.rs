@@ -90,7 +90,7 @@ impl Store {
             source.at = 0;
             match reduction {
                 Some(reduction) => {
-                    reduction.write(&mut source, &mut out).map_err(io::Error::other)?
+                    reduction.write(&mut source, &mut out).map_err(io::Error::other)?;
                 }
                 None => copy_whole(file, &out, before.len())?,
             }

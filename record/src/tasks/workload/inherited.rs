@@ -50,7 +50,6 @@ extern "C" fn look() {
     AT_START.store(found, Ordering::Relaxed);
 }
 
-/// Returns whether this process ignores a signal.
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: a sigaction is plain data, for which all zeroes are valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
