@@ -25,6 +25,7 @@
 //! after each drain.
 
 mod areas;
+mod head;
 mod info;
 mod kind;
 mod pmu_values;

@@ -36,7 +36,7 @@ pub(super) fn open<K: Kernel>(
             // Sizes only decrease, so the loop ends.
             Some(smaller) => plan = smaller,
             None => {
-                areas.tell(messages);
+                areas.warn(messages);
                 return Ok((counters, rings, areas));
             }
         }

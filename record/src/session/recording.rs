@@ -318,8 +318,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         live.urgent = None;
         if let Some(piece) = slot.as_mut() {
             // A file has the trace that its records tell of, and no other.
-            live.areas.pause(self.kernel, self.counters)?;
-            live.areas.drain(self.kernel, self.counters, &piece.output)?;
+            live.areas.pause(self.kernel, self.counters, &piece.output)?;
             live.drain.last_round(&mut live.rings, &piece.output)?;
             live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
             live.areas.resume(self.kernel, self.counters)?;
