@@ -356,12 +356,12 @@ fn what_somebody_stopped_is_not_enabled_by_a_drain() {
     while !is_full() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    session.counters.steer(&kernel, None, false).unwrap();
+    session.counters.set_enabled(&kernel, None, false).unwrap();
     session.areas.follow(false);
     session.round();
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert!(is_full());
-    session.counters.steer(&kernel, None, true).unwrap();
+    session.counters.set_enabled(&kernel, None, true).unwrap();
     session.areas.follow(true);
     while !kernel.is_done() {
         session.round();

@@ -33,7 +33,7 @@ const NO_RING: u64 = ENDS;
 
 /// Reasons why waiting ended. If all are false, a ring has records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Woken {
+pub(crate) struct Wakeup {
     /// A signal requests the end.
     pub stop: bool,
     pub child: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Woken {
 
 /// Descriptors to wait for besides rings and signals.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Others<'a> {
+pub(crate) struct Descriptors<'a> {
     /// Timer of `-D`.
     pub delay: Option<BorrowedFd<'a>>,
     /// Timer of `--switch-output`.
@@ -87,20 +87,20 @@ impl<'a> Waiter<'a> {
     pub(crate) fn new(
         signals: &Signals,
         counters: &'a Counters,
-        others: Others<'_>,
+        descriptors: Descriptors<'_>,
     ) -> Result<Self> {
         let own = [
-            (others.delay, DELAY),
-            (others.switch, SWITCH),
-            (others.control, CONTROL),
-            (others.status, STATUS),
-            (others.drainers, NUDGE),
+            (descriptors.delay, DELAY),
+            (descriptors.switch, SWITCH),
+            (descriptors.control, CONTROL),
+            (descriptors.status, STATUS),
+            (descriptors.drainers, NUDGE),
         ];
         let own = own.into_iter().filter_map(|(fd, data)| Some((fd?, data)));
         let signals = [(signals.stop(), STOP), (signals.child(), CHILD), (signals.user(), USER)];
         // The kernel reports a ring's wakeup only once, so only one thread may poll it.
-        let owners = counters.owners.iter().copied().filter(|_| others.drainers.is_none());
-        Self::make(counters, owners, signals.into_iter().chain(own))
+        let owners = counters.owners.iter().copied().filter(|_| descriptors.drainers.is_none());
+        Self::with(counters, owners, signals.into_iter().chain(own))
     }
 
     /// Waits for the end of all of these, each readable then, in the place of the counters'
@@ -118,16 +118,16 @@ impl<'a> Waiter<'a> {
 
     /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or
     /// only wake it.
-    pub(crate) fn of_some(
+    pub(crate) fn for_thread(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
         stop: impl AsFd,
         nudge: impl AsFd,
     ) -> Result<Self> {
-        Self::make(counters, owners, [(stop.as_fd(), STOP), (nudge.as_fd(), NUDGE)].into_iter())
+        Self::with(counters, owners, [(stop.as_fd(), STOP), (nudge.as_fd(), NUDGE)].into_iter())
     }
 
-    fn make<'f>(
+    fn with<'f>(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
         mut own: impl Iterator<Item = (BorrowedFd<'f>, u64)>,
@@ -149,7 +149,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// Waits; without `block`, only checks.
-    pub(crate) fn wait(&mut self, block: bool) -> Result<Woken> {
+    pub(crate) fn wait(&mut self, block: bool) -> Result<Wakeup> {
         let mut events = Vec::with_capacity(64);
         let limit = if block { self.at_most } else { Some(Duration::ZERO) };
         let timeout = limit.and_then(|limit| limit.try_into().ok());
@@ -161,7 +161,7 @@ impl<'a> Waiter<'a> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("cannot wait for the rings", e)),
         }
-        let mut woken = Woken::default();
+        let mut woken = Wakeup::default();
         for event in &events {
             // The kernel's struct is packed, so its fields cannot be borrowed.
             let (data, flags) = (event.data, event.flags);
@@ -298,7 +298,7 @@ mod tests {
         let (first, one) = hangs_up_with();
         let (second, two) = hangs_up_with();
         let counters = counters(vec![(0, first), (0, second)]);
-        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Descriptors::default()).unwrap();
         assert!(!waiter.wait(false).unwrap().all_ended);
         drop(one);
         assert!(!waiter.wait(true).unwrap().all_ended);
@@ -313,7 +313,7 @@ mod tests {
         let (first, one) = fails_with();
         let (second, two) = hangs_up_with();
         let counters = counters(vec![(0, first), (1, second)]);
-        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Descriptors::default()).unwrap();
         drop(one);
         assert!(!waiter.wait(true).unwrap().all_ended);
         assert_eq!(waiter.polled, [Some(1)]);
@@ -326,7 +326,7 @@ mod tests {
         let signals = Signals::install().unwrap();
         let (only, reader) = fails_with();
         let counters = counters(vec![(0, only)]);
-        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Descriptors::default()).unwrap();
         drop(reader);
         assert!(!waiter.wait(true).unwrap().all_ended);
         let mut events = Vec::with_capacity(4);

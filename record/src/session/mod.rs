@@ -7,20 +7,21 @@
 //!                     └ the file; gets its final name at its end
 //! ```
 
+mod commands;
 pub mod control;
 mod coverage;
 mod delays;
 pub mod dry_run;
 mod hottest;
-mod live;
 mod losses;
 mod nothing;
-mod obey;
+
 mod opened;
 mod piece;
 mod rates;
 mod recording;
 mod schedule;
+mod state;
 mod status;
 mod timer;
 mod updates;
@@ -40,8 +41,8 @@ use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
 use crate::tasks::Task;
 use crate::tasks::workload::{Inherited, Workload};
-use live::{Live, Recording, Subject};
-use schedule::Urgent;
+use schedule::Priority;
+use state::{RecordedTasks, Recording, State};
 
 /// Runs a recording, and returns the exit status.
 pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
@@ -65,12 +66,12 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
         messages.warn(left_out);
     }
     // Whether it can be had is known before anything runs; it is had only while rings are drained.
-    drop(Urgent::apply(&config.rings, false)?);
-    let subject = Subject { tasks: &tasks, coverage: &coverage };
+    drop(Priority::apply(&config.rings, false)?);
+    let recorded = RecordedTasks { tasks: &tasks, coverage: &coverage };
     let recording =
-        Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
-    let live = Live::new(&recording, rings, areas, channel)?;
-    let status = recording.run(live, workload.as_mut())?;
+        Recording::new(config, kernel, messages, &machine, recorded, &counters, &signals)?;
+    let state = State::new(&recording, rings, areas, channel)?;
+    let status = recording.run(state, workload.as_mut())?;
     let child = workload.map_or(0, |workload| end_of_command(workload, &signals, messages));
     Ok(if child == 0 { status } else { child })
 }

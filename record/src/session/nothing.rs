@@ -3,7 +3,7 @@
 
 use recrep_format::abi::AttrFlags;
 
-use super::live::Ledger;
+use super::state::Progress;
 use crate::kernel::counters::{Counters, Reading};
 use crate::messages::units;
 use crate::plan::PlannedEvent;
@@ -22,12 +22,12 @@ pub(super) fn why(
     config: &Config,
     counters: &Counters,
     readings: &[Reading],
-    ledger: &Ledger,
+    progress: &Progress,
 ) -> Option<String> {
-    if config.output.switch.is_some() || config.rings.overwrite || ledger.has_areas {
+    if config.output.switch.is_some() || config.rings.overwrite || progress.has_areas {
         return None;
     }
-    let delay = if ledger.was_enabled { &Delay::None } else { &config.delay };
+    let delay = if progress.was_enabled { &Delay::None } else { &config.delay };
     reason(delay, &sampled(counters, readings))
 }
 

@@ -10,7 +10,7 @@ use recrep_format::feature::BuildIdEvent;
 use recrep_format::record::{Body, Record};
 use recrep_format::write::FeatureWriter;
 
-use super::live::{Ledger, Live, Recording};
+use super::state::{Progress, Recording, State};
 use super::{hottest, losses, nothing, rates, updates};
 use crate::aux;
 use crate::drain::Drain;
@@ -30,12 +30,12 @@ use crate::tasks::Target;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) output: Output,
-    known: Known,
+    mapped: Mapped,
 }
 
 /// Facts about the files that are mapped.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct Mapped {
     /// Addresses and modules of the kernel, if known.
     image: Option<KernelImage>,
     modules: Modules,
@@ -43,7 +43,7 @@ pub(super) struct Known {
     written: Vec<Identified>,
 }
 
-impl Known {
+impl Mapped {
     fn add(&mut self, other: Self) {
         self.image = self.image.take().or(other.image);
         self.modules.absorb(other.modules);
@@ -55,27 +55,27 @@ impl Piece {
     /// Adds what was mapped by the records that were drained into it.
     pub(super) fn take_modules(&mut self, drain: &mut Drain) {
         let none = drain.tally.modules.renewed();
-        self.known.modules.absorb(mem::replace(&mut drain.tally.modules, none));
+        self.mapped.modules.absorb(mem::replace(&mut drain.tally.modules, none));
     }
 
     /// Adds what was found while the rings were drained into it already.
-    pub(super) fn learn(&mut self, known: Known) {
-        self.known.add(known);
+    pub(super) fn add_mapped(&mut self, mapped: Mapped) {
+        self.mapped.add(mapped);
     }
 }
 
 impl<K: Kernel + Sync> Recording<'_, K> {
-    /// Returns what is known of mapped files before any was looked at.
-    fn nothing_known(&self) -> Known {
-        Known { image: None, modules: self.modules.renewed(), written: Vec::new() }
+    /// Returns the facts about mapped files before any is known.
+    fn nothing_mapped(&self) -> Mapped {
+        Mapped { image: None, modules: self.modules.renewed(), written: Vec::new() }
     }
 
     /// Makes a file, up to its first record of a task or a ring.
-    pub(super) fn create(&self, live: &Live) -> Result<Piece> {
-        let output = Output::create(&self.config.output, &self.entries, &self.head, &live.layout)?;
+    pub(super) fn create(&self, state: &State) -> Result<Piece> {
+        let output = Output::create(&self.config.output, &self.entries, &self.head, &state.layout)?;
         let begun = output.write(&updates::units(self.counters));
-        match begun.and_then(|()| live.areas.write_head(self.counters, self.machine, &output)) {
-            Ok(()) => Ok(Piece { output, known: self.nothing_known() }),
+        match begun.and_then(|()| state.areas.write_head(self.counters, self.machine, &output)) {
+            Ok(()) => Ok(Piece { output, mapped: self.nothing_mapped() }),
             Err(error) => {
                 output.undo();
                 Err(error)
@@ -85,36 +85,36 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Writes what is there before the first record of the rings, or among the first ones.
     /// `pieces`: the number of files before.
-    pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
+    pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Mapped> {
         // Before its exec, the command has only its comm, which could no longer be read at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
-        let mut known =
-            if early { self.synthesize(output, scope, pieces)? } else { self.nothing_known() };
+        let mut mapped =
+            if early { self.synthesize(output, scope, pieces)? } else { self.nothing_mapped() };
         if output.is_pipe() {
-            // What is known already, before the samples.
-            self.stream_build_ids(output, &mut known)?;
+            // Build IDs that are known already come before the samples.
+            self.stream_build_ids(output, &mut mapped)?;
         }
-        Ok(known)
+        Ok(mapped)
     }
 
-    fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
-        let mut known = self.nothing_known();
-        let Some(tracker) = self.counters.tracker() else { return Ok(known) };
+    fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Mapped> {
+        let mut mapped = self.nothing_mapped();
+        let Some(tracker) = self.counters.tracker() else { return Ok(mapped) };
         let mut synthesizer = Synthesizer::new(
             output,
-            &mut known.modules,
+            &mut mapped.modules,
             &tracker.attr,
             self.counters.tracking_id(),
             &self.config.side_band,
         );
         if self.counters.sees_kernel() {
             let bpf = BpfCode::new(self.kernel.bpf_programs());
-            known.image = KernelImage::find(bpf.needs_symbols());
-            match &known.image {
+            mapped.image = KernelImage::find(bpf.needs_symbols());
+            match &mapped.image {
                 Some(image) => synthesizer.kernel(image)?,
                 None => self.hidden_kernel(pieces),
             }
-            let symbols = known.image.as_ref().map(|image| image.bpf_symbols.as_slice());
+            let symbols = mapped.image.as_ref().map(|image| image.bpf_symbols.as_slice());
             bpf.write(&mut synthesizer, symbols.unwrap_or_default())?;
         }
         synthesize::cgroups(&mut synthesizer)?;
@@ -126,7 +126,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                  have no symbols; give more time with --proc-map-timeout MS"
             ));
         }
-        Ok(known)
+        Ok(mapped)
     }
 
     fn hidden_kernel(&self, pieces: usize) {
@@ -139,7 +139,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Returns the scope of the target's current tasks.
-    pub(super) fn present(&self, live: &Live) -> Scope {
+    pub(super) fn present(&self, state: &State) -> Scope {
         match &self.config.target {
             Target::System => Scope::All,
             target => {
@@ -149,7 +149,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                     Vec::new()
                 };
                 // The command, and the processes forked since that have not exited.
-                let forked = live.drain.tally.alive().into_iter().chain(live.child);
+                let forked = state.drain.tally.alive().into_iter().chain(state.child);
                 let processes = forked.filter_map(|pid| Target::Processes(vec![pid]).tasks().ok());
                 tasks.extend(processes.flatten());
                 tasks.sort_unstable_by_key(|task| (task.pid, task.tid));
@@ -164,20 +164,20 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     pub(super) fn end(
         &self,
         mut piece: Piece,
-        ledger: &mut Ledger,
+        progress: &mut Progress,
         scope: Option<&Scope>,
     ) -> Result<()> {
-        let ended = match self.last_records(&mut piece, ledger, scope) {
+        let ended = match self.last_records(&mut piece, progress, scope) {
             Ok(ended) => ended,
             Err(error) => {
-                self.salvage(piece, ledger);
+                self.salvage(piece, progress);
                 return Err(error);
             }
         };
         let Ended { readings, written, ids } = ended;
         let counts = &written.counts;
         let mut features = self.head.clone();
-        self.add_end(&mut features, ledger, &written, &ids);
+        self.add_end(&mut features, progress, &written, &ids);
         let length = piece.output.length();
         let finished = match piece.output.finish(features) {
             Ok(finished) => finished,
@@ -186,7 +186,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 return Err(error);
             }
         };
-        ledger.pieces += 1;
+        progress.pieces += 1;
         self.messages.explain(|| {
             let stalls = written.stalls;
             format!(
@@ -224,20 +224,20 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             ));
         }
         // What was lost may be what tells others apart.
-        let silenced = nothing::silenced(&ledger.silenced).filter(|_| !counts.is_lossy());
+        let silenced = nothing::silenced(&progress.silenced).filter(|_| !counts.is_lossy());
         let lacks_samples = counts.samples == 0 && !counts.is_lossy() && silenced.is_none();
         if let Some(silenced) = silenced {
             self.messages.warn(silenced);
         }
         if let Some(why) =
-            nothing::why(self.config, self.counters, &readings, ledger).filter(|_| lacks_samples)
+            nothing::why(self.config, self.counters, &readings, progress).filter(|_| lacks_samples)
         {
             self.messages.note(format_args!("no samples: {why}"));
         }
         for limit in rates::limited(&self.counters.events, counts.throttled, self.machine) {
             self.messages.warn(limit);
         }
-        if ledger.is_last {
+        if progress.is_last {
             // The file is complete.
             self.keep();
         }
@@ -251,11 +251,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn add_end(
         &self,
         features: &mut FeatureWriter,
-        ledger: &Ledger,
+        progress: &Progress,
         written: &Written,
         ids: &[Identified],
     ) {
-        if ledger.has_areas {
+        if progress.has_areas {
             aux::add_index(features, &written.traces);
         }
         features::add_end(features, &written.counts, ids);
@@ -272,56 +272,56 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn last_records(
         &self,
         piece: &mut Piece,
-        ledger: &mut Ledger,
+        progress: &mut Progress,
         scope: Option<&Scope>,
     ) -> Result<Ended> {
-        let Piece { output, known } = piece;
+        let Piece { output, mapped } = piece;
         if let Some(scope) = scope.filter(|_| self.config.rings.tail_synthesize) {
-            known.add(self.synthesize(output, scope, ledger.pieces)?);
+            mapped.add(self.synthesize(output, scope, progress.pieces)?);
         }
         let readings = self.counters.read(self.kernel)?;
-        let (records, lost) = ledger.losses.records(self.counters, &readings);
+        let (records, lost) = progress.losses.records(self.counters, &readings);
         output.write(&records)?;
-        let ids = self.stream_build_ids(output, known)?;
+        let ids = self.stream_build_ids(output, mapped)?;
         let mut written = output.settle()?;
         written.counts.lost_samples += lost;
-        keep_jits(known, &written.counts);
+        keep_jits(mapped, &written.counts);
         Ok(Ended { readings, written, ids })
     }
 
     /// Returns the build IDs of what was mapped by now.
-    fn build_ids(&self, known: &Known) -> Vec<Identified> {
+    fn build_ids(&self, mapped: &Mapped) -> Vec<Identified> {
         match self.config.build_ids {
             BuildIds::None => Vec::new(),
             BuildIds::InMmap | BuildIds::Table => {
-                build_ids::collect(&known.modules, known.image.as_ref())
+                build_ids::collect(&mapped.modules, mapped.image.as_ref())
             }
         }
     }
 
     /// Returns the build IDs; in pipe mode, which has no table at the end, writes a record for each
     /// new one.
-    fn stream_build_ids(&self, output: &Output, known: &mut Known) -> Result<Vec<Identified>> {
-        let ids = self.build_ids(known);
+    fn stream_build_ids(&self, output: &Output, mapped: &mut Mapped) -> Result<Vec<Identified>> {
+        let ids = self.build_ids(mapped);
         if output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
-            let written: HashSet<&Identified> = known.written.iter().collect();
+            let written: HashSet<&Identified> = mapped.written.iter().collect();
             for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
                 // A path cannot exceed a record's size limit.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(entry.body)).encode(&mut e);
             }
             output.write(e.as_bytes())?;
-            known.written.clone_from(&ids);
+            mapped.written.clone_from(&ids);
         }
         Ok(ids)
     }
 
     /// Completes a file that can no longer be written, with the records that are in it.
-    pub(super) fn salvage(&self, mut piece: Piece, ledger: &Ledger) {
-        let ids = self.build_ids(&piece.known);
+    pub(super) fn salvage(&self, mut piece: Piece, progress: &Progress) {
+        let ids = self.build_ids(&piece.mapped);
         let mut most = self.head.clone();
-        self.add_end(&mut most, ledger, &piece.output.written(), &ids);
+        self.add_end(&mut most, progress, &piece.output.written(), &ids);
         // Upper limit of the space for features: section headers, contents, and the times of the
         // first and last sample.
         let room = most.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
@@ -329,18 +329,18 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let mut kept = Tally::new(&first.attr);
         let mut written = piece.output.keep(room, |record| kept.count(record));
         written.counts.add(&kept.counts);
-        keep_jits(&piece.known, &written.counts);
+        keep_jits(&piece.mapped, &written.counts);
         let mut features = self.head.clone();
-        self.add_end(&mut features, ledger, &written, &ids);
+        self.add_end(&mut features, progress, &written, &ids);
         let length = piece.output.salvage(features);
         self.sum_up(&written.counts, length, &self.config.output.path.to_string_lossy());
     }
 }
 
 /// Keeps the lists of JITs' code, by the times that the file has of its samples.
-fn keep_jits(known: &Known, counts: &Counts) {
+fn keep_jits(mapped: &Mapped, counts: &Counts) {
     if let Some(first) = counts.first {
-        known.modules.keep_jits(first, counts.last);
+        mapped.modules.keep_jits(first, counts.last);
     }
 }
 

@@ -1,16 +1,35 @@
 //! Main loop of a recording: rounds, waiting, signals, commands and timers.
+//!
+//! ```text
+//!  begin: create a file ─▶ synthesize records ─▶ start counters and command      (a thread drains meanwhile)
+//!            │ error: undo the file                        │
+//!            ▼                                             ▼
+//!         Err ◀────────────────── rounds: ┌─▶ drain AUX areas, then rings; or the drain threads run until a wakeup
+//!                                         │     │ the file has --max-size ──────────────────────────┐
+//!                                         │   wait, unless a ring is nearly full again              │
+//!                                         │     │ stop signal; command or all attached tasks ended ─┤
+//!                                         │   -D: start or stop counting                            │
+//!                                         │   --control: execute commands ─── 'stop' ───────────────┤
+//!                                         │   SIGUSR2: snapshot                                     │
+//!                                         │   --switch-output: switch to the next file              │
+//!                                         └─────┘                                                   ▼
+//!                                              stop counters, drain all, dump overwritten rings, end the file
+//! ```
+//!
+//! An error ends the rounds, too: the file is completed with what was written. If only the output
+//! failed (a full disk), the command goes on without being recorded.
 
 use std::os::fd::AsFd;
 
 use recrep_format::abi::AttrFlags;
 
-use super::live::{Ledger, Live, Recording};
-use super::piece::{Known, Piece};
-use super::schedule::Urgent;
+use super::piece::{Mapped, Piece};
+use super::schedule::Priority;
+use super::state::{Progress, Recording, State};
 use super::status::Status;
 use crate::drain;
-use crate::drain::threads::To;
-use crate::drain::wait::{Others, Waiter, Woken};
+use crate::drain::threads::DrainOutput;
+use crate::drain::wait::{Descriptors, Waiter, Wakeup};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
 use crate::messages::error::{Error, Result};
@@ -25,35 +44,40 @@ use crate::tasks::{Target, Task};
 impl<K: Kernel + Sync> Recording<'_, K> {
     /// Records from the start of the first file to the end of the last. Returns rec's own exit
     /// status.
-    pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
-        live.child = workload.as_deref().map(Workload::pid);
-        live.areas.follow(self.config.delay == Delay::None);
-        let (piece, begun) = self.begin(&mut live, workload.as_deref_mut())?;
+    pub(super) fn run(&self, mut state: State, mut workload: Option<&mut Workload>) -> Result<u8> {
+        state.child = workload.as_deref().map(Workload::pid);
+        state.areas.follow(self.config.delay == Delay::None);
+        let (piece, begun) = self.begin(&mut state, workload.as_deref_mut())?;
         let mut piece = Some(piece);
-        let done = begun.and_then(|()| self.rounds(&mut live, &mut piece, workload.as_deref_mut()));
-        live.urgent = None;
+        let done =
+            begun.and_then(|()| self.rounds(&mut state, &mut piece, workload.as_deref_mut()));
+        state.priority = None;
         if self.signals.is_from_terminal() {
-            // After the key that the terminal has shown.
+            // The terminal has echoed ^C: messages begin on a new line.
             self.messages.text("\n");
         }
         if let Some(piece) = &mut piece {
-            piece.take_modules(&mut live.drain);
+            piece.take_modules(&mut state.drain);
         }
-        live.ledger.is_last = true;
-        live.ledger.silenced = live.drain.tally.silenced();
-        let done = done.and_then(|()| self.name(&mut live, &mut piece)).and_then(|()| {
-            let scope = self.config.rings.tail_synthesize.then(|| self.present(&live));
-            piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live.ledger, scope.as_ref()))
+        state.progress.is_last = true;
+        state.progress.silenced = state.drain.tally.silenced();
+        let done = done.and_then(|()| self.name(&mut state, &mut piece)).and_then(|()| {
+            let scope = self.config.rings.tail_synthesize.then(|| self.present(&state));
+            piece
+                .take()
+                .map_or(Ok(()), |piece| self.end(piece, &mut state.progress, scope.as_ref()))
         });
         match done {
             Ok(()) => Ok(0),
             Err(Error::Unwritable(why)) => {
                 self.keep();
-                Ok(self.go_without(&why, piece, &live, workload))
+                Ok(self.continue_unrecorded(&why, piece, &state, workload))
             }
             Err(error) => {
                 self.keep();
-                piece.into_iter().for_each(|piece| self.salvage(piece, &live.ledger));
+                if let Some(piece) = piece {
+                    self.salvage(piece, &state.progress);
+                }
                 Err(error)
             }
         }
@@ -72,24 +96,24 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         });
     }
 
-    /// Makes the first file, writes what there is before the first record of the rings, and starts
-    /// the counters and the command. Rings are drained meanwhile. Returns what came of that too:
-    /// after the start, the file is to be completed and the command goes on.
+    /// Creates the first file, writes the records of existing tasks, and starts the counters and
+    /// the command, while another thread drains the rings. Returns the file with the outcome: after
+    /// the start, an error still leaves a file to complete and a command that goes on.
     ///
     /// # Errors
-    /// Returns what prevents the start. The file that was there before is restored.
+    /// Returns errors before the start. The file that was there before is restored.
     fn begin(
         &self,
-        live: &mut Live,
+        state: &mut State,
         workload: Option<&mut Workload>,
     ) -> Result<(Piece, Result<()>)> {
-        let mut piece = self.create(live)?;
+        let mut piece = self.create(state)?;
         let mut is_started = false;
-        let begun = self.look_around(live, &piece.output).and_then(|known| {
-            piece.learn(known);
-            // Small rings are full before a thread like others gets from here to its first round.
-            live.urgent = Some(Urgent::apply(&self.config.rings, live.are_full_soon)?);
-            self.draining(live, &piece.output, |_| {
+        let begun = self.write_existing(state, &piece.output).and_then(|mapped| {
+            piece.add_mapped(mapped);
+            // Small rings are full before a thread of the usual priority gets to its first round.
+            state.priority = Some(Priority::apply(&self.config.rings, state.are_full_soon)?);
+            self.draining(state, &piece.output, |_| {
                 self.start(workload)?;
                 is_started = true;
                 Ok(())
@@ -104,15 +128,15 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Writes what there is before the first record of the rings.
-    fn look_around(&self, live: &mut Live, output: &Output) -> Result<Known> {
-        if let (Target::Command, Some(pid)) = (&self.config.target, live.child) {
+    /// Writes the records of existing tasks.
+    fn write_existing(&self, state: &mut State, output: &Output) -> Result<Mapped> {
+        if let (Target::Command, Some(pid)) = (&self.config.target, state.child) {
             // Nothing runs that could fill a ring.
-            return self.prepare(output, &Scope::Child(pid), live.ledger.pieces);
+            return self.prepare(output, &Scope::Child(pid), state.progress.pieces);
         }
-        self.draining(live, output, |ledger| {
-            // What tells of tasks has to be on before they are looked at: what they map meanwhile
-            // is told of twice, not never.
+        self.draining(state, output, |progress| {
+            // Enable tracking before reading /proc: a mapping made meanwhile is then recorded twice
+            // instead of never.
             if self.tracks_when_enabled() {
                 self.enable()?;
             }
@@ -120,11 +144,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             // opened but before the tracker was.
             let is_attached = self.config.target.is_attached();
             let scope = if is_attached { Scope::These(self.all_tasks()) } else { Scope::All };
-            self.prepare(output, &scope, ledger.pieces)
+            self.prepare(output, &scope, progress.pieces)
         })
     }
 
-    /// Starts the counters, those aside that start by themselves, and the command.
+    /// Starts the counters that do not start by themselves, and the command.
     fn start(&self, workload: Option<&mut Workload>) -> Result<()> {
         if !self.tracks_when_enabled() {
             self.enable()?;
@@ -142,8 +166,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if by_itself { Ok(()) } else { self.counters.enable(self.kernel) }
     }
 
-    /// Returns whether the event that tells of tasks does so only from the moment on when it is
-    /// enabled.
+    /// Returns whether the event that carries the side-band has to be enabled first.
     fn tracks_when_enabled(&self) -> bool {
         self.counters
             .tracker()
@@ -153,7 +176,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// Returns the tasks that counters were opened for, and those that exist now.
     fn all_tasks(&self) -> Vec<Task> {
         let mut tasks = self.tasks.to_vec();
-        // If all have ended, the list from before is enough.
+        // If all have ended, the earlier list is enough.
         tasks.extend(self.config.target.tasks().unwrap_or_default());
         tasks.sort_unstable_by_key(|task| (task.pid, task.tid));
         tasks.dedup();
@@ -164,108 +187,128 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// requested; then a last round.
     fn rounds(
         &self,
-        live: &mut Live,
+        state: &mut State,
         slot: &mut Option<Piece>,
         mut workload: Option<&mut Workload>,
     ) -> Result<()> {
         let ends = self.coverage.ends(&self.config.target, self.tasks)?;
         let mut status = Status::start(self.config, self.messages)?;
-        let others = Others {
+        let descriptors = Descriptors {
             status: status.as_ref().map(|status| status.timer.as_fd()),
-            delay: live.delays.fd(),
-            switch: live.switch.as_ref().map(AsFd::as_fd),
-            control: live.channel.as_ref().map(AsFd::as_fd),
-            drainers: live.threaded.then(|| live.drainers.fd()),
+            delay: state.delays.fd(),
+            switch: state.switch.as_ref().map(AsFd::as_fd),
+            control: state.channel.as_ref().map(AsFd::as_fd),
+            drainers: state.threaded.then(|| state.drainers.fd()),
         };
-        let waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
-        let mut waiter = waiter.at_most(self.modules.round());
-        live.delays.start()?;
-        if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch)
-        {
+        let mut waiter = Waiter::new(self.signals, self.counters, descriptors)?
+            .until(ends.as_deref())?
+            .at_most(self.modules.round());
+        state.delays.start()?;
+        let output = &self.config.output;
+        if let (Some(timer), Some(Switch::Time(every))) = (&state.switch, output.switch) {
             timer.set(every, Some(every))?;
         }
-        let attached = self.config.target.is_attached();
         while let Some(piece) = slot.as_mut() {
             // A round precedes each wait, as records written before the waiter existed do not wake
             // it.
-            let by_threads = self.round(live, piece, &mut waiter)?;
+            let by_threads = self.round(state, piece, &mut waiter)?;
             let length = piece.output.length();
             if let Some(status) = &mut status {
                 status.show(&piece.output, self.messages);
             }
-            if self.config.output.max_size.is_some_and(|most| length >= most) {
-                self.messages
-                    .note(format_args!("stopped at {} (--max-size)", units::bytes(length)));
+            if output.max_size.is_some_and(|most| length >= most) {
+                let length = units::bytes(length);
+                self.messages.note(format_args!("stopped at {length} (--max-size)"));
                 break;
             }
-            let full =
-                matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
-            let woken = match by_threads {
-                Some(woken) => woken,
-                None => waiter
-                    .wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?,
+            let full = matches!(output.switch, Some(Switch::Size(most)) if length >= most);
+            let wakeup = match by_threads {
+                Some(wakeup) => wakeup,
+                None => {
+                    let busy = drain::is_pressing(&state.rings) || state.areas.is_pressing();
+                    waiter.wait(!full && !busy)?
+                }
             };
-            if woken.child {
+            if wakeup.child {
                 self.signals.clear_child();
             }
-            if let Some(status) = status.as_mut().filter(|_| woken.status) {
+            if let Some(status) = status.as_mut().filter(|_| wakeup.status) {
                 status.went_off();
             }
             let ended = workload.as_deref_mut().is_some_and(|w| w.ended().is_some());
-            if woken.stop || ended || (attached && woken.all_ended) {
+            if ended || self.handle(wakeup, state, piece, &waiter)? {
                 break;
             }
-            if woken.delay
-                && let Some(on) = live.delays.step()?
-            {
-                self.steer(live, None, on)?;
-            }
-            if woken.control
-                && let Some(mut channel) = live.channel.take()
-            {
-                let stop = self.obey(&mut channel, live, piece, &waiter)?;
-                live.channel = Some(channel);
-                if stop {
-                    break;
-                }
-            }
-            if woken.switch
-                && let Some(timer) = &live.switch
-            {
-                timer.clear();
-            }
-            let by_signal = woken.user && self.config.output.switch == Some(Switch::Signal);
-            if woken.user {
-                self.signals.clear_user();
-                self.snapshot(live, piece)?;
-            }
-            if full || woken.switch || by_signal {
-                self.switch(live, slot)?;
+            let by_signal = wakeup.user && output.switch == Some(Switch::Signal);
+            if full || wakeup.switch || by_signal {
+                self.switch(state, slot)?;
             }
         }
         self.counters.disable(self.kernel)?;
-        live.areas.stop();
+        state.areas.stop();
         let Some(piece) = slot.as_mut() else { return Ok(()) };
-        live.areas.drain(self.kernel, self.counters, &piece.output)?;
-        if live.areas.snapshots() == Some(true) {
-            live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
+        state.areas.drain(self.kernel, self.counters, &piece.output)?;
+        if state.areas.snapshots() == Some(true) {
+            state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        live.drain.last_round(&mut live.rings, &piece.output)?;
-        live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
-        Ok(())
+        self.empty_rings(state, &piece.output)
+    }
+
+    /// Handles what ended the waiting, except the switch to another file. Returns whether the
+    /// recording should end.
+    fn handle(
+        &self,
+        wakeup: Wakeup,
+        state: &mut State,
+        piece: &mut Piece,
+        waiter: &Waiter<'_>,
+    ) -> Result<bool> {
+        if wakeup.stop || (wakeup.all_ended && self.config.target.is_attached()) {
+            return Ok(true);
+        }
+        if wakeup.delay
+            && let Some(on) = state.delays.step()?
+        {
+            self.set_enabled(state, None, on)?;
+        }
+        if wakeup.control
+            && let Some(mut channel) = state.channel.take()
+        {
+            let stop = self.execute_commands(&mut channel, state, piece, waiter)?;
+            state.channel = Some(channel);
+            if stop {
+                return Ok(true);
+            }
+        }
+        if wakeup.switch
+            && let Some(timer) = &state.switch
+        {
+            timer.clear();
+        }
+        if wakeup.user {
+            self.signals.clear_user();
+            self.snapshot(state, piece)?;
+        }
+        Ok(false)
+    }
+
+    /// Writes all that is in the rings, including those that are overwritten.
+    fn empty_rings(&self, state: &mut State, output: &Output) -> Result<()> {
+        state.drain.last_round(&mut state.rings, output)?;
+        state.drain.dump(self.kernel, self.counters, &mut state.rings, output)
     }
 
     /// Runs a round; or lets the drain threads run until something else needs attention, and
     /// returns what that is.
     fn round(
         &self,
-        live: &mut Live,
+        state: &mut State,
         piece: &mut Piece,
         waiter: &mut Waiter<'_>,
-    ) -> Result<Option<Woken>> {
-        if !live.threaded {
-            live.areas.drain(self.kernel, self.counters, &piece.output)?;
-            live.drain.round(&mut live.rings, &piece.output)?;
+    ) -> Result<Option<Wakeup>> {
+        if !state.threaded {
+            state.areas.drain(self.kernel, self.counters, &piece.output)?;
+            state.drain.round(&mut state.rings, &piece.output)?;
             return Ok(None);
         }
         let switch = match self.config.output.switch {
@@ -273,91 +316,90 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             _ => None,
         };
         let limit = [self.config.output.max_size, switch].into_iter().flatten().min();
-        let to = To { output: &piece.output, limit, rounds: true, before: None };
+        let to = DrainOutput { output: &piece.output, limit, rounds: true, before: None };
         let (woken, all_ended) =
-            live.drainers
-                .run(self.counters, &mut live.drain, &mut live.rings, to, || waiter.wait(true))?;
-        Ok(Some(Woken { all_ended, ..woken }))
+            state
+                .drainers
+                .run(self.counters, &mut state.drain, &mut state.rings, to, || waiter.wait(true))?;
+        Ok(Some(Wakeup { all_ended, ..woken }))
     }
 
-    /// Does what takes its time, while another thread drains areas and rings into a file.
+    /// Runs `act`, which takes long, while another thread drains areas and rings into a file.
     pub(super) fn draining<T>(
         &self,
-        live: &mut Live,
+        state: &mut State,
         output: &Output,
-        act: impl FnOnce(&mut Ledger) -> Result<T>,
+        act: impl FnOnce(&mut Progress) -> Result<T>,
     ) -> Result<T> {
-        let Live { rings, areas, drain, drainers, ledger, .. } = live;
+        let State { rings, areas, drain, drainers, progress, .. } = state;
         let mut areas = || {
             areas.drain(self.kernel, self.counters, output)?;
             Ok(areas.is_pressing())
         };
-        let to = To { output, limit: None, rounds: false, before: Some(&mut areas) };
-        drainers.run(self.counters, drain, rings, to, || act(ledger)).map(|(done, _)| done)
+        let to = DrainOutput { output, limit: None, rounds: false, before: Some(&mut areas) };
+        drainers.run(self.counters, drain, rings, to, || act(progress)).map(|(done, _)| done)
     }
 
     /// Writes the current contents of overwritten AUX areas and rings.
-    pub(super) fn snapshot(&self, live: &mut Live, piece: &mut Piece) -> Result<()> {
-        if live.areas.snapshots().is_some() {
-            live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
+    pub(super) fn snapshot(&self, state: &mut State, piece: &mut Piece) -> Result<()> {
+        if state.areas.snapshots().is_some() {
+            state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
-        Ok(())
+        state.drain.dump(self.kernel, self.counters, &mut state.rings, &piece.output)
     }
 
     /// Gives a file that is about to end the name that it keeps.
-    fn name(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
+    fn name(&self, state: &mut State, slot: &mut Option<Piece>) -> Result<()> {
         slot.as_mut().map_or(Ok(()), |piece| {
-            live.ledger.names.settle(&mut piece.output, &self.config.output.path)
+            state.progress.names.settle(&mut piece.output, &self.config.output.path)
         })
     }
 
-    /// Goes on in another file: the next one is made, and while rings are drained into it, the one
-    /// before is completed and what is there by now is written.
-    fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
-        live.urgent = None;
+    /// Switches to the next file: rings are drained into it while the previous one is completed and
+    /// the records of existing tasks are written.
+    fn switch(&self, state: &mut State, slot: &mut Option<Piece>) -> Result<()> {
+        state.priority = None;
         if let Some(piece) = slot.as_mut() {
-            // A file has the trace that its records tell of, and no other.
-            live.areas.pause(self.kernel, self.counters, &piece.output)?;
-            live.drain.last_round(&mut live.rings, &piece.output)?;
-            live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
-            live.areas.resume(self.kernel, self.counters)?;
-            piece.take_modules(&mut live.drain);
+            // AUX records and the trace that they describe belong in the same file.
+            state.areas.pause(self.kernel, self.counters, &piece.output)?;
+            self.empty_rings(state, &piece.output)?;
+            state.areas.resume(self.kernel, self.counters)?;
+            piece.take_modules(&mut state.drain);
         }
-        self.name(live, slot)?;
-        let scope = self.present(live);
-        let next = self.create(live);
+        self.name(state, slot)?;
+        let scope = self.present(state);
+        let next = self.create(state);
         let Some(piece) = slot.take() else { return Ok(()) };
-        let end = |ledger: &mut Ledger| self.end(piece, ledger, Some(&scope));
+        let end = |progress: &mut Progress| self.end(piece, progress, Some(&scope));
         let next = match next {
             Ok(next) => slot.insert(next),
-            Err(error) => return end(&mut live.ledger).and(Err(error)),
+            Err(error) => return end(&mut state.progress).and(Err(error)),
         };
-        let known = self.draining(live, &next.output, |ledger| {
-            end(ledger)?;
-            self.prepare(&next.output, &scope, ledger.pieces)
+        let mapped = self.draining(state, &next.output, |progress| {
+            end(progress)?;
+            self.prepare(&next.output, &scope, progress.pieces)
         })?;
-        next.learn(known);
-        live.urgent = Some(Urgent::apply(&self.config.rings, live.are_full_soon)?);
+        next.add_mapped(mapped);
+        state.priority = Some(Priority::apply(&self.config.rings, state.are_full_soon)?);
         Ok(())
     }
 
     /// Handles a recording that failed while the command runs: lets the command continue, and waits
     /// for its end or a signal.
-    fn go_without(
+    fn continue_unrecorded(
         &self,
         why: &str,
         piece: Option<Piece>,
-        live: &Live,
+        state: &State,
         workload: Option<&mut Workload>,
     ) -> u8 {
         self.messages.error(why);
         // Counters that cannot be stopped are closed when rec exits.
         let _ = self.counters.disable(self.kernel);
         if let Some(piece) = piece {
-            self.salvage(piece, &live.ledger);
+            self.salvage(piece, &state.progress);
         }
-        if let Some(workload) = workload.filter(|_| !live.rings.is_empty()) {
+        if let Some(workload) = workload.filter(|_| !state.rings.is_empty()) {
             if workload.ended().is_none() {
                 self.messages.note("the command goes on, but is no longer recorded");
             }

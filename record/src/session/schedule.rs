@@ -36,14 +36,14 @@ const FRAMES: usize = 32;
 /// Number of bytes that a branch stack is taken to have: 32 entries.
 const BRANCHES: usize = 32 * 24;
 
-/// A more urgent place among this CPU's threads, until this is dropped.
+/// Higher scheduling priority of this thread, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Urgent {
+pub(super) struct Priority {
     /// The niceness to go back to; none where nothing was changed.
     nice: Option<i32>,
 }
 
-impl Urgent {
+impl Priority {
     /// Gives this thread the niceness or the priority that was asked for; or else, where rings are
     /// full soon, the lowest niceness if this user may have it. A class other than SCHED_OTHER
     /// (chrt(1)) stays unless asked for. The command was forked before, and keeps its own.
@@ -73,7 +73,7 @@ impl Urgent {
     }
 }
 
-impl Drop for Urgent {
+impl Drop for Priority {
     fn drop(&mut self) {
         if let Some(nice) = self.nice {
             // A zero slice restores the kernel's default.
@@ -168,17 +168,17 @@ mod tests {
         // In a thread of its own, as niceness is a thread's.
         std::thread::spawn(|| {
             let before = niceness();
-            let usual = Urgent::apply(&Rings::default(), false).unwrap();
+            let usual = Priority::apply(&Rings::default(), false).unwrap();
             assert_eq!(niceness(), before);
             drop(usual);
             let more = before + 1;
             let nice =
-                Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
+                Priority::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
             assert_eq!((niceness(), nice.nice), (more, Some(before)));
             drop(nice);
             // Less niceness again is not for everyone.
             assert!([before, more].contains(&niceness()));
-            let soon = Urgent::apply(&Rings::default(), true).unwrap();
+            let soon = Priority::apply(&Rings::default(), true).unwrap();
             assert!([before, more, NICEST].contains(&niceness()));
             drop(soon);
             assert!([before, more].contains(&niceness()));

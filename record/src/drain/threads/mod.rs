@@ -40,7 +40,6 @@
 //! many bytes have been written since the last mark as would have woken all threads on an evenly
 //! loaded machine, the missing threads are woken.
 
-mod bells;
 mod groups;
 mod marks;
 mod worker;
@@ -58,19 +57,18 @@ use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::plan::config::Split;
-use bells::Bells;
 use groups::RingGroup;
 use marks::Marks;
-use worker::{Before, DrainState, Worker};
+use worker::{Before, DrainState, Wakers, Worker};
 
 #[derive(Debug)]
 pub(crate) struct Drainers {
     groups: Vec<RingGroup>,
-    bells: Bells,
+    wakers: Wakers,
 }
 
 /// Output of the drain threads, and how they write to it.
-pub(crate) struct To<'a> {
+pub(crate) struct DrainOutput<'a> {
     pub output: &'a Output,
     /// [`Drainers::fd`] is readable when it is so long.
     pub limit: Option<u64>,
@@ -83,7 +81,7 @@ pub(crate) struct To<'a> {
 impl Drainers {
     pub(crate) fn one(counters: &Counters) -> Result<Self> {
         let rings = (0..counters.owners.len()).collect();
-        Ok(Self { groups: vec![RingGroup { rings, affinity: None }], bells: Bells::new(1)? })
+        Ok(Self { groups: vec![RingGroup { rings, affinity: None }], wakers: Wakers::new(1)? })
     }
 
     /// Assigns rings to threads, without starting them.
@@ -91,14 +89,14 @@ impl Drainers {
         let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
         let cpus: Vec<_> = owners.map(|owner| owner.place.cpu).collect();
         let groups = groups::groups(split, &cpus, machine)?;
-        let bells = Bells::new(groups.len())?;
-        Ok(Self { groups, bells })
+        let wakers = Wakers::new(groups.len())?;
+        Ok(Self { groups, wakers })
     }
 
     /// Returns the descriptor that becomes readable when the file reaches `limit`, all counters
     /// have ended, or a thread failed.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.bells.main.as_fd()
+        self.wakers.main.as_fd()
     }
 
     /// Returns the rings of each thread.
@@ -113,7 +111,7 @@ impl Drainers {
         counters: &Counters,
         drain: &mut Drain,
         rings: &'a mut [Ring],
-        to: To<'a>,
+        to: DrainOutput<'a>,
         meanwhile: impl FnOnce() -> Result<T>,
     ) -> Result<(T, bool)> {
         // Half of all rings, as the kernel wakes a thread when half of a ring is full.
@@ -123,7 +121,7 @@ impl Drainers {
             output: to.output,
             rounds: (to.rounds && !to.output.is_split()).then(marks),
             limit: to.limit.unwrap_or(u64::MAX),
-            bells: &self.bells,
+            wakers: &self.wakers,
             marks: 0.into(),
             ended: 0.into(),
         };
@@ -148,11 +146,11 @@ impl Drainers {
             let threads: Vec<_> = threads.collect();
             // If a thread did not start, waiting would leave its rings undrained.
             let outcome = threads.iter().all(io::Result::is_ok).then(meanwhile);
-            self.bells.stop.ring();
+            self.wakers.stop.wake();
             (outcome, threads.into_iter().map(end).collect::<Vec<_>>())
         });
-        self.bells.stop.clear();
-        self.bells.main.clear();
+        self.wakers.stop.clear();
+        self.wakers.main.clear();
         let mut failed = None;
         for (twin, done) in ends {
             twin.into_iter().for_each(|twin| drain.absorb(twin));

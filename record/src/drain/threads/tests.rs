@@ -13,7 +13,7 @@ use recrep_format::read::File;
 use recrep_format::write::FeatureWriter;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use super::{Drainers, To};
+use super::{DrainOutput, Drainers};
 use crate::drain::Drain;
 use crate::kernel::Place;
 use crate::kernel::counters::{Counter, Counters};
@@ -88,7 +88,7 @@ impl Bench {
         let mut drain = Drain::new(Tally::new(&attr()));
         let Self { fakes, bells, counters, drainers, rounds, .. } = self;
         let meanwhile = || fill(fakes, bells, drainers);
-        let to = To { output: &output, limit, rounds: *rounds, before: None };
+        let to = DrainOutput { output: &output, limit, rounds: *rounds, before: None };
         drainers.run(counters, &mut drain, &mut rings, to, meanwhile)?;
         drain.last_round(&mut rings, &output)?;
         let counts = output.settle()?.counts;

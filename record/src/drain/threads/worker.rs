@@ -1,17 +1,20 @@
-//! One drain thread.
+//! One drain thread, and the descriptors by which threads wake each other.
 
 use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::bells::{Bell, Bells};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+
 use super::groups::RingGroup;
 use super::marks::Marks;
 use crate::drain::wait::Waiter;
 use crate::drain::{self, Drain, Sink};
 use crate::kernel::counters::Counters;
 use crate::kernel::ring::Ring;
-use crate::messages::error::Result;
+use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::output::tally::Counts;
 
@@ -22,7 +25,7 @@ pub(super) struct DrainState<'a> {
     pub(super) marks: AtomicU64,
     /// File length at which the main thread is woken.
     pub(super) limit: u64,
-    pub(super) bells: &'a Bells,
+    pub(super) wakers: &'a Wakers,
     /// Number of threads whose counters have all ended.
     pub(super) ended: AtomicUsize,
 }
@@ -45,7 +48,7 @@ impl Worker<'_, '_> {
     pub(super) fn work(mut self, counters: &Counters) -> (Drain, Result<()>) {
         let done = self.rounds(counters);
         if done.is_err() {
-            self.shared.bells.main.ring();
+            self.shared.wakers.main.wake();
         }
         (self.drain, done)
     }
@@ -55,10 +58,10 @@ impl Worker<'_, '_> {
             // If the CPUs went offline meanwhile, any CPU will do.
             let _ = rustix::thread::sched_setaffinity(None, cpus);
         }
-        let bells = self.shared.bells;
-        let Some(own) = bells.own.get(self.index) else { return Ok(()) };
+        let wakers = self.shared.wakers;
+        let Some(own) = wakers.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
-        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?
+        let mut waiter = Waiter::for_thread(counters, owners, &wakers.stop, own)?
             .at_most(self.drain.tally.modules.round());
         let mut ended = false;
         loop {
@@ -78,8 +81,8 @@ impl Worker<'_, '_> {
             }
             if woken.all_ended && !ended {
                 ended = true;
-                if self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1 == bells.own.len() {
-                    bells.main.ring();
+                if self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1 == wakers.own.len() {
+                    wakers.main.wake();
                 }
             }
         }
@@ -141,11 +144,57 @@ impl Sink for Batches<'_> {
             Some(_) => Vec::new(),
             None => output.write_rings(ring, parts, &[], counts).map(|()| Vec::new())?,
         };
-        let bells = self.shared.bells;
-        missing.iter().filter_map(|thread| bells.own.get(*thread)).for_each(Bell::ring);
+        let wakers = self.shared.wakers;
+        missing.iter().filter_map(|thread| wakers.own.get(*thread)).for_each(Waker::wake);
         if output.length() >= self.shared.limit {
-            bells.main.ring();
+            wakers.main.wake();
         }
         Ok(())
+    }
+}
+
+/// Wakeup descriptors of a recording.
+#[derive(Debug)]
+pub(super) struct Wakers {
+    /// Tells all threads to end.
+    pub(super) stop: Waker,
+    pub(super) main: Waker,
+    pub(super) own: Vec<Waker>,
+}
+
+impl Wakers {
+    pub(super) fn new(threads: usize) -> Result<Self> {
+        let own = (0..threads).map(|_| Waker::new()).collect::<Result<_>>()?;
+        Ok(Self { stop: Waker::new()?, main: Waker::new()?, own })
+    }
+}
+
+/// Descriptor that is readable from `wake` until `clear`.
+#[derive(Debug)]
+pub(super) struct Waker(OwnedFd);
+
+impl Waker {
+    fn new() -> Result<Self> {
+        let made: Result<OwnedFd, Errno> =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        made.map(Self).map_err(|e| {
+            Error::io("cannot create a descriptor for waking the threads that drain", e)
+        })
+    }
+
+    pub(super) fn wake(&self) {
+        // Fails only on overflow of its 64-bit counter.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    pub(super) fn clear(&self) {
+        // Fails with EAGAIN if it was not rung.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

@@ -109,7 +109,12 @@ impl Counters {
 
     /// Starts or stops the counters of one event, or of all events except dummies, which carry only
     /// the side-band. Returns the number of matching events.
-    pub fn steer<K: Kernel>(&self, kernel: &K, name: Option<&str>, on: bool) -> Result<usize> {
+    pub fn set_enabled<K: Kernel>(
+        &self,
+        kernel: &K,
+        name: Option<&str>,
+        on: bool,
+    ) -> Result<usize> {
         let meant = |event: &PlannedEvent| match name {
             Some(name) => event.is_called(name),
             None => !event.is_dummy(),

@@ -134,7 +134,7 @@ impl<K: Kernel> Opener<'_, K> {
                 let settled = late || counters.all.len() > before;
                 let leader = event.leader.and_then(|leader| self.leaders.get(&(leader, *place)));
                 let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
-                let at = Spot { place: *place, leader, starts, settled };
+                let at = Opening { place: *place, leader, starts, settled };
                 let fd = match open_one(kernel, &mut event, at, with, messages)? {
                     Attempt::Opened(fd) => fd,
                     Attempt::Gone => continue,
@@ -233,7 +233,7 @@ impl Counters {
 
 /// Place and group of a counter to open.
 #[derive(Clone, Copy)]
-struct Spot<'a> {
+struct Opening<'a> {
     place: Place,
     /// Counter of its group's leader at this place.
     leader: Option<BorrowedFd<'a>>,
@@ -260,7 +260,7 @@ enum Attempt {
 fn open_one<K: Kernel>(
     kernel: &K,
     event: &mut PlannedEvent,
-    Spot { place, leader, starts, settled }: Spot<'_>,
+    Opening { place, leader, starts, settled }: Opening<'_>,
     with: Circumstances<'_>,
     messages: &Messages,
 ) -> Result<Attempt> {

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use recrep_format::attr::Attr;
 
-use super::live::{Live, Recording};
 use super::piece::Piece;
+use super::state::{Recording, State};
 use crate::drain::wait::Waiter;
 use crate::kernel::Kernel;
 use crate::messages::error::Result;
@@ -15,10 +15,10 @@ use crate::session::dry_run;
 
 impl<K: Kernel + Sync> Recording<'_, K> {
     /// Executes the commands that have arrived. Returns whether the recording should end.
-    pub(super) fn obey(
+    pub(super) fn execute_commands(
         &self,
         channel: &mut Channel,
-        live: &mut Live,
+        state: &mut State,
         piece: &mut Piece,
         waiter: &Waiter<'_>,
     ) -> Result<bool> {
@@ -31,7 +31,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             match Command::parse(&line) {
                 Ok(command) => {
                     stop |= command == Command::Stop;
-                    self.do_it(&command, live, piece)?;
+                    self.execute(&command, state, piece)?;
                     channel.acknowledge();
                 }
                 Err(why) => self.messages.warn(format_args!("--control: {why}")),
@@ -40,11 +40,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(stop)
     }
 
-    fn do_it(&self, command: &Command, live: &mut Live, piece: &mut Piece) -> Result<()> {
+    fn execute(&self, command: &Command, state: &mut State, piece: &mut Piece) -> Result<()> {
         match command {
-            Command::Enable(event) => self.steered(live, event.as_deref(), true),
-            Command::Disable(event) => self.steered(live, event.as_deref(), false),
-            Command::Snapshot => self.snapshot(live, piece),
+            Command::Enable(event) => self.set_named(state, event.as_deref(), true),
+            Command::Disable(event) => self.set_named(state, event.as_deref(), false),
+            Command::Snapshot => self.snapshot(state, piece),
             Command::Evlist(detail) => {
                 self.counters.events.iter().for_each(|event| self.list(event, *detail));
                 Ok(())
@@ -55,18 +55,23 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Starts or stops one event or all events, and their AUX areas. Returns the number of matching
     /// events.
-    pub(super) fn steer(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<usize> {
-        let found = self.counters.steer(self.kernel, event, on)?;
-        live.ledger.was_enabled |= on && found > 0;
+    pub(super) fn set_enabled(
+        &self,
+        state: &mut State,
+        event: Option<&str>,
+        on: bool,
+    ) -> Result<usize> {
+        let found = self.counters.set_enabled(self.kernel, event, on)?;
+        state.progress.was_enabled |= on && found > 0;
         let mut traced = self.counters.events.iter().filter(|traced| traced.has_aux);
         if traced.any(|traced| event.is_none_or(|name| traced.is_called(name))) {
-            live.areas.follow(on);
+            state.areas.follow(on);
         }
         Ok(found)
     }
 
-    fn steered(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<()> {
-        if self.steer(live, event, on)? == 0 {
+    fn set_named(&self, state: &mut State, event: Option<&str>, on: bool) -> Result<()> {
+        if self.set_enabled(state, event, on)? == 0 {
             let names: Vec<_> = self.counters.events.iter().map(PlannedEvent::full_name).collect();
             self.messages.warn(format_args!(
                 "--control: no event is named '{}'; the events are {}",

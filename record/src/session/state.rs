@@ -6,7 +6,7 @@ use recrep_format::write::FeatureWriter;
 use super::coverage::Coverage;
 use super::delays::Delays;
 use super::losses::Losses;
-use super::schedule::{self, Urgent};
+use super::schedule::{self, Priority};
 use crate::aux::Areas;
 use crate::drain::Drain;
 use crate::drain::threads::Drainers;
@@ -48,7 +48,7 @@ pub(super) struct Recording<'a, K> {
 }
 
 /// Changing part of a recording's state.
-pub(super) struct Live {
+pub(super) struct State {
     pub(super) rings: Vec<Ring>,
     pub(super) areas: Areas,
     pub(super) drain: Drain,
@@ -58,12 +58,12 @@ pub(super) struct Live {
     pub(super) threaded: bool,
     /// Distribution of the recording over files.
     pub(super) layout: Layout,
-    pub(super) ledger: Ledger,
+    pub(super) progress: Progress,
     pub(super) channel: Option<Channel>,
     pub(super) delays: Delays,
     pub(super) switch: Option<Timer>,
     /// As long as nothing but draining is to be done.
-    pub(super) urgent: Option<Urgent>,
+    pub(super) priority: Option<Priority>,
     /// `true` if rings may be full before a busy machine lets rec drain them.
     pub(super) are_full_soon: bool,
     /// Pid of the command.
@@ -71,7 +71,7 @@ pub(super) struct Live {
 }
 
 /// State that goes on from one file to the next.
-pub(super) struct Ledger {
+pub(super) struct Progress {
     pub(super) losses: Losses,
     pub(super) names: Names,
     /// `true` if there are AUX areas, of which files have an index.
@@ -90,7 +90,7 @@ pub(super) struct Ledger {
 /// nothing for three seconds.
 const QUEUE: usize = 64 << 20;
 
-impl Live {
+impl State {
     /// Creates the state before the first file.
     pub(super) fn new<K: Kernel>(
         recording: &Recording<'_, K>,
@@ -135,7 +135,7 @@ impl Live {
             .queue
             .map_or(all.max(QUEUE), |size| usize::try_from(size).unwrap_or(usize::MAX));
         let filter = recording.coverage.filter(config, counters, recording.tasks);
-        let ledger = Ledger {
+        let progress = Progress {
             losses: Losses::default(),
             names: Names::new(&config.output),
             has_areas: !areas.is_empty(),
@@ -157,11 +157,11 @@ impl Live {
             drainers,
             threaded: split.is_some(),
             layout: Layout { groups, queue },
-            ledger,
+            progress,
             channel,
             delays: Delays::new(&config.delay)?,
             switch,
-            urgent: None,
+            priority: None,
             are_full_soon: schedule::is_full_soon(&counters.events, smallest),
             child: None,
         })
@@ -170,7 +170,7 @@ impl Live {
 
 /// The tasks that are recorded, and what counters were opened for.
 #[derive(Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct RecordedTasks<'a> {
     pub(super) tasks: &'a [Task],
     pub(super) coverage: &'a Coverage,
 }
@@ -182,7 +182,7 @@ impl<'a, K: Kernel> Recording<'a, K> {
         kernel: &'a K,
         messages: &'a Messages,
         machine: &'a Machine,
-        Subject { tasks, coverage }: Subject<'a>,
+        RecordedTasks { tasks, coverage }: RecordedTasks<'a>,
         counters: &'a Counters,
         signals: &'a Signals,
     ) -> Result<Self> {
