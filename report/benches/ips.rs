@@ -22,8 +22,8 @@ use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
 use recrep_report::cli::args;
+use recrep_report::engine::report;
 use recrep_report::input::Input;
-use recrep_report::pipeline::report;
 use recrep_report::query::Source;
 use rustc_hash::FxHashMap;
 
@@ -93,13 +93,7 @@ fn rep_by_ip_on_cores(bencher: Bencher<'_, '_>, cores: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build().unwrap();
     measure(bencher, || {
         pool.install(|| {
-            report::answer(&query)
-                .unwrap()
-                .0
-                .tables(&query)
-                .iter()
-                .map(|table| table.total.samples)
-                .sum()
+            report::answer(&query).unwrap().0.events().iter().map(|event| event.total.samples).sum()
         })
     });
 }

@@ -12,6 +12,8 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::timeline::starts;
+
 /// Innermost frame of a chain, and the chain of its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -63,6 +65,12 @@ impl Chains {
             values.push(value(*node, of_callers));
         }
         values
+    }
+
+    /// Returns for each chain, from chain 0 on, where those begin that it calls among all of them
+    /// sorted by their callers, and at last where these end.
+    pub(crate) fn starts(&self) -> Vec<u32> {
+        starts(self.len() + 1, self.nodes.iter().map(|node| node.callers as usize))
     }
 
     /// Drops what only finds chains to which nothing is added any more: half of the memory.

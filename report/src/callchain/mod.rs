@@ -23,7 +23,6 @@ mod images;
 mod place;
 mod source;
 mod stacks;
-pub(crate) mod trees;
 mod unwind;
 
 pub(crate) use branch_info::{BranchInfo, is_of_branch};
@@ -34,5 +33,5 @@ pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
 pub(crate) use source::{ChainLimit, ChainSources, Deferred, Origin, Recorded, UnwindStats};
 pub(crate) use source::{callers, deferred_chains, for_each_address, is_sound};
-pub(crate) use stacks::{ChainRef, Frame, Stacks};
+pub(crate) use stacks::{ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
 pub(crate) use unwind::StackUnwinder;

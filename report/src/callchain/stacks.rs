@@ -6,11 +6,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::chains::Chains;
 use crate::query::{End, Field, Key, Meta};
-use crate::symbols::labels::Labels;
 
 /// A frame: a function, or an address without a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// Number of the module plus one; 0 if nothing was mapped.
     pub module: u32,
     /// Kind of [`Frame::address`], and the CPU mode.
@@ -58,7 +57,7 @@ impl ChainRef {
 impl Frame {
     /// Returns the frame of a key's sampled instruction.
     #[inline]
-    pub fn of(key: &Key) -> Self {
+    pub(crate) fn of(key: &Key) -> Self {
         Self {
             module: u32::try_from(Field::Module.of(key)).unwrap_or(0),
             end: Meta::unpack(Field::Meta.of(key)).at,
@@ -74,7 +73,7 @@ impl Frame {
 
     /// Replaces the frame of a key's sampled instruction.
     #[inline]
-    pub fn put(&self, key: &mut Key) {
+    pub(crate) fn put(&self, key: &mut Key) {
         let meta = Meta { at: self.end, ..Meta::unpack(Field::Meta.of(key)) };
         for (field, value) in [
             (Field::Meta, meta.pack()),
@@ -92,7 +91,7 @@ impl Frame {
 
 /// Distinct frames and distinct chains of them.
 #[derive(Clone, Debug, Default)]
-pub struct Stacks {
+pub(crate) struct Stacks {
     /// Distinct frames, indexed by the numbers in chains.
     pub frames: IndexSet<Frame, FxBuildHasher>,
     /// Chains of the frames' numbers.
@@ -104,7 +103,11 @@ impl Stacks {
     /// innermost first. Returns the new numbers of chains, indexed by the old ones. Chains that
     /// become equal get one number.
     #[must_use]
-    pub fn join(&mut self, other: &Self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> Vec<u32> {
+    pub(crate) fn join(
+        &mut self,
+        other: &Self,
+        frames: impl Fn(Frame, &mut Vec<Frame>),
+    ) -> Vec<u32> {
         self.chains.reserve(other.chains.len());
         let (mut new, mut of_frames, mut ends) =
             (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
@@ -126,30 +129,34 @@ impl Stacks {
     }
 
     /// Returns the number of a frame; `None` if it is unknown.
-    pub fn find(&self, frame: &Frame) -> Option<u32> {
+    pub(crate) fn find(&self, frame: &Frame) -> Option<u32> {
         self.frames.get_index_of(frame).map(small)
     }
 
     /// Returns the number of a frame, adding the frame if it is new.
-    pub fn number(&mut self, frame: Frame) -> u32 {
+    pub(crate) fn number(&mut self, frame: Frame) -> u32 {
         small(self.frames.insert_full(frame).0)
     }
 
     /// Returns the frame with this number.
     #[inline]
-    pub fn frame(&self, number: u32) -> Option<&Frame> {
+    pub(crate) fn frame(&self, number: u32) -> Option<&Frame> {
         self.frames.get_index(number as usize)
     }
 
     /// Returns a value for each frame, made on all cores.
-    pub fn of_frames<T: Send>(&self, value: impl Fn(&Frame) -> T + Sync + Send) -> Vec<T> {
+    pub(crate) fn of_frames<T: Send>(&self, value: impl Fn(&Frame) -> T + Sync + Send) -> Vec<T> {
         let value = |number| value(&self.frames.get_index(number).copied().unwrap_or_default());
-        (0..self.frames.len()).into_par_iter().with_max_len(Labels::BATCH).map(value).collect()
+        (0..self.frames.len()).into_par_iter().with_max_len(NAMES_AT_ONCE).map(value).collect()
     }
 }
 
+/// Greatest number of frames of which a core makes values at a time. Names of C++ take long, and many
+/// may be in a row.
+pub(crate) const NAMES_AT_ONCE: usize = 256;
+
 /// Returns a number of frames, chains, classes or bases in 32 bits.
-pub(super) fn small(number: usize) -> u32 {
+pub(crate) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 

@@ -8,12 +8,12 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::SourcesArgs;
+use crate::engine::report;
+use crate::engine::session::Session;
 use crate::exports::write_json;
 use crate::input::settled;
-use crate::pipeline::report;
-use crate::pipeline::session::Session;
+use crate::profile::Profile;
 use crate::query::{Column, Filters, Mode, Needs, Query, SymbolOptions, Warning};
-use crate::table::profile::Profile;
 use crate::terminal::parts::CANNOT_WRITE;
 
 /// Options that all these commands share.

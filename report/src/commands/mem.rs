@@ -18,7 +18,7 @@ use crate::commands::derived::{self, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
 use crate::query::{Column, Mode, Warning, times};
-use crate::table::profile::EventTable;
+use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
 
 /// Show the cost of memory accesses: samples by memory level, with percentiles of the weight
@@ -169,7 +169,7 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
     let mut columns = asked.query.columns.clone();
     columns.extend(Column::list("op,local_weight", Mode::Memory)?);
     let (profile, query, _) = derived::profile(&asked.query, columns, |_| ())?;
-    let tables = profile.tables(&query);
+    let tables = table::tables(&profile, &query);
     let mut warnings = profile.warnings.clone();
     let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
     if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {

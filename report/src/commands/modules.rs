@@ -20,13 +20,13 @@ use crate::commands::derived;
 use crate::commands::derived::Format;
 use crate::commands::info::{Value, map, number};
 use crate::count::metrics::{rounded, share};
+use crate::engine::session::Session;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::pipeline::session::Session;
+use crate::profile::Profile;
+use crate::profile::modules::ModuleUse;
 use crate::query::{Column, MAX_STACK, Query, SymbolOptions, Warning};
 use crate::symbols::{Attempt, Explanation, Module};
-use crate::table::module_use::ModuleUse;
-use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 
 /// Show for each module how many samples have a function name, where symbols were searched, and how

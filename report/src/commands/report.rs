@@ -11,11 +11,11 @@ use crate::cli::args::{self, ReportQuery};
 use crate::cli::outcome::{
     Out, end, failed, output, refused, say, say_default_input, stream, warn, written,
 };
+use crate::engine::report;
 use crate::exports;
 use crate::input::several;
-use crate::pipeline::report;
+use crate::profile::Profile;
 use crate::query::{Inspection, Source, Warning};
-use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
 use crate::terminal::style::Screen;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::commands::derived::{self, ViewArgs, ViewQuery};
 use crate::count::Count;
 use crate::query::{Column, Mode, Query, Warning, times};
-use crate::table::profile::EventTable;
+use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
 use crate::terminal::units;
 
@@ -77,7 +77,7 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query, _) =
         derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
-    let tables = profile.tables(&query);
+    let tables = table::tables(&profile, &query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = Answer { quantum_ns: asked.quantum, events };
     let text = |out: &mut _| print(&answer.events, asked, out);

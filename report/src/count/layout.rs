@@ -8,7 +8,7 @@ use crate::query::{
 
 /// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     fields: Vec<Field>,
     /// The same as bits, by discriminant.
     bits: u64,
@@ -30,7 +30,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key.declared());
         let (by_module, by_symbol) =
             (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
@@ -85,7 +85,7 @@ impl Layout {
     }
 
     /// Returns this layout with a frame in the place of all that a frame tells.
-    pub fn by_frame(&self) -> Self {
+    pub(crate) fn by_frame(&self) -> Self {
         let told = [Field::Module, Field::Address, Field::Ip, Field::MapSize];
         let kept = self.fields.iter().filter(|field| !told.contains(field)).copied();
         let Self { fields, bits, .. } = Self::of_fields(kept.chain([Field::Frame]).collect());
@@ -116,7 +116,7 @@ impl Layout {
 
     /// Returns whether any field depends on the sample's thread or on what was mapped, which
     /// samples do not tell.
-    pub fn has_tasks(&self) -> bool {
+    pub(crate) fn has_tasks(&self) -> bool {
         const IN_SAMPLES: [Field; 11] = {
             use Field::*;
             [
@@ -137,22 +137,22 @@ impl Layout {
     }
 
     /// Returns the number of words in use.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.fields.len()
     }
 
     /// Returns the place of a field among the words in use.
-    pub fn place(&self, field: Field) -> Option<usize> {
+    pub(crate) fn place(&self, field: Field) -> Option<usize> {
         self.fields.iter().position(|used| *used == field)
     }
 
     #[inline]
-    pub fn has(&self, field: Field) -> bool {
+    pub(crate) fn has(&self, field: Field) -> bool {
         self.bits & (1 << field as u32) != 0
     }
 
     /// Returns whether the cells of a table with these columns of numbers differ wherever keys do.
-    pub fn is_told_by(&self, columns: impl Iterator<Item = SortKey>) -> bool {
+    pub(crate) fn is_told_by(&self, columns: impl Iterator<Item = SortKey>) -> bool {
         let (mut told, mut tells_cpu) = (1 << Field::Meta as u32, false);
         for key in columns.map(SortKey::declared).filter(|key| key.is_exact()) {
             match key.fields.first() {
@@ -165,7 +165,7 @@ impl Layout {
 
     /// Copies the words in use from a key to `packed`.
     #[inline]
-    pub fn pack(&self, key: &Key, packed: &mut [u64]) {
+    pub(crate) fn pack(&self, key: &Key, packed: &mut [u64]) {
         for (word, field) in packed.iter_mut().zip(&self.fields) {
             *word = field.of(key);
         }
@@ -173,7 +173,7 @@ impl Layout {
 
     /// Returns the key with these words in use, the others 0.
     #[inline]
-    pub fn unpack(&self, packed: &[u64]) -> Key {
+    pub(crate) fn unpack(&self, packed: &[u64]) -> Key {
         let mut key = NO_KEY;
         self.unpack_into(packed, &mut key);
         key
@@ -181,7 +181,7 @@ impl Layout {
 
     /// Sets the words in use of a key to these.
     #[inline]
-    pub fn unpack_into(&self, packed: &[u64], key: &mut Key) {
+    pub(crate) fn unpack_into(&self, packed: &[u64], key: &mut Key) {
         for (word, field) in packed.iter().zip(&self.fields) {
             *field.of_mut(key) = *word;
         }

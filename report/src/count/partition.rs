@@ -29,7 +29,7 @@ const MAX_WAITING: usize = 1 << 20;
 const MAX_RESERVED: usize = 1 << 8;
 
 /// Value that can be added up, in any order.
-pub trait Sum: Clone + Send {
+pub(crate) trait Sum: Clone + Send {
     fn add(&mut self, other: &Self);
 }
 
@@ -88,7 +88,7 @@ pub(crate) use for_width;
 
 /// Part of a table: the keys whose hashes belong to one partition.
 #[derive(Clone, Debug, Default)]
-pub struct Partition<V> {
+pub(crate) struct Partition<V> {
     width: usize,
     words: Vec<u64>,
     values: Vec<V>,
@@ -97,23 +97,23 @@ pub struct Partition<V> {
 }
 
 impl<V: Sum> Partition<V> {
-    pub fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize) -> Self {
         Self { width, words: Vec::new(), values: Vec::new(), index: HashTable::new() }
     }
 
     /// Creates a table: `PARTITIONS` empty partitions.
-    pub fn table(width: usize) -> Vec<Self> {
+    pub(crate) fn table(width: usize) -> Vec<Self> {
         (0..PARTITIONS).map(|_| Self::new(width)).collect()
     }
 
     /// Creates a partition of keys that are all different. They wait.
-    pub fn of_distinct(width: usize, words: Vec<u64>, values: Vec<V>) -> Self {
+    pub(crate) fn of_distinct(width: usize, words: Vec<u64>, values: Vec<V>) -> Self {
         Self { words, values, ..Self::new(width) }
     }
 
     /// Adds to a key. The entry may wait until the partition is settled.
     #[inline]
-    pub fn push(&mut self, key: &[u64], value: V) {
+    pub(crate) fn push(&mut self, key: &[u64], value: V) {
         if self.values.len() == self.values.capacity() {
             self.grow();
         }
@@ -136,7 +136,7 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Adds to a key at once and returns its index. Keys have the length of the first one.
-    pub fn add(&mut self, key: &[u64], value: &V) -> usize {
+    pub(crate) fn add(&mut self, key: &[u64], value: &V) -> usize {
         if self.is_empty() {
             self.width = key.len();
         }
@@ -169,14 +169,14 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Joins partitions; the entries of all but the first wait.
-    pub fn joined(mut parts: impl Iterator<Item = Self>) -> Self {
+    pub(crate) fn joined(mut parts: impl Iterator<Item = Self>) -> Self {
         let mut all = parts.next().unwrap_or_else(|| Self::new(0));
         parts.for_each(|part| all.append(part));
         all
     }
 
     /// Sets the first word of each key to `word` of it. Entries whose keys become equal wait.
-    pub fn set_first(&mut self, word: impl Fn(u64) -> u64) {
+    pub(crate) fn set_first(&mut self, word: impl Fn(u64) -> u64) {
         for key in self.words.chunks_exact_mut(self.width.max(1)) {
             key.first_mut().into_iter().for_each(|first| *first = word(*first));
         }
@@ -184,13 +184,13 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Appends all entries of another partition. They wait.
-    pub fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         self.words.extend(other.words);
         self.values.extend(other.values);
     }
 
     /// Merges the waiting entries into the settled ones.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for_width!(self.width, self.settle_all());
     }
 
@@ -236,30 +236,30 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Returns the number of keys. Only entries of different keys may be waiting, here and below.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     #[inline]
-    pub fn key(&self, at: usize) -> &[u64] {
+    pub(crate) fn key(&self, at: usize) -> &[u64] {
         self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
     }
 
     #[inline]
-    pub fn value(&self, at: usize) -> Option<&V> {
+    pub(crate) fn value(&self, at: usize) -> Option<&V> {
         self.values.get(at)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&[u64], &V)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u64], &V)> {
         self.values.iter().enumerate().map(|(at, value)| (self.key(at), value))
     }
 
     /// Returns the words of all keys, and the values.
-    pub fn into_parts(self) -> (Vec<u64>, Vec<V>) {
+    pub(crate) fn into_parts(self) -> (Vec<u64>, Vec<V>) {
         (self.words, self.values)
     }
 }

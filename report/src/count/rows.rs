@@ -11,7 +11,7 @@ use crate::query::{Key, NO_KEY};
 /// partitions of the table: to copy them together takes a tenth of the time of a histogram with a
 /// million rows.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     layout: Layout,
     parts: Vec<Part>,
     len: usize,
@@ -28,7 +28,7 @@ struct Part {
 
 impl Rows {
     /// Creates rows from a settled table.
-    pub fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
+    pub(crate) fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
         let parts = table.into_iter().map(|partition| {
             let (words, counts) = partition.into_parts();
             Part { start: 0, words, counts }
@@ -47,11 +47,11 @@ impl Rows {
         Self { parts, len, ..self }
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     #[inline]
-    pub fn key(&self, row: usize) -> Key {
+    pub(crate) fn key(&self, row: usize) -> Key {
         let mut key = NO_KEY;
         self.read_key(row, &mut key);
         key
@@ -72,7 +72,7 @@ impl Rows {
 
     /// Reads the key of a row into `key`: the words in use.
     #[inline]
-    pub fn read_key(&self, row: usize, key: &mut Key) {
+    pub(crate) fn read_key(&self, row: usize, key: &mut Key) {
         let width = self.layout.len();
         let words =
             self.find(row).and_then(|(part, at)| part.words.get(at * width..(at + 1) * width));
@@ -80,11 +80,11 @@ impl Rows {
     }
 
     #[inline]
-    pub fn count(&self, row: usize) -> Count {
+    pub(crate) fn count(&self, row: usize) -> Count {
         self.find(row).and_then(|(part, at)| part.counts.get(at)).copied().unwrap_or_default()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
         let width = self.layout.len().max(1);
         let rows = self
             .parts
@@ -95,7 +95,7 @@ impl Rows {
 
     /// Changes all keys; drops the rows for which `change` returns `false`.
     #[must_use]
-    pub fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
+    pub(crate) fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
         let (layout, width) = (&self.layout, self.layout.len().max(1));
         let change = |mut part: Part| {
             let mut kept = 0;

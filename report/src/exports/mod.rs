@@ -1,61 +1,23 @@
 //! Output formats, a folder each. An export prints a finished profile; none reads files or counts
-//! samples. What it needs of the profile it says by [`Needs`].
+//! samples. What it needs of the profile it says by [`Needs`](crate::query::Needs).
 //!
 //! A new one is a folder with an [`Export`], a line in [`EXPORTS`], and a row in `docs/options.md`.
 
 mod csv;
+mod export;
 mod folded;
 mod json;
 mod text;
 
 use std::io::{self, Write};
 
-use crate::query::{Needs, Query};
-use crate::table::profile::Profile;
+use crate::profile::Profile;
+use crate::query::Query;
+use crate::table;
 use crate::terminal::style::Screen;
 
+pub(crate) use export::{Answer, Export};
 pub(crate) use json::write as write_json;
-
-/// An output format.
-pub(crate) trait Export: Sync {
-    /// Returns its name as the value of `--format`.
-    fn name(&self) -> &'static str;
-
-    fn needs(&self) -> Needs;
-
-    /// Returns the sort keys if none are asked for; `None` for those of the mode.
-    fn default_keys(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Returns whether it is for people: it has headings, colours, column widths and separators.
-    fn is_for_people(&self) -> bool {
-        false
-    }
-
-    /// Returns whether it prints plain tables only: no hierarchy, no group, no statistics.
-    fn is_plain(&self) -> bool {
-        false
-    }
-
-    /// Returns whether it says something of a recording without samples, such as the numbers of
-    /// other records.
-    fn has_other_records(&self) -> bool {
-        false
-    }
-
-    /// Writes the answer to a query.
-    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()>;
-}
-
-/// What an export prints.
-#[derive(Clone, Copy)]
-pub(crate) struct Answer<'p> {
-    pub(crate) profile: &'p Profile,
-    /// Its query, with the columns that are shown.
-    pub(crate) query: &'p Query,
-    pub(crate) screen: Screen,
-}
 
 /// The output formats; the first is the default.
 pub(crate) const EXPORTS: [&dyn Export; 4] = [&text::Text, &json::Json, &folded::Folded, &csv::Csv];
@@ -74,6 +36,6 @@ pub(crate) fn print(
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let query = &Query { shown: profile.shown(query), ..query.clone() };
+    let query = &Query { shown: table::shown(profile, query), ..query.clone() };
     export.write(&Answer { profile, query, screen }, out)
 }

@@ -108,6 +108,11 @@ pub(super) fn page_size(bytes: u64) -> String {
     format!("{}{}", bytes >> (10 * steps), "BKMG".get(steps..=steps).unwrap_or_default())
 }
 
+/// Formats a CPU as in perf: three digits, `-001` if it was not sampled.
+pub(crate) fn cpu(number: u32) -> String {
+    if number == u32::MAX { "-001".into() } else { format!("{number:03}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

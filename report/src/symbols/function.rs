@@ -69,14 +69,14 @@ impl Function {
     }
 
     /// Returns the hash of [`Function::name`].
-    pub(super) fn name_hash(&self) -> u64 {
+    pub(crate) fn name_hash(&self) -> u64 {
         self.name_hash
     }
 
     /// Returns the offset in the module if the name does not tell the function from others;
     /// otherwise 0. The first call for a module reads all its names: most functions are told apart
     /// without.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         let Spelt::Symbol(id) = self.spelt else { return 0 };
         let start = self.loaded.table.start(id).filter(|_| self.loaded.shares_name(id));
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
@@ -99,12 +99,12 @@ impl Function {
     }
 
     /// Returns whether all names of the module are printed in full.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.loaded.demangle == Demangle::Full
     }
 
     /// Returns the name of the module, by which modules are told apart.
-    pub(super) fn module(&self) -> &str {
+    pub(crate) fn module(&self) -> &str {
         // The kernel's name depends on how it was recorded.
         if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]" } else { &self.loaded.name }
     }

@@ -48,7 +48,7 @@ impl LabelSlot {
     const BITS: u32 = 29;
 
     /// Returns the number of the text if the one that was set last is of this kind.
-    pub(super) fn get(&self, kind: u8) -> Option<u32> {
+    pub(crate) fn get(&self, kind: u8) -> Option<u32> {
         let word = self.0.load(Ordering::Relaxed);
         let label = (word & ((1 << Self::BITS) - 1)).checked_sub(1);
         label.filter(|_| word >> Self::BITS == u32::from(kind))
@@ -56,7 +56,7 @@ impl LabelSlot {
 
     /// Sets the number of the text of a kind, unless it is too large. Texts of one kind and symbol
     /// are equal.
-    pub(super) fn set(&self, kind: u8, label: u32) {
+    pub(crate) fn set(&self, kind: u8, label: u32) {
         if label.saturating_add(1) < 1 << Self::BITS && kind < 1 << (u32::BITS - Self::BITS) {
             self.0.store(u32::from(kind) << Self::BITS | (label + 1), Ordering::Relaxed);
         }

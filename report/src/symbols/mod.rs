@@ -41,13 +41,11 @@ mod function;
 mod jit;
 mod kernel;
 mod label_slots;
-pub(crate) mod labels;
 mod module;
 mod outcome;
 mod recorded;
 mod resolver;
 mod search;
-mod spelling;
 mod table;
 mod wall_clock;
 
@@ -69,7 +67,6 @@ pub(crate) use resolver::{Functions, Loaded};
 pub(crate) use search::bundle::{BundleKey, UnwindingParts};
 pub use search::proof::Origin;
 pub(crate) use search::proof::{FileId, Reference};
-pub(crate) use spelling::tell_apart;
 pub(crate) use table::SymbolId;
 pub(crate) use wall_clock::WallClock;
 

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use recrep_format::abi::DataSrc;
 
 use crate::count::Count;
+use crate::profile::names::{Labels, first_bytes};
+use crate::query::word_text::cpu;
 use crate::query::{Kind, Query};
-use crate::symbols::labels::{Labels, first_bytes};
 use crate::terminal::digits::address;
 
 /// Formats and compares cells.
@@ -135,11 +136,6 @@ fn text_order(text: &str) -> (u128, u32, bool) {
 fn address_order(address: u64) -> u128 {
     let zeros = (address | 1).leading_zeros() / 4;
     u128::from(address << (4 * zeros)) << 4 | u128::from(15 - zeros)
-}
-
-/// Formats a CPU as in perf: three digits, `-001` if it was not sampled.
-pub(crate) fn cpu(number: u32) -> String {
-    if number == u32::MAX { "-001".into() } else { format!("{number:03}") }
 }
 
 /// Formats a time in nanoseconds as seconds, to the microsecond or the nanosecond.

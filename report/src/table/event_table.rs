@@ -7,14 +7,14 @@ use std::ops::Range;
 use rayon::prelude::*;
 use recrep_format::bytes::read_early;
 
-use crate::callchain::trees::RowIndex;
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, Partition};
+use crate::profile::stacks::RowIndex;
 use crate::table::cells::Cells;
 
 /// A row of an [`EventTable`].
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'l> {
+pub(crate) struct Row<'l> {
     table: &'l EventTable<'l>,
     cells: &'l [u64],
     pub metrics: &'l Metrics,
@@ -25,57 +25,57 @@ pub struct Row<'l> {
 
 impl<'l> Row<'l> {
     /// Returns the row's own (self) count.
-    pub fn count(self) -> Count {
+    pub(crate) fn count(self) -> Count {
         self.metrics.count
     }
 
     /// Returns the self share of the event's period, in percent.
-    pub fn percent(self) -> f64 {
+    pub(crate) fn percent(self) -> f64 {
         self.table.percent(self.count())
     }
 
     /// Returns the children (inclusive) count and its share in percent; `None` if children were not
     /// counted.
-    pub fn children(self) -> Option<(Count, f64)> {
+    pub(crate) fn children(self) -> Option<(Count, f64)> {
         self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
     /// Returns the period by which rows are sorted: children's, which is the row's own if they are
     /// not counted.
-    pub fn weight(self) -> u64 {
+    pub(crate) fn weight(self) -> u64 {
         self.metrics.all.period
     }
 
     /// Returns the cell in a column: its number, or the number of its text (`symbols::labels`).
-    pub fn cell(self, column: usize) -> u64 {
+    pub(crate) fn cell(self, column: usize) -> u64 {
         self.cells.get(column).copied().unwrap_or(0)
     }
 
-    pub fn text(self, column: usize) -> Cow<'l, str> {
+    pub(crate) fn text(self, column: usize) -> Cow<'l, str> {
         self.cells
             .get(column)
             .map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
     /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
-    pub fn label(self, column: usize) -> Option<usize> {
+    pub(crate) fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))
     }
 
     /// Returns the name of the function in a column as its file spells it, if it is shown
     /// otherwise.
-    pub fn mangled(self, column: usize) -> Option<String> {
+    pub(crate) fn mangled(self, column: usize) -> Option<String> {
         self.table.cells.mangled(column, self.cell(column))
     }
 
-    pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
+    pub(crate) fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
     }
 }
 
 /// An event and its rows.
 #[derive(Clone, Debug)]
-pub struct EventTable<'l> {
+pub(crate) struct EventTable<'l> {
     pub name: &'l str,
     /// `true` if periods are times, in nanoseconds.
     pub counts_time: bool,
@@ -93,18 +93,18 @@ pub struct EventTable<'l> {
 }
 
 impl<'l> EventTable<'l> {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
     /// Returns one of the rows for each index, in whichever order is in memory.
-    pub fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
+    pub(crate) fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
         if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
     }
 
     /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if
     /// children are counted, by children's period, then callers before callees.
-    pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
+    pub(crate) fn row(&'l self, index: usize) -> Option<Row<'l>> {
         self.row_at(*self.order.get(index)?)
     }
 
@@ -115,7 +115,7 @@ impl<'l> EventTable<'l> {
 
     /// Iterates over the displayed rows at these indexes; reads some ahead ([`read_early`]), as
     /// they are anywhere in memory.
-    pub fn rows_in(&'l self, indexes: Range<usize>) -> impl Iterator<Item = Row<'l>> {
+    pub(crate) fn rows_in(&'l self, indexes: Range<usize>) -> impl Iterator<Item = Row<'l>> {
         /// Number of rows that fit in a core's cache.
         const BLOCK: usize = 256;
         let starts = indexes.clone().step_by(BLOCK);
@@ -130,7 +130,7 @@ impl<'l> EventTable<'l> {
         })
     }
 
-    pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
+    pub(crate) fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
         self.rows_in(0..self.len())
     }
 

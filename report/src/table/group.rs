@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
 use crate::query::Query;
-use crate::table::event_table::{EventTable, Row};
+use crate::table::{EventTable, Row};
 
 /// Equal rows of several events.
 #[derive(Debug)]

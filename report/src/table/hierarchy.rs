@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::count::metrics::{Metrics, rounded, share};
 use crate::count::{Count, Sum as _};
 use crate::query::{Column, Query, SortKey};
-use crate::table::event_table::{EventTable, Row};
+use crate::table::{EventTable, Row};
 
 /// Row of the hierarchy, and the rows below it.
 #[derive(Debug, Serialize)]

@@ -1,17 +1,10 @@
-//! Converts counted keys into rows of cells. Each distinct address is resolved once and each
-//! distinct text built once.
+//! Tables of a profile for outputs and analyses: rows in order and within limits, cells as texts.
 
-mod ancestors;
 mod cells;
-mod cumulated;
-pub(crate) mod event_table;
+mod event_table;
 pub(crate) mod group;
 pub(crate) mod hierarchy;
-mod labeller;
-pub(crate) mod module_use;
-pub(crate) mod profile;
-pub(crate) mod recording;
-pub(crate) mod signs;
-mod texts;
+mod tables;
 
-pub(crate) use labeller::{INLINED, Labeller, loaded, numbers};
+pub(crate) use event_table::{EventTable, Row};
+pub(crate) use tables::{cells_of, shown, tables};

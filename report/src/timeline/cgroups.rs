@@ -15,7 +15,7 @@ const CGROUP_NS_INDEX: usize = 6;
 
 /// Sockets, cgroups and cgroup namespaces recorded in one file.
 #[derive(Debug, Default)]
-pub struct Groups {
+pub(crate) struct Groups {
     sockets: Vec<u32>,
     cgroups: FxHashMap<u64, String>,
     spaces: IndexSet<(u64, u64)>,
@@ -24,7 +24,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
+    pub(crate) fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
         let mut groups = Self { sockets: sockets(file).unwrap_or_default(), ..Self::default() };
         for raw in records {
             let Ok(record) = file.attrs.decode(raw) else { continue };
@@ -46,20 +46,20 @@ impl Groups {
         groups
     }
 
-    pub fn socket(&self, cpu: u32) -> Option<u32> {
+    pub(crate) fn socket(&self, cpu: u32) -> Option<u32> {
         self.sockets.get(usize::try_from(cpu).ok()?).copied()
     }
 
-    pub fn cpus_of(&self, socket: u32) -> HashSet<u32> {
+    pub(crate) fn cpus_of(&self, socket: u32) -> HashSet<u32> {
         (0u32..).zip(&self.sockets).filter(|(_, of)| **of == socket).map(|(cpu, _)| cpu).collect()
     }
 
-    pub fn cgroup(&self, id: u64) -> Option<&str> {
+    pub(crate) fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.get(&id).map(String::as_str)
     }
 
     /// Returns the number of the cgroup namespace that a thread was in; 0 if not recorded.
-    pub fn space_number(&self, tid: i32, at: Moment) -> u64 {
+    pub(crate) fn space_number(&self, tid: i32, at: Moment) -> u64 {
         let space = self.threads.get(&tid).and_then(|spaces| {
             let next = spaces.partition_point(|(since, _)| *since <= at);
             spaces.get(next.checked_sub(1)?)
@@ -68,7 +68,7 @@ impl Groups {
     }
 
     /// Returns device and inode of the cgroup namespace with this number.
-    pub fn space(&self, number: u64) -> Option<(u64, u64)> {
+    pub(crate) fn space(&self, number: u64) -> Option<(u64, u64)> {
         self.spaces.get_index(usize::try_from(number).ok()?.checked_sub(1)?).copied()
     }
 }

@@ -14,7 +14,7 @@ use super::printf::{Spec, hex, list, words};
 pub(super) const LONGEST: usize = 1 << 16;
 
 /// Functions and strings of the recorded kernel.
-pub trait Kernel {
+pub(crate) trait Kernel {
     /// Returns the function that contains an address, and the offset in it.
     fn function(&self, address: u64) -> Option<(String, u64)>;
     /// Returns the string at an address.

@@ -9,7 +9,7 @@ use super::print_fmt::{self, Piece};
 use super::printf::hex;
 
 #[derive(Clone, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// All fields; the common ones come first.
     pub(super) fields: Vec<EventField>,
     /// Number of the common fields.
@@ -24,7 +24,7 @@ pub struct Event {
 
 impl Event {
     /// Parses the print fmt of `format`.
-    pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
+    pub(crate) fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
         let EventFormat { common: mut fields, fields: own, print_fmt, .. } = format;
         let first_own = own.iter().map(|field| field.offset).min().unwrap_or(0);
         let hidden = if print_fmt.contains("common_") { 0 } else { first_own };
@@ -41,7 +41,7 @@ impl Event {
     }
 
     /// Returns the text that the kernel would print for the sample that has these raw bytes.
-    pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
+    pub(crate) fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
         self.text_of(&self.values(bytes, kernel))
     }
 

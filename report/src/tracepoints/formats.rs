@@ -14,7 +14,7 @@ use crate::timeline::{Moment, Place, Timeline};
 
 /// The formats of a file's tracepoints, and the kernel's strings.
 #[derive(Debug, Default)]
-pub struct Formats {
+pub(crate) struct Formats {
     /// By the index of the event in the file; `None` if it is not a tracepoint or the file lacks
     /// its format.
     events: Vec<Option<Event>>,
@@ -26,7 +26,7 @@ pub struct Formats {
 impl Formats {
     /// Reads the formats and strings in the file. Only the formats of the file's own events are
     /// parsed.
-    pub fn read(file: &File<'_>) -> Self {
+    pub(crate) fn read(file: &File<'_>) -> Self {
         let wanted = |entry: &recrep_format::attr::AttrEntry| {
             (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
         };
@@ -80,12 +80,12 @@ impl Formats {
     }
 
     /// Returns the tracepoint with this index among the file's events.
-    pub fn event(&self, place: usize) -> Option<&Event> {
+    pub(crate) fn event(&self, place: usize) -> Option<&Event> {
         self.events.get(place)?.as_ref()
     }
 
     /// Returns whether all events of a file are tracepoints whose formats it has.
-    pub fn cover_all_events(file: &File<'_>) -> bool {
+    pub(crate) fn cover_all_events(file: &File<'_>) -> bool {
         let entries = file.attrs.entries();
         let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
         are_tracepoints
@@ -97,7 +97,7 @@ impl Formats {
 /// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's
 /// strings. Symbols are loaded on first use.
 #[derive(Debug)]
-pub struct RecordedKernel<'s> {
+pub(crate) struct RecordedKernel<'s> {
     pub formats: &'s Formats,
     pub timeline: &'s Timeline,
     pub functions: &'s Functions<'s>,

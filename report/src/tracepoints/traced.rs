@@ -38,7 +38,7 @@ struct Plan {
 
 /// The tracepoint columns of a query for one file, and the texts found so far.
 #[derive(Debug)]
-pub struct Traced<'f> {
+pub(crate) struct Traced<'f> {
     kernel: RecordedKernel<'f>,
     keys: Vec<SortKey>,
     plans: Vec<Option<Plan>>,
@@ -48,7 +48,7 @@ pub struct Traced<'f> {
 
 /// A worker's cache of the payloads it has seen.
 #[derive(Debug, Default)]
-pub struct PayloadTexts {
+pub(crate) struct PayloadTexts {
     /// For each event, the number of each payload, without its skipped bytes.
     numbers: Vec<FxHashMap<Box<[u8]>, u64>>,
 }
@@ -59,7 +59,7 @@ const NOTHING: &str = "N/A";
 impl<'f> Traced<'f> {
     /// Matches the columns to the events with these names. Also returns for each column whether any
     /// event has it. Fails if a column's event name matches several events.
-    pub fn new(
+    pub(crate) fn new(
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
         kernel: RecordedKernel<'f>,
@@ -96,7 +96,7 @@ impl<'f> Traced<'f> {
     }
 
     /// Returns the number of the texts that a sample shows.
-    pub fn number(&self, event: u16, raw: Option<&[u8]>, cache: &mut PayloadTexts) -> u64 {
+    pub(crate) fn number(&self, event: u16, raw: Option<&[u8]>, cache: &mut PayloadTexts) -> u64 {
         let place = usize::from(event);
         let plan = self.plans.get(place).and_then(Option::as_ref);
         let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.kernel.formats.event(place))
@@ -120,7 +120,7 @@ impl<'f> Traced<'f> {
     }
 
     /// Returns the text of a column, by the number that [`Self::number`] returned.
-    pub fn text(&self, number: u64, column: SortKey) -> String {
+    pub(crate) fn text(&self, number: u64, column: SortKey) -> String {
         let place = self.keys.iter().position(|key| *key == column);
         let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
         let texts = usize::try_from(number).ok().and_then(|place| found.get_index(place));

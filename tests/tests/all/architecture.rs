@@ -104,7 +104,7 @@ fn what_is_called_pure_is() {
     assert_without(&code_of("report/src", "timeline"), &["object::", "std::fs"]);
     assert_without(
         &code_of("report/src", "exports"),
-        &["crate::input", "std::fs"],
+        &["crate::symbols", "crate::timeline", "crate::input", "std::fs"],
     );
 }
 
@@ -134,8 +134,9 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "commands",
             "cli",
             "exports",
-            "pipeline",
+            "engine",
             "table",
+            "profile",
             "scan",
             "callchain",
             "count",
@@ -203,7 +204,7 @@ const BYTES: [(&str, usize, &str); 14] = [
         "a socket address, with parts in host and in network byte order",
     ),
     ("report/src/callchain/unwind.rs", 1, "a word of a copied stack"),
-    ("report/src/symbols/labels.rs", 1, "text packed into a number, to sort by"),
+    ("report/src/profile/names.rs", 1, "text packed into a number, to sort by"),
     (
         "report/src/commands/info/gather.rs",
         1,

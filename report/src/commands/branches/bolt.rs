@@ -22,7 +22,7 @@ use object::{Endianness, elf};
 
 use crate::commands::derived;
 use crate::query::{Column, Mode, Query, Warning};
-use crate::table::profile::EventTable;
+use crate::table::{self, EventTable};
 use crate::terminal::parts::CANNOT_WRITE;
 
 /// Path of a module, and an offset in its file.
@@ -82,7 +82,7 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
 fn counted(query: &Query, columns: &str) -> anyhow::Result<(Counts, Vec<Warning>)> {
     let (profile, query, _) = derived::profile(query, Column::list(columns, query.mode)?, |_| ())?;
     let mut counts = Counts::new();
-    for row in profile.tables(&query).iter().flat_map(EventTable::rows) {
+    for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
         if let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) {
             *counts.entry((row.text(2) == "Y", from, to)).or_default() += row.count().samples;
         }

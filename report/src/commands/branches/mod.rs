@@ -24,7 +24,7 @@ use crate::cli;
 use crate::commands::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::count::metrics::{rounded, share};
 use crate::query::{Column, Mode, Query, Warning};
-use crate::table::profile::{EventTable, Row};
+use crate::table::{self, EventTable, Row};
 use crate::terminal::escape::escape;
 
 /// Show code paths, from branch stacks: edges, loops, and code between branches
@@ -76,11 +76,11 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     let of_edges = Query { needs, ..query.clone() };
     let columns = Column::with_companions(Column::list(COLUMNS, Mode::Branches)?, needs);
     let (profile, by_edge, _) = derived::profile(&of_edges, columns.clone(), |_| ())?;
-    let mut edges = edges(&profile.tables(&by_edge));
+    let mut edges = edges(&table::tables(&profile, &by_edge));
     let branches = edges.iter().map(|edge| edge.count).sum();
     let of_ranges = Query { mode: Mode::FallThroughs, ..of_edges };
     let (fall_throughs, by_range, _) = derived::profile(&of_ranges, columns, |_| ())?;
-    let mut ranges = ranges(&fall_throughs.tables(&by_range));
+    let mut ranges = ranges(&table::tables(&fall_throughs, &by_range));
     let most = query.limit.unwrap_or(usize::MAX);
     let loops = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
     edges.truncate(most);

@@ -12,9 +12,9 @@ use crate::callchain::{
     ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
     for_each_address,
 };
+use crate::engine::session::Session;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::pipeline::session::Session;
 use crate::timeline::{RecentSpans, SampleContext};
 
 /// What the samples of a recording are read with.

@@ -23,8 +23,8 @@ use tempfile::NamedTempFile;
 
 use crate::callchain::deferred_chains;
 use crate::cli::SourceArgs;
+use crate::engine::session::{self, Session};
 use crate::input::{Input, Keep};
-use crate::pipeline::session::{self, Session};
 use crate::query::{Source, SymbolOptions, Warning};
 use crate::symbols::Resolver;
 use addresses::Samples;

@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 
 use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
 use crate::query::{Column, KeyError, Mode, SortKey, lists};
-use crate::table::profile::EventTable;
+use crate::table::EventTable;
 
 /// A cache line.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -20,6 +20,7 @@ pub use args::{C2cQuery, query};
 
 use crate::commands::derived;
 use crate::query::Warning;
+use crate::table;
 use crate::terminal::escape::escape;
 use args::Display;
 use lines::Line;
@@ -40,7 +41,7 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     let (profile, query, nodes) =
         derived::profile(&asked.query, lines::columns(asked)?, lines::nodes)?;
     let nodes = nodes.into_iter().flatten().collect();
-    let tables = profile.tables(&query);
+    let tables = table::tables(&profile, &query);
     let mut lines = lines::lines(&tables, asked, &nodes);
     let stats = lines::total(&lines);
     let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;

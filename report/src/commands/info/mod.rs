@@ -23,9 +23,9 @@ use anyhow::Context as _;
 use clap::Parser;
 
 use crate::cli::SourceArgs;
+use crate::engine::session::{self, Session};
 use crate::exports::write_json;
 use crate::input::{Input, Keep, settled};
-use crate::pipeline::session::{self, Session};
 use crate::query::{Mode, Source, Warning};
 use crate::terminal::parts::CANNOT_WRITE;
 

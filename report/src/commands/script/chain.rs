@@ -12,7 +12,7 @@ use crate::callchain::{
     ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
 };
 use crate::callchain::{for_each_address, is_sound};
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;

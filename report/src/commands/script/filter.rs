@@ -4,7 +4,7 @@ use recrep_format::attr::AttrIndex;
 
 use super::args::Switches;
 use super::sample::Found;
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
 use crate::query::SampleFilters;
 use crate::scan;
 use crate::timeline::ModuleId;

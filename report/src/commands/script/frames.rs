@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
 use super::sample::Found;
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
+use crate::profile::modules::{Doubts, Named};
 use crate::symbols::{
     Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId,
 };
-use crate::table::module_use::{Doubts, Named};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{ModuleId, Moment, Place, Task};

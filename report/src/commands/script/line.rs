@@ -22,7 +22,7 @@ use super::start::{LineStart, Start};
 use super::{records, values};
 use crate::callchain::{Deferred, StackUnwinder};
 use crate::count::{CounterKey, Reading};
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
 use crate::query::Warning;
 use crate::scan::{counted_by_thread, scaled};
 use crate::symbols::Functions;

@@ -47,15 +47,15 @@ use crate::callchain::deferred_chains;
 use crate::commands::dump::{self, DumpOptions};
 use crate::commands::info;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
+use crate::engine::session::{self, Session};
+use crate::engine::unmatched::{self, Recorded};
+use crate::engine::{fetching, multiplexed};
 use crate::input::{Input, Keep};
-use crate::pipeline::session::{self, Session};
-use crate::pipeline::unmatched::{self, Recorded};
-use crate::pipeline::{fetching, multiplexed};
+use crate::profile::modules::Doubts;
 use crate::query::{
     ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning,
 };
 use crate::symbols::Resolver;
-use crate::table::module_use::Doubts;
 use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
 use crate::tracepoints::Formats;
 use anyhow::Context as _;

@@ -7,9 +7,9 @@ use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 
 use rayon::prelude::*;
 
+use crate::engine::session::Session;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::pipeline::session::Session;
 use crate::timeline::Moment;
 
 /// Position of a record: its moment, the number of its piece, and its offset in the piece.

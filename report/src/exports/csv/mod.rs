@@ -12,8 +12,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::{Answer, Export};
+use super::export::{Answer, Export};
 use crate::query::{Needs, Number};
+use crate::table;
 use crate::terminal::parts::in_parts;
 
 pub(super) struct Csv;
@@ -51,7 +52,7 @@ fn print(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
     head.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
     head.flush()?;
     drop(head);
-    for table in &profile.tables(query) {
+    for table in &table::tables(profile, query) {
         let lines = |rows: Range<usize>| {
             let mut csv = csv::Writer::from_writer(Vec::new());
             for row in table.rows_in(rows) {

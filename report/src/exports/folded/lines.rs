@@ -16,7 +16,6 @@ use rustc_hash::FxBuildHasher;
 
 use crate::callchain::{Chains, Node};
 use crate::count::merge_equal;
-use crate::timeline::starts;
 
 /// Lines of texts.
 #[derive(Debug, Default)]
@@ -113,10 +112,7 @@ impl Lines {
         let mut longer: Vec<(u64, u32)> =
             (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
         longer.par_sort_unstable();
-        let starts = starts(
-            self.chains.len() + 1,
-            self.chains.nodes().iter().map(|node| node.callers as usize),
-        );
+        let starts = self.chains.starts();
         let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
             Some([start, end]) => 2 * *start as usize..2 * *end as usize,
             _ => 0..0,

@@ -16,13 +16,13 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use self::lines::{Lines, Texts};
-use super::{Answer, Export};
+use super::export::{Answer, Export};
 use crate::callchain::{RowId, Sample};
 use crate::count::metrics::share;
+use crate::profile::Profile;
+use crate::profile::names::{FrameKind, INLINED, NamedFrame, Subject};
 use crate::query::{Demangle, FrameKey, Needs, Number, Query};
-use crate::symbols::labels::{FrameKind, NamedFrame, Subject};
-use crate::table::INLINED;
-use crate::table::profile::Profile;
+use crate::table;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::in_parts;
 
@@ -192,7 +192,9 @@ impl Folding<'_> {
         let by_samples = self.query.numbers().any(|number| number == Number::Samples);
         let mut roots = FxHashMap::default();
         for (id, row) in &self.profile.calls.rows {
-            let Some((event, texts)) = self.profile.root(*row, self.query) else { continue };
+            let Some((event, texts)) = table::cells_of(self.profile, *row, self.query) else {
+                continue;
+            };
             let is_java = texts.first().is_some_and(|text| text.starts_with("java"));
             let columns = texts.iter().fold(0, |before, text| {
                 let text = lines.texts.number(root(text));

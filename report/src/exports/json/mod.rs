@@ -7,12 +7,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::{Answer, Export};
+use super::export::{Answer, Export};
 use crate::count::metrics::{Metrics, Value, share};
+use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, Needs, Number, Query, Warning};
 use crate::table::group::{self, GroupRow};
 use crate::table::hierarchy::{self, Counts, Level};
-use crate::table::profile::{EventTable, InputSummary, Profile, Row};
+use crate::table::{self, EventTable, Row};
 
 pub(super) struct Json;
 
@@ -133,7 +134,7 @@ pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<(
 }
 
 fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
-    let tables = profile.tables(query);
+    let tables = table::tables(profile, query);
     let group = query.group.then(|| {
         let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
             Counts::of(*count, share(count.period, table.total.period))

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use crate::count::metrics::share;
+use crate::profile::recording::When;
+use crate::profile::{InputSummary, Profile};
 use crate::query::{Number, Query};
-use crate::table::profile::{EventTable, InputSummary, Profile};
-use crate::table::recording::When;
+use crate::table::EventTable;
 use crate::terminal::escape::escape;
 use crate::terminal::style::Screen;
 use crate::terminal::units;

@@ -10,7 +10,7 @@ mod tree;
 
 use std::io::{self, Write};
 
-use super::{Answer, Export};
+use super::export::{Answer, Export};
 use crate::query::{Inspection, Needs};
 
 pub(super) struct Text;

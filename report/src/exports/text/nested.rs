@@ -7,10 +7,11 @@ use unicode_width::UnicodeWidthStr;
 
 use super::heading::{count, numbers};
 use super::tree::{Trees, trees};
+use crate::profile::Profile;
 use crate::query::{Number, Query};
+use crate::table::EventTable;
 use crate::table::group::{self, GroupRow};
 use crate::table::hierarchy::{Level, levels};
-use crate::table::profile::{EventTable, Profile};
 use crate::terminal::escape::escape;
 
 pub(super) fn group(

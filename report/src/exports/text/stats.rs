@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use crate::count::metrics::share;
+use crate::profile::Profile;
 use crate::query::Query;
-use crate::table::profile::Profile;
+use crate::table;
 
 use crate::terminal::escape::escape;
 
@@ -18,7 +19,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io
             writeln!(out, "{kind:>16} events: {count:>10}  ({:4.1}%)", share(*count, total))?;
         }
     }
-    for table in profile.tables(query) {
+    for table in table::tables(profile, query) {
         writeln!(out, "{} stats:", escape(table.name))?;
         writeln!(out, "{:>16} events: {:>10}", "SAMPLE", table.total.samples)?;
         if table.lost_samples > 0 {

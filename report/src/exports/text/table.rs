@@ -18,8 +18,9 @@ use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{Metrics, Value};
+use crate::profile::Profile;
 use crate::query::{Field, Query, SortKey, TableColumn};
-use crate::table::profile::{EventTable, Profile, Row};
+use crate::table::{self, EventTable, Row};
 
 use super::tree::trees;
 use super::{heading, heat, nested};
@@ -36,7 +37,7 @@ pub(super) fn print(
     if !query.style.quiet {
         heading::print(profile, screen, out)?;
     }
-    let mut tables = profile.tables(query);
+    let mut tables = table::tables(profile, query);
     tables.retain(|table| table.total.samples > 0);
     if query.group && !tables.is_empty() {
         nested::group(&tables, query, out)?;

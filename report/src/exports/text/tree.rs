@@ -16,11 +16,12 @@ use std::fmt::Write;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::{Node, TreeOptions};
 use crate::count::Count;
 use crate::count::metrics::share;
+use crate::profile::Profile;
+use crate::profile::stacks::{Node, TreeOptions};
 use crate::query::{Graph, Query, Shape, graph::Value};
-use crate::table::profile::{EventTable, Profile, Row};
+use crate::table::{EventTable, Row};
 use crate::terminal::escape::escape;
 
 /// Drawn trees, by the numbers of their rows.

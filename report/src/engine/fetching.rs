@@ -10,11 +10,11 @@
 
 use recrep_format::abi::SampleType;
 
-use crate::pipeline::counted::module_uses;
-use crate::pipeline::session::Session;
+use crate::engine::counted::module_uses;
+use crate::engine::session::Session;
+use crate::profile::modules::{ModuleUse, ModuleUses};
 use crate::query::{ChainOptions, Column, Filters, KeyError, Query, Servers, Warning};
 use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
-use crate::table::module_use::{ModuleUse, ModuleUses};
 use crate::terminal::progress;
 
 /// Fetches the debug files that `query` lacks, if it allows to ask servers; returns warnings about

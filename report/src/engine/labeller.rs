@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::callchain::{Frame, is_of_branch};
+use crate::profile::names::{AnswerLabels, INLINED, ModuleNumber, Named};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
-use crate::symbols::labels::{AnswerLabels, ModuleNumber, Named};
 use crate::symbols::{
     Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId,
 };
@@ -19,7 +19,7 @@ use crate::tracepoints::Traced;
 
 /// Meaning of the numbers in the keys of one file.
 #[derive(Debug)]
-pub struct Labeller<'f> {
+pub(crate) struct Labeller<'f> {
     pub query: &'f Query,
     /// [`Query::fields`], for what is asked of each key.
     pub fields: Vec<Field>,
@@ -42,9 +42,6 @@ pub struct Labeller<'f> {
     /// Tracepoint data, if the query needs it.
     pub traced: Option<&'f Traced<'f>>,
 }
-
-/// Suffix of the names of inlined functions, as in perf.
-pub(crate) const INLINED: &str = " (inlined)";
 
 /// Loads the symbols of all modules that were hit, for [`Labeller::symbols`].
 pub(crate) fn loaded(
@@ -127,7 +124,7 @@ impl Labeller<'_> {
     }
 
     /// Returns whether the row passes the symbol filters.
-    pub fn takes(&self, row: &Key) -> bool {
+    pub(crate) fn takes(&self, row: &Key) -> bool {
         let filters = &self.query.filters;
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
         let is_resolved =

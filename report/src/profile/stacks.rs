@@ -17,11 +17,9 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::chains::Chains;
-use super::stacks::small;
-use super::{BranchInfo, RowId, Sample};
+use crate::callchain::{BranchInfo, Chains, RowId, Sample, small};
 use crate::count::{Count, Partition, merge_equal};
-use crate::symbols::labels::FrameNames;
+use crate::profile::names::FrameNames;
 
 pub(crate) type RowIndex = usize;
 

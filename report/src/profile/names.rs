@@ -14,9 +14,7 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use super::Module;
-use super::function::Function;
-use super::label_slots::LabelSlot;
+use crate::symbols::{Function, LabelSlot, Module};
 
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -129,7 +127,7 @@ pub struct Named {
 
 /// Texts of all files of an answer.
 #[derive(Debug, Default)]
-pub struct AnswerLabels {
+pub(crate) struct AnswerLabels {
     pub cells: SharedLabels,
     /// Texts of frames.
     pub frames: SharedLabels,
@@ -138,7 +136,7 @@ pub struct AnswerLabels {
 
 impl AnswerLabels {
     /// Returns the number of a module, adding the module if it is new.
-    pub fn module(&self, module: &Module) -> ModuleNumber {
+    pub(crate) fn module(&self, module: &Module) -> ModuleNumber {
         let name = ModuleName {
             name: module.name().into_owned(),
             long_name: module.long_name().into_owned(),
@@ -149,7 +147,7 @@ impl AnswerLabels {
     }
 
     /// Returns the texts of cells and frames, and the modules.
-    pub fn into_parts(self) -> (Labels, Labels, Vec<ModuleName>) {
+    pub(crate) fn into_parts(self) -> (Labels, Labels, Vec<ModuleName>) {
         let modules = self.modules.into_inner().unwrap_or_else(PoisonError::into_inner);
         (self.cells.into_inner(), self.frames.into_inner(), modules.into_iter().collect())
     }
@@ -157,15 +155,15 @@ impl AnswerLabels {
 
 /// Texts to which several cores add.
 #[derive(Debug, Default)]
-pub struct SharedLabels(Mutex<Labels>);
+pub(crate) struct SharedLabels(Mutex<Labels>);
 
 impl SharedLabels {
     /// Waits until no other core adds texts.
-    pub fn lock(&self) -> MutexGuard<'_, Labels> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Labels> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn into_inner(self) -> Labels {
+    pub(crate) fn into_inner(self) -> Labels {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -220,10 +218,6 @@ impl Named {
 }
 
 impl Labels {
-    /// Greatest number of texts that a core makes at a time. Names of C++ take long, and many may
-    /// be in a row.
-    pub const BATCH: usize = 256;
-
     /// Returns the number of a text that stands for itself, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u32 {
         self.add(text, Subject::Text)
@@ -344,6 +338,9 @@ impl Labels {
     }
 }
 
+/// Suffix of the names of inlined functions, as in perf.
+pub(crate) const INLINED: &str = " (inlined)";
+
 /// Texts of frames, with the modules that their numbers mean.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameNames<'p> {
@@ -378,7 +375,7 @@ pub(crate) fn first_bytes(text: &str) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::label_slots::LabelSlots;
+    use crate::symbols::LabelSlots;
 
     #[test]
     fn a_known_text_is_not_made_again() {

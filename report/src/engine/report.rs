@@ -12,20 +12,21 @@ use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
 use crate::count::LOWER_VALUES;
+use crate::engine::counted::histogram;
+use crate::engine::session::{self, Session};
+use crate::engine::{fetching, unmatched};
 use crate::input::several::{each_merged, settled};
 use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
-use crate::pipeline::counted::histogram;
-use crate::pipeline::session::{self, Session};
-use crate::pipeline::{fetching, unmatched};
+use crate::profile::names::AnswerLabels;
+use crate::profile::recording::{Recording, When};
+use crate::profile::tell_apart;
+use crate::profile::{InputSummary, Profile};
 use crate::query::{
     ChainOptions, Column, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning,
 };
 use crate::scan::Dropped;
-use crate::symbols::labels::AnswerLabels;
-use crate::symbols::{Resolver, tell_apart};
-use crate::table::profile::{InputSummary, Profile};
-use crate::table::recording::{Recording, When};
+use crate::symbols::Resolver;
 use crate::timeline::{Role, SwitchCounts, is_switches, total};
 use crate::tracepoints::Formats;
 

@@ -7,14 +7,13 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
-use crate::callchain::{Frame, UNMAPPED};
-use crate::query::word_text::{cpu_mode_letter, padded_hex};
+use crate::callchain::{Frame, NAMES_AT_ONCE, UNMAPPED};
+use crate::profile::names::{Subject, Text};
+use crate::query::word_text::{cpu, cpu_mode_letter, padded_hex};
 use crate::query::{
     CacheLine, Declaration, Field, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey,
 };
-use crate::symbols::labels::{Labels, Subject, Text};
 use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::cpu;
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -28,7 +27,7 @@ impl Labeller<'_> {
     /// query's columns. Several rows may have equal words. Finds the distinct contents first, then
     /// builds their texts in parallel.
     #[must_use]
-    pub fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
+    pub(crate) fn label(&self, rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
         let (columns, width) = (&self.query.columns, self.query.width());
         let threads = self.threads(rows, read_key);
         let mut words = vec![0; rows * width];
@@ -80,7 +79,7 @@ impl Labeller<'_> {
                 of_column.map(|part| part.values().copied().collect()).collect();
             let texts: Vec<Vec<Text<'_>>> = rows
                 .into_par_iter()
-                .map(|rows| rows.into_par_iter().with_max_len(Labels::BATCH).map(text).collect())
+                .map(|rows| rows.into_par_iter().with_max_len(NAMES_AT_ONCE).map(text).collect())
                 .collect();
             let mut labels = self.labels.cells.lock();
             labels.reserve(texts.iter().map(Vec::len).sum());

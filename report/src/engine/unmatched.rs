@@ -4,14 +4,15 @@
 //! This reads the samples again. It happens where nothing passed, and where a list names several
 //! values.
 
-use crate::pipeline::counted::histogram;
-use crate::pipeline::session::Session;
+use crate::engine::counted::histogram;
+use crate::engine::session::Session;
+use crate::profile::Profile;
+use crate::profile::names::AnswerLabels;
 use crate::query::{
     ChainOptions, Column, FilterBy, FilterValues, Filters, KeyError, Mode, Query, SymbolOptions,
 };
 use crate::symbols::Resolver;
-use crate::symbols::labels::AnswerLabels;
-use crate::table::profile::{EventTable, Profile};
+use crate::table::{self, EventTable};
 
 /// The samples of a file, with what their names depend on.
 #[derive(Clone, Copy)]
@@ -81,7 +82,7 @@ impl Recorded<'_> {
         let filters = Filters { resolved: key == "symbol", ..Filters::default() };
         let query = Query { columns: Column::list(key, mode)?, ..self.query(filters) };
         let profile = self.profile(&query)?;
-        let tables = profile.tables(&query);
+        let tables = table::tables(&profile, &query);
         let rows = tables.iter().flat_map(EventTable::rows);
         Ok(rows.map(|row| (row.text(0).into_owned(), row.count().samples)).collect())
     }

@@ -8,18 +8,18 @@ use rustc_hash::FxHashMap;
 use crate::callchain::{ChainLimit, FrameFields, Recorded, Stacks, deferred_chains};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
-use crate::pipeline::multiplexed;
-use crate::pipeline::session::Session;
+use crate::engine::multiplexed;
+use crate::engine::session::Session;
+use crate::engine::signs::StackSource;
+use crate::engine::{Labeller, loaded, numbers};
+use crate::profile::Profile;
+use crate::profile::modules::ModuleUses;
+use crate::profile::names::AnswerLabels;
 use crate::query::{
     ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SortKey, Warning,
 };
 use crate::scan::{Dropped, Scan, counted_by_thread, scaled};
 use crate::symbols::Resolver;
-use crate::symbols::labels::AnswerLabels;
-use crate::table::module_use::ModuleUses;
-use crate::table::profile::Profile;
-use crate::table::signs::StackSource;
-use crate::table::{Labeller, loaded, numbers};
 use crate::timeline::{Groups, Role, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
@@ -166,11 +166,11 @@ pub(crate) fn histogram(
         profile.warnings.extend(signs(query, session, &labeller, (&scanned.rows, &scanned.stacks)));
     }
     if query.has(SortKey::Symbol) {
-        let doubts = profile.module_uses.count(&scanned.rows, &labeller);
+        let doubts = labeller.count_modules(&scanned.rows, &mut profile.module_uses);
         profile.warnings.extend(doubts.warnings("samples"));
     }
     if only_uses {
-        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &labeller);
+        labeller.count_callers(&scanned.rows, &scanned.stacks, &mut profile.module_uses);
         return Ok(scanned.dropped);
     }
     let mut stacks = scanned.stacks;

@@ -5,14 +5,11 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rayon::prelude::*;
 
-use crate::callchain::{ChainRef, Stacks};
+use crate::count::Count;
 use crate::count::metrics::share;
-use crate::count::{Count, Rows};
-use crate::query::{Field, Meta, Warning};
-use crate::symbols::{Explanation, Loaded, Module, Outcome, SymbolId, UNMAPPED, explain};
-use crate::table::Labeller;
+use crate::query::Warning;
+use crate::symbols::{Explanation, Loaded, Module, Outcome, UNMAPPED, explain};
 
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +17,7 @@ pub struct ModuleUse {
     pub all: Count,
     /// Samples with a resolved function.
     pub resolved: Count,
-    /// Samples with an unresolved caller in the module; counted by [`ModuleUses::count_callers`]
-    /// only.
+    /// Samples with an unresolved caller in the module; only if that is asked for.
     pub unresolved_callers: u64,
     /// Symbols of the module, if loaded.
     pub loaded: Option<Arc<Loaded>>,
@@ -39,84 +35,12 @@ impl ModuleUses {
         other.modules.into_iter().for_each(|(module, uses)| self.add(module, uses));
     }
 
-    fn add(&mut self, module: Option<Module>, other: ModuleUse) {
+    pub(crate) fn add(&mut self, module: Option<Module>, other: ModuleUse) {
         let uses = self.modules.entry(module).or_default();
         uses.all.add(other.all);
         uses.resolved.add(other.resolved);
         uses.unresolved_callers += other.unresolved_callers;
         uses.loaded = uses.loaded.take().or(other.loaded);
-    }
-
-    /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful
-    /// because no file is proven to be the recorded one.
-    pub fn count(&mut self, rows: &Rows, labeller: &Labeller<'_>) -> Doubts {
-        /// Number of rows that a core counts at a time.
-        const PART: usize = 1 << 14;
-        let mut doubts = Doubts::default();
-        let none = || vec![ModuleRows::default(); labeller.modules.len() + 1];
-        let with = |mut counts: Vec<ModuleRows>, row: usize| {
-            let (key, count) = (rows.key(row), rows.count(row));
-            let number = usize::try_from(Field::Module.of(&key)).unwrap_or(usize::MAX);
-            if let Some(of_module) = counts.get_mut(number) {
-                of_module.all.add(count);
-                let end = Meta::unpack(Field::Meta.of(&key)).at;
-                if end.is_symbol {
-                    of_module.resolved.add(count);
-                    let function =
-                        u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
-                    let loaded = labeller.loaded(number as u64);
-                    let is_judged = loaded
-                        .is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
-                    of_module.judged += if is_judged { count.samples } else { 0 };
-                }
-            }
-            counts
-        };
-        let both = |mut counts: Vec<ModuleRows>, others: Vec<ModuleRows>| {
-            for (of_module, other) in counts.iter_mut().zip(others) {
-                of_module.all.add(other.all);
-                of_module.resolved.add(other.resolved);
-                of_module.judged += other.judged;
-            }
-            counts
-        };
-        let counts =
-            (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
-        for (number, of_module) in
-            (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0)
-        {
-            let ModuleRows { all, resolved, judged } = of_module;
-            let (module, loaded) = module_of(number, labeller);
-            if let Some(loaded) = &loaded {
-                let named = Named { all: all.samples, resolved: resolved.samples, judged };
-                doubts.add(&loaded.outcome, named);
-            }
-            self.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });
-        }
-        doubts
-    }
-
-    /// Counts unresolved callers, once per sample and module.
-    pub fn count_callers(&mut self, rows: &Rows, stacks: &Stacks, labeller: &Labeller<'_>) {
-        let mut lacking: Vec<u32> = Vec::new();
-        let mut counts = vec![0_u64; labeller.modules.len() + 1];
-        for (row, count) in rows.iter() {
-            lacking.clear();
-            let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
-            let frames = callers.filter_map(|number| stacks.frame(number));
-            lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
-            lacking.sort_unstable();
-            lacking.dedup();
-            for number in &lacking {
-                if let Some(of_module) = counts.get_mut(*number as usize) {
-                    *of_module += count.samples;
-                }
-            }
-        }
-        for (number, unresolved_callers) in (0..).zip(counts).filter(|(_, samples)| *samples > 0) {
-            let (module, _) = module_of(number, labeller);
-            self.add(module, ModuleUse { unresolved_callers, ..ModuleUse::default() });
-        }
     }
 
     /// Returns the counts of all samples and of resolved samples.
@@ -171,26 +95,9 @@ impl ModuleUses {
     }
 }
 
-/// Returns a module, given its number in a key, as it was loaded, and its symbols; `None` if
-/// nothing was mapped.
-fn module_of(number: u64, labeller: &Labeller<'_>) -> (Option<Module>, Option<Arc<Loaded>>) {
-    let loaded = labeller.loaded(number);
-    let module = loaded.map(|loaded| &loaded.module).or_else(|| labeller.module(number));
-    (module.cloned(), loaded.cloned())
-}
-
-/// Counts of the rows in a module.
-#[derive(Clone, Copy, Debug, Default)]
-struct ModuleRows {
-    all: Count,
-    resolved: Count,
-    /// Samples whose names are right only under a condition.
-    judged: u64,
-}
-
 /// Samples or addresses in a module.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Named {
+pub(crate) struct Named {
     pub all: u64,
     /// Those with a function.
     pub resolved: u64,
@@ -201,7 +108,7 @@ pub struct Named {
 /// Samples that are unresolved because no file is proven to be the recorded one, and samples
 /// resolved with a file whose build ID is not the recorded one.
 #[derive(Debug, Default)]
-pub struct Doubts {
+pub(crate) struct Doubts {
     all: u64,
     unproven: u64,
     contradicted: u64,
@@ -212,7 +119,7 @@ pub struct Doubts {
 
 impl Doubts {
     /// Adds samples of a module.
-    pub fn add(&mut self, outcome: &Outcome, Named { all, resolved, judged }: Named) {
+    pub(crate) fn add(&mut self, outcome: &Outcome, Named { all, resolved, judged }: Named) {
         self.all += all;
         if outcome.unproven().is_some() {
             self.unproven += all - resolved.min(all);
@@ -231,7 +138,7 @@ impl Doubts {
 
     /// Returns a warning for each kind of doubt, and for each condition; `what` names the counted
     /// items, e.g. `samples`.
-    pub fn warnings(&self, what: &str) -> Vec<Warning> {
+    pub(crate) fn warnings(&self, what: &str) -> Vec<Warning> {
         let Self { all, unproven, contradicted, .. } = self;
         let mut warnings = Vec::new();
         if *unproven > 0 {

@@ -5,14 +5,14 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use crate::callchain::trees::{CallTrees, Shows};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
+use crate::profile::Profile;
+use crate::profile::names::{FrameKind, NamedFrame, Subject, Text};
+use crate::profile::stacks::{CallTrees, Shows};
 use crate::query::{ChainOptions, Column, End, Filters, FrameKey, Key, NO_KEY, Query};
-use crate::symbols::labels::{FrameKind, NamedFrame, Subject, Text};
 use crate::symbols::{LineId, SymbolId};
-use crate::table::profile::Profile;
 
 /// Adds the parts of the rows' self counts.
 fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
@@ -58,7 +58,7 @@ fn of_ids(
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data
     /// for call trees.
-    pub fn cumulate(&self, rows: &Rows, stacks: Stacks, profile: &mut Profile) {
+    pub(crate) fn cumulate(&self, rows: &Rows, stacks: Stacks, profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
         let children = self.query.chains.children && !self.query.needs.stacks;
         let shows = self.shows();

@@ -11,7 +11,7 @@ impl Labeller<'_> {
     /// Sets the parents of rows (and drops rows without one if the query says so), then replaces
     /// callees of `--ignore-callees` functions by these functions.
     #[must_use]
-    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks) -> Rows {
+    pub(crate) fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks) -> Rows {
         let chains = &self.query.chains;
         if let Some(pattern) = &chains.parent {
             rows = self.with_parents(rows, stacks, &self.matches(pattern, stacks));

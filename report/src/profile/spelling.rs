@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::function::Function;
-use super::labels::{Labels, Named};
+use super::names::{Labels, Named};
+use crate::symbols::Function;
 
 /// A text that names a function.
 struct Use<'l> {

@@ -20,10 +20,10 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};
 use crate::input::unpack::UnpackBuffer;
+use crate::profile::Event;
 use crate::query::{Mode, SampleFilters, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
-use crate::table::profile::Event;
 use crate::terminal::units;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 

@@ -7,7 +7,7 @@ use recrep_format::abi::RecordType;
 use recrep_format::record::{Body, RawRecord, ReadRecord};
 
 use crate::count::{CounterTimes, Reading, times};
-use crate::pipeline::session::Session;
+use crate::engine::session::Session;
 use crate::query::Warning;
 
 /// Returns warnings about multiplexed events, given the times that samples tell, and which events

@@ -1,0 +1,25 @@
+//! Answers queries: from inputs to a profile.
+//!
+//! ```text
+//!   Input ─► Session ─► Scan (all cores) ─► Labeller ─► Profile
+//!            setup      samples to keys     naming      of all inputs
+//!              └─ fetching (debuginfod, on request)
+//! ```
+//!
+//! Truncation and damage are found by `recrep_format::read` and `crate::input::split`; [`session`]
+//! warns of them and decides whether a file is complete.
+
+mod ancestors;
+pub mod counted;
+mod cumulated;
+pub mod fetching;
+mod labeller;
+mod module_uses;
+pub(crate) mod multiplexed;
+pub mod report;
+pub mod session;
+pub(crate) mod signs;
+mod texts;
+pub(crate) mod unmatched;
+
+pub(crate) use labeller::{Labeller, loaded, numbers};

@@ -1,0 +1,104 @@
+//! Counts the samples of each module from named rows, which are few, so that they cost nothing per
+//! sample.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::Labeller;
+use crate::callchain::{ChainRef, Stacks};
+use crate::count::{Count, Rows};
+use crate::profile::modules::{Doubts, ModuleUse, ModuleUses, Named};
+use crate::query::{Field, Meta};
+use crate::symbols::{Loaded, Module, SymbolId};
+
+impl Labeller<'_> {
+    /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful
+    /// because no file is proven to be the recorded one.
+    pub(crate) fn count_modules(&self, rows: &Rows, uses: &mut ModuleUses) -> Doubts {
+        /// Number of rows that a core counts at a time.
+        const PART: usize = 1 << 14;
+        let mut doubts = Doubts::default();
+        let none = || vec![ModuleRows::default(); self.modules.len() + 1];
+        let with = |mut counts: Vec<ModuleRows>, row: usize| {
+            let (key, count) = (rows.key(row), rows.count(row));
+            let number = usize::try_from(Field::Module.of(&key)).unwrap_or(usize::MAX);
+            if let Some(of_module) = counts.get_mut(number) {
+                of_module.all.add(count);
+                let end = Meta::unpack(Field::Meta.of(&key)).at;
+                if end.is_symbol {
+                    of_module.resolved.add(count);
+                    let function =
+                        u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
+                    let loaded = self.loaded(number as u64);
+                    let is_judged = loaded
+                        .is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
+                    of_module.judged += if is_judged { count.samples } else { 0 };
+                }
+            }
+            counts
+        };
+        let both = |mut counts: Vec<ModuleRows>, others: Vec<ModuleRows>| {
+            for (of_module, other) in counts.iter_mut().zip(others) {
+                of_module.all.add(other.all);
+                of_module.resolved.add(other.resolved);
+                of_module.judged += other.judged;
+            }
+            counts
+        };
+        let counts =
+            (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
+        for (number, of_module) in
+            (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0)
+        {
+            let ModuleRows { all, resolved, judged } = of_module;
+            let (module, loaded) = self.module_of(number);
+            if let Some(loaded) = &loaded {
+                let named = Named { all: all.samples, resolved: resolved.samples, judged };
+                doubts.add(&loaded.outcome, named);
+            }
+            uses.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });
+        }
+        doubts
+    }
+
+    /// Counts unresolved callers, once per sample and module.
+    pub(crate) fn count_callers(&self, rows: &Rows, stacks: &Stacks, uses: &mut ModuleUses) {
+        let mut lacking: Vec<u32> = Vec::new();
+        let mut counts = vec![0_u64; self.modules.len() + 1];
+        for (row, count) in rows.iter() {
+            lacking.clear();
+            let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
+            let frames = callers.filter_map(|number| stacks.frame(number));
+            lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
+            lacking.sort_unstable();
+            lacking.dedup();
+            for number in &lacking {
+                if let Some(of_module) = counts.get_mut(*number as usize) {
+                    *of_module += count.samples;
+                }
+            }
+        }
+        for (number, unresolved_callers) in (0..).zip(counts).filter(|(_, samples)| *samples > 0) {
+            let (module, _) = self.module_of(number);
+            uses.add(module, ModuleUse { unresolved_callers, ..ModuleUse::default() });
+        }
+    }
+
+    /// Returns a module, given its number in a key, as it was loaded, and its symbols; `None` if
+    /// nothing was mapped.
+    fn module_of(&self, number: u64) -> (Option<Module>, Option<Arc<Loaded>>) {
+        let loaded = self.loaded(number);
+        let module = loaded.map(|loaded| &loaded.module).or_else(|| self.module(number));
+        (module.cloned(), loaded.cloned())
+    }
+}
+
+/// Counts of the rows in a module.
+#[derive(Clone, Copy, Debug, Default)]
+struct ModuleRows {
+    all: Count,
+    resolved: Count,
+    /// Samples whose names are right only under a condition.
+    judged: u64,
+}

@@ -1,0 +1,48 @@
+//! What an output format is.
+
+use std::io::{self, Write};
+
+use crate::profile::Profile;
+use crate::query::{Needs, Query};
+use crate::terminal::style::Screen;
+
+/// An output format.
+pub(crate) trait Export: Sync {
+    /// Returns its name as the value of `--format`.
+    fn name(&self) -> &'static str;
+
+    fn needs(&self) -> Needs;
+
+    /// Returns the sort keys if none are asked for; `None` for those of the mode.
+    fn default_keys(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns whether it is for people: it has headings, colours, column widths and separators.
+    fn is_for_people(&self) -> bool {
+        false
+    }
+
+    /// Returns whether it prints plain tables only: no hierarchy, no group, no statistics.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    /// Returns whether it says something of a recording without samples, such as the numbers of
+    /// other records.
+    fn has_other_records(&self) -> bool {
+        false
+    }
+
+    /// Writes the answer to a query.
+    fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What an export prints.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer<'p> {
+    pub(crate) profile: &'p Profile,
+    /// Its query, with the columns that are shown.
+    pub(crate) query: &'p Query,
+    pub(crate) screen: Screen,
+}

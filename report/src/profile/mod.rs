@@ -1,0 +1,173 @@
+//! The profile: what was counted, of one file or of several merged. Outputs and analyses read it;
+//! nothing in it depends on how it is printed.
+//!
+//! ```text
+//!   Profile ─┬─ inputs          recordings: command, machine, numbers of records, losses
+//!            ├─ events          names and totals
+//!            ├─ rows            event, a cell for each column ─► metrics
+//!            │    cells         numbers, or numbers of texts in `labels`, which know their subjects:
+//!            │                  a function, a thread, an offset in a module …
+//!            ├─ calls           callchains of rows: frames are numbers of texts in `frames`
+//!            ├─ modules         what the numbers of modules mean
+//!            ├─ module_uses     samples of each module, with and without functions
+//!            └─ warnings, hints, filter_values
+//! ```
+
+mod merge;
+pub(crate) mod modules;
+pub(crate) mod names;
+pub(crate) mod recording;
+mod spelling;
+pub(crate) mod stacks;
+
+pub(crate) use spelling::tell_apart;
+
+use std::collections::BTreeMap;
+
+use crate::callchain::UnwindStats;
+use crate::count::metrics::Metrics;
+use crate::count::{Count, Partition, distinct};
+use crate::profile::modules::ModuleUses;
+use crate::profile::names::{FrameNames, Labels, ModuleName};
+use crate::profile::recording::Recording;
+use crate::profile::stacks::{CallTrees, RowIndex};
+use crate::query::{FilterValues, Warning};
+
+/// Summary of one input.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct InputSummary {
+    /// Path of the file, as the user named it.
+    pub path: String,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Number of records by type.
+    pub records: BTreeMap<String, u64>,
+    /// Number of records lost because they did not fit in a ring.
+    pub lost_events: u64,
+    pub lost_samples: u64,
+    /// Number of samples dropped by BPF filters.
+    pub filtered_samples: u64,
+    /// `true` if the recording was ended properly and the file has all of it.
+    pub complete: bool,
+    /// Command, machine and duration of the recording.
+    #[serde(skip)]
+    pub recording: Recording,
+}
+
+/// An event, and all of its samples.
+#[derive(Debug, Default)]
+pub struct Event {
+    pub name: String,
+    /// `true` if periods are times, in nanoseconds.
+    pub counts_time: bool,
+    pub is_tracepoint: bool,
+    pub total: Count,
+    pub lost_samples: u64,
+    pub filtered_samples: u64,
+}
+
+impl Event {
+    /// Creates an event without samples.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+}
+
+/// Everything that the views print.
+#[derive(Debug, Default)]
+pub struct Profile {
+    pub inputs: Vec<InputSummary>,
+    /// Problems with the inputs or the result.
+    pub warnings: Vec<Warning>,
+    /// The filters with the values that no sample has.
+    pub(crate) filter_values: Vec<FilterValues>,
+    /// Options that would show more of the inputs.
+    pub hints: Vec<String>,
+    /// Samples per module, counted if functions are shown.
+    pub module_uses: ModuleUses,
+    /// Texts of the rows' cells.
+    pub labels: Labels,
+    /// Texts of the frames of callchains.
+    pub frames: Labels,
+    /// Modules of the texts.
+    pub modules: Vec<ModuleName>,
+    /// Callchains, if rows show them or the output needs them.
+    pub calls: CallTrees,
+    /// Number of unwound user stacks, and of those cut short.
+    pub chain_ends: UnwindStats,
+    /// `true` if samples are also counted in their callers.
+    pub children: bool,
+    /// Whether any input has the tracepoint column, for each such column.
+    pub traced: Vec<bool>,
+    pub(crate) events: Vec<Event>,
+    /// Rows of one file, or of several once they are settled.
+    pub(crate) rows: Partition<Metrics>,
+    /// Rows and callchains of several files, each file's apart. Rows of different files may be
+    /// equal.
+    waiting: Vec<(Partition<Metrics>, CallTrees)>,
+    /// Rows of several files, to whose places the callchains refer.
+    table: Vec<Partition<Metrics>>,
+}
+
+impl Profile {
+    /// Creates the profile of a file with these events.
+    pub fn of_events(events: Vec<Event>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub fn frame_names(&self) -> FrameNames<'_> {
+        FrameNames { labels: &self.frames, modules: &self.modules }
+    }
+
+    /// Returns whether no sample is in it: of several files, once they are settled.
+    pub fn is_without_rows(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns the number of samples in the inputs, whether they were counted or not.
+    pub fn samples(&self) -> u64 {
+        self.inputs.iter().filter_map(|input| input.records.get("SAMPLE")).sum()
+    }
+
+    /// Records which tracepoint columns an input has.
+    pub fn add_traced(&mut self, found: &[bool]) {
+        self.traced.resize(self.traced.len().max(found.len()), false);
+        self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
+    }
+
+    pub fn add_total(
+        &mut self,
+        place: usize,
+        total: Count,
+        lost_samples: u64,
+        filtered_samples: u64,
+    ) {
+        if let Some(event) = self.events.get_mut(place) {
+            event.total.add(total);
+            event.lost_samples = event.lost_samples.saturating_add(lost_samples);
+            event.filtered_samples = event.filtered_samples.saturating_add(filtered_samples);
+        }
+    }
+
+    /// Sets the rows, given their words, and returns the number of each in the profile: equal rows
+    /// become one. With `are_distinct` no rows are equal, and the numbers are not listed: they are
+    /// those of the rows.
+    pub fn set_rows(
+        &mut self,
+        words: Vec<u64>,
+        metrics: Vec<Metrics>,
+        are_distinct: bool,
+    ) -> Vec<RowIndex> {
+        let width = words.len() / metrics.len().max(1);
+        let (rows, places) = match are_distinct {
+            true => (Partition::of_distinct(width, words, metrics), Vec::new()),
+            false => distinct(width, words, metrics),
+        };
+        self.rows = rows;
+        places
+    }
+}

@@ -1,0 +1,153 @@
+//! The tables of a profile's events.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::cells::Cells;
+use super::event_table::{EventTable, at};
+use crate::count::Count;
+use crate::profile::stacks::RowIndex;
+use crate::profile::{Event, Profile};
+use crate::query::{Number, Query, TableColumn};
+
+/// Returns the columns of tables. If children were counted, inserts their column before a
+/// leading overhead column.
+pub(crate) fn shown(profile: &Profile, query: &Query) -> Vec<TableColumn> {
+    let mut shown = query.shown.clone();
+    let own = TableColumn::Number(Number::Overhead);
+    if profile.children
+        && shown.first() == Some(&own)
+        && !shown.contains(&TableColumn::Number(Number::Children))
+    {
+        shown.insert(0, TableColumn::Number(Number::Children));
+    }
+    shown
+}
+
+/// Returns one table per event, sorted, with the query's limits applied.
+pub(crate) fn tables<'p>(profile: &'p Profile, query: &Query) -> Vec<EventTable<'p>> {
+    let mut of_events = vec![Vec::new(); profile.events.len()];
+    if let [places] = of_events.as_mut_slice() {
+        *places = (0..profile.rows.len()).into_par_iter().collect();
+    } else {
+        for (place, (key, _)) in profile.rows.iter().enumerate() {
+            let event = key.first().and_then(|event| usize::try_from(*event).ok());
+            event
+                .and_then(|event| of_events.get_mut(event))
+                .into_iter()
+                .for_each(|places| places.push(place));
+        }
+    }
+    let unsorted = |(event, places): (_, &Vec<usize>)| table(profile, event, places, query);
+    let mut tables: Vec<EventTable<'_>> =
+        profile.events.iter().zip(&of_events).map(unsorted).collect();
+    let (least, most) = match query.hierarchy || query.group {
+        // They apply the limits themselves, to their merged rows.
+        true => (None, usize::MAX),
+        false => (query.percent_limit, query.limit.unwrap_or(usize::MAX)),
+    };
+    let mut used = None;
+    if least.is_some() || most < usize::MAX {
+        // Texts of rows that are not shown need no ranks.
+        let used = used.insert(vec![false; profile.labels.len()]);
+        for (table, places) in tables.iter().zip(&mut of_events) {
+            *places = table.candidates(places, least, most);
+            let cells = places.iter().filter_map(|place| at(&profile.rows, *place));
+            for label in cells.flat_map(|(cells, _)| table.cells.labels_of(cells)) {
+                used.get_mut(label).into_iter().for_each(|used| *used = true);
+            }
+        }
+    }
+    let ranks: Arc<[u32]> = profile.labels.ranks(used.as_deref()).into();
+    for (table, places) in tables.iter_mut().zip(&of_events) {
+        table.cells.ranks = Arc::clone(&ranks);
+        table.sort(places, most);
+    }
+    tables
+}
+
+/// Returns the table of an event, without rows.
+fn table<'p>(
+    profile: &'p Profile,
+    event: &'p Event,
+    places: &[usize],
+    query: &Query,
+) -> EventTable<'p> {
+    let in_rows =
+        || places.iter().filter_map(|place| Some(profile.rows.value(*place)?.count)).sum();
+    EventTable {
+        name: &event.name,
+        counts_time: event.counts_time,
+        // `--percentage relative`: shares are of the samples that passed the filters.
+        total: if query.style.is_relative { in_rows() } else { event.total },
+        lost_samples: event.lost_samples,
+        filtered_samples: event.filtered_samples,
+        order: Vec::new(),
+        rows: &profile.rows,
+        cells: Cells::new(query, &profile.labels),
+        children: profile.children,
+    }
+}
+
+/// Returns the event of a row, and the texts of its cells.
+pub(crate) fn cells_of(
+    profile: &Profile,
+    row: RowIndex,
+    query: &Query,
+) -> Option<(usize, Vec<String>)> {
+    let (event, cells) = profile.rows.key(row).split_first()?;
+    let (texts, one) = (Cells::new(query, &profile.labels), Count { samples: 1, period: 0 });
+    let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
+    Some((usize::try_from(*event).ok()?, cells.iter().enumerate().map(text).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::metrics::Metrics;
+
+    #[test]
+    fn rows_with_equal_texts_have_one_order() {
+        let query =
+            crate::cli::args::parse("rep --mem-mode -s weight x".split(' ').map(Into::into))
+                .unwrap();
+        let samples = |rows: [(u64, u64); 2]| {
+            let mut profile = Profile::of_events(vec![Event::named("e")]);
+            let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
+            let count = |samples| Count { samples, period: 6 };
+            let metrics = rows.map(|(_, samples)| Metrics::of(count(samples), None)).to_vec();
+            profile.set_rows(words, metrics, false);
+            let tables = tables(&profile, &query);
+            tables[0].rows().map(|row| row.count().samples).collect::<Vec<_>>()
+        };
+        assert_eq!(samples([(2, 3), (3, 2)]), samples([(3, 2), (2, 3)]));
+    }
+
+    #[test]
+    fn rows_are_sorted_by_period_then_by_text_and_cut() {
+        let mut profile = Profile::of_events(vec![Event::named("e")]);
+        let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
+        let words = rows
+            .iter()
+            .flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()])
+            .collect();
+        let count = |period| Count { samples: 1, period };
+        let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
+        assert_eq!(profile.set_rows(words, metrics, false), [0, 1, 2, 0]);
+        profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
+        let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();
+        let shown = |line: &str| {
+            let tables = tables(&profile, &query(line));
+            tables[0].rows().map(|r| (r.text(0).to_string(), r.percent())).collect::<Vec<_>>()
+        };
+        let rows = |list: &[(&str, f64)]| {
+            list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("rep -s comm x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
+        assert_eq!(shown("rep -s comm --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
+        assert_eq!(shown("rep -s comm --limit 1 x"), rows(&[("c", 90.0)]));
+        assert_eq!(shown("rep -s comm --limit 0 x"), []);
+        assert_eq!(shown("rep -s comm --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
+    }
+}
