@@ -1,7 +1,7 @@
 //! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`):
 //! common options, the histogram, and the answer as text or JSON.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::SourcesArgs;
 use crate::engine::report;
 use crate::engine::session::Session;
-use crate::exports::write_json;
+use crate::exports::sheet::{Analysis, write_csv, write_json};
 use crate::input::settled;
 use crate::profile::Profile;
 use crate::query::{Column, Filters, Mode, Needs, Query, SymbolOptions, Warning};
@@ -80,6 +80,7 @@ pub(crate) enum Format {
     #[default]
     Text,
     Json,
+    Csv,
     /// A profile for BOLT, of `rep branches` alone.
     #[value(skip)]
     Bolt,
@@ -110,28 +111,20 @@ pub(crate) fn profile<T: Send>(
     settled(&query.sources, || report::gather(&query, &of))
 }
 
-/// Prints an answer: as JSON with the parts that all answers have, or by `text`. Returns the
-/// warnings.
-pub(crate) fn print<W: Write>(
+/// Prints an analysis in a format. Returns the warnings.
+pub(crate) fn print<A: Analysis>(
     format: Format,
-    (schema, inputs, answer): (&str, &impl Serialize, &impl Serialize),
+    inputs: &impl Serialize,
+    analysis: &A,
     warnings: &[Warning],
-    text: impl FnOnce(&mut W) -> io::Result<()>,
-    out: &mut W,
+    out: &mut dyn Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    #[derive(Serialize)]
-    struct Whole<'p, I, A> {
-        schema: &'p str,
-        inputs: &'p I,
-        #[serde(flatten)]
-        answer: &'p A,
-        warnings: &'p [Warning],
-    }
     let printed = match format {
-        Format::Json => write_json(&Whole { schema, inputs, answer, warnings }, out),
+        Format::Json => write_json(analysis, inputs, warnings, out),
         // A table without rows would look like an answer.
         _ if warnings.iter().any(Warning::is_failure) => Ok(()),
-        _ => text(out),
+        Format::Csv => write_csv(analysis, out),
+        Format::Text | Format::Bolt => analysis.print(out),
     };
     printed.context(CANNOT_WRITE)?;
     Ok(warnings.to_vec())

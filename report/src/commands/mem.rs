@@ -7,16 +7,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::Parser;
 use indexmap::IndexMap;
+use recrep_format::abi::DataSrc;
 use serde::Serialize;
 
 use crate::cli;
 use crate::commands::derived::{self, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::profile::names::Subject;
 use crate::query::{Column, Mode, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
@@ -111,6 +114,10 @@ pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
 #[derive(Serialize)]
 struct Answer<'p> {
     events: Vec<Event<'p>>,
+    #[serde(skip)]
+    keys: &'p [Column],
+    #[serde(skip)]
+    separator: Option<&'p str>,
 }
 
 #[derive(Serialize)]
@@ -171,12 +178,13 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
     let (profile, query, _) = derived::profile(&asked.query, columns, |_| ())?;
     let tables = table::tables(&profile, &query);
     let mut warnings = profile.warnings.clone();
-    let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
+    let events = tables.iter().map(|table| event(table, asked)).collect();
+    let (keys, separator) = (&asked.query.columns, asked.separator.as_deref());
+    let answer = Answer { events, keys, separator };
     if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {
         warnings.push(asked.no_access());
     }
-    let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(asked.format, ("recrep-mem/1", &profile.inputs, &answer), &warnings, text, out)
+    derived::print(asked.format, &profile.inputs, &answer, &warnings, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
@@ -185,8 +193,11 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     // The operation and the weight are the two columns after the keys.
     let keys = asked.query.columns.len();
     for row in table.rows() {
-        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys))
-        {
+        let is_wanted = |kind: &Access| match row.subject(keys) {
+            Subject::Word(op) => kind.is_of(DataSrc(*op)),
+            _ => false,
+        };
+        if !asked.kinds.is_empty() && !asked.kinds.iter().any(is_wanted) {
             continue;
         }
         samples += row.count().samples;
@@ -225,52 +236,61 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     Event { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
 }
 
-fn print(events: &[Event<'_>], asked: &AccessQuery, out: &mut impl Write) -> std::io::Result<()> {
-    for event in events.iter().filter(|event| event.samples > 0) {
-        writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
-        let headings: Vec<&str> =
-            asked.query.columns.iter().map(|key| key.heading().trim()).collect();
-        if let Some(separator) = &asked.separator {
-            separated(event, separator, &headings, out)?;
-            continue;
-        }
-        writeln!(
-            out,
-            "#  Samples    Share      p50      p90      p99      Max  {}",
-            headings.join("  ")
-        )?;
-        for row in &event.rows {
-            let Latency { p50, p90, p99, max, .. } = row.latency;
-            let texts: Vec<_> = row.texts.iter().map(|text| escape(text)).collect();
-            let (samples, share) = (row.samples, row.percent);
-            let keys = texts.join("  ");
-            writeln!(
-                out,
-                "{samples:>10}  {share:>6.2}%  {p50:>7}  {p90:>7}  {p99:>7}  {max:>7}  {keys}"
-            )?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
+/// Columns before the keys.
+fn columns<'k>(keys: impl Iterator<Item = (&'k str, &'k str)>) -> Vec<SheetColumn<'k>> {
+    let numbers = [
+        SheetColumn::number("samples", "Samples", 10),
+        SheetColumn::number("percent", "Share", 7),
+        SheetColumn::unshown("weight"),
+        SheetColumn::unshown("min"),
+        SheetColumn::number("p50", "p50", 7),
+        SheetColumn::number("p90", "p90", 7),
+        SheetColumn::number("p99", "p99", 7),
+        SheetColumn::number("max", "Max", 7),
+    ];
+    let keys = keys.map(|(name, heading)| SheetColumn::text(name, heading));
+    [SheetColumn::unshown("event")].into_iter().chain(numbers).chain(keys).collect()
 }
 
-/// Prints rows without padding, for other programs. A separator inside a text becomes a dot.
-fn separated(
-    event: &Event<'_>,
-    separator: &str,
-    headings: &[&str],
-    out: &mut impl Write,
-) -> std::io::Result<()> {
-    let numbers = ["Samples", "Share", "p50", "p90", "p99", "Max"];
-    writeln!(out, "# {}", [&numbers[..], headings].concat().join(separator))?;
-    for row in &event.rows {
-        let Latency { p50, p90, p99, max, .. } = row.latency;
-        let mut cells = vec![row.samples.to_string(), format!("{:.2}%", row.percent)];
-        cells.extend([p50, p90, p99, max].map(|number| number.to_string()));
-        cells.extend(row.texts.iter().map(|text| escape(text).replace(separator, ".")));
-        writeln!(out, "{}", cells.join(separator))?;
+impl LatencyRow {
+    fn sheet_row<'a>(&'a self, event: &'a str) -> SheetRow<'a> {
+        let Latency { min, p50, p90, p99, max } = self.latency;
+        let mut cells = vec![event.into(), self.samples.into(), Cell::Percent(self.percent)];
+        cells.extend([self.weight, min, p50, p90, p99, max].map(Cell::from));
+        cells.extend(self.texts.iter().map(|text| Cell::from(text.as_str())));
+        SheetRow { cells, below: Vec::new() }
     }
-    writeln!(out)
+}
+
+impl Analysis for Answer<'_> {
+    const SCHEMA: &'static str = "recrep-mem/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let keys = || self.keys.iter().map(|key| (key.typed.as_str(), key.heading().trim()));
+        let mut sheets = Vec::new();
+        for event in self.events.iter().filter(|event| event.samples > 0) {
+            let title = format!("# Accesses: {} of event '{}'", event.samples, escape(event.name));
+            sheets.push(Sheet {
+                title: vec![title, "#".into()],
+                columns: columns(keys()),
+                rows: event.rows.iter().map(|row| row.sheet_row(event.name)).collect(),
+            });
+        }
+        sheets
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        for sheet in self.sheets() {
+            match self.separator {
+                Some(separator) => sheet.print_separated(separator, out)?,
+                None => {
+                    sheet.print(out)?;
+                    writeln!(out)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

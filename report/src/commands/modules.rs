@@ -21,6 +21,7 @@ use crate::commands::derived::Format;
 use crate::commands::info::{Value, map, number};
 use crate::count::metrics::{rounded, share};
 use crate::engine::session::Session;
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::profile::Profile;
@@ -48,6 +49,10 @@ pub(crate) struct ModulesQuery {
     #[arg(long)]
     json: bool,
 
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
     #[command(flatten)]
     symbol_sources: SymbolOptions,
 
@@ -69,10 +74,8 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
-    let (answer, text) =
-        (("recrep-modules/1", &inputs, &listing), |out: &mut _| listing.print(out));
-    let format = if query.json { Format::Json } else { Format::Text };
-    derived::print(format, answer, &profile.warnings, text, out)
+    let format = if query.json { Format::Json } else { query.format };
+    derived::print(format, &inputs, &listing, &profile.warnings, out)
 }
 
 /// Output of `rep modules`.
@@ -139,31 +142,28 @@ impl<'p> Listing<'p> {
         };
         Self { samples: all.samples, resolved: resolved.samples, modules, stacks, truncated_stacks }
     }
+}
 
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+impl Analysis for Listing<'_> {
+    const SCHEMA: &'static str = "recrep-modules/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
         let percent = share(self.resolved, self.samples);
-        writeln!(out, "# {} samples, {percent:.2}% of them with a function", self.samples)?;
-        writeln!(out, "#\n# {:>9}  {:>8}  {:>8}  Module", "Samples", "Share", "Resolved")?;
-        for module in &self.modules {
-            let (samples, share, resolved) =
-                (module.samples, module.percent, module.resolved_percent);
-            let name =
-                module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
-            writeln!(out, "{samples:>11}  {share:>7.2}%  {resolved:>7.2}%  {}", escape(name))?;
-            if let Some(note) = module.note {
-                writeln!(out, "{:35}note: {note}", "")?;
-            }
-            if let Some(reason) = &module.reason {
-                explain(reason, out)?;
-            }
-            for Attempt { source, path, result } in module.attempts {
-                let result = result
-                    .as_ref()
-                    .map_or_else(ToString::to_string, |symbols| format!("{symbols} symbols"));
-                let path = path.to_string_lossy();
-                writeln!(out, "{:35}tried {} ({source}): {}", "", escape(&path), escape(&result))?;
-            }
-        }
+        let title = format!("# {} samples, {percent:.2}% of them with a function", self.samples);
+        let names = ["name", "path", "build_id", "period", "symbols", "reason"];
+        let mut columns = vec![
+            SheetColumn::number("samples", "Samples", 11),
+            SheetColumn::number("percent", "Share", 8),
+            SheetColumn::number("resolved_percent", "Resolved", 8),
+            SheetColumn::shown("Module"),
+        ];
+        columns.extend(names.map(SheetColumn::unshown));
+        let rows = self.modules.iter().map(ModuleRow::sheet_row).collect();
+        vec![Sheet { title: vec![title, "#".into()], columns, rows }]
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.sheets().iter().try_for_each(|sheet| sheet.print(out))?;
         let stacks = &self.stacks;
         if stacks.copies > 0 {
             let (cut, all, bytes) = (stacks.copies_truncated, stacks.copies, stacks.copy_bytes);
@@ -181,16 +181,50 @@ impl<'p> Listing<'p> {
                 share(cut, all)
             )?;
         }
-        if let Some(reason) = &self.truncated_stacks {
-            explain(reason, out)?;
+        for line in self.truncated_stacks.iter().flat_map(explain) {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }
 }
 
-fn explain(reason: &Explanation, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{:35}{}: {}", "", reason.code, reason.message)?;
-    writeln!(out, "{:35}what would help: {}", "", reason.help)
+/// Returns the lines that explain why samples have no function.
+fn explain(reason: &Explanation) -> [String; 2] {
+    [
+        format!("{:35}{}: {}", "", reason.code, reason.message),
+        format!("{:35}what would help: {}", "", reason.help),
+    ]
+}
+
+impl ModuleRow<'_> {
+    fn sheet_row(&self) -> SheetRow<'_> {
+        let path = self.path.as_deref().filter(|path| path.starts_with('/'));
+        let optional = |text: &'_ Option<String>| {
+            text.clone().map_or(Cell::Unknown, |text| Cell::Text(text.into()))
+        };
+        let cells = vec![
+            self.samples.into(),
+            Cell::Percent(self.percent),
+            Cell::Percent(self.resolved_percent),
+            path.unwrap_or(&self.name).into(),
+            self.name.as_str().into(),
+            optional(&self.path),
+            optional(&self.build_id),
+            self.period.into(),
+            (self.symbols as u64).into(),
+            self.reason.as_ref().map_or(Cell::Unknown, |reason| reason.code.into()),
+        ];
+        let mut below = Vec::new();
+        below.extend(self.note.map(|note| format!("{:35}note: {note}", "")));
+        below.extend(self.reason.iter().flat_map(explain));
+        for Attempt { source, path, result } in self.attempts {
+            let symbols = |count: &usize| format!("{count} symbols");
+            let result = result.as_ref().map_or_else(ToString::to_string, symbols);
+            let path = path.to_string_lossy();
+            below.push(format!("{:35}tried {} ({source}): {}", "", escape(&path), escape(&result)));
+        }
+        SheetRow { cells, below }
+    }
 }
 
 impl<'p> ModuleRow<'p> {

@@ -12,18 +12,20 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use anyhow::Context as _;
 use recrep_format::record::MmapIdentity;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use crate::cli::args::ReportQuery;
-use crate::commands::derived::{self, Format};
 use crate::commands::dump;
 use crate::commands::info::{Value, number};
 use crate::engine::session::{self, Session};
+use crate::exports::write_json;
 use crate::input::{Input, Keep, each, settled};
 use crate::query::{Inspection, Warning};
 use crate::terminal::escape::escape;
+use crate::terminal::parts::CANNOT_WRITE;
 use crate::timeline::{Life, Moment, VisiblePart, mapping_in};
 
 /// Maximum depth of indentation.
@@ -70,6 +72,14 @@ struct MappedRow {
     path: String,
 }
 
+/// The answer as JSON.
+#[derive(Serialize)]
+struct Tasks<'l> {
+    schema: &'static str,
+    inputs: &'l [TaskList],
+    warnings: &'l [Warning],
+}
+
 fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:#x}"))
 }
@@ -86,14 +96,12 @@ pub(crate) fn run(asked: &ReportQuery, out: &mut impl Write) -> anyhow::Result<V
         })?);
         Ok(Vec::new())
     })?;
-    let format = if asked.export.is_for_people() { Format::Text } else { Format::Json };
-    derived::print(
-        format,
-        ("recrep-tasks/1", &lists, &()),
-        &unreadable,
-        |out| print(&lists, out),
-        out,
-    )?;
+    let printed = if asked.export.is_for_people() {
+        print(&lists, out)
+    } else {
+        write_json(&Tasks { schema: "recrep-tasks/1", inputs: &lists, warnings: &unreadable }, out)
+    };
+    printed.context(CANNOT_WRITE)?;
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
 }
 

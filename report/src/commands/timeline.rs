@@ -5,7 +5,7 @@
 //! `9`, where `9` is the event's maximum.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::Parser;
 use indexmap::IndexMap;
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::commands::derived::{self, ViewArgs, ViewQuery};
 use crate::count::Count;
+use crate::exports::sheet::{Analysis, Sheet, SheetColumn, SheetRow};
 use crate::query::{Column, Mode, Query, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
@@ -80,14 +81,36 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     let tables = table::tables(&profile, &query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = Answer { quantum_ns: asked.quantum, events };
-    let text = |out: &mut _| print(&answer.events, asked, out);
-    derived::print(
-        *format,
-        ("recrep-timeline/1", &profile.inputs, &answer),
-        &profile.warnings,
-        text,
-        out,
-    )
+    derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
+}
+
+impl Analysis for Answer<'_> {
+    const SCHEMA: &'static str = "recrep-timeline/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let columns =
+            ["event", "thread", "time", "samples", "period"].map(SheetColumn::unshown).to_vec();
+        let mut rows = Vec::new();
+        for event in &self.events {
+            for thread in &event.threads {
+                rows.extend(thread.slices.iter().map(|slice| SheetRow {
+                    cells: vec![
+                        event.name.into(),
+                        thread.thread.as_str().into(),
+                        slice.time.as_str().into(),
+                        slice.samples.into(),
+                        slice.period.into(),
+                    ],
+                    below: Vec::new(),
+                }));
+            }
+        }
+        vec![Sheet { title: Vec::new(), columns, rows }]
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        print(&self.events, self.quantum_ns, out)
+    }
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
@@ -108,14 +131,14 @@ fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
     Event { name: table.name, samples: table.total.samples, threads }
 }
 
-fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::Result<()> {
+fn print(events: &[Event<'_>], quantum: u64, out: &mut dyn Write) -> io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         let all = || event.threads.iter().flat_map(|thread| &thread.slices);
         let first = all().map(|slice| slice.nanoseconds).min().unwrap_or(0);
         let last = all().map(|slice| slice.nanoseconds).max().unwrap_or(0);
-        let count = (last - first) / asked.quantum + 1;
+        let count = (last - first) / quantum + 1;
         let per_column = count.div_ceil(MAX_COLUMNS as u64);
-        let step = asked.quantum.saturating_mul(per_column);
+        let step = quantum.saturating_mul(per_column);
         let filled = |thread: &Thread| {
             let mut sums = BTreeMap::<u64, u64>::new();
             for slice in &thread.slices {

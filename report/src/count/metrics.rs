@@ -108,6 +108,16 @@ pub enum Value {
     Whole(u64),
 }
 
+impl Value {
+    /// Returns a percentage as it is printed.
+    pub(crate) fn percent(self) -> Option<f64> {
+        match self {
+            Self::Percent(percent) => Some(rounded(percent)),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -7,12 +7,12 @@
 use crate::engine::counted::histogram;
 use crate::engine::session::Session;
 use crate::profile::Profile;
-use crate::profile::names::AnswerLabels;
+use crate::profile::names::{AnswerLabels, Subject};
 use crate::query::{
     ChainOptions, Column, FilterBy, FilterValues, Filters, KeyError, Mode, Query, SymbolOptions,
 };
 use crate::symbols::Resolver;
-use crate::table::{self, EventTable};
+use crate::table::{self, EventTable, Row};
 
 /// The samples of a file, with what their names depend on.
 #[derive(Clone, Copy)]
@@ -45,12 +45,11 @@ impl Recorded<'_> {
     fn look_up(self, filter: &mut FilterValues, filters: &Filters) -> Result<(), KeyError> {
         let by = filter.by;
         let found = match by.sort_key(&filter.asked) {
-            Some(key) => self.values(key)?,
+            Some(key) => self.values(by, key)?,
             None => Vec::new(),
         };
-        for (text, samples) in &found {
+        for (value, samples) in &found {
             // A negative number is one that was not recorded.
-            let value = by.value(text);
             if !(by.is_number() && value.starts_with('-')) {
                 filter.count(value, *samples);
             }
@@ -75,8 +74,9 @@ impl Recorded<'_> {
         Ok(())
     }
 
-    /// Returns the texts that samples have of a sort key, with their numbers.
-    fn values(self, key: &str) -> Result<Vec<(String, u64)>, KeyError> {
+    /// Returns the values that samples have of a sort key, as the option takes them, with the
+    /// numbers of samples.
+    fn values(self, by: FilterBy, key: &str) -> Result<Vec<(String, u64)>, KeyError> {
         let mode = self.counted_mode();
         // An address without a function is no function.
         let filters = Filters { resolved: key == "symbol", ..Filters::default() };
@@ -84,7 +84,7 @@ impl Recorded<'_> {
         let profile = self.profile(&query)?;
         let tables = table::tables(&profile, &query);
         let rows = tables.iter().flat_map(EventTable::rows);
-        Ok(rows.map(|row| (row.text(0).into_owned(), row.count().samples)).collect())
+        Ok(rows.map(|row| (value(by, row), row.count().samples)).collect())
     }
 
     /// Returns whether any sample passes these filters.
@@ -119,6 +119,17 @@ impl Recorded<'_> {
         profile.labels = labels.into_parts().0;
         profile.settle();
         Ok(profile)
+    }
+}
+
+/// Returns the value of a row's only column, as the option takes it.
+fn value(by: FilterBy, row: Row<'_>) -> String {
+    match row.subject(0) {
+        Subject::Task(id) => id.to_string(),
+        _ if by == FilterBy::Cpu => {
+            u32::try_from(row.cell(0)).map_or(-1, u32::cast_signed).to_string()
+        }
+        _ => row.text(0).trim().to_owned(),
     }
 }
 

@@ -7,6 +7,7 @@ mod csv;
 mod export;
 mod folded;
 mod json;
+pub(crate) mod sheet;
 mod text;
 
 use std::io::{self, Write};

@@ -54,16 +54,6 @@ impl FilterBy {
         })
     }
 
-    /// Returns a value as the option takes it, given the text of the sort key.
-    pub(crate) fn value(self, text: &str) -> &str {
-        match self {
-            Self::Process | Self::Thread => text.split(':').next().unwrap_or_default().trim(),
-            Self::Cpu if text.bytes().all(|byte| byte == b'0') => "0",
-            Self::Cpu => text.trim_start_matches('0'),
-            _ => text.trim(),
-        }
-    }
-
     /// Returns whether a list may have values that are not there without a word: a range names CPUs
     /// that were idle.
     pub(crate) fn is_list_of_names(self) -> bool {

@@ -9,17 +9,19 @@ pub(super) fn either(bit: u64, [set, unset]: [&str; 2]) -> String {
     if bit == 0 { unset } else { set }.into()
 }
 
+/// Returns whether a branch was mispredicted; `None` if that is unknown.
+pub(crate) fn is_mispredicted(flags: u64) -> Option<bool> {
+    let flags = BranchFlags(flags);
+    match (flags.predicted(), flags.mispred()) {
+        (true, _) => Some(false),
+        (false, true) => Some(true),
+        (false, false) => None,
+    }
+}
+
 /// Formats whether a branch was mispredicted.
 pub(super) fn prediction(flags: u64) -> String {
-    let flags = BranchFlags(flags);
-    if flags.predicted() {
-        "N"
-    } else if flags.mispred() {
-        "Y"
-    } else {
-        "N/A"
-    }
-    .into()
+    is_mispredicted(flags).map_or("N/A", |is_missed| if is_missed { "Y" } else { "N" }).into()
 }
 
 /// Formats the kind of mapping that a cache line is in.

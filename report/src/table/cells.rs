@@ -11,7 +11,7 @@ use std::sync::Arc;
 use recrep_format::abi::DataSrc;
 
 use crate::count::Count;
-use crate::profile::names::{Labels, first_bytes};
+use crate::profile::names::{Labels, Subject, first_bytes};
 use crate::query::word_text::cpu;
 use crate::query::{Kind, Query};
 use crate::terminal::digits::address;
@@ -44,6 +44,12 @@ impl<'l> Cells<'l> {
     /// shown otherwise.
     pub(super) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
         self.label(column, cell).and_then(|label| self.labels.mangled(label as u64))
+    }
+
+    /// Returns what the text of a cell stands for.
+    pub(super) fn subject(&self, column: usize, cell: u64) -> &'l Subject {
+        let label = self.label(column, cell);
+        label.map_or(&Subject::Text, |label| self.labels.subject(label as u64))
     }
 
     /// Returns the text of a cell in this column, of a row with this count.

@@ -9,6 +9,7 @@ use recrep_format::bytes::read_early;
 
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, Partition};
+use crate::profile::names::Subject;
 use crate::profile::stacks::RowIndex;
 use crate::table::cells::Cells;
 
@@ -60,6 +61,11 @@ impl<'l> Row<'l> {
     /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
     pub(crate) fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))
+    }
+
+    /// Returns what the text in a column stands for.
+    pub(crate) fn subject(self, column: usize) -> &'l Subject {
+        self.table.cells.subject(column, self.cell(column))
     }
 
     /// Returns the name of the function in a column as its file spells it, if it is shown

@@ -21,6 +21,8 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
 use crate::commands::derived;
+use crate::profile::names::Subject;
+use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::{self, EventTable};
 use crate::terminal::parts::CANNOT_WRITE;
@@ -32,9 +34,10 @@ type Place = (String, u64);
 type Counts = BTreeMap<(bool, Place, Place), u64>;
 
 pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (branches, mut warnings) = counted(query, "place_from,place_to,mispredict")?;
+    let (branches, mut warnings) =
+        counted(query, "mispredict", |flags| is_mispredicted(flags) == Some(true))?;
     let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
-    let (ranges, _) = counted(&of_ranges, "place_from,place_to,external")?;
+    let (ranges, _) = counted(&of_ranges, "external", |bit| bit != 0)?;
 
     let mut edges = BTreeMap::<(&Place, &Place), (u64, u64)>::new();
     let mut shares = BTreeMap::<&String, u64>::new();
@@ -77,22 +80,32 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     Ok(warnings)
 }
 
-/// Counts the pairs of places in the first two columns, those apart of which the third column says
-/// `Y`; also returns warnings.
-fn counted(query: &Query, columns: &str) -> anyhow::Result<(Counts, Vec<Warning>)> {
-    let (profile, query, _) = derived::profile(query, Column::list(columns, query.mode)?, |_| ())?;
+/// Counts the pairs of places, those apart that have a `mark` in the column `key`; also returns
+/// warnings.
+fn counted(
+    query: &Query,
+    key: &str,
+    mark: impl Fn(u64) -> bool,
+) -> anyhow::Result<(Counts, Vec<Warning>)> {
+    let columns = Column::list(&format!("place_from,place_to,{key}"), query.mode)?;
+    let (profile, query, _) = derived::profile(query, columns, |_| ())?;
     let mut counts = Counts::new();
+    let place = |subject: &Subject| match subject {
+        Subject::Place { module, offset } => {
+            Some((profile.modules.get(*module as usize)?.path.clone(), *offset))
+        }
+        _ => None,
+    };
     for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
-        if let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) {
-            *counts.entry((row.text(2) == "Y", from, to)).or_default() += row.count().samples;
+        if let (Some(from), Some(to)) = (place(row.subject(0)), place(row.subject(1))) {
+            let is_marked = match row.subject(2) {
+                Subject::Word(word) => mark(*word),
+                _ => false,
+            };
+            *counts.entry((is_marked, from, to)).or_default() += row.count().samples;
         }
     }
     Ok((counts, profile.warnings))
-}
-
-fn place(text: &str) -> Option<Place> {
-    let (module, offset) = text.rsplit_once("+0x")?;
-    Some((module.to_owned(), u64::from_str_radix(offset, 16).ok()?))
 }
 
 /// Loaded segments of a binary, which map file offsets to addresses.
@@ -145,6 +158,5 @@ mod tests {
             [0x10, 0x1010, 0x9000].map(|offset| segments.address(offset)),
             [0x10, 0x3010, 0x9000]
         );
-        assert_eq!(place("/a+0x1/b+0x20"), Some(("/a+0x1/b".into(), 0x20)));
     }
 }

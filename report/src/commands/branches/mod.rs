@@ -13,7 +13,7 @@
 mod bolt;
 
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum as _};
@@ -23,9 +23,11 @@ use serde::Serialize;
 use crate::cli;
 use crate::commands::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::count::metrics::{rounded, share};
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::profile::names::Subject;
+use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::{self, EventTable, Row};
-use crate::terminal::escape::escape;
 
 /// Show code paths, from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
@@ -40,7 +42,7 @@ const FORMATS: &str = "Output format; `bolt` is a pre-aggregated profile for BOL
 
 /// Returns the parser of `--format`: here there is one more.
 fn parser() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["text", "json", "bolt"]).map(|name| match &*name {
+    PossibleValuesParser::new(["text", "json", "csv", "bolt"]).map(|name| match &*name {
         "bolt" => Format::Bolt,
         name => Format::from_str(name, false).unwrap_or_default(),
     })
@@ -86,46 +88,103 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     edges.truncate(most);
     ranges.truncate(most);
     let answer = Answer { branches, edges, loops, ranges };
-    let text = |out: &mut _| print(&answer, out);
-    derived::print(
-        *format,
-        ("recrep-branches/1", &profile.inputs, &answer),
-        &profile.warnings,
-        text,
-        out,
-    )
+    derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
 }
 
-fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
-    let Answer { branches, edges, loops, ranges } = answer;
-    for (what, edges) in [("Edges", edges), ("Loops", loops)] {
-        writeln!(out, "# {what}, of {branches} branches\n#")?;
-        writeln!(out, "#    Count    Share  Mispredicted  Cycles  From → To")?;
-        for edge in edges {
-            let share = rounded(share(edge.count, *branches));
-            let missed =
-                edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
-            let cycles = edge.mean_cycles.map_or("-".into(), |cycles| format!("{cycles:.1}"));
-            let ends = format!("{} → {}", edge.from, edge.to);
-            writeln!(
-                out,
-                "{:>10}  {share:>6.2}%  {missed:>12}  {cycles:>6}  {}",
-                edge.count,
-                escape(&ends)
-            )?;
+/// Columns of the tables; of ranges, text has only some.
+fn columns(heading: &str, all: bool) -> Vec<SheetColumn<'_>> {
+    let number = |name, heading, width| {
+        if all { SheetColumn::number(name, heading, width) } else { SheetColumn::unshown(name) }
+    };
+    let ends = [
+        "from_address",
+        "from_dso",
+        "from_symbol",
+        "from_cpumode",
+        "to_address",
+        "to_dso",
+        "to_symbol",
+        "to_cpumode",
+    ];
+    let numbers = [
+        SheetColumn::unshown("table"),
+        SheetColumn::number("count", "Count", 10),
+        number("percent", "Share", 7),
+        number("mispredict_percent", "Mispredicted", 12),
+        number("mean_cycles", "Cycles", 6),
+    ];
+    let ends = ends.map(SheetColumn::unshown);
+    numbers.into_iter().chain([SheetColumn::shown(heading)]).chain(ends).collect()
+}
+
+impl Analysis for Answer {
+    const SCHEMA: &'static str = "recrep-branches/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let mut sheets = Vec::new();
+        for (table, what, edges) in
+            [("edges", "Edges", &self.edges), ("loops", "Loops", &self.loops)]
+        {
+            sheets.push(Sheet {
+                title: vec![format!("# {what}, of {} branches", self.branches), "#".into()],
+                columns: columns("From → To", true),
+                rows: edges.iter().map(|edge| edge.sheet_row(table, self.branches)).collect(),
+            });
         }
-        writeln!(out)?;
+        let title = "# Fall-throughs: code from the target of a branch to the next branch";
+        sheets.push(Sheet {
+            title: vec![title.into(), "#".into()],
+            columns: columns("From … To", false),
+            rows: self.ranges.iter().map(Range::sheet_row).collect(),
+        });
+        sheets
     }
-    writeln!(
-        out,
-        "# Fall-throughs: code from the target of a branch to the next branch\n#\n#    Count  \
-         From … To"
-    )?;
-    for range in ranges {
-        let ends = format!("{} … {}", range.start, range.end);
-        writeln!(out, "{:>10}  {}", range.count, escape(&ends))?;
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (number, sheet) in self.sheets().iter().enumerate() {
+            if number > 0 {
+                writeln!(out)?;
+            }
+            sheet.print(out)?;
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Returns a row of numbers and two ends.
+fn sheet_row<'a>(
+    table: &'a str,
+    numbers: [Cell<'a>; 4],
+    arrow: &str,
+    [from, to]: [&'a End; 2],
+) -> SheetRow<'a> {
+    let ends = format!("{from} {arrow} {to}");
+    let mut cells = vec![table.into()];
+    cells.extend(numbers);
+    cells.push(Cell::Text(ends.into()));
+    for End { address, dso, symbol, cpumode, .. } in [from, to] {
+        cells.extend([address, dso, symbol, cpumode].map(|text| Cell::from(text.as_str())));
+    }
+    SheetRow { cells, below: Vec::new() }
+}
+
+impl Range {
+    fn sheet_row(&self) -> SheetRow<'_> {
+        let numbers = [self.count.into(), Cell::Unknown, Cell::Unknown, Cell::Unknown];
+        sheet_row("fall_throughs", numbers, "…", [&self.start, &self.end])
+    }
+}
+
+impl Edge {
+    fn sheet_row<'a>(&'a self, table: &'a str, branches: u64) -> SheetRow<'a> {
+        let numbers = [
+            self.count.into(),
+            Cell::Percent(rounded(share(self.count, branches))),
+            self.mispredict_percent.map_or(Cell::Unknown, Cell::Percent),
+            self.mean_cycles.map_or(Cell::Unknown, Cell::Mean),
+        ];
+        sheet_row(table, numbers, "→", [&self.from, &self.to])
+    }
 }
 
 /// One end of a branch.
@@ -137,6 +196,8 @@ struct End {
     cpumode: String,
     #[serde(skip)]
     number: u64,
+    #[serde(skip)]
+    is_function: bool,
 }
 
 impl fmt::Display for End {
@@ -171,13 +232,9 @@ impl Edge {
     /// Returns whether the branch goes back to a lower or equal address in the same function (or,
     /// if the functions are unknown, in the same module).
     fn is_loop(&self) -> bool {
-        let is_offset = |end: &End| {
-            end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"))
-        };
-        let is_known = |end: &End| !end.symbol.starts_with("0x") && !is_offset(end);
         let (from, to) = (&self.from, &self.to);
-        let is_same =
-            from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
+        let are_unknown = !from.is_function && !to.is_function;
+        let is_same = from.dso == to.dso && (from.symbol == to.symbol || are_unknown);
         is_same && to.number <= from.number
     }
 }
@@ -205,6 +262,7 @@ fn ends(row: Row<'_>) -> (End, End) {
             symbol: text(symbol),
             cpumode: text(cpumode),
             number,
+            is_function: matches!(row.subject(symbol), Subject::Function(_)),
         }
     };
     (end([0, 1, 2, 8]), end([3, 4, 5, 9]))
@@ -222,10 +280,11 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
         let edge = edges.entry(ends(row)).or_default();
         let count = row.count().samples;
         edge.count += count;
-        match &*row.text(MISPREDICT) {
-            "Y" => edge.mispredicted += count,
-            "N" => edge.predicted += count,
-            _ => {}
+        let Subject::Word(flags) = row.subject(MISPREDICT) else { continue };
+        match is_mispredicted(*flags) {
+            Some(true) => edge.mispredicted += count,
+            Some(false) => edge.predicted += count,
+            None => {}
         }
         let cycles = row.cell(CYCLES);
         if cycles > 0 {

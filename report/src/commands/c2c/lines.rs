@@ -58,7 +58,12 @@ impl Serialize for Details {
 
 /// Serializes the numbers that are given of each cache line and each offset.
 pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([
+    serializer.collect_map(counted(stats))
+}
+
+/// Returns the numbers that are given of each cache line and each offset, with their names.
+pub(super) fn counted(stats: &Stats) -> [(&'static str, u64); 7] {
+    [
         ("samples", stats.records),
         ("loads", stats.load),
         ("stores", stats.store),
@@ -66,7 +71,7 @@ pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::O
         ("remote_hitm", stats.rmt_hitm),
         ("local_peer", stats.lcl_peer),
         ("remote_peer", stats.rmt_peer),
-    ])
+    ]
 }
 
 /// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and

@@ -19,11 +19,12 @@ use serde::Serialize;
 pub use args::{C2cQuery, query};
 
 use crate::commands::derived;
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::query::Warning;
 use crate::table;
 use crate::terminal::escape::escape;
 use args::Display;
-use lines::Line;
+use lines::{Details, Line};
 use stats::Stats;
 
 #[derive(Serialize)]
@@ -35,6 +36,8 @@ struct Answer<'p> {
     shared_lines: usize,
     shared: Stats,
     lines: &'p [Line],
+    #[serde(skip)]
+    asked: &'p C2cQuery,
 }
 
 pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
@@ -50,21 +53,47 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     lines.retain(|line| asked.show_all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let listed = if asked.stats { &[] } else { &lines[..] };
-    let answer = Answer { counts: stats, stats, shared_lines, shared, lines: listed };
-    let text = |out: &mut _| match asked.stats {
-        true => stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)),
-        false => print(&lines, &stats, asked, out),
-    };
-    derived::print(
-        asked.view.format(),
-        ("recrep-c2c/1", &profile.inputs, &answer),
-        &profile.warnings,
-        text,
-        out,
-    )
+    let answer = Answer { counts: stats, stats, shared_lines, shared, lines: listed, asked };
+    derived::print(asked.view.format(), &profile.inputs, &answer, &profile.warnings, out)
 }
 
-fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) -> io::Result<()> {
+impl Analysis for Answer<'_> {
+    const SCHEMA: &'static str = "recrep-c2c/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let details = self.asked.coalesce.iter().map(|detail| detail.names().0);
+        let names = ["line", "dso", "cpumode", "mapping", "offset"].into_iter().chain(details);
+        let numbers = lines::counted(&Stats::default()).map(|(name, _)| name);
+        let columns = names.chain(numbers).map(SheetColumn::unshown).collect();
+        let mut rows = Vec::new();
+        for line in self.lines {
+            for at in &line.offsets {
+                let text = |details: &'_ Details, name: &str| {
+                    let found = details.0.iter().find(|(known, _)| *known == name);
+                    found.map_or(Cell::Unknown, |(_, text)| Cell::Text(text.clone().into()))
+                };
+                let mut cells = vec![line.line.as_str().into(), line.dso.as_str().into()];
+                cells.extend(["cpumode", "mapping"].map(|name| text(&line.companions, name)));
+                cells.push(at.offset.as_str().into());
+                let details = self.asked.coalesce.iter();
+                cells.extend(details.map(|detail| text(&at.detail, detail.names().0)));
+                cells.extend(lines::counted(&at.stats).map(|(_, number)| Cell::Whole(number)));
+                rows.push(SheetRow { cells, below: Vec::new() });
+            }
+        }
+        vec![Sheet { title: Vec::new(), columns, rows }]
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.asked.stats {
+            self.stats.print(out)?;
+            return self.shared.print_shared(self.shared_lines, out);
+        }
+        print(self.lines, &self.stats, self.asked, out)
+    }
+}
+
+fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut dyn Write) -> io::Result<()> {
     let by_peer = asked.display == Display::Peer;
     let number = |stats: &Stats| {
         let Stats { records, load, store, .. } = stats;

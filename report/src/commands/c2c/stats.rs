@@ -185,7 +185,7 @@ impl Stats {
     }
 
     /// Prints perf's table "Trace Event Information".
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let line = "=".repeat(49);
         writeln!(out, "{line}\n            Trace Event Information\n{line}")?;
         let misses = self.llc_misses();
@@ -212,7 +212,7 @@ impl Stats {
     }
 
     /// Prints perf's table of shared cache lines, where `self` has the accesses of `lines` lines.
-    pub(super) fn print_shared(&self, lines: usize, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn print_shared(&self, lines: usize, out: &mut dyn Write) -> io::Result<()> {
         let line = "=".repeat(49);
         writeln!(out, "\n{line}\n    Global Shared Cache Line Event Information\n{line}")?;
         for (name, number) in [
@@ -236,6 +236,6 @@ impl Stats {
     }
 }
 
-fn row(name: &str, number: u64, out: &mut impl Write) -> io::Result<()> {
+fn row(name: &str, number: u64, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  {name:<34}: {number:>10}")
 }

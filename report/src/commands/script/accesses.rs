@@ -34,6 +34,11 @@ pub enum Access {
 }
 
 impl Access {
+    /// Returns whether a data source has only this kind.
+    pub(crate) fn is_of(self, source: DataSrc) -> bool {
+        source.op_name() == self.name()
+    }
+
     /// Returns its name in the `op` column.
     pub fn name(self) -> &'static str {
         match self {
@@ -163,7 +168,7 @@ fn line(
 ) -> Option<String> {
     let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
-    let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
+    let is_wanted = |kind: &Access| kind.is_of(DataSrc(src));
     if !asked.kinds.is_empty() && !asked.kinds.iter().any(is_wanted) {
         return None;
     }

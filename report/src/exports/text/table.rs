@@ -19,6 +19,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{Metrics, Value};
 use crate::profile::Profile;
+use crate::profile::names::Subject;
 use crate::query::{Field, Query, SortKey, TableColumn};
 use crate::table::{self, EventTable, Row};
 
@@ -79,7 +80,23 @@ struct CellTexts<'q> {
     /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones
     /// often have equal numbers.
     metrics: Option<Metrics>,
-    numbers: Vec<String>,
+    numbers: Vec<NumberText>,
+}
+
+/// Text of a number.
+struct NumberText {
+    text: String,
+    /// The number, if it is a percentage.
+    percent: Option<f64>,
+}
+
+/// Text of a row in a column.
+struct CellText<'t> {
+    /// Number of the column among those that are shown.
+    column: usize,
+    text: &'t str,
+    width: usize,
+    percent: Option<f64>,
 }
 
 impl<'q> CellTexts<'q> {
@@ -87,26 +104,27 @@ impl<'q> CellTexts<'q> {
         Self { query, labels, total: table.total.period, metrics: None, numbers: Vec::new() }
     }
 
-    /// Calls `act` with the number of each column that is shown, the row's text in it, and the
-    /// width of that.
-    fn each(&mut self, row: Row<'_>, mut act: impl FnMut(usize, &str, usize)) {
+    /// Calls `act` with the row's text in each column that is shown.
+    fn each(&mut self, row: Row<'_>, mut act: impl FnMut(CellText<'_>)) {
         if self.metrics.as_ref() != Some(row.metrics) {
             self.metrics = Some(row.metrics.clone());
-            let text = |number| row.metrics.value(number, self.total).to_string();
-            self.numbers = self.query.numbers().map(text).collect();
+            self.numbers.clear();
+            for number in self.query.numbers() {
+                let value = row.metrics.value(number, self.total);
+                self.numbers.push(NumberText { text: value.to_string(), percent: value.percent() });
+            }
         }
-        let mut number = 0;
+        let mut numbers = self.numbers.iter();
         let query = self.query;
         for (column, shown) in query.shown.iter().enumerate() {
             match shown {
                 TableColumn::Number(_) => {
-                    let text = self.numbers.get(number).map_or("", String::as_str);
-                    act(column, text, text.len());
-                    number += 1;
+                    let Some(NumberText { text, percent }) = numbers.next() else { continue };
+                    act(CellText { column, text, width: text.len(), percent: *percent });
                 }
-                TableColumn::Key(place) => {
-                    self.key(row, *place, |text, width| act(column, text, width))
-                }
+                TableColumn::Key(place) => self.key(row, *place, |text, width| {
+                    act(CellText { column, text, width, percent: None });
+                }),
             }
         }
     }
@@ -118,13 +136,17 @@ impl<'q> CellTexts<'q> {
             return act(&text, *width as usize);
         }
         let text = escape(&text);
-        // perf right-aligns the number before the colon.
-        let has_thread =
+        // perf right-aligns the numbers of threads.
+        let has_threads =
             || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
-        let thread = text.split_once(':').filter(|_| has_thread());
-        let thread = thread.map(|(tid, comm)| format!("{tid:>7}:{comm}"));
-        let text = thread.as_deref().unwrap_or(&text);
-        act(text, columns(text));
+        match row.subject(place) {
+            Subject::Task(tid) if has_threads() => {
+                let margin = 7_usize.saturating_sub(tid.to_string().len());
+                let text = format!("{:margin$}{text}", "");
+                act(&text, columns(&text));
+            }
+            _ => act(&text, columns(&text)),
+        }
     }
 
     /// Returns the widths of the columns in these rows, at least `widths`.
@@ -301,23 +323,22 @@ impl Aligned {
     fn heads(&self, texts: &[impl AsRef<str>], lines: &mut String) {
         self.line("# ", lines, |cell| {
             for (column, text) in texts.iter().map(AsRef::as_ref).enumerate() {
-                cell(column, text, columns(text));
+                cell(CellText { column, text, width: columns(text), percent: None });
             }
         });
     }
 
-    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and
-    /// their widths.
+    /// Appends a line of the texts that `cells` passes on.
     fn line(
         &self,
         margin: &str,
         lines: &mut String,
-        cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize)),
+        cells: impl FnOnce(&mut dyn FnMut(CellText<'_>)),
     ) {
         // The start, end and style of the coloured parts.
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
-        cells(&mut |column, cell, taken| {
+        cells(&mut |CellText { column, text: cell, width: taken, percent }| {
             let (width, is_number) = self.columns.get(column).copied().unwrap_or_default();
             let cell = if taken > width { cut(cell, width) } else { cell };
             let pad = width.saturating_sub(if taken > width { columns(cell) } else { taken });
@@ -325,12 +346,8 @@ impl Aligned {
             push_spaces(lines, if column > 0 { 2 } else { 0 } + before);
             let at = lines.len() - start;
             lines.push_str(cell);
-            if self.screen.colour && is_number {
-                let percent =
-                    cell.strip_suffix('%').and_then(|number| number.trim_start().parse().ok());
-                painted.extend(
-                    percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)),
-                );
+            if let Some(style) = percent.filter(|_| self.screen.colour).and_then(heat::style) {
+                painted.push((at, at + cell.len(), style));
             }
             // The last column is not padded: one row may have ten thousand characters in it.
             let is_last = column + 1 == self.columns.len();
@@ -381,7 +398,7 @@ fn separated(
     let part = |rows: Range<usize>| {
         let (mut lines, mut texts) = (String::new(), CellTexts::new(query, &[], table));
         for row in table.rows_in(rows) {
-            texts.each(row, |column, text, _| {
+            texts.each(row, |CellText { column, text, .. }| {
                 lines.push_str(if column > 0 { separator } else { "" });
                 lines.push_str(&text.trim().replace(separator, "."));
             });
