@@ -145,12 +145,10 @@ impl SampleLayout {
             next += 8;
             Slot(here)
         };
-        let is_walked = |(_, bit): &(u32, SampleType)| attr.sample_type.contains(*bit);
-        let walked = (0..)
-            .zip(ORDER.iter().copied())
-            .skip(FIXED)
-            .filter(is_walked)
-            .fold(0, |all, (place, _)| all | 1 << place);
+        let mut walked = 0;
+        for (place, bit) in ORDER.iter().enumerate().skip(FIXED) {
+            walked |= u32::from(attr.sample_type.contains(*bit)) << place;
+        }
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,

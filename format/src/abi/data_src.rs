@@ -202,8 +202,8 @@ impl DataSrc {
         if blk == 0 || blk & NA != 0 {
             return " N/A".into();
         }
-        let part = |bit, word| if blk & bit != 0 { word } else { "" };
-        [part(2, " Data"), part(4, " Addr")].concat()
+        let data = if blk & 2 != 0 { " Data" } else { "" };
+        format!("{data}{}", if blk & 4 != 0 { " Addr" } else { "" })
     }
 
     /// Returns the kind of access, as perf names it.

@@ -181,10 +181,10 @@ impl Attr {
     /// Returns an error if the size takes more than 32 bits.
     pub fn stored(&self, endian: Endian) -> Result<Self> {
         let len = self.stored_size(endian);
-        let long = |_| {
+        let size = u32::try_from(len).map_err(|_| {
             Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"))
-        };
-        Ok(Self { size: u32::try_from(len).map_err(long)?, ..self.clone() })
+        })?;
+        Ok(Self { size, ..self.clone() })
     }
 
     /// Returns the sampling frequency in Hz, where the kernel adapts the period.

@@ -39,16 +39,9 @@ impl Attr {
     /// Returns the name that perf gives the event where the recording names none: `cycles:u`,
     /// `raw 0x1a8`.
     pub fn event_name(&self) -> String {
-        let by = |names: &[&str], kind: &str| match usize::try_from(self.config)
-            .ok()
-            .and_then(|i| names.get(i))
-        {
-            Some(name) => (*name).to_owned(),
-            None => format!("unknown-{kind}"),
-        };
         let base = match self.kind {
-            EventType::HARDWARE => by(&HARDWARE, "hardware"),
-            EventType::SOFTWARE => by(&SOFTWARE, "software"),
+            EventType::HARDWARE => named(&HARDWARE, self.config, "unknown-hardware"),
+            EventType::SOFTWARE => named(&SOFTWARE, self.config, "unknown-software"),
             EventType::HW_CACHE => cache_name(self.config),
             EventType::RAW => format!("raw 0x{:x}", self.config),
             EventType::TRACEPOINT => return "unknown tracepoint".into(),
@@ -57,6 +50,11 @@ impl Attr {
         };
         base + &modifiers(self)
     }
+}
+
+fn named(names: &[&str], config: u64, unknown: &str) -> String {
+    let name = usize::try_from(config).ok().and_then(|place| names.get(place));
+    name.copied().unwrap_or(unknown).to_owned()
 }
 
 fn cache_name(config: u64) -> String {
@@ -78,30 +76,30 @@ fn breakpoint_name(attr: &Attr) -> String {
 }
 
 fn modifiers(attr: &Attr) -> String {
-    let excludes = |flag| attr.flags.contains(flag);
-    let included = |modes: &[(AttrFlags, char)]| {
-        modes
-            .iter()
-            .filter(|(flag, _)| !excludes(*flag))
-            .map(|(_, letter)| *letter)
-            .collect::<String>()
-    };
     let modes = [
         (AttrFlags::EXCLUDE_KERNEL, 'k'),
         (AttrFlags::EXCLUDE_USER, 'u'),
         (AttrFlags::EXCLUDE_HV, 'h'),
     ];
-    let excludes_some = modes.iter().any(|(flag, _)| excludes(*flag));
-    let mut letters = if excludes_some { included(&modes) } else { String::new() };
+    let excludes_some = modes.iter().any(|(flag, _)| attr.flags.contains(*flag));
+    let mut letters = if excludes_some { included(attr, &modes) } else { String::new() };
     let precise = usize::from(attr.flags.precise_ip());
     letters.extend(std::iter::repeat_n('p', precise));
     // perf excludes guests by default, but not if there is a modifier; it prints `H` and `G` if
     // that is not so.
-    let is_unusual = excludes(AttrFlags::EXCLUDE_GUEST) == (excludes_some || precise > 0);
-    if excludes(AttrFlags::EXCLUDE_HOST) || is_unusual {
-        letters += &included(&[(AttrFlags::EXCLUDE_HOST, 'H'), (AttrFlags::EXCLUDE_GUEST, 'G')]);
+    let is_unusual =
+        attr.flags.contains(AttrFlags::EXCLUDE_GUEST) == (excludes_some || precise > 0);
+    if attr.flags.contains(AttrFlags::EXCLUDE_HOST) || is_unusual {
+        let hosts = [(AttrFlags::EXCLUDE_HOST, 'H'), (AttrFlags::EXCLUDE_GUEST, 'G')];
+        letters += &included(attr, &hosts);
     }
     if letters.is_empty() { letters } else { format!(":{letters}") }
+}
+
+/// Returns the letters of the modes that are not excluded.
+fn included(attr: &Attr, modes: &[(AttrFlags, char)]) -> String {
+    let included = modes.iter().filter(|(flag, _)| !attr.flags.contains(*flag));
+    included.map(|(_, letter)| *letter).collect()
 }
 
 #[cfg(test)]

@@ -93,7 +93,9 @@ impl AttrTable {
             sample_id_at: None,
             trailer_id_at: None,
         };
-        entries.into_iter().for_each(|entry| table.push(entry));
+        for entry in entries {
+            table.push(entry);
+        }
         table
     }
 
@@ -101,7 +103,9 @@ impl AttrTable {
     pub fn push(&mut self, entry: AttrEntry) {
         let (sample, trailer) = (SampleLayout::of(&entry.attr), SampleIdLayout::of(&entry.attr));
         let index = AttrIndex(self.entries.len());
-        entry.ids.iter().for_each(|id| self.find_by(*id, index));
+        for id in &entry.ids {
+            self.find_by(*id, index);
+        }
         // The place of the ids counts only if it is the same for all attrs.
         let is_first = self.entries.is_empty();
         let common = |before: Option<usize>, here: Option<usize>| {
@@ -127,10 +131,9 @@ impl AttrTable {
     fn find_by(&mut self, id: u64, index: AttrIndex) {
         if id != 0 {
             self.by_id.entry(id).or_insert(index);
-            self.near
-                .get_mut(place(id))
-                .into_iter()
-                .for_each(|near| _ = near.get_or_insert((id, index)));
+            if let Some(near) = self.near.get_mut(place(id)) {
+                near.get_or_insert((id, index));
+            }
         }
     }
 

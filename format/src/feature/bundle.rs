@@ -232,6 +232,10 @@ impl Bundle<'_> {
     pub const MOST_GROWTH: u64 = 64;
 }
 
+fn invalid(detail: String) -> Error {
+    Error::invalid(0, "BUNDLE", detail)
+}
+
 impl<'a> Bundle<'a> {
     /// Returns the body, unpacked.
     ///
@@ -239,26 +243,22 @@ impl<'a> Bundle<'a> {
     /// Returns an error for another version, an unknown compression, and a body that does not
     /// unpack to its size.
     pub fn unpack(&self) -> Result<Cow<'a, [u8]>> {
-        let invalid = |what: String| Err(Error::invalid(0, "BUNDLE", what));
         if self.version != Self::VERSION {
-            return invalid(format!(
-                "its version is {}, this reader knows {}",
-                self.version,
-                Self::VERSION
-            ));
+            let (version, known) = (self.version, Self::VERSION);
+            return Err(invalid(format!("its version is {version}, this reader knows {known}")));
         }
         match self.compression {
             BodyCompression::STORED if self.body.len() as u64 == self.size => {
                 Ok(Cow::Borrowed(self.body))
             }
             BodyCompression::STORED => {
-                invalid(format!("{} bytes instead of {}", self.body.len(), self.size))
+                Err(invalid(format!("{} bytes instead of {}", self.body.len(), self.size)))
             }
             BodyCompression::ZSTD if self.size > Self::MOST_GROWTH * self.body.len() as u64 => {
-                invalid(format!("{} bytes cannot unpack to {}", self.body.len(), self.size))
+                Err(invalid(format!("{} bytes cannot unpack to {}", self.body.len(), self.size)))
             }
             BodyCompression::ZSTD => unpacked(self.body, self.size).map(Cow::Owned),
-            other => invalid(format!("its compression {other} is unknown")),
+            other => Err(invalid(format!("its compression {other} is unknown"))),
         }
     }
 
@@ -279,14 +279,13 @@ impl<'a> Bundle<'a> {
 
 #[cfg(feature = "zstd")]
 fn unpacked(body: &[u8], size: u64) -> Result<Vec<u8>> {
-    let damaged = |why: String| Error::invalid(0, "BUNDLE", why);
-    let capacity = usize::try_from(size).map_err(|error| damaged(error.to_string()))?;
+    let capacity = usize::try_from(size).map_err(|error| invalid(error.to_string()))?;
     let bytes = zstd::bulk::decompress(body, capacity)
-        .map_err(|error| damaged(format!("zstd: {error}")))?;
+        .map_err(|error| invalid(format!("zstd: {error}")))?;
     if bytes.len() == capacity {
         Ok(bytes)
     } else {
-        Err(damaged(format!("{} bytes instead of {size}", bytes.len())))
+        Err(invalid(format!("{} bytes instead of {size}", bytes.len())))
     }
 }
 

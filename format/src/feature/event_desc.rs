@@ -75,19 +75,19 @@ impl<'a> EventDesc<'a> {
     /// # Errors
     /// Returns an error for an attr longer than its `size` can say.
     pub fn of(entries: &'a [AttrEntry]) -> Result<Self> {
-        let sizes = |entry: &AttrEntry| {
+        let sizes = entries.iter().flat_map(|entry| {
             [Endian::Little, Endian::Big].map(|endian| entry.attr.stored_size(endian))
-        };
-        let len = entries.iter().flat_map(sizes).max().unwrap_or(Attr::KNOWN_SIZE);
-        let too_long = |_| Error::invalid(0, "EVENT_DESC", format!("an attr of {len} bytes"));
-        let attr_size = u32::try_from(len).map_err(too_long)?;
-        let event = |entry: &'a AttrEntry| DescribedEvent {
+        });
+        let len = sizes.max().unwrap_or(Attr::KNOWN_SIZE);
+        let attr_size = u32::try_from(len)
+            .map_err(|_| Error::invalid(0, "EVENT_DESC", format!("an attr of {len} bytes")))?;
+        let events = entries.iter().map(|entry| DescribedEvent {
             // perf takes a size of 0 for the end of the list.
             attr: Attr { size: attr_size, ..entry.attr.clone() },
             name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),
             ids: Ids::List(&entry.ids),
-        };
-        Ok(Self { attr_size, events: entries.iter().map(event).collect() })
+        });
+        Ok(Self { attr_size, events: events.collect() })
     }
 }
 

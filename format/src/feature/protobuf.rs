@@ -12,15 +12,15 @@ use crate::error::{Error, Result};
 
 const WHAT: &str = "a protocol buffer";
 
-/// Value of a field.
+/// Item of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum Item<'a> {
     Number(u64),
     /// Bytes, a text, a message, or numbers in a row.
     Bytes(Cursor<'a>),
 }
 
-impl<'a> Value<'a> {
+impl<'a> Item<'a> {
     /// Returns the number; 0 where the field has bytes.
     pub(super) fn number(self) -> u64 {
         if let Self::Number(number) = self { number } else { 0 }
@@ -38,23 +38,23 @@ impl<'a> Value<'a> {
 }
 
 /// Reads the next field of a message: its number and value. `None` at the end.
-pub(super) fn field<'a>(c: &mut Cursor<'a>) -> Result<Option<(u64, Value<'a>)>> {
+pub(super) fn field<'a>(c: &mut Cursor<'a>) -> Result<Option<(u64, Item<'a>)>> {
     if c.is_empty() {
         return Ok(None);
     }
     let at = c.offset();
     let key = varint(c)?;
     let value = match key & 7 {
-        0 => Value::Number(varint(c)?),
-        1 => Value::Number(c.u64(WHAT)?),
+        0 => Item::Number(varint(c)?),
+        1 => Item::Number(c.u64(WHAT)?),
         2 => {
             let len = varint(c)?;
             let at = c.offset();
-            let short = || Error::truncated(at, WHAT, len, c.left() as u64);
-            let len = usize::try_from(len).map_err(|_| short())?;
-            Value::Bytes(Cursor::new(c.take(len, WHAT)?, at, c.endian()))
+            // No slice is as long as the largest length.
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            Item::Bytes(Cursor::new(c.take(len, WHAT)?, at, c.endian()))
         }
-        5 => Value::Number(c.u32(WHAT)?.into()),
+        5 => Item::Number(c.u32(WHAT)?.into()),
         other => return Err(Error::invalid(at, WHAT, format!("a field of wire type {other}"))),
     };
     Ok(Some((key >> 3, value)))

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use super::protobuf::{Value as Item, field, put_bytes, put_number, put_varint, varint};
+use super::protobuf::{Item, field, put_bytes, put_number, put_varint, varint};
 use crate::abi::AttrFlags;
 use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder};
@@ -110,11 +110,11 @@ impl<'a> SimpleperfFile<'a> {
     fn decode_plain(c: &mut Cursor<'a>) -> Result<Self> {
         let (path, kind) = (until_nul(c, Self::WHAT)?, SimpleperfFileKind(c.u32(Self::WHAT)?));
         let (min_vaddr, count) = (c.u64(Self::WHAT)?, c.u32(Self::WHAT)?);
-        let symbol = |c: &mut Cursor<'a>| {
+        let mut symbols = Vec::new();
+        for _ in 0..count {
             let (start, len) = (c.u64(Self::WHAT)?, c.u32(Self::WHAT)?);
-            Ok(SimpleperfSymbol { start, len, name: until_nul(c, Self::WHAT)? })
-        };
-        let symbols = (0..count).map(|_| symbol(c)).collect::<Result<_>>()?;
+            symbols.push(SimpleperfSymbol { start, len, name: until_nul(c, Self::WHAT)? });
+        }
         let mut file = Self { path, kind, min_vaddr, symbols, ..Self::empty() };
         if kind == SimpleperfFileKind::DEX {
             let count = c.u32(Self::WHAT)?;
@@ -250,10 +250,9 @@ fn dex_files(c: &mut Cursor<'_>, offsets: &mut Vec<u64>) -> Result<()> {
 fn until_nul<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8]> {
     let mut ahead = *c;
     let rest = ahead.rest();
-    let missing = || Error::truncated(c.offset(), what, rest.len() as u64 + 1, rest.len() as u64);
-    let len = rest.iter().position(|byte| *byte == 0).ok_or_else(missing)?;
-    let text = c.take(len, what)?;
-    c.u8(what)?;
+    // Without a NUL there is a byte too few.
+    let len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+    let (text, _) = c.take(len + 1, what)?.split_at_checked(len).unwrap_or_default();
     Ok(text)
 }
 

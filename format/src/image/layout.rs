@@ -70,7 +70,7 @@ const MAX_TABLE: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) file_size: u64,
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<ElfSection>,
     segments: Vec<Segment>,
     class: &'static Class,
     endian: Endian,
@@ -79,9 +79,9 @@ pub(super) struct Layout {
     section_table: Vec<u8>,
 }
 
-/// Section, as its header describes it.
+/// ElfSection, as its header describes it.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
+pub(super) struct ElfSection {
     pub(super) name: Vec<u8>,
     pub(super) kind: u32,
     /// Contents in the file.
@@ -106,64 +106,45 @@ impl Layout {
     /// Reads all headers.
     pub(super) fn read(file: &mut (impl Read + Seek)) -> Result<Self> {
         let file_size = file.seek(SeekFrom::End(0)).map_err(|error| Error::io(0, &error))?;
-        let mut file = Input { file, size: file_size };
+        let mut file = ElfInput { file, size: file_size };
         let ident = file.read(0, 16, "the identification of an ELF file")?;
-        let invalid = |detail: &str| Error::invalid(0, "ELF file", detail);
-        let (class, endian) = match ident.as_slice() {
-            [0x7f, b'E', b'L', b'F', class @ (1 | 2), order @ (1 | 2), ..] => (
-                if *class == 1 { &ELF32 } else { &ELF64 },
-                if *order == 1 { Endian::Little } else { Endian::Big },
-            ),
-            _ => {
-                return Err(invalid(
-                    "it does not begin with the magic number and a known class and byte order",
-                ));
-            }
+        let [0x7f, b'E', b'L', b'F', class @ (1 | 2), order @ (1 | 2), ..] = *ident else {
+            let detail = "it does not begin with the magic number and a known class and byte order";
+            return Err(Error::invalid(0, "ELF file", detail));
         };
+        let class = if class == 1 { &ELF32 } else { &ELF64 };
+        let endian = if order == 1 { Endian::Little } else { Endian::Big };
         let header = file.read(0, class.header as u64, "the ELF header")?;
-        let fields = Fields { class, endian };
-        let count = |at: usize| fields.half(&header, class.counts + 2 * at);
-        let (segment_size, segments, section_size, sections, names) =
-            (count(0), count(1), count(2), count(3), count(4));
+        let fields = Numbers { class, endian };
+        let [segment_size, segments, section_size, sections, names] =
+            [0, 2, 4, 6, 8].map(|at| fields.half(&header, class.counts + at));
         if sections == 0 && fields.word(&header, class.shoff) == 0 {
-            return Err(invalid("it has no section headers"));
+            return Err(Error::invalid(0, "ELF file", "it has no section headers"));
         }
         if usize::from(section_size) != class.section
             || (segments > 0 && usize::from(segment_size) != class.segment)
         {
-            return Err(invalid("its headers have another size than those of its class"));
+            let detail = "its headers have another size than those of its class";
+            return Err(Error::invalid(0, "ELF file", detail));
         }
         let section_offset = fields.word(&header, class.shoff);
         let first = file.read(section_offset, class.section as u64, "the first section header")?;
         let sections =
             if sections == 0 { fields.word(&first, class.sh_size) } else { sections.into() };
         // After sh_link: sh_info.
-        let segments = if segments == ESCAPE {
-            fields.number(&first, class.sh_link + 4)
-        } else {
-            segments.into()
-        };
-        let names = if names == ESCAPE {
-            fields.number(&first, class.sh_link) as usize
-        } else {
-            names.into()
-        };
-        let table = |count: u64, size: usize| count.saturating_mul(size as u64);
+        let segments = fields.unless_escaped(segments, &first, class.sh_link + 4);
+        let names = fields.unless_escaped(names, &first, class.sh_link) as usize;
+        let segments_len = u64::from(segments).saturating_mul(class.segment as u64);
         let segment_offset = fields.word(&header, class.phoff);
-        let segment_table =
-            file.read(segment_offset, table(segments.into(), class.segment), "program headers")?;
-        let section_table =
-            file.read(section_offset, table(sections, class.section), "section headers")?;
+        let segment_table = file.read(segment_offset, segments_len, "program headers")?;
+        let sections_len = sections.saturating_mul(class.section as u64);
+        let section_table = file.read(section_offset, sections_len, "section headers")?;
+        let segments = segment_table.chunks_exact(class.segment);
+        let sections = section_table.chunks_exact(class.section);
         let mut layout = Self {
             file_size,
-            segments: segment_table
-                .chunks_exact(class.segment)
-                .map(|header| fields.segment(header))
-                .collect(),
-            sections: section_table
-                .chunks_exact(class.section)
-                .map(|header| fields.section(header))
-                .collect(),
+            segments: segments.map(|header| fields.segment(header)).collect(),
+            sections: sections.map(|header| fields.section(header)).collect(),
             class,
             endian,
             header,
@@ -175,29 +156,21 @@ impl Layout {
     }
 
     /// Gives each section its name.
-    fn read_names(&mut self, file: &mut Input<impl Read + Seek>, names: usize) -> Result<()> {
-        let range = self
-            .sections
-            .get(names)
-            .filter(|section| section.has_contents)
-            .map(|section| section.range.clone());
-        let range = range.unwrap_or_default();
-        let texts =
-            file.read(range.start, range.end.saturating_sub(range.start), "names of sections")?;
-        let fields = Fields { class: self.class, endian: self.endian };
+    fn read_names(&mut self, file: &mut ElfInput<impl Read + Seek>, names: usize) -> Result<()> {
+        let texts = self.sections.get(names).filter(|section| section.has_contents);
+        let range = texts.map(|section| section.range.clone()).unwrap_or_default();
+        let len = range.end.saturating_sub(range.start);
+        let texts = file.read(range.start, len, "names of sections")?;
+        let fields = Numbers { class: self.class, endian: self.endian };
         for (section, header) in
             self.sections.iter_mut().zip(self.section_table.chunks_exact(self.class.section))
         {
             let name = texts.get(fields.number(header, 0) as usize..).unwrap_or_default();
             section.name = name.split(|&byte| byte == 0).next().unwrap_or_default().into();
         }
-        let links: Vec<_> = self
-            .sections
-            .iter()
-            .filter(|section| section.has_symbols())
-            .map(|table| table.link)
-            .collect();
-        for index in links.into_iter().chain([names]) {
+        let tables = self.sections.iter().filter(|section| section.has_symbols());
+        let links: Vec<_> = tables.map(|table| table.link).chain([names]).collect();
+        for index in links {
             if let Some(section) = self.sections.get_mut(index) {
                 section.is_strings = true;
             }
@@ -220,7 +193,7 @@ impl Layout {
 
     /// Changes the offsets of segments to those that `placed` returns for their old ones.
     pub(super) fn move_segments(&mut self, placed: impl Fn(&Range<u64>) -> Option<u64>) {
-        let fields = Fields { class: self.class, endian: self.endian };
+        let fields = Numbers { class: self.class, endian: self.endian };
         let first = self.class.header as u64;
         for (segment, header) in
             self.segments.iter().zip(self.segment_table.chunks_exact_mut(self.class.segment))
@@ -238,8 +211,8 @@ impl Layout {
 
     /// Changes the offsets of sections to those that `placed` returns; the others lose their
     /// contents.
-    pub(super) fn move_sections(&mut self, placed: impl Fn(&Section) -> Option<u64>) {
-        let fields = Fields { class: self.class, endian: self.endian };
+    pub(super) fn move_sections(&mut self, placed: impl Fn(&ElfSection) -> Option<u64>) {
+        let fields = Numbers { class: self.class, endian: self.endian };
         for (section, header) in
             self.sections.iter().zip(self.section_table.chunks_exact_mut(self.class.section))
         {
@@ -253,7 +226,7 @@ impl Layout {
 
     /// Returns the header, the program headers and the section headers, in this order.
     pub(super) fn headers(mut self) -> Vec<u8> {
-        let fields = Fields { class: self.class, endian: self.endian };
+        let fields = Numbers { class: self.class, endian: self.endian };
         let segments = self.header.len();
         let sections = segments + self.segment_table.len();
         if !self.segment_table.is_empty() {
@@ -264,7 +237,7 @@ impl Layout {
     }
 }
 
-impl Section {
+impl ElfSection {
     fn has_symbols(&self) -> bool {
         matches!(self.kind, super::SYMTAB | super::DYNSYM)
     }
@@ -277,12 +250,12 @@ impl Segment {
 }
 
 /// A file of known size.
-struct Input<'f, R> {
+struct ElfInput<'f, R> {
     file: &'f mut R,
     size: u64,
 }
 
-impl<R: Read + Seek> Input<'_, R> {
+impl<R: Read + Seek> ElfInput<'_, R> {
     /// Reads a part of the file if it lies within the file and is not absurdly large.
     fn read(&mut self, offset: u64, size: u64, what: &'static str) -> Result<Vec<u8>> {
         let left = self.size.saturating_sub(offset);
@@ -293,10 +266,8 @@ impl<R: Read + Seek> Input<'_, R> {
             return Err(Error::invalid(offset, what, format!("{size} bytes are too many")));
         }
         let mut bytes = Vec::new();
-        let read = self
-            .file
-            .seek(SeekFrom::Start(offset))
-            .and_then(|_| self.file.by_ref().take(size).read_to_end(&mut bytes));
+        let sought = self.file.seek(SeekFrom::Start(offset));
+        let read = sought.and_then(|_| self.file.by_ref().take(size).read_to_end(&mut bytes));
         let read = read.map_err(|error| Error::io(offset, &error))? as u64;
         if read < size { Err(Error::truncated(offset, what, size, read)) } else { Ok(bytes) }
     }
@@ -305,21 +276,24 @@ impl<R: Read + Seek> Input<'_, R> {
 /// Reads and writes the fields of headers. A field that a header lacks, which has the size of its
 /// class, is 0.
 #[derive(Clone, Copy)]
-struct Fields {
+struct Numbers {
     class: &'static Class,
     endian: Endian,
 }
 
-impl Fields {
+impl Numbers {
     fn half(self, header: &[u8], at: usize) -> u16 {
-        header
-            .get(at..)
-            .and_then(|rest| rest.first_chunk())
-            .map_or(0, |bytes| self.endian.u16(*bytes))
+        self.endian.u16_at(header, at).unwrap_or(0)
     }
 
     fn number(self, header: &[u8], at: usize) -> u32 {
         self.endian.u32_at(header, at).unwrap_or(0)
+    }
+
+    /// Returns a number of the ELF header, which `first`, the first section header, has in its
+    /// place if it does not fit.
+    fn unless_escaped(self, number: u16, first: &[u8], at: usize) -> u32 {
+        if number == ESCAPE { self.number(first, at) } else { number.into() }
     }
 
     /// Returns an address or offset.
@@ -350,11 +324,11 @@ impl Fields {
         Segment { kind: self.number(header, 0), range: start..end }
     }
 
-    fn section(self, header: &[u8]) -> Section {
+    fn section(self, header: &[u8]) -> ElfSection {
         let kind = self.number(header, 4);
         let start = self.word(header, self.class.sh_offset);
         let end = start.saturating_add(self.word(header, self.class.sh_size));
-        Section {
+        ElfSection {
             name: Vec::new(),
             kind,
             range: start..end,

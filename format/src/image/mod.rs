@@ -25,7 +25,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom, Write, copy};
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use layout::{Layout, Section};
+use layout::{ElfSection, Layout};
 
 /// Contents of a reduced file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,13 @@ pub struct Reduction {
     /// All headers as they are in the reduced file.
     headers: Vec<u8>,
     /// Parts to copy, in the order of the file; none overlap.
-    parts: Vec<Part>,
+    parts: Vec<Kept>,
     size: u64,
 }
 
-/// Part of the file that is kept.
+/// Kept of the file that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct Kept {
     start: u64,
     end: u64,
     /// Offset in the reduced file.
@@ -79,7 +79,7 @@ impl Reduction {
     /// become smaller.
     pub fn new(file: &mut (impl Read + Seek), contents: Contents) -> Result<Self> {
         let mut layout = Layout::read(file)?;
-        let is_kept = |section: &Section| keeps(section, contents);
+        let is_kept = |section: &ElfSection| keeps(section, contents);
         let sections = layout
             .sections
             .iter()
@@ -88,7 +88,7 @@ impl Reduction {
         let parts = sections.chain(layout.moved_segments().map(|segment| segment.range.clone()));
         let parts = parts.filter(|range| range.start < range.end && range.end <= layout.file_size);
         let mut parts: Vec<_> =
-            parts.map(|range| Part { start: range.start, end: range.end, placed: 0 }).collect();
+            parts.map(|range| Kept { start: range.start, end: range.end, placed: 0 }).collect();
         merge(&mut parts);
         let size = place(&mut parts, layout.headers_size());
         if size >= layout.file_size {
@@ -136,7 +136,7 @@ impl Reduction {
 }
 
 /// Sorts the parts and joins those that overlap or touch.
-fn merge(parts: &mut Vec<Part>) {
+fn merge(parts: &mut Vec<Kept>) {
     parts.sort_unstable();
     parts.dedup_by(|part, before| {
         let joined = part.start <= before.end;
@@ -148,7 +148,7 @@ fn merge(parts: &mut Vec<Part>) {
 }
 
 /// Places the parts one after the other from offset `size` on, and returns where they end.
-fn place(parts: &mut [Part], mut size: u64) -> u64 {
+fn place(parts: &mut [Kept], mut size: u64) -> u64 {
     for part in parts {
         let padding = (part.start % ALIGNMENT + ALIGNMENT - size % ALIGNMENT) % ALIGNMENT;
         part.placed = size + padding;
@@ -189,7 +189,7 @@ const KEPT: [&[u8]; 18] = [
 ];
 
 /// Returns whether a section's contents are kept.
-fn keeps(section: &Section, contents: Contents) -> bool {
+fn keeps(section: &ElfSection, contents: Contents) -> bool {
     let name = &*section.name;
     section.has_contents
         && match section.kind {

@@ -114,13 +114,13 @@ fn layout(file: &[u8]) -> Layout {
 
 /// Returns the contents of each section, by name.
 fn contents(file: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
-    let part = |section: &Section| {
+    let part = |section: &ElfSection| {
         let range = usize::try_from(section.range.start).unwrap()
             ..usize::try_from(section.range.end).unwrap();
         section.has_contents.then(|| file[range].to_vec())
     };
     let named =
-        |section: &Section| (String::from_utf8(section.name.clone()).unwrap(), part(section));
+        |section: &ElfSection| (String::from_utf8(section.name.clone()).unwrap(), part(section));
     layout(file).sections.iter().map(named).collect()
 }
 

@@ -10,7 +10,7 @@
 //! recorder that was killed before it could write it), features past the end.
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
-use super::parts::{self, Part, Warning};
+use super::parts::{self, FilePart, Warning};
 use super::pipe;
 use crate::attr::AttrTable;
 use crate::bytes::Cursor;
@@ -83,7 +83,7 @@ impl<'a> File<'a> {
             return Ok(Self::of_pipe(bytes, endian));
         }
         let header = FileHeader::decode(&mut Cursor::new(bytes, 0, endian), "perf.data header")?;
-        let (part, len) = (Part::whole(bytes), bytes.len() as u64);
+        let (part, len) = (FilePart::whole(bytes), bytes.len() as u64);
         let attrs = AttrTable::new(parts::attrs(part, &header, endian)?, endian);
         let mut warnings = Vec::new();
         let Section { offset, size } = header.data;
@@ -140,8 +140,8 @@ impl<'a> File<'a> {
     }
 
     /// Takes a feature that a record holds, unless there is one with its number.
-    fn take(&mut self, held: Option<pipe::Held<'_>>) {
-        let Some(pipe::Held { id, offset, bytes }) = held else { return };
+    fn take(&mut self, held: Option<pipe::HeldFeature<'_>>) {
+        let Some(pipe::HeldFeature { id, offset, bytes }) = held else { return };
         if self.features.iter().all(|(have, _)| *have != id) {
             self.features.push((id, Section { offset, size: bytes.len() as u64 }));
         }

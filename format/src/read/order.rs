@@ -1,7 +1,7 @@
 //! Order of time.
 
 use super::recording::{RecordRef, Recording};
-use super::stream::{Found, Held};
+use super::stream::{Found, HeldRecord};
 use super::window::Input;
 use crate::abi::RecordType;
 use crate::error::Result;
@@ -117,7 +117,7 @@ impl<I: Input> Ordered<I> {
             if let Some(record) = self.waiting.next() {
                 let found = self.recording.held(usize::from(record.stream), record.held);
                 let len = found.as_ref().map_or(0, |found| found.raw.bytes.len());
-                self.waiting.bytes -= len + size_of::<Record>();
+                self.waiting.bytes -= len + size_of::<WaitingRecord>();
                 return Some(found);
             }
             match self.next {
@@ -163,8 +163,8 @@ impl<I: Input> Ordered<I> {
             *newest = time.max(*newest);
         }
         self.late += u64::from(time < self.waiting.returned);
-        self.waiting.records.push(Record { time, held, stream: number });
-        self.waiting.bytes += found.len + size_of::<Record>();
+        self.waiting.records.push(WaitingRecord { time, held, stream: number });
+        self.waiting.bytes += found.len + size_of::<WaitingRecord>();
         if self.waiting.bytes > self.limit {
             self.release(|records| records.get(records.len() / 2).map_or(0, |record| record.time));
         } else if self.recording.pinned() > self.limit.saturating_mul(4).max(Self::MIN_PINNED) {
@@ -177,7 +177,7 @@ impl<I: Input> Ordered<I> {
 
     /// Makes the records ready that are not newer than a time, which may depend on the sorted
     /// records, and forgets those that were returned.
-    fn release(&mut self, until: impl Fn(&[Record]) -> u64) {
+    fn release(&mut self, until: impl Fn(&[WaitingRecord]) -> u64) {
         let Waiting { records, next, ready, .. } = &mut self.waiting;
         for record in records.drain(..*ready) {
             self.recording.release(usize::from(record.stream), record.held);
@@ -203,7 +203,7 @@ impl<I: Input> Ordered<I> {
 struct Waiting {
     /// The records: those before `next` were returned, those before `ready` are to be returned, in
     /// order of time.
-    records: Vec<Record>,
+    records: Vec<WaitingRecord>,
     next: usize,
     ready: usize,
     /// Number of bytes of the records that wait.
@@ -214,16 +214,16 @@ struct Waiting {
 
 /// A record that waits.
 #[derive(Clone, Copy, Debug)]
-struct Record {
+struct WaitingRecord {
     time: u64,
-    held: Held,
+    held: HeldRecord,
     stream: u16,
 }
 
 impl Waiting {
     /// Returns the next record that is ready.
     #[inline]
-    fn next(&mut self) -> Option<Record> {
+    fn next(&mut self) -> Option<WaitingRecord> {
         if self.next == self.ready {
             return None;
         }

@@ -2,7 +2,7 @@
 //!
 //! Shared by [`File`](super::File), which has the whole file in memory, and
 //! [`Recording`](super::Recording), which sees the bytes once, from front to back: the functions
-//! take a [`Part`] of the file, and do not ask where it came from.
+//! take a [`FilePart`] of the file, and do not ask where it came from.
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use crate::attr::{Attr, AttrEntry};
@@ -32,14 +32,14 @@ impl std::fmt::Display for Warning {
 
 /// Consecutive bytes of a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct FilePart<'a> {
     /// The bytes.
     pub(super) bytes: &'a [u8],
     /// File offset of the first.
     pub(super) offset: u64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FilePart<'a> {
     /// Returns a whole file.
     pub(super) fn whole(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
@@ -86,7 +86,11 @@ pub(super) fn is_pipe(head: &[u8], endian: Endian) -> bool {
 ///
 /// # Errors
 /// Returns an error if they do not, or cannot be decoded.
-pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Result<Vec<AttrEntry>> {
+pub(super) fn attrs(
+    part: FilePart<'_>,
+    header: &FileHeader,
+    endian: Endian,
+) -> Result<Vec<AttrEntry>> {
     let at = header.attrs.offset;
     let all = part.section(header.attrs).ok_or_else(|| {
         Error::truncated(at, "the attrs section", header.attrs.size, part.left_from(at))
@@ -131,7 +135,7 @@ pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Resu
 /// Returns whether the header gives no size of the data because the recorder did not finish, and
 /// not because there are no records: then the feature table, and not a record, is where the data
 /// would begin.
-pub(super) fn is_unfinished(part: Part<'_>, header: &FileHeader, endian: Endian) -> bool {
+pub(super) fn is_unfinished(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> bool {
     let Section { offset, size } = header.data;
     size == 0
         && offset >= FILE_HEADER_SIZE as u64
@@ -139,14 +143,18 @@ pub(super) fn is_unfinished(part: Part<'_>, header: &FileHeader, endian: Endian)
         && !is_finished_empty(part, header, endian)
 }
 
-fn is_finished_empty(part: Part<'_>, header: &FileHeader, endian: Endian) -> bool {
+fn is_finished_empty(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> bool {
     let ids = feature_ids(header, endian).count();
     let behind = header.data.offset.saturating_add((Section::SIZE * ids) as u64);
     let mut c = part.cursor(header.data.offset, endian);
     // Read as a number of either byte order, the header of a record is larger: it has a type and a
     // size.
-    let fits = |section: Section| (behind..1 << 32).contains(&section.offset);
-    ids > 0 && (0..ids).all(|_| Section::decode(&mut c, "the feature table").is_ok_and(fits))
+    let places = behind..1 << 32;
+    ids > 0
+        && (0..ids).all(|_| {
+            Section::decode(&mut c, "the feature table")
+                .is_ok_and(|section| places.contains(&section.offset))
+        })
 }
 
 /// Returns the length of the feature table in bytes.
@@ -156,7 +164,7 @@ pub(super) fn feature_table_len(header: &FileHeader, endian: Endian) -> u64 {
 
 /// Returns how many bytes from the beginning of `part`, which holds the feature table, the features
 /// end.
-pub(super) fn features_len(part: Part<'_>, header: &FileHeader, endian: Endian) -> u64 {
+pub(super) fn features_len(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> u64 {
     let mut c = part.cursor(header.data.offset.saturating_add(header.data.size), endian);
     let sections = feature_ids(header, endian)
         .map_while(|_| Section::decode(&mut c, "the feature table").ok());
@@ -202,7 +210,7 @@ pub(super) fn cut_data(size: u64, there: u64, len: u64) -> Warning {
 /// Finds the sections of the features in `part`, which begins at their table or before: the table
 /// follows the data.
 pub(super) fn features(
-    part: Part<'_>,
+    part: FilePart<'_>,
     header: &FileHeader,
     endian: Endian,
     warnings: &mut Vec<Warning>,

@@ -19,7 +19,7 @@ const MAX_ATTRS: usize = 1 << 16;
 
 /// A feature that a record holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held<'a> {
+pub(super) struct HeldFeature<'a> {
     /// Its number.
     pub(super) id: FeatureId,
     /// Offset in the stream of its first byte.
@@ -33,12 +33,15 @@ pub(super) struct Held<'a> {
 ///
 /// # Errors
 /// Returns an error if the record cannot be decoded.
-pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Option<Held<'a>>> {
+pub(super) fn learn<'a>(
+    raw: &RawRecord<'a>,
+    attrs: &mut AttrTable,
+) -> Result<Option<HeldFeature<'a>>> {
     match raw.header.kind {
         RecordType::ATTR | RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
         RecordType::TRACING_DATA => {
             let formats = raw.tracing_data(attrs.endian());
-            return Ok(formats.map(|(offset, bytes)| Held {
+            return Ok(formats.map(|(offset, bytes)| HeldFeature {
                 id: FeatureId::TRACING_DATA,
                 offset,
                 bytes,
@@ -65,12 +68,12 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
 pub(super) fn learn_of_simpleperf<'a>(
     raw: &RawRecord<'a>,
     attrs: &mut AttrTable,
-) -> Option<Held<'a>> {
+) -> Option<HeldFeature<'a>> {
     for (attr, id) in raw.later_ids(attrs.endian()) {
         attrs.add_id(AttrIndex(usize::try_from(attr).unwrap_or(usize::MAX)), id);
     }
     let (offset, bytes) = raw.tracing_data(attrs.endian())?;
-    Some(Held { id: FeatureId::TRACING_DATA, offset, bytes })
+    Some(HeldFeature { id: FeatureId::TRACING_DATA, offset, bytes })
 }
 
 /// Returns the warning about a record from which nothing could be learnt.
@@ -89,13 +92,13 @@ fn set_name(update: &EventUpdate<'_>, attrs: &mut AttrTable) {
 }
 
 /// Returns what follows the header and the number of a FEATURE record.
-fn feature_in<'a>(raw: &RawRecord<'a>, feat_id: u64) -> Option<Held<'a>> {
+fn feature_in<'a>(raw: &RawRecord<'a>, feat_id: u64) -> Option<HeldFeature<'a>> {
     const FIXED: usize = HEADER_SIZE + 8;
     let bytes = raw.bytes.get(FIXED..)?;
     let id = FeatureId(u8::try_from(feat_id).ok()?);
     // perf ends the features with an empty one, under the number after its last.
     let is_end = bytes.is_empty() && id.name().is_none();
-    (!is_end).then(|| Held { id, offset: raw.offset + FIXED as u64, bytes })
+    (!is_end).then(|| HeldFeature { id, offset: raw.offset + FIXED as u64, bytes })
 }
 
 #[cfg(test)]

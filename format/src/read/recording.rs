@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE};
-use super::parts::{self, Part, Warning};
+use super::parts::{self, FilePart, Warning};
 use super::pipe;
-use super::stream::{Found, Held, Stream};
+use super::stream::{Found, HeldRecord, Stream};
 use super::window::sealed::Bytes as _;
 use super::window::{Input, Memory, Reader};
 use super::{FILE_HEADER_SIZE, File, Mode};
@@ -272,20 +272,22 @@ impl<I: Input> Recording<I> {
 
     /// Holds the record that was found last in a stream.
     #[inline]
-    pub(super) fn hold(&mut self, number: usize, found: Found) -> Option<Held> {
+    pub(super) fn hold(&mut self, number: usize, found: Found) -> Option<HeldRecord> {
         Some(self.streams.get_mut(number)?.hold(found))
     }
 
     /// Returns a held record of a stream.
     #[inline]
-    pub(super) fn held(&self, number: usize, held: Held) -> Result<RecordRef<'_>> {
+    pub(super) fn held(&self, number: usize, held: HeldRecord) -> Result<RecordRef<'_>> {
         let raw = self.stream(number, held.offset)?.held(held, self.head.endian)?;
         Ok(RecordRef { raw, attrs: &self.head.attrs, stream: number })
     }
 
     /// Releases a held record of a stream.
-    pub(super) fn release(&mut self, number: usize, held: Held) {
-        self.streams.get_mut(number).into_iter().for_each(|stream| stream.release(held));
+    pub(super) fn release(&mut self, number: usize, held: HeldRecord) {
+        if let Some(stream) = self.streams.get_mut(number) {
+            stream.release(held);
+        }
     }
 
     /// Returns the number of bytes that held records keep in memory.
@@ -361,8 +363,8 @@ impl Head {
         // The feature table of a recording without records is looked at, too.
         let table = parts::feature_table_len(&self.header, self.endian);
         input.fill(before.saturating_add(table.max(1)))?;
-        let part = Part { bytes: input.bytes(), offset: 0 };
-        let head = Part { bytes: first(part.bytes, before), offset: 0 };
+        let part = FilePart { bytes: input.bytes(), offset: 0 };
+        let head = FilePart { bytes: first(part.bytes, before), offset: 0 };
         let entries = parts::attrs(head, &self.header, self.endian)?;
         self.attrs = AttrTable::new(entries, self.endian);
         let is_unfinished = parts::is_unfinished(part, &self.header, self.endian);
@@ -384,10 +386,10 @@ impl Head {
             self.warnings.push(parts::cut_data(size, end.saturating_sub(begin), end));
         }
         input.fill(parts::feature_table_len(&self.header, self.endian))?;
-        let table = Part { bytes: input.bytes(), offset: input.offset() };
+        let table = FilePart { bytes: input.bytes(), offset: input.offset() };
         let len = parts::features_len(table, &self.header, self.endian);
         input.fill(len)?;
-        let part = Part { bytes: first(input.bytes(), len), offset: input.offset() };
+        let part = FilePart { bytes: first(input.bytes(), len), offset: input.offset() };
         for (id, section) in parts::features(part, &self.header, self.endian, &mut self.warnings) {
             self.features.extend(part.section(section).map(|bytes| (id, bytes.to_vec())));
         }

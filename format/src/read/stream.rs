@@ -29,7 +29,7 @@ pub(super) struct Found {
 
 /// A record that is held: it stays in memory until it is released.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRecord {
     place: blocks::Held,
     pub(super) offset: u64,
     is_decompressed: bool,
@@ -129,10 +129,10 @@ impl<I: Input> Stream<I> {
 
     /// Holds the record that was found last.
     #[inline]
-    pub(super) fn hold(&mut self, found: Found) -> Held {
+    pub(super) fn hold(&mut self, found: Found) -> HeldRecord {
         let place =
             if found.is_decompressed { self.containers.blocks.hold() } else { self.input.hold() };
-        Held { place, offset: found.offset, is_decompressed: found.is_decompressed }
+        HeldRecord { place, offset: found.offset, is_decompressed: found.is_decompressed }
     }
 
     /// Returns a held record.
@@ -140,7 +140,7 @@ impl<I: Input> Stream<I> {
     /// # Errors
     /// Returns an error if it was released.
     #[inline]
-    pub(super) fn held(&self, held: Held, endian: Endian) -> Result<RawRecord<'_>> {
+    pub(super) fn held(&self, held: HeldRecord, endian: Endian) -> Result<RawRecord<'_>> {
         let blocks = &self.containers.blocks;
         let bytes =
             if held.is_decompressed { blocks.get(held.place) } else { self.input.held(held.place) };
@@ -148,7 +148,7 @@ impl<I: Input> Stream<I> {
     }
 
     /// Releases a held record.
-    pub(super) fn release(&mut self, held: Held) {
+    pub(super) fn release(&mut self, held: HeldRecord) {
         if held.is_decompressed {
             self.containers.blocks.release(held.place);
         } else {

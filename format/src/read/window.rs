@@ -116,8 +116,8 @@ impl<R: Read> sealed::Bytes for Reader<R> {
                 outcome => break outcome,
             }
         };
-        let end = || self.offset + self.blocks.bytes().len() as u64;
-        let read = read.map_err(|error| Error::io(end(), &error))?;
+        let end = self.offset + self.blocks.bytes().len() as u64;
+        let read = read.map_err(|error| Error::io(end, &error))?;
         self.blocks.append(read);
         self.ended = read == 0;
         Ok(!self.ended)

@@ -51,14 +51,15 @@ impl IdIndex<'_> {
         let wide = |id: u32| if id == u32::MAX { u64::MAX } else { id.into() };
         let mut e = Encoder::new(endian);
         for entry in entries {
-            [entry.id, entry.idx, wide(entry.cpu.0), wide(entry.tid.0)]
-                .iter()
-                .for_each(|word| e.u64(*word));
+            for word in [entry.id, entry.idx, wide(entry.cpu.0), wide(entry.tid.0)] {
+                e.u64(word);
+            }
         }
         let has_guests = entries.iter().any(|entry| entry.guest.is_some());
         for entry in entries.iter().filter(|_| has_guests) {
             let guest = entry.guest.unwrap_or(Guest { machine_pid: Pid(0), vcpu: Cpu::ANY });
-            [guest.machine_pid.0, guest.vcpu.0].iter().for_each(|id| e.u64(wide(*id)));
+            e.u64(wide(guest.machine_pid.0));
+            e.u64(wide(guest.vcpu.0));
         }
         e.into_bytes()
     }
@@ -68,14 +69,13 @@ impl IdIndex<'_> {
         let words = self.words;
         let count = usize::try_from(self.nr).unwrap_or(usize::MAX).min(words.len() / 4);
         (0..count).filter_map(move |i| {
-            let word = |n| words.get(4 * i + n);
-            let guest_word = |n| words.get(4 * count + 2 * i + n);
-            let guest = guest_word(0).zip(guest_word(1));
+            let (at, guest_at) = (4 * i, 4 * count + 2 * i);
+            let guest = words.get(guest_at).zip(words.get(guest_at + 1));
             Some(IdIndexEntry {
-                id: word(0)?,
-                idx: word(1)?,
-                cpu: Cpu::from_wide(word(2)?),
-                tid: Tid::from_wide(word(3)?),
+                id: words.get(at)?,
+                idx: words.get(at + 1)?,
+                cpu: Cpu::from_wide(words.get(at + 2)?),
+                tid: Tid::from_wide(words.get(at + 3)?),
                 guest: guest.map(|(pid, vcpu)| Guest {
                     machine_pid: Pid::from_wide(pid),
                     vcpu: Cpu::from_wide(vcpu),

@@ -76,6 +76,11 @@ pub(super) fn callchain<'a>(c: &mut Cursor<'a>) -> Result<U64s<'a>> {
     c.take_u64s(nr, "sample.callchain")
 }
 
+/// Writes a field that is there.
+fn put<T>(field: &Option<T>, encode: impl FnOnce(&T) -> Result<()>) -> Result<()> {
+    field.as_ref().map_or(Ok(()), encode)
+}
+
 impl<'a> SampleFields<'a> {
     /// Reads every field.
     pub(super) fn decode(c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<Self> {
@@ -130,8 +135,8 @@ impl<'a> SampleFields<'a> {
             SampleType::WEIGHT | SampleType::WEIGHT_STRUCT => {
                 let word = c.u64("sample.weight")?;
                 let has_parts = layout.sample_type.contains(SampleType::WEIGHT_STRUCT);
-                let parts = || Weight::Parts(WeightParts::from_word(word));
-                self.weight = Some(if has_parts { parts() } else { Weight::Whole(word) });
+                let parts = has_parts.then(|| Weight::Parts(WeightParts::from_word(word)));
+                self.weight = Some(parts.unwrap_or(Weight::Whole(word)));
             }
             SampleType::DATA_SRC => self.data_src = Some(c.u64("sample.data_src")?),
             SampleType::TRANSACTION => self.transaction = Some(c.u64("sample.transaction")?),
@@ -150,11 +155,8 @@ impl<'a> SampleFields<'a> {
                 self.aux = Some(c.take(len, "sample.aux")?);
             }
             bit => {
-                return Err(Error::invalid(
-                    c.offset(),
-                    "sample_type",
-                    format!("no decoder for the bit {bit:?}"),
-                ));
+                let detail = format!("no decoder for the bit {bit:?}");
+                return Err(Error::invalid(c.offset(), "sample_type", detail));
             }
         }
         Ok(())
@@ -173,40 +175,38 @@ impl<'a> SampleFields<'a> {
                 SampleType::STREAM_ID => self.stream_id.encode(e)?,
                 SampleType::CPU => self.cpu.encode(e)?,
                 SampleType::PERIOD => self.period.encode(e)?,
-                SampleType::READ => self.read.iter().try_for_each(|read| read.encode(e))?,
-                SampleType::CALLCHAIN => self.callchain.iter().for_each(|ips| {
-                    e.u64(ips.len() as u64);
-                    e.u64s(ips);
-                }),
-                SampleType::RAW => self.raw.iter().try_for_each(|raw| {
-                    e.length(raw.len(), "sample.raw.size")?;
-                    raw.encode(e)
-                })?,
-                SampleType::BRANCH_STACK => {
-                    self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?;
+                SampleType::READ => put(&self.read, |read| read.encode(e))?,
+                SampleType::CALLCHAIN => {
+                    if let Some(ips) = &self.callchain {
+                        e.u64(ips.len() as u64);
+                        e.u64s(ips);
+                    }
                 }
-                SampleType::REGS_USER => {
-                    self.regs_user.iter().try_for_each(|regs| regs.encode(e))?;
+                SampleType::RAW => {
+                    if let Some(raw) = self.raw {
+                        e.length(raw.len(), "sample.raw.size")?;
+                        e.bytes(raw);
+                    }
                 }
-                SampleType::STACK_USER => {
-                    self.stack_user.iter().try_for_each(|stack| stack.encode(e))?;
-                }
+                SampleType::BRANCH_STACK => put(&self.branch_stack, |stack| stack.encode(e))?,
+                SampleType::REGS_USER => put(&self.regs_user, |regs| regs.encode(e))?,
+                SampleType::STACK_USER => put(&self.stack_user, |stack| stack.encode(e))?,
                 SampleType::WEIGHT => self.weight.map(Weight::to_word).encode(e)?,
                 // Shares its place with WEIGHT: the kernel lets only one of the two be set.
                 SampleType::WEIGHT_STRUCT => {}
                 SampleType::DATA_SRC => self.data_src.encode(e)?,
                 SampleType::TRANSACTION => self.transaction.encode(e)?,
-                SampleType::REGS_INTR => {
-                    self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?;
-                }
+                SampleType::REGS_INTR => put(&self.regs_intr, |regs| regs.encode(e))?,
                 SampleType::PHYS_ADDR => self.phys_addr.encode(e)?,
                 SampleType::CGROUP => self.cgroup.encode(e)?,
                 SampleType::DATA_PAGE_SIZE => self.data_page_size.encode(e)?,
                 SampleType::CODE_PAGE_SIZE => self.code_page_size.encode(e)?,
-                SampleType::AUX => self.aux.iter().for_each(|aux| {
-                    e.u64(aux.len() as u64);
-                    e.bytes(aux);
-                }),
+                SampleType::AUX => {
+                    if let Some(aux) = self.aux {
+                        e.u64(aux.len() as u64);
+                        e.bytes(aux);
+                    }
+                }
                 _ => {}
             }
         }

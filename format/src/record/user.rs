@@ -167,10 +167,9 @@ impl<'a> BpfMetadata<'a> {
     /// fewer if it is too short.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let count = usize::try_from(self.nr_entries).unwrap_or(usize::MAX);
-        let text = |bytes: &'a [u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         let entries = self.entries.chunks_exact(Self::KEY + Self::VALUE).take(count);
         entries
-            .filter_map(move |entry| entry.split_at_checked(Self::KEY))
-            .map(move |(key, value)| (text(key), text(value)))
+            .filter_map(|entry| entry.split_at_checked(Self::KEY))
+            .map(|(key, value)| (Text::found(key).as_bytes(), Text::found(value).as_bytes()))
     }
 }

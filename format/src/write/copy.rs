@@ -96,11 +96,11 @@ pub fn copy_unseekable<W: Write>(
 /// # Errors
 /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
 pub fn copy_with<W: Write + Seek>(file: &File<'_>, out: W, more: &FeatureWriter) -> io::Result<W> {
-    let becomes_section = |raw: &RawRecord<'_>| {
-        use RecordType as T;
-        file.mode == Mode::Pipe && [T::ATTR, T::FEATURE, T::TRACING_DATA].contains(&raw.header.kind)
-    };
-    let (out, header) = copy_file(file, out, more, |raw| !becomes_section(raw))?;
+    const SECTIONS: [RecordType; 3] =
+        [RecordType::ATTR, RecordType::FEATURE, RecordType::TRACING_DATA];
+    let (out, header) = copy_file(file, out, more, |raw| {
+        file.mode == Mode::File || !SECTIONS.contains(&raw.header.kind)
+    })?;
     with_header(out, &header)
 }
 

@@ -96,12 +96,10 @@ impl<W: Write> PipeWriter<W> {
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
         features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);
-        let is_new = |id: &FeatureId| {
-            ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.mode.0.contains(id)
-        };
+        let left_out = [&[FeatureId::BUILD_ID, FeatureId::AUXTRACE], &*self.mode.0].concat();
         let (tracing, others): (Vec<_>, Vec<_>) = features
             .parts()
-            .filter(|(id, _)| is_new(id))
+            .filter(|(id, _)| !left_out.contains(id))
             .partition(|(id, _)| *id == FeatureId::TRACING_DATA);
         for (id, data) in &others {
             put(&mut e, Body::HeaderFeature(HeaderFeature { feat_id: u64::from(id.0), data }))?;

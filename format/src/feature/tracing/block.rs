@@ -149,15 +149,13 @@ impl<'a> Wire<'a> for Tracing<'a> {
 impl<'a> Tracing<'a> {
     /// Returns the formats of all tracepoints, read one after another.
     pub fn events(&self) -> impl Iterator<Item = Result<EventFormat>> + use<'_, 'a> {
-        let of = |system: &'_ System<'a>| {
-            let name = String::from_utf8_lossy(system.name).into_owned();
+        self.systems.iter().flat_map(|system| {
+            let name = String::from_utf8_lossy(system.name);
             system
                 .formats
-                .clone()
-                .into_iter()
+                .iter()
                 .map(move |part| EventFormat::parse(&name, part.bytes, part.offset))
-        };
-        self.systems.iter().flat_map(of)
+        })
     }
 
     /// Addresses of strings in the kernel, with their text: lines such as

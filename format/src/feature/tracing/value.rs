@@ -97,9 +97,9 @@ impl<'a> RawFields<'a> {
             return (field.offset, field.size);
         }
         let word = self.number(field.offset, field.size).unwrap_or(0);
-        let part = |word: u64| usize::try_from(word & 0xffff).unwrap_or(0);
+        let [offset, len] = [word, word >> 16].map(|half| usize::from((half & 0xffff) as u16));
         let base = if field.is_relative() { field.offset.saturating_add(field.size) } else { 0 };
-        (base.saturating_add(part(word)), part(word >> 16))
+        (base.saturating_add(offset), len)
     }
 
     /// Returns a field's bytes, also if they lie elsewhere.
