@@ -83,10 +83,8 @@ mod tests {
     #[test]
     fn it_prints_in_hexadecimal() {
         let id = BuildId::new(&[0xab, 0x01]).unwrap();
-        assert_eq!(
-            (id.to_string().as_str(), format!("{id:?}").as_str()),
-            ("ab01", "BuildId(ab01)")
-        );
+        assert_eq!(id.to_string().as_str(), "ab01");
+        assert_eq!(format!("{id:?}").as_str(), "BuildId(ab01)");
     }
 
     #[test]

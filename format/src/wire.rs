@@ -206,7 +206,9 @@ macro_rules! wire {
         }
         $crate::wire!(@wire $name $(<$life>)?, $($life,)? { $($body)* });
     )*};
-    ($($(#[$meta:meta])* pub owned struct $name:ident $(<$life:lifetime>)? { $($body:tt)* })*) => {$(
+    ($(
+        $(#[$meta:meta])* pub owned struct $name:ident $(<$life:lifetime>)? { $($body:tt)* }
+    )*) => {$(
         $crate::fields::named! {
             $(#[$meta])*
             #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,10 +218,16 @@ macro_rules! wire {
     )*};
     (@wire $name:ident, $body:tt) => { $crate::wire!(@wire $name, 'wire, $body); };
     (@wire $name:ident $(<$own:lifetime>)?, $life:lifetime, {
-        $( $(#[$fmeta:meta])* pub $field:ident: $type:ty $(=> $($shown:literal)? $($how:ident)?)?, )*
+        $(
+            $(#[$fmeta:meta])*
+            pub $field:ident: $type:ty $(=> $($shown:literal)? $($how:ident)?)?,
+        )*
     }) => {
         impl<$life> $crate::wire::Wire<$life> for $name $(<$own>)? {
-            fn decode(c: &mut $crate::bytes::Cursor<$life>, _: &'static str) -> $crate::error::Result<Self> {
+            fn decode(
+                c: &mut $crate::bytes::Cursor<$life>,
+                _: &'static str,
+            ) -> $crate::error::Result<Self> {
                 $( let $field = <$type as $crate::wire::Wire<$life>>::decode(
                     c, concat!(stringify!($name), ".", stringify!($field)))?; )*
                 Ok(Self { $($field,)* })

@@ -281,14 +281,10 @@ mod tests {
 
     #[test]
     fn types_and_configs_have_names() {
-        assert_eq!(
-            (EventType::TRACEPOINT.to_string(), EventType(9).to_string()),
-            ("TRACEPOINT".into(), "UNKNOWN_9".into())
-        );
-        assert_eq!(
-            (HwEvent(9).name(), SwEvent(10).name()),
-            (Some("REF_CPU_CYCLES"), Some("BPF_OUTPUT"))
-        );
+        assert_eq!(EventType::TRACEPOINT.to_string(), "TRACEPOINT");
+        assert_eq!(EventType(9).to_string(), "UNKNOWN_9");
+        assert_eq!(HwEvent(9).name(), Some("REF_CPU_CYCLES"));
+        assert_eq!(SwEvent(10).name(), Some("BPF_OUTPUT"));
         let event = CacheEvent::of(0x1_0203);
         let parts = CacheEvent {
             cache: HwCache::DTLB,

@@ -244,14 +244,10 @@ mod tests {
         let flags = BranchFlags(0b1 | 7 << 4 | 15 << 20 | 2 << 24 | 1 << 26 | 2 << 30);
         assert!(flags.mispred() && !flags.predicted());
         assert_eq!((flags.cycles(), flags.kind(), flags.spec().0), (7, BranchKind::EXTEND_ABI, 2));
-        assert_eq!(
-            (flags.new_kind(), flags.privilege()),
-            (BranchNewKind::FAULT_DATA, BranchPrivilege::KERNEL)
-        );
-        assert_eq!(
-            (flags.privilege().to_string(), flags.privilege().cpu_mode()),
-            ("KERNEL".into(), CpuMode::Kernel)
-        );
+        assert_eq!(flags.new_kind(), BranchNewKind::FAULT_DATA);
+        assert_eq!(flags.privilege(), BranchPrivilege::KERNEL);
+        assert_eq!(flags.privilege().to_string(), "KERNEL");
+        assert_eq!(flags.privilege().cpu_mode(), CpuMode::Kernel);
         assert_eq!((flags.kind_name(), flags.spec_name()), ("FAULT_DATA", "NON_SPEC_CORRECT_PATH"));
     }
 

@@ -41,7 +41,10 @@ macro_rules! constants {
         }
 
         impl<'a> $crate::wire::Wire<'a> for $type {
-            fn decode(c: &mut $crate::bytes::Cursor<'a>, what: &'static str) -> $crate::error::Result<Self> {
+            fn decode(
+                c: &mut $crate::bytes::Cursor<'a>,
+                what: &'static str,
+            ) -> $crate::error::Result<Self> {
                 <$int as $crate::wire::Wire<'a>>::decode(c, what).map(Self)
             }
             fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
@@ -59,7 +62,10 @@ macro_rules! constants {
 macro_rules! wire_bits {
     ($($type:ident($int:ident);)*) => {$(
         impl<'a> $crate::wire::Wire<'a> for $type {
-            fn decode(c: &mut $crate::bytes::Cursor<'a>, what: &'static str) -> $crate::error::Result<Self> {
+            fn decode(
+                c: &mut $crate::bytes::Cursor<'a>,
+                what: &'static str,
+            ) -> $crate::error::Result<Self> {
                 <$int as $crate::wire::Wire<'a>>::decode(c, what).map(Self::from_bits_retain)
             }
             fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {

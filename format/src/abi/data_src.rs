@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 ///
 /// // As a load that hit the L3 has it.
 /// let src = DataSrc(0x6_8810_0842);
-/// assert_eq!((src.op_name(), src.mem().as_str(), src.snoop_name().as_str()), ("LOAD", "L3 hit", "None"));
+/// assert_eq!((src.op_name(), &*src.mem(), &*src.snoop_name()), ("LOAD", "L3 hit", "None"));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSrc(pub u64);
@@ -275,10 +275,9 @@ mod tests {
     fn columns_read_as_perfs() {
         // A load, L1 hit, no snoop, TLB L1 or L2 hit, not locked.
         let l1 = DataSrc(2 | (0x0a << 5) | (2 << 19) | (0x1a << 26));
-        assert_eq!(
-            (l1.mem().as_str(), l1.snoop_name().as_str(), l1.locked_name()),
-            ("L1 hit", "None", "No")
-        );
+        assert_eq!(l1.mem().as_str(), "L1 hit");
+        assert_eq!(l1.snoop_name().as_str(), "None");
+        assert_eq!(l1.locked_name(), "No");
         assert_eq!((l1.tlb_name().as_str(), l1.blocked_name().as_str()), ("L1 or L2 hit", " N/A"));
         assert_eq!(DataSrc(0).mem(), "N/A");
         assert_eq!(

@@ -29,7 +29,10 @@ macro_rules! ids {
         }
 
         impl<'a> crate::wire::Wire<'a> for $name {
-            fn decode(c: &mut crate::bytes::Cursor<'a>, what: &'static str) -> crate::error::Result<Self> {
+            fn decode(
+                c: &mut crate::bytes::Cursor<'a>,
+                what: &'static str,
+            ) -> crate::error::Result<Self> {
                 c.u32(what).map(Self)
             }
             fn encode(&self, e: &mut crate::bytes::Encoder) -> crate::error::Result<()> {

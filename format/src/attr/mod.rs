@@ -21,7 +21,9 @@ use crate::wire::{Wire, wire};
 pub use table::{AttrEntry, AttrIndex, AttrTable};
 
 wire! {
-    /// An event to count and the fields of its samples (`struct perf_event_attr`; perf_event_open(2)).
+    /// An event to count and the fields of its samples (`struct perf_event_attr`,
+    /// perf_event_open(2)).
+    ///
     /// ```
     /// use recrep_format::abi::{AttrFlags, SampleType};
     /// use recrep_format::attr::Attr;

@@ -14,8 +14,8 @@ named! {
     pub struct BuildIdEvent<'a> {
         /// Type in the record header, as found: perf writes 0 in files.
         pub kind: RecordType,
-        /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the
-        /// length of the build ID.
+        /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has
+        /// the length of the build ID.
         pub misc: u16 => hex,
         /// Process, build ID and file name, as in pipe mode.
         pub body: HeaderBuildId<'a>,

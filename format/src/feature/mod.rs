@@ -14,7 +14,6 @@ mod id;
 mod names;
 mod numbers;
 mod pmu;
-mod protobuf;
 mod recording;
 mod simpleperf;
 mod strings;

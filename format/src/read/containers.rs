@@ -56,9 +56,6 @@ impl Containers {
     }
 
     /// Takes the piece of a COMPRESSED or COMPRESSED2 record.
-    ///
-    /// # Errors
-    /// Returns an error if the record is too short, or zstd cannot allocate memory.
     pub(super) fn feed(&mut self, raw: &RawRecord<'_>, endian: Endian) -> Result<()> {
         let Some(piece) = raw.compressed_piece(endian) else { return Ok(()) };
         let piece = piece?;
@@ -73,9 +70,6 @@ impl Containers {
 
     /// Finds the next record in the output: its header, its offset and its length with its payload.
     /// `None` if the next piece is needed.
-    ///
-    /// # Errors
-    /// Returns an error if the piece or a record is damaged.
     #[inline]
     pub(super) fn advance(&mut self, endian: Endian) -> Result<Option<(RecordHeader, u64, usize)>> {
         let Some(decompressor) = &mut self.decompressor else { return Ok(None) };
@@ -103,9 +97,6 @@ impl Containers {
     }
 
     /// Checks that the stream does not end inside a record.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::Truncated`] if it does.
     pub(super) fn finish(&self, endian: Endian) -> Result<()> {
         let bytes = self.blocks.bytes();
         if bytes.is_empty() { Ok(()) } else { frame(bytes, self.offset, endian).map(drop) }

@@ -108,9 +108,6 @@ impl Decompressor {
     /// Decompresses a part of `piece` to `out`, and removes from `piece` what was consumed. Returns
     /// the number of bytes written, and whether the piece is done: it is empty, and all its output
     /// was written.
-    ///
-    /// # Errors
-    /// Returns an error if the piece is damaged.
     pub(super) fn step(
         &mut self,
         piece: &mut &[u8],

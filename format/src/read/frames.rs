@@ -64,11 +64,8 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Returns the record at the beginning of `bytes`, which lie at `offset`.
-///
-/// # Errors
-/// Returns an error if its size is impossible, and [`ErrorKind::Truncated`] if the bytes end before
-/// it does.
+/// Returns the record at the beginning of `bytes`, which lie at `offset`;
+/// [`ErrorKind::Truncated`] if the bytes end before it does.
 #[inline]
 pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawRecord<'_>> {
     let Some((head, _)) = bytes.split_first_chunk::<HEADER_SIZE>() else {

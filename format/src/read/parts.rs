@@ -64,9 +64,6 @@ impl<'a> FilePart<'a> {
 }
 
 /// Returns the byte order of a file, by its first 16 bytes.
-///
-/// # Errors
-/// Returns an error if they are not the beginning of a perf.data file.
 pub(super) fn endian_of(head: &[u8]) -> Result<Endian> {
     // The old magic reads the same in both orders, so the header's size must tell.
     let plausible = |endian: Endian| endian.u64_at(head, 8).is_some_and(|size| size <= 4096);
@@ -83,9 +80,6 @@ pub(super) fn is_pipe(head: &[u8], endian: Endian) -> bool {
 }
 
 /// Reads the attrs and their ids, which must lie in `part`.
-///
-/// # Errors
-/// Returns an error if they do not, or cannot be decoded.
 pub(super) fn attrs(
     part: FilePart<'_>,
     header: &FileHeader,

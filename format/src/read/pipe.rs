@@ -30,9 +30,6 @@ pub(super) struct HeldFeature<'a> {
 
 /// Takes what a record says about the stream: adds its attr or the name of an event to `attrs`, and
 /// returns the feature that it holds.
-///
-/// # Errors
-/// Returns an error if the record cannot be decoded.
 pub(super) fn learn<'a>(
     raw: &RawRecord<'a>,
     attrs: &mut AttrTable,

@@ -87,9 +87,6 @@ impl<I: Input> Stream<I> {
     }
 
     /// Finds the next record. `None` at the end of the stream, and after an error.
-    ///
-    /// # Errors
-    /// Returns an error if a record is damaged or the input fails.
     #[inline]
     pub(super) fn advance(&mut self, endian: Endian) -> Result<Option<Found>> {
         if self.is_done {
@@ -101,9 +98,6 @@ impl<I: Input> Stream<I> {
     }
 
     /// Skips what is left of the stream, such as the records after a damaged one.
-    ///
-    /// # Errors
-    /// Returns the error of the input.
     pub(super) fn skip(&mut self) -> Result<()> {
         self.is_done = true;
         while self.end < u64::MAX && self.input.offset() < self.end {
@@ -136,9 +130,6 @@ impl<I: Input> Stream<I> {
     }
 
     /// Returns a held record.
-    ///
-    /// # Errors
-    /// Returns an error if it was released.
     #[inline]
     pub(super) fn held(&self, held: HeldRecord, endian: Endian) -> Result<RawRecord<'_>> {
         let blocks = &self.containers.blocks;

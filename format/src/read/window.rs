@@ -37,9 +37,6 @@ pub(super) mod sealed {
         fn consume(&mut self, len: usize);
 
         /// Reads more bytes. Returns `false` if the input has ended.
-        ///
-        /// # Errors
-        /// Returns the error of the input.
         fn grow(&mut self) -> Result<bool>;
 
         /// Holds the first record; it stays in memory until it is released.
@@ -55,9 +52,6 @@ pub(super) mod sealed {
         fn pinned(&self) -> usize;
 
         /// Reads until there are `len` bytes. Returns whether there are so many.
-        ///
-        /// # Errors
-        /// Returns the error of the input.
         fn fill(&mut self, len: u64) -> Result<bool> {
             while (self.bytes().len() as u64) < len {
                 if !self.grow()? {

@@ -110,8 +110,8 @@ pub struct Counter {
 }
 
 named! {
-    /// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat` when a
-    /// task ends.
+    /// The values of a counter, or of its group (`PERF_RECORD_READ`), written for `inherit_stat`
+    /// when a task ends.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ReadRecord<'a> {
         /// The process.

@@ -19,7 +19,8 @@ use crate::layout::{SampleLayout, Slot, UpTo};
 /// use recrep_format::read::Frames;
 /// use recrep_format::record::Sample;
 ///
-/// let attr = Attr { sample_type: SampleType::IP | SampleType::TIME | SampleType::CALLCHAIN, ..Attr::default() };
+/// let sample_type = SampleType::IP | SampleType::TIME | SampleType::CALLCHAIN;
+/// let attr = Attr { sample_type, ..Attr::default() };
 /// // Once for each attr.
 /// let layout = SampleLayout::of(&attr);
 ///
@@ -33,8 +34,8 @@ use crate::layout::{SampleLayout, Slot, UpTo};
 /// # };
 /// let raw = Frames::new(&bytes, 0, Endian::Big).next().unwrap().unwrap();
 /// let sample = Sample::new(raw, &layout, Endian::Big);
-/// assert_eq!((sample.cpu_mode(), sample.ip(), sample.time()), (CpuMode::User, Some(0x40_0123), Some(1_000)));
-/// assert_eq!(sample.pid(), None);
+/// assert_eq!((sample.cpu_mode(), sample.ip()), (CpuMode::User, Some(0x40_0123)));
+/// assert_eq!((sample.time(), sample.pid()), (Some(1_000), None));
 /// let all = sample.fields().unwrap();
 /// assert_eq!(all.callchain.unwrap().iter().collect::<Vec<_>>(), [0x40_0123, 0x40_0456]);
 /// ```
@@ -58,7 +59,8 @@ pub struct Sample<'a, 'l> {
 /// use recrep_format::layout::SampleLayout;
 /// use recrep_format::record::FixedFields;
 ///
-/// let layout = SampleLayout::of(&Attr { sample_type: SampleType::IP | SampleType::TIME, ..Attr::default() });
+/// let sample_type = SampleType::IP | SampleType::TIME;
+/// let layout = SampleLayout::of(&Attr { sample_type, ..Attr::default() });
 /// // Header, ip, time.
 /// let bytes = [24 << 48 | 2 << 32 | 9, 0x40_0123, 1_000u64].map(u64::to_le_bytes).concat();
 /// let fields = FixedFields::of(&bytes, Endian::Little);

@@ -40,7 +40,8 @@ named! {
         /// The words of the callchain, context markers included
         /// ([`CallchainItems`](super::CallchainItems)).
         pub callchain: Option<U64s<'a>>,
-        /// Bytes that the event defines, such as the fields of a tracepoint, with the kernel's padding.
+        /// Bytes that the event defines, such as the fields of a tracepoint, with the kernel's
+        /// padding.
         pub raw: Option<&'a [u8]> => "raw_size",
         /// The last branches, newest first.
         pub branch_stack: Option<BranchStack<'a>>,

@@ -92,10 +92,8 @@ mod tests {
             StatConfig::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "config").unwrap();
         let entries: Vec<_> = config.iter().map(|entry| (entry.tag.name(), entry.value)).collect();
         assert_eq!(entries, [(Some("INTERVAL"), 1000), (Some("SCALE"), 1)]);
-        assert_eq!(
-            (config.get(StatConfigTag::SCALE), config.get(StatConfigTag::AGGR_LEVEL)),
-            (Some(1), None)
-        );
+        assert_eq!(config.get(StatConfigTag::SCALE), Some(1));
+        assert_eq!(config.get(StatConfigTag::AGGR_LEVEL), None);
         assert_eq!(StatConfig { nr: u64::MAX, ..config }.iter().count(), 3);
     }
 }

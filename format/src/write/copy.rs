@@ -48,7 +48,9 @@ use crate::wire::Wire;
 /// let whole = copy(&file, Cursor::new(Vec::new()), |_| true)?.into_inner();
 /// assert_eq!(whole, bytes);
 ///
-/// let no_rounds = copy(&file, Cursor::new(Vec::new()), |raw| raw.header.kind != RecordType::FINISHED_ROUND)?;
+/// let no_rounds = copy(&file, Cursor::new(Vec::new()), |raw| {
+///     raw.header.kind != RecordType::FINISHED_ROUND
+/// })?;
 /// assert_eq!(File::parse(no_rounds.get_ref())?.records().count(), 0);
 /// # Ok(())
 /// # }
@@ -384,10 +386,8 @@ mod tests {
             let bytes = copy_with(&stream, Cursor::new(Vec::new()), &more).unwrap().into_inner();
             let file = File::parse(&bytes).unwrap();
             assert_eq!((file.mode, file.warnings.len()), (Mode::File, 0));
-            assert_eq!(
-                (&file.attrs.entries()[0].attr, &file.attrs.entries()[0].ids),
-                (&attr, &vec![7])
-            );
+            assert_eq!(&file.attrs.entries()[0].attr, &attr);
+            assert_eq!(&file.attrs.entries()[0].ids, &vec![7]);
             assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
             assert_eq!(file.feature::<Bundle<'_>>().unwrap().unwrap().body, [0; 4]);
             let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();

@@ -10,6 +10,7 @@
 )]
 
 mod attrs;
+mod bundle;
 mod features;
 mod file;
 mod kernel;

@@ -134,10 +134,9 @@ mod tests {
     #[test]
     fn the_parts_of_a_text() {
         let event = EventFormat::parse("sched", SWITCH.as_bytes(), 0).unwrap();
-        assert_eq!(
-            (event.system.as_str(), event.name.as_str(), event.id),
-            ("sched", "sched_switch", 372)
-        );
+        assert_eq!(event.system.as_str(), "sched");
+        assert_eq!(event.name.as_str(), "sched_switch");
+        assert_eq!(event.id, 372);
         let names = |fields: &[EventField]| {
             fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>()
         };

@@ -1,25 +1,13 @@
-//! Features of Android's simpleperf: it leaves the names of functions and events in the recording.
-//!
-//! ```text
-//! META_INFO:  (key\0 value\0)…
-//! FILE:       (length u32 | path\0 | kind u32 | min_vaddr u64 | count u32 | (start u64 | len u32 | name\0)…
-//!                         | files with dex code: count u32 | offset u64 …
-//!                         | ELF files and kernel modules: [offset_of_min_vaddr u64], if recorded)…
-//! FILE2:      (length u32 | the same as a protocol buffer)…
-//! ```
-//!
-//! Source: `record_file_format.h` and `record_file.proto` in simpleperf.
+//! FILE and FILE2: files with the symbols that samples hit.
 
 use std::borrow::Cow;
 
 use super::protobuf::{Item, field, put_bytes, put_number, put_varint, varint};
-use crate::abi::AttrFlags;
-use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::fields::{Value, named, shown};
-use crate::wire::{Wire, wire};
+use crate::wire::Wire;
 
 /// Kind of a file with symbols: by which address its symbols are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -247,7 +235,7 @@ fn dex_files(c: &mut Cursor<'_>, offsets: &mut Vec<u64>) -> Result<()> {
 }
 
 /// Reads the bytes up to a NUL, which is consumed too.
-fn until_nul<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8]> {
+pub(super) fn until_nul<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8]> {
     let mut ahead = *c;
     let rest = ahead.rest();
     // Without a NUL there is a byte too few.
@@ -256,7 +244,7 @@ fn until_nul<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8]> {
     Ok(text)
 }
 
-fn put_text(e: &mut Encoder, text: &[u8]) {
+pub(super) fn put_text(e: &mut Encoder, text: &[u8]) {
     e.bytes(text.split(|byte| *byte == 0).next().unwrap_or_default());
     e.u8(0);
 }
@@ -351,85 +339,9 @@ fn put_sized(e: &mut Encoder, item: &[u8]) -> Result<()> {
     Ok(())
 }
 
-named! {
-    /// Facts about the recording (`META_INFO`): keys and values.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct SimpleperfMetaInfo<'a> {
-        /// Keys and values, in order.
-        pub facts: Vec<[&'a [u8]; 2]>,
-    }
-}
-
-impl<'a> SimpleperfMetaInfo<'a> {
-    /// Returns the value of a key.
-    pub fn get(&self, key: &str) -> Option<&'a [u8]> {
-        self.facts.iter().find(|[name, _]| *name == key.as_bytes()).map(|[_, value]| *value)
-    }
-
-    /// Returns the name of an event, by its type and config, with simpleperf's modifiers.
-    pub fn event_name(&self, attr: &Attr) -> Option<String> {
-        // A line is the name, which may have commas, the type and the config.
-        let own = format!(",{},{}", attr.kind.0, attr.config);
-        let lines = std::str::from_utf8(self.get("event_type_info")?).ok()?;
-        let name = lines.lines().find_map(|line| line.strip_suffix(&own))?;
-        let (user, kernel) = (
-            attr.flags.contains(AttrFlags::EXCLUDE_USER),
-            attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
-        );
-        let modifier = match (user, kernel) {
-            (true, false) => ":k",
-            (false, true) => ":u",
-            _ => "",
-        };
-        (!name.is_empty()).then(|| format!("{name}{modifier}"))
-    }
-}
-
-impl<'a> Wire<'a> for SimpleperfMetaInfo<'a> {
-    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
-        let mut facts = Vec::new();
-        while !c.is_empty() {
-            facts.push([until_nul(c, what)?, until_nul(c, what)?]);
-        }
-        Ok(Self { facts })
-    }
-
-    fn encode(&self, e: &mut Encoder) -> Result<()> {
-        self.facts.iter().flatten().for_each(|text| put_text(e, text));
-        Ok(())
-    }
-}
-
-wire! {
-    /// Files with copied stacks, to debug simpleperf's unwinder (`DEBUG_UNWIND`).
-    pub struct SimpleperfDebugUnwind<'a> {
-        /// A protocol buffer.
-        pub data: &'a [u8] => "data_bytes",
-    }
-
-    /// The contents of the files in DEBUG_UNWIND (`DEBUG_UNWIND_FILE`).
-    pub struct SimpleperfDebugUnwindFiles<'a> {
-        /// One file after the other.
-        pub data: &'a [u8] => "data_bytes",
-    }
-
-    /// Branches decoded from an ETM trace (`ETM_BRANCH_LIST`).
-    pub struct SimpleperfEtmBranchList<'a> {
-        /// A protocol buffer.
-        pub data: &'a [u8] => "data_bytes",
-    }
-
-    /// Records of what was mapped before the recording (`INIT_MAP`).
-    pub struct SimpleperfInitMap<'a> {
-        /// The records, one after the other.
-        pub records: &'a [u8] => "data_bytes",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::EventType;
 
     fn files() -> Vec<SimpleperfFile<'static>> {
         let symbol = |start, name| SimpleperfSymbol { start, len: 16, name };
@@ -504,31 +416,5 @@ mod tests {
         let (read, error) =
             SimpleperfFiles::readable(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little));
         assert!(read.is_empty() && error.is_some());
-    }
-
-    #[test]
-    fn events_are_named_by_type_and_config() {
-        let section = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:sched_switch,2,47\n\
-                        arm_spe_0/ts_enable=1,min_latency=2/,9,7\0";
-        let facts =
-            SimpleperfMetaInfo::decode(&mut Cursor::new(section, 0, Endian::Little), "").unwrap();
-        let name = |kind: u32, config, flags| {
-            facts.event_name(&Attr { kind: EventType(kind), config, flags, ..Attr::default() })
-        };
-        assert_eq!(name(2, 47, AttrFlags::empty()).as_deref(), Some("sched:sched_switch"));
-        assert_eq!(name(0, 0, AttrFlags::EXCLUDE_KERNEL).as_deref(), Some("cpu-cycles:u"));
-        assert_eq!(name(0, 0, AttrFlags::EXCLUDE_USER).as_deref(), Some("cpu-cycles:k"));
-        assert_eq!(
-            name(9, 7, AttrFlags::empty()).as_deref(),
-            Some("arm_spe_0/ts_enable=1,min_latency=2/")
-        );
-        assert_eq!(name(2, 48, AttrFlags::empty()), None);
-        let mut e = Encoder::new(Endian::Little);
-        facts.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), section);
-        assert!(
-            SimpleperfMetaInfo::decode(&mut Cursor::new(b"key\0value", 0, Endian::Little), "")
-                .is_err()
-        );
     }
 }
