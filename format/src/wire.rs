@@ -8,6 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::bytes::{Cursor, Encoder, U64s};
+use crate::endian::Endian;
 use crate::error::Result;
 
 /// A value that has a place in the file.
@@ -20,6 +21,24 @@ pub trait Wire<'a>: Sized {
     /// Returns an error if the format cannot represent the value; what was written before stays in
     /// `e`.
     fn encode(&self, e: &mut Encoder) -> Result<()>;
+
+    /// Reads the value from the beginning of `bytes`.
+    ///
+    /// # Errors
+    /// Returns an error if they do not hold it.
+    fn from_bytes(bytes: &'a [u8], endian: Endian) -> Result<Self> {
+        Self::decode(&mut Cursor::new(bytes, 0, endian), "a value")
+    }
+
+    /// Returns the bytes of the value.
+    ///
+    /// # Errors
+    /// Returns an error if the format cannot represent the value.
+    fn to_bytes(&self, endian: Endian) -> Result<Vec<u8>> {
+        let mut e = Encoder::new(endian);
+        self.encode(&mut e)?;
+        Ok(e.into_bytes())
+    }
 }
 
 macro_rules! wire_number {
@@ -245,7 +264,6 @@ pub(crate) use wire;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endian::Endian;
 
     wire! {
         /// Numbers and bytes.
@@ -267,10 +285,8 @@ mod tests {
             (Endian::Little, [2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 4, 5]),
             (Endian::Big, [1, 2, 0, 0, 0, 0, 0, 0, 0, 3, 4, 5]),
         ] {
-            let mut e = Encoder::new(endian);
-            several.encode(&mut e).unwrap();
-            assert_eq!(e.as_bytes(), bytes);
-            assert_eq!(Several::decode(&mut Cursor::new(&bytes, 0, endian), "").unwrap(), several);
+            assert_eq!(several.to_bytes(endian).unwrap(), bytes);
+            assert_eq!(Several::from_bytes(&bytes, endian).unwrap(), several);
             let error =
                 Several::decode(&mut Cursor::new(&bytes[..5], 100, endian), "").unwrap_err();
             assert_eq!(error, crate::error::Error::truncated(102, "Several.long", 8, 3));
@@ -281,10 +297,9 @@ mod tests {
     fn names_are_padded_as_the_kernel_does() {
         for (name, total) in [("", 8), ("sleep", 8), ("1234567", 8), ("12345678", 16)] {
             let text = Text::new(name.as_bytes());
-            let mut e = Encoder::new(Endian::Little);
-            text.encode(&mut e).unwrap();
+            let e = text.to_bytes(Endian::Little).unwrap();
             assert_eq!(e.len(), total, "{name}");
-            assert_eq!(Text::found(e.as_bytes()), text);
+            assert_eq!(Text::found(&e), text);
         }
     }
 
@@ -293,9 +308,7 @@ mod tests {
         let bytes = b"ls\0garbage";
         let text = Text::found(bytes);
         assert_eq!(text.as_bytes(), b"ls");
-        let mut e = Encoder::new(Endian::Little);
-        text.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), bytes);
+        assert_eq!(text.to_bytes(Endian::Little).unwrap(), bytes);
         assert_eq!(Text::found(b"no end").as_bytes(), b"no end");
     }
 

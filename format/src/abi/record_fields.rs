@@ -166,7 +166,7 @@ constants! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::{Cursor, Encoder};
+
     use crate::endian::Endian;
     use crate::wire::Wire;
 
@@ -187,14 +187,12 @@ mod tests {
     #[test]
     fn flags_keep_unknown_bits_in_both_byte_orders() {
         let bytes = [0, 0, 0, 0, 0, 0, 0x12, 0x05];
-        let flags = AuxFlags::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "flags").unwrap();
+        let flags = AuxFlags::from_bytes(&bytes, Endian::Big).unwrap();
         assert!(
             flags.contains(AuxFlags::TRUNCATED | AuxFlags::PARTIAL)
                 && !flags.contains(AuxFlags::COLLISION)
         );
         assert_eq!(flags.pmu_format(), 0x12);
-        let mut e = Encoder::new(Endian::Little);
-        flags.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), [5, 0x12, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(flags.to_bytes(Endian::Little).unwrap(), [5, 0x12, 0, 0, 0, 0, 0, 0]);
     }
 }

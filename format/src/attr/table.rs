@@ -313,9 +313,8 @@ mod tests {
         };
         let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") }))
             .with_trailer(trailer);
-        let mut e = Encoder::new(Endian::Big);
-        record.encode(&mut e).unwrap();
-        let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();
+        let e = record.to_bytes(Endian::Big).unwrap();
+        let raw = Frames::new(&e, 0, Endian::Big).next().unwrap().unwrap();
         assert_eq!(table.event_of(&raw), Some(AttrIndex(1)));
         assert_eq!(table.time_of(&raw), Some(77));
         assert_eq!(table.decode(&raw).unwrap(), record);

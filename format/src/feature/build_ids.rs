@@ -118,16 +118,13 @@ mod tests {
                 BuildIdEvent::new(CpuMode::Kernel, &id, b"[kernel.kallsyms]"),
             ],
         };
-        let mut e = Encoder::new(Endian::Little);
-        all.encode(&mut e).unwrap();
+        let e = all.to_bytes(Endian::Little).unwrap();
         assert_eq!(e.len(), 2 * (36 + 64));
-        let back = BuildIds::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
+        let back = BuildIds::from_bytes(&e, Endian::Little).unwrap();
         assert_eq!(back.entries[0].build_id(), Some(id));
         assert_eq!(back.entries[1].name(), b"[kernel.kallsyms]");
         assert_eq!(back.entries[1].cpu_mode(), CpuMode::Kernel);
-        let mut again = Encoder::new(Endian::Little);
-        back.encode(&mut again).unwrap();
-        assert_eq!(again.as_bytes(), e.as_bytes());
+        assert_eq!(back.to_bytes(Endian::Little).unwrap(), e);
     }
 
     #[test]
@@ -135,10 +132,8 @@ mod tests {
         let mut bytes = vec![0u8; 36];
         bytes[6] = 40;
         bytes.extend_from_slice(b"/bin");
-        let found = BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "").unwrap();
-        let mut e = Encoder::new(Endian::Little);
-        found.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), bytes);
+        let found = BuildIds::from_bytes(&bytes, Endian::Little).unwrap();
+        assert_eq!(found.to_bytes(Endian::Little).unwrap(), bytes);
         assert_eq!(found.entries[0].name(), b"/bin");
     }
 
@@ -156,6 +151,6 @@ mod tests {
     #[test]
     fn an_entry_too_small_is_an_error() {
         let bytes = [0u8; 36];
-        assert!(BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "").is_err());
+        assert!(BuildIds::from_bytes(&bytes, Endian::Little).is_err());
     }
 }

@@ -138,9 +138,8 @@ mod tests {
         let desc = EventDesc::of(&entries).unwrap();
         assert_eq!((desc.attr_size, desc.events[0].attr.size), (136, 136));
         for endian in [Endian::Little, Endian::Big] {
-            let mut e = Encoder::new(endian);
-            desc.encode(&mut e).unwrap();
-            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian), "").unwrap();
+            let e = desc.to_bytes(endian).unwrap();
+            let back = EventDesc::from_bytes(&e, endian).unwrap();
             assert_eq!(back.events[0].name.to_text(), "cpu-clock:u");
             assert_eq!(back.events[0].attr, desc.events[0].attr);
             assert_eq!(back.events[0].ids.iter().collect::<Vec<_>>(), [5, 6]);

@@ -47,7 +47,7 @@ wire! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::{Cursor, Encoder};
+
     use crate::endian::Endian;
     use crate::wire::Wire;
 
@@ -55,10 +55,8 @@ mod tests {
     fn pmus_come_back() {
         let pmu = |kind, name| PmuMapping { kind, name: HeaderString::new(name) };
         let all = PmuMappings { pmus: List(vec![pmu(1, "software"), pmu(5, "breakpoint")]) };
-        let mut e = Encoder::new(Endian::Little);
-        all.encode(&mut e).unwrap();
-        let back =
-            PmuMappings::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
+        let e = all.to_bytes(Endian::Little).unwrap();
+        let back = PmuMappings::from_bytes(&e, Endian::Little).unwrap();
         let names: Vec<_> = back.pmus.0.iter().map(|p| (p.kind, p.name.to_text())).collect();
         assert_eq!(names, [(1, "software".into()), (5, "breakpoint".into())]);
     }

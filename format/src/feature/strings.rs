@@ -121,28 +121,22 @@ mod tests {
 
     #[test]
     fn strings_are_padded_as_perf_does_and_come_back() {
-        let mut e = Encoder::new(Endian::Big);
-        Hostname::new("here").encode(&mut e).unwrap();
+        let e = Hostname::new("here").to_bytes(Endian::Big).unwrap();
         assert_eq!(e.len(), 4 + 64);
-        let back = Hostname::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), "").unwrap();
+        let back = Hostname::from_bytes(&e, Endian::Big).unwrap();
         assert_eq!(back.0.to_text(), "here");
-        let mut again = Encoder::new(Endian::Big);
-        back.encode(&mut again).unwrap();
-        assert_eq!(again.as_bytes(), e.as_bytes());
+        assert_eq!(back.to_bytes(Endian::Big).unwrap(), e);
     }
 
     #[test]
     fn a_command_line_is_its_words() {
         let words = ["rec", "-g", "--", "./a b"];
         let cmdline = Cmdline { args: List(words.iter().map(|w| HeaderString::new(w)).collect()) };
-        let mut e = Encoder::new(Endian::Little);
-        cmdline.encode(&mut e).unwrap();
-        let back = Cmdline::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
+        let e = cmdline.to_bytes(Endian::Little).unwrap();
+        let back = Cmdline::from_bytes(&e, Endian::Little).unwrap();
         assert!(back.args.0.iter().map(HeaderString::to_text).eq(words));
         let mut lying = Encoder::new(Endian::Little);
         lying.u32(u32::MAX);
-        assert!(
-            Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little), "").is_err()
-        );
+        assert!(Cmdline::from_bytes(lying.as_bytes(), Endian::Little).is_err());
     }
 }

@@ -112,7 +112,6 @@ impl Magic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Encoder;
 
     #[test]
     fn the_header_is_104_bytes() {
@@ -126,11 +125,9 @@ mod tests {
             event_types: section,
             features: [1, 2, 3, 4],
         };
-        let mut e = Encoder::new(Endian::Little);
-        header.encode(&mut e).unwrap();
+        let e = header.to_bytes(Endian::Little).unwrap();
         assert_eq!(e.len(), FILE_HEADER_SIZE);
-        let back = FileHeader::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "header")
-            .unwrap();
+        let back = FileHeader::from_bytes(&e, Endian::Little).unwrap();
         assert_eq!(back, header);
     }
 

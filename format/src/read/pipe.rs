@@ -117,8 +117,7 @@ mod tests {
             ids.u64(7);
             let mut name = Encoder::new(endian);
             name.bytes(b"cycles:u\0");
-            let mut host = Encoder::new(endian);
-            Hostname::new("here").encode(&mut host).unwrap();
+            let host = Hostname::new("here").to_bytes(endian).unwrap();
             let attr = Attr {
                 size: 136,
                 sample_type: SampleType::IP | SampleType::IDENTIFIER,
@@ -133,7 +132,7 @@ mod tests {
                     id: 7,
                     property: EventProperty::Name(Text::found(name.as_bytes())),
                 }),
-                Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
+                Body::HeaderFeature(HeaderFeature { feat_id: 3, data: &host }),
             ];
             let mut e = Encoder::new(endian);
             e.bytes(&Magic::bytes(endian));

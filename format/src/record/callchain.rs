@@ -94,7 +94,7 @@ impl<I: Iterator<Item = u64>> Iterator for CallchainItems<I> {
 mod tests {
     use super::*;
     use crate::abi::{CpuMode, context};
-    use crate::bytes::Cursor;
+
     use crate::endian::Endian;
     use crate::wire::Wire;
 
@@ -154,9 +154,7 @@ mod tests {
             255, 255, 255, 255, 255, 255, 0xfe, 0, // PERF_CONTEXT_USER
             0, 0, 0, 0, 0, 0, 1, 0x23, // an address
         ];
-        let deferred =
-            CallchainDeferred::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "deferred")
-                .unwrap();
+        let deferred = CallchainDeferred::from_bytes(&bytes, Endian::Big).unwrap();
         let user = CallchainItem::Frame { ip: 0x123, context: Some(CallchainContext::USER) };
         assert_eq!((deferred.cookie, deferred.items().collect::<Vec<_>>()), (5, vec![user]));
     }

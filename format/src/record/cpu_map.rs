@@ -211,15 +211,11 @@ mod tests {
         let found = CpuMap::decode(&mut c, WHAT).unwrap();
         assert_eq!((&found.set, found.padding, c.left()), (set, &[][..], 0));
         assert_eq!(found.cpus().unwrap().collect::<Vec<_>>(), cpus);
-        let mut e = Encoder::new(endian);
-        found.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), bytes);
+        assert_eq!(found.to_bytes(endian).unwrap(), bytes);
         let padded = [bytes, &[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]].concat();
-        let mut e = Encoder::new(endian);
-        CpuMap::new(set.clone()).encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), padded);
+        assert_eq!(CpuMap::new(set.clone()).to_bytes(endian).unwrap(), padded);
         for cut in 0..bytes.len() {
-            assert!(CpuMap::decode(&mut Cursor::new(&bytes[..cut], 0, endian), WHAT).is_err());
+            assert!(CpuMap::from_bytes(&bytes[..cut], endian).is_err());
         }
     }
 
@@ -259,8 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_kept_or_refused() {
-        let decode =
-            |bytes: &'static [u8]| CpuMap::decode(&mut Cursor::new(bytes, 0, Endian::Little), WHAT);
+        let decode = |bytes: &'static [u8]| CpuMap::from_bytes(bytes, Endian::Little);
         let other = decode(&[7, 0, 1, 2, 3]).unwrap();
         assert_eq!(&other.set, &CpuSet::Other(CpuMapKind(7), &[1, 2, 3]));
         assert_eq!(other.padding, &[][..]);

@@ -88,7 +88,7 @@ impl IdIndex<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Cursor;
+
     use crate::wire::Wire;
 
     const ANY: [u8; 8] = [255; 8];
@@ -103,7 +103,7 @@ mod tests {
         let host = [vec![word(2)], entries].concat();
         let guests = [word(70), word(3), word(0), ANY];
         let bytes = [&host[..], &guests].concat().concat();
-        let index = IdIndex::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "index").unwrap();
+        let index = IdIndex::from_bytes(&bytes, Endian::Big).unwrap();
         let entry = |id, idx, cpu, tid, machine_pid, vcpu| {
             let guest = Some(Guest { machine_pid: Pid(machine_pid), vcpu });
             IdIndexEntry { id, idx, cpu, tid, guest }
@@ -115,7 +115,7 @@ mod tests {
             [entry(7, 0, Cpu(2), Tid::ANY, 70, Cpu(3)), entry(8, 1, Cpu::ANY, Tid(9), 0, Cpu::ANY)]
         );
         let bytes = host.concat();
-        let index = IdIndex::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "index").unwrap();
+        let index = IdIndex::from_bytes(&bytes, Endian::Big).unwrap();
         assert!(index.iter().all(|entry| entry.guest.is_none()));
         assert_eq!(IdIndex::words_of(&index.iter().collect::<Vec<_>>(), Endian::Big), bytes[8..]);
         assert_eq!(IdIndex { nr: u64::MAX, ..index }.iter().count(), 2);

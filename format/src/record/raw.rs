@@ -183,6 +183,16 @@ impl<'a> Record<'a> {
         outcome
     }
 
+    /// Returns the bytes of the record.
+    ///
+    /// # Errors
+    /// Returns the errors of [`encode`](Self::encode).
+    pub fn to_bytes(&self, endian: Endian) -> Result<Vec<u8>> {
+        let mut e = Encoder::new(endian);
+        self.encode(&mut e)?;
+        Ok(e.into_bytes())
+    }
+
     fn encode_at(&self, e: &mut Encoder, start: usize) -> Result<()> {
         RecordHeader { kind: self.body.kind(), misc: self.misc, size: 0 }.encode(e);
         self.body.encode(e, self.misc)?;

@@ -72,7 +72,7 @@ impl StatConfig<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Cursor;
+
     use crate::endian::Endian;
     use crate::wire::Wire;
 
@@ -88,8 +88,7 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 3, // beyond `nr`
             0, 0, 0, 0, 0, 0, 0, 9,
         ];
-        let config =
-            StatConfig::decode(&mut Cursor::new(&bytes, 0, Endian::Big), "config").unwrap();
+        let config = StatConfig::from_bytes(&bytes, Endian::Big).unwrap();
         let entries: Vec<_> = config.iter().map(|entry| (entry.tag.name(), entry.value)).collect();
         assert_eq!(entries, [(Some("INTERVAL"), 1000), (Some("SCALE"), 1)]);
         assert_eq!(config.get(StatConfigTag::SCALE), Some(1));

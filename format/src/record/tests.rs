@@ -17,16 +17,13 @@ fn layout(attr: &Attr) -> SampleLayout {
 }
 
 fn round_trip(record: &Record<'_>, attr: &Attr, endian: Endian) -> usize {
-    let mut e = Encoder::new(endian);
-    record.encode(&mut e).unwrap();
-    let raw = Frames::new(e.as_bytes(), 0, endian).next().unwrap().unwrap();
+    let e = record.to_bytes(endian).unwrap();
+    let raw = Frames::new(&e, 0, endian).next().unwrap().unwrap();
     let sample = layout(attr);
     let cx = Context { endian, sample: &sample, trailer: SampleIdLayout::of(attr) };
     let back = raw.decode(&cx).unwrap();
     assert_eq!(&back, record);
-    let mut again = Encoder::new(endian);
-    back.encode(&mut again).unwrap();
-    assert_eq!(again.as_bytes(), e.as_bytes());
+    assert_eq!(back.to_bytes(endian).unwrap(), e);
     e.len()
 }
 
@@ -181,9 +178,8 @@ fn a_sample_with_every_field_comes_back_and_is_read_lazily() {
     let record = Record::new(2, Body::Sample(Box::new(fields.clone())));
     for endian in [Endian::Little, Endian::Big] {
         round_trip(&record, &attr, endian);
-        let mut e = Encoder::new(endian);
-        record.encode(&mut e).unwrap();
-        let raw = Frames::new(e.as_bytes(), 0, endian).next().unwrap().unwrap();
+        let e = record.to_bytes(endian).unwrap();
+        let raw = Frames::new(&e, 0, endian).next().unwrap().unwrap();
         let layout = layout(&attr);
         let sample = Sample::new(raw, &layout, endian);
         let fixed = [
@@ -278,9 +274,8 @@ fn branches_keep_their_flags_across_byte_orders() {
         BranchStack { hw_idx: None, words: U64s::new(&words, Endian::Little), counters: None };
     let fields = SampleFields { branch_stack: Some(stack), ..SampleFields::default() };
     let attr = Attr { sample_type: SampleType::BRANCH_STACK, ..Attr::default() };
-    let mut e = Encoder::new(Endian::Big);
-    Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
-    let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();
+    let e = Record::new(2, Body::Sample(Box::new(fields))).to_bytes(Endian::Big).unwrap();
+    let raw = Frames::new(&e, 0, Endian::Big).next().unwrap().unwrap();
     let back =
         Sample::new(raw, &layout(&attr), Endian::Big).fields().unwrap().branch_stack.unwrap();
     assert_eq!(back.entries().next().unwrap().flags, flags);
@@ -325,9 +320,7 @@ fn every_named_type_is_decoded() {
         let record = raw.decode(&cx).unwrap();
         assert_eq!(record.body.kind(), *kind);
         assert!(!matches!(record.body, Body::Other(..)), "{kind} has a name and no decoder");
-        let mut again = Encoder::new(Endian::Little);
-        record.encode(&mut again).unwrap();
-        assert_eq!(again.as_bytes(), e.as_bytes(), "{kind}");
+        assert_eq!(record.to_bytes(Endian::Little).unwrap(), e.as_bytes(), "{kind}");
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
             &[0; 16],
         ];
         for (bytes, endian) in [(little.concat(), Endian::Little), (big.concat(), Endian::Big)] {
-            let map = ThreadMap::decode(&mut Cursor::new(&bytes, 0, endian), "map").unwrap();
+            let map = ThreadMap::from_bytes(&bytes, endian).unwrap();
             let threads: Vec<_> =
                 map.entries.iter().map(|entry| (entry.tid(), entry.name())).collect();
             assert_eq!(threads, [(Tid(0x109), &b"sleep"[..]), (Tid::ANY, b"")]);
@@ -99,9 +99,7 @@ mod tests {
                 ThreadMapEntry::new(u64::MAX, b""),
             ]);
             assert_eq!(new, map);
-            let mut e = Encoder::new(endian);
-            new.encode(&mut e).unwrap();
-            assert_eq!(e.as_bytes(), bytes);
+            assert_eq!(new.to_bytes(endian).unwrap(), bytes);
         }
     }
 

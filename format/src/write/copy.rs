@@ -360,8 +360,7 @@ mod tests {
         for endian in [Endian::Little, Endian::Big] {
             let mut e = Encoder::new(endian);
             put_header(&mut e);
-            let mut host = Encoder::new(endian);
-            Hostname::new("here").encode(&mut host).unwrap();
+            let host = Hostname::new("here").to_bytes(endian).unwrap();
             let mut ids = Encoder::new(endian);
             ids.u64(7);
             let attr = Attr { size: 136, ..Attr::default() };
@@ -370,7 +369,7 @@ mod tests {
                     attr: attr.clone(),
                     ids: U64s::new(ids.as_bytes(), endian),
                 }),
-                Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
+                Body::HeaderFeature(HeaderFeature { feat_id: 3, data: &host }),
                 Body::FinishedRound,
             ] {
                 Record::new(0, body).encode(&mut e).unwrap();
@@ -399,11 +398,10 @@ mod tests {
     fn attrs_and_features_of_a_stream_are_not_asked_for() {
         let mut e = Encoder::new(Endian::Big);
         put_header(&mut e);
-        let mut host = Encoder::new(Endian::Big);
-        Hostname::new("here").encode(&mut host).unwrap();
+        let host = Hostname::new("here").to_bytes(Endian::Big).unwrap();
         for body in [
             Body::FinishedRound,
-            Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
+            Body::HeaderFeature(HeaderFeature { feat_id: 3, data: &host }),
             Body::Switch,
         ] {
             Record::new(0, body).encode(&mut e).unwrap();

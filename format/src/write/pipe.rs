@@ -235,9 +235,8 @@ mod tests {
             let mut features = FeatureWriter::new(endian);
             features.add(&Hostname::new("here")).add_bytes(FeatureId::TRACING_DATA, vec![1, 2, 3]);
             let mut writer = PipeWriter::new(Vec::new(), endian, &[entry], &features).unwrap();
-            let mut e = Encoder::new(endian);
-            Record::new(0, Body::FinishedRound).encode(&mut e).unwrap();
-            writer.write(e.as_bytes()).unwrap();
+            let e = Record::new(0, Body::FinishedRound).to_bytes(endian).unwrap();
+            writer.write(&e).unwrap();
             features.add(&Hostname::new("elsewhere")).add(&OsRelease::new("6.1"));
             features
                 .add_bytes(FeatureId::BUILD_ID, vec![1])

@@ -375,8 +375,7 @@ mod tests {
             SimpleperfFiles { files: files() }.encode(&mut plain).unwrap();
             let messages = files().iter().map(|file| file.message().into()).collect();
             SimpleperfFiles2 { messages }.encode(&mut message).unwrap();
-            let back =
-                SimpleperfFiles::decode(&mut Cursor::new(plain.as_bytes(), 0, endian), "").unwrap();
+            let back = SimpleperfFiles::from_bytes(plain.as_bytes(), endian).unwrap();
             assert_eq!(back.files, files());
             let (back, error) =
                 SimpleperfFiles2::readable(&mut Cursor::new(message.as_bytes(), 0, endian));

@@ -93,8 +93,7 @@ mod tests {
     fn events_are_named_by_type_and_config() {
         let section = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:sched_switch,2,47\n\
                         arm_spe_0/ts_enable=1,min_latency=2/,9,7\0";
-        let facts =
-            SimpleperfMetaInfo::decode(&mut Cursor::new(section, 0, Endian::Little), "").unwrap();
+        let facts = SimpleperfMetaInfo::from_bytes(section, Endian::Little).unwrap();
         let name = |kind: u32, config, flags| {
             facts.event_name(&Attr { kind: EventType(kind), config, flags, ..Attr::default() })
         };
@@ -106,12 +105,7 @@ mod tests {
             Some("arm_spe_0/ts_enable=1,min_latency=2/")
         );
         assert_eq!(name(2, 48, AttrFlags::empty()), None);
-        let mut e = Encoder::new(Endian::Little);
-        facts.encode(&mut e).unwrap();
-        assert_eq!(e.as_bytes(), section);
-        assert!(
-            SimpleperfMetaInfo::decode(&mut Cursor::new(b"key\0value", 0, Endian::Little), "")
-                .is_err()
-        );
+        assert_eq!(facts.to_bytes(Endian::Little).unwrap(), section);
+        assert!(SimpleperfMetaInfo::from_bytes(b"key\0value", Endian::Little).is_err());
     }
 }

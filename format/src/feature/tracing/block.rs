@@ -287,9 +287,8 @@ mod tests {
             saved_cmdlines: (version == b"0.6").then_some(part(b"1 init\n")),
             rest: &[0; 3],
         };
-        let mut e = Encoder::new(Endian::NATIVE);
-        block.encode(&mut e).unwrap();
-        e.into_bytes()
+
+        block.to_bytes(Endian::NATIVE).unwrap()
     }
 
     #[test]
@@ -311,9 +310,7 @@ mod tests {
                 &bytes[usize::try_from(first.offset).unwrap() - 1000..][..first.bytes.len()],
                 first.bytes
             );
-            let mut e = Encoder::new(Endian::Little);
-            block.encode(&mut e).unwrap();
-            assert_eq!(e.as_bytes(), bytes);
+            assert_eq!(block.to_bytes(Endian::Little).unwrap(), bytes);
         }
     }
 
@@ -346,10 +343,9 @@ mod tests {
                 *old = byte;
             }
             bytes.truncate(len);
-            if let Ok(block) = Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::NATIVE), "") {
-                let mut e = Encoder::new(Endian::NATIVE);
-                block.encode(&mut e).unwrap();
-                prop_assert_eq!(e.as_bytes(), &bytes[..]);
+            if let Ok(block) = Tracing::from_bytes(&bytes, Endian::NATIVE) {
+                let e = block.to_bytes(Endian::NATIVE).unwrap();
+                prop_assert_eq!(e, &bytes[..]);
                 let _ = (block.events().count(), block.strings().count());
             }
         }
