@@ -17,6 +17,16 @@ pub struct Cursor<'a> {
     endian: Endian,
 }
 
+macro_rules! read_numbers {
+    ($($number:ident;)*) => {$(
+        /// Returns a number in the byte order of the file.
+        pub fn $number(&mut self, what: &'static str) -> Result<$number> {
+            let endian = self.endian;
+            self.array(what).map(|bytes| endian.$number(bytes))
+        }
+    )*};
+}
+
 impl<'a> Cursor<'a> {
     /// Returns a cursor at the start of `bytes`, which begin at byte `offset` of the file.
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
@@ -87,23 +97,7 @@ impl<'a> Cursor<'a> {
         self.array::<1>(what).map(|[b]| b)
     }
 
-    /// Returns a 16-bit number.
-    pub fn u16(&mut self, what: &'static str) -> Result<u16> {
-        let endian = self.endian;
-        self.array(what).map(|b| endian.u16(b))
-    }
-
-    /// Returns a 32-bit number.
-    pub fn u32(&mut self, what: &'static str) -> Result<u32> {
-        let endian = self.endian;
-        self.array(what).map(|b| endian.u32(b))
-    }
-
-    /// Returns a 64-bit number.
-    pub fn u64(&mut self, what: &'static str) -> Result<u64> {
-        let endian = self.endian;
-        self.array(what).map(|b| endian.u64(b))
-    }
+    read_numbers! { u16; u32; u64; }
 }
 
 /// An array of 64-bit numbers where it lies in the file: unaligned, in the file's byte order.
@@ -173,6 +167,15 @@ pub struct Encoder {
     endian: Endian,
 }
 
+macro_rules! put_numbers {
+    ($($number:ident, $bytes_of:ident;)*) => {$(
+        /// Appends a number.
+        pub fn $number(&mut self, value: $number) {
+            self.bytes(&self.endian.$bytes_of(value));
+        }
+    )*};
+}
+
 impl Encoder {
     /// Returns an empty buffer that writes in `endian`.
     pub fn new(endian: Endian) -> Self {
@@ -230,20 +233,7 @@ impl Encoder {
         self.bytes.push(value);
     }
 
-    /// Appends a 16-bit number.
-    pub fn u16(&mut self, value: u16) {
-        self.bytes.extend_from_slice(&self.endian.bytes_u16(value));
-    }
-
-    /// Appends a 32-bit number.
-    pub fn u32(&mut self, value: u32) {
-        self.bytes.extend_from_slice(&self.endian.bytes_u32(value));
-    }
-
-    /// Appends a 64-bit number.
-    pub fn u64(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&self.endian.bytes_u64(value));
-    }
+    put_numbers! { u16, bytes_u16; u32, bytes_u32; u64, bytes_u64; }
 
     /// Appends a length as a 32-bit number; `what` names it in the error.
     ///

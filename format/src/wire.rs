@@ -111,20 +111,28 @@ impl<'a> Wire<'a> for U64s<'a> {
     }
 }
 
-/// A list: a 32-bit count, and so many items. Each takes at least a byte, so the file bounds the
-/// list.
+/// A list: a 32-bit count, and so many items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 
 impl<'a, T: Wire<'a>> Wire<'a> for List<T> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let count = c.u32(what)?;
-        (0..count).map(|_| T::decode(c, what)).collect::<Result<_>>().map(Self)
+        items(c, count.into(), what).map(Self)
     }
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.length(self.0.len(), "the length of a list")?;
         self.0.iter().try_for_each(|item| item.encode(e))
     }
+}
+
+/// Reads so many items. Each takes at least a byte, so the file bounds the list.
+pub(crate) fn items<'a, T: Wire<'a>>(
+    c: &mut Cursor<'a>,
+    count: u64,
+    what: &'static str,
+) -> Result<Vec<T>> {
+    (0..count).map(|_| T::decode(c, what)).collect()
 }
 
 /// A part that newer writers append: there where anything is left.

@@ -4,7 +4,7 @@ use super::HeaderString;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::fields::{Value, named, shown};
-use crate::wire::{List, Wire, wire};
+use crate::wire::{List, Wire, items, wire};
 
 /// The rest of CPU_TOPOLOGY behind its lists. Its shape depends on the number of CPUs in NRCPUS.
 #[derive(Clone, Copy, Debug)]
@@ -172,8 +172,7 @@ named! {
 impl<'a> Wire<'a> for MemTopology<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let (version, block_size, count) = (c.u64(what)?, c.u64(what)?, c.u64(what)?);
-        let nodes = (0..count).map(|_| MemNode::decode(c, what)).collect::<Result<_>>()?;
-        Ok(Self { version, block_size, nodes })
+        Ok(Self { version, block_size, nodes: items(c, count, what)? })
     }
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u64(self.version);

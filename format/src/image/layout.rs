@@ -25,35 +25,29 @@ struct Class {
     sh_link: usize,
 }
 
-static ELF32: Class = Class {
-    word: 4,
-    header: 52,
-    phoff: 28,
-    shoff: 32,
-    counts: 42,
-    segment: 32,
-    p_offset: 4,
-    p_filesz: 16,
-    section: 40,
-    sh_offset: 16,
-    sh_size: 20,
-    sh_link: 24,
-};
+static ELF32: Class = Class::of(4);
+static ELF64: Class = Class::of(8);
 
-static ELF64: Class = Class {
-    word: 8,
-    header: 64,
-    phoff: 32,
-    shoff: 40,
-    counts: 54,
-    segment: 56,
-    p_offset: 8,
-    p_filesz: 32,
-    section: 64,
-    sh_offset: 24,
-    sh_size: 32,
-    sh_link: 40,
-};
+impl Class {
+    /// Returns the places for words of this size. Both classes have the same fields, but for
+    /// `p_flags`, which is before `p_offset` where words have 8 bytes.
+    const fn of(word: usize) -> Self {
+        Self {
+            word,
+            header: 40 + 3 * word,
+            phoff: 24 + word,
+            shoff: 24 + 2 * word,
+            counts: 30 + 3 * word,
+            segment: 8 + 6 * word,
+            p_offset: word,
+            p_filesz: 4 * word,
+            section: 16 + 6 * word,
+            sh_offset: 8 + 2 * word,
+            sh_size: 8 + 3 * word,
+            sh_link: 8 + 4 * word,
+        }
+    }
+}
 
 /// Type of a section without contents in the file.
 const SHT_NOBITS: u32 = 8;

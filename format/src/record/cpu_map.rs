@@ -4,7 +4,7 @@ use crate::abi::{Cpu, CpuMapKind};
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
 use crate::fields::{Fields, Value};
-use crate::wire::Wire;
+use crate::wire::{Wire, items, wire};
 
 const WHAT: &str = "CPU_MAP";
 
@@ -47,17 +47,18 @@ pub enum CpuMask {
     Words64([u8; 4], Vec<u64>),
 }
 
-/// A range of CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuRange {
-    /// 1 if the set contains any CPU (-1) too.
-    pub any_cpu: u8,
-    /// Kept as found.
-    pub padding: u8,
-    /// The first CPU.
-    pub start: u16,
-    /// The last CPU.
-    pub end: u16,
+wire! {
+    /// A range of CPUs.
+    pub struct CpuRange {
+        /// 1 if the set contains any CPU (-1) too.
+        pub any_cpu: u8,
+        /// Kept as found.
+        pub padding: u8,
+        /// The first CPU.
+        pub start: u16,
+        /// The last CPU.
+        pub end: u16,
+    }
 }
 
 impl Fields for CpuMap<'_> {
@@ -139,31 +140,20 @@ impl<'a> Wire<'a> for CpuMap<'a> {
         let set = match kind {
             CpuMapKind::CPUS => {
                 let nr = c.u16(what)?;
-                CpuSet::Cpus((0..nr).map(|_| c.u16(what)).collect::<Result<_>>()?)
+                CpuSet::Cpus(items(c, nr.into(), what)?)
             }
             CpuMapKind::MASK => {
                 let (nr, size) = (c.u16(what)?, c.u16(what)?);
                 CpuSet::Mask(match size {
-                    4 => CpuMask::Words32((0..nr).map(|_| c.u32(what)).collect::<Result<_>>()?),
-                    8 => CpuMask::Words64(
-                        c.array(what)?,
-                        (0..nr).map(|_| c.u64(what)).collect::<Result<_>>()?,
-                    ),
+                    4 => CpuMask::Words32(items(c, nr.into(), what)?),
+                    8 => CpuMask::Words64(c.array(what)?, items(c, nr.into(), what)?),
                     size => {
-                        return Err(Error::invalid(
-                            c.offset(),
-                            WHAT,
-                            format!("words of {size} bytes"),
-                        ));
+                        let detail = format!("words of {size} bytes");
+                        return Err(Error::invalid(c.offset(), WHAT, detail));
                     }
                 })
             }
-            CpuMapKind::RANGE_CPUS => CpuSet::Range(CpuRange {
-                any_cpu: c.u8(what)?,
-                padding: c.u8(what)?,
-                start: c.u16(what)?,
-                end: c.u16(what)?,
-            }),
+            CpuMapKind::RANGE_CPUS => CpuSet::Range(Wire::decode(c, what)?),
             kind => CpuSet::Other(kind, c.rest()),
         };
         Ok(Self { set, padding: c.rest() })
@@ -187,12 +177,7 @@ impl<'a> Wire<'a> for CpuMap<'a> {
                 e.bytes(padding);
                 words.iter().for_each(|word| e.u64(*word));
             }
-            CpuSet::Range(range) => {
-                e.u8(range.any_cpu);
-                e.u8(range.padding);
-                e.u16(range.start);
-                e.u16(range.end);
-            }
+            CpuSet::Range(range) => range.encode(e)?,
             CpuSet::Other(_, bytes) => e.bytes(bytes),
         }
         e.bytes(self.padding);

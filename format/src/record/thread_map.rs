@@ -4,7 +4,7 @@ use crate::abi::Tid;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
 use crate::fields::named;
-use crate::wire::{Wire, wire};
+use crate::wire::{Wire, items, wire};
 
 named! {
     /// The threads that were recorded (`PERF_RECORD_THREAD_MAP`).
@@ -58,8 +58,7 @@ impl<'a> Wire<'a> for ThreadMap {
         const ENTRY: usize = 24;
         let nr = c.u64(what)?;
         let count = usize::try_from(nr).unwrap_or(usize::MAX).min(c.left() / ENTRY);
-        let entries = (0..count).map(|_| Wire::decode(c, what)).collect::<Result<_>>()?;
-        Ok(Self { nr, entries })
+        Ok(Self { nr, entries: items(c, count as u64, what)? })
     }
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
