@@ -6,7 +6,6 @@
 use bitflags::bitflags;
 
 use super::constants::{constants, wire_bits};
-use super::{BranchSampleType, ReadFormat, SampleType};
 
 bitflags! {
     /// Flags of an AUX record (`PERF_AUX_FLAG_*`). Unknown bits are kept.
@@ -64,13 +63,7 @@ pub mod map_flags {
     pub const HUGETLB: u32 = 0x40000;
 }
 
-wire_bits! {
-    AuxFlags(u64);
-    KSymbolFlags(u16);
-    SampleType(u64);
-    ReadFormat(u64);
-    BranchSampleType(u64);
-}
+wire_bits! { AuxFlags(u64); KSymbolFlags(u16); }
 
 constants! {
     /// The origin of a kernel symbol (`enum perf_record_ksymbol_type`).

@@ -2,7 +2,7 @@
 
 use bitflags::bitflags;
 
-use super::constants::constants;
+use super::constants::{constants, wire_bits};
 use super::record_type::CpuMode;
 
 bitflags! {
@@ -128,6 +128,8 @@ bitflags! {
         const _ = !0;
     }
 }
+
+wire_bits! { SampleType(u64); ReadFormat(u64); BranchSampleType(u64); }
 
 /// The words of a callchain that are not addresses but say what follows
 /// (`enum perf_callchain_context`).

@@ -1,6 +1,7 @@
 //! Order of time.
 
-use super::recording::{RecordRef, Recording};
+use super::record_ref::RecordRef;
+use super::recording::Recording;
 use super::stream::{Found, HeldRecord};
 use super::window::Input;
 use crate::abi::RecordType;
