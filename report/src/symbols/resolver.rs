@@ -26,7 +26,6 @@ use super::search::bundle::UnwindingParts;
 use super::search::fetch::{self, Wanted};
 use super::search::processes::Processes;
 use super::search::proof::{Origin, Proof, checked_image, open_image};
-use super::search::roots::Roots;
 use super::search::{Search, build, candidates, opened};
 use super::table::{SymbolId, SymbolTable, TableBuilder, name_hash};
 use crate::input::Changed;
@@ -157,9 +156,8 @@ impl Resolver {
     pub fn new(options: SymbolOptions) -> Self {
         let host = Origin::here();
         let kernel = Kernel::new("/", host.clone(), options.cache.clone());
-        let root = Path::new("/");
-        let (roots, processes) = (Roots::new(root), Processes::new(root));
-        let search = Arc::new(Search { options, roots, processes, host });
+        let processes = Processes::new(Path::new("/"));
+        let search = Arc::new(Search { options, processes, host });
         Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 

@@ -66,9 +66,7 @@ impl Builder {
     fn apply(&mut self, at: Moment, change: Change) {
         match change {
             Change::Comm { pid, tid, comm } => self.set_comm(pid, tid, comm, at),
-            Change::Fork { pid, tid, ppid, ptid, copies } => {
-                self.fork((pid, tid), (ppid, ptid), copies, at)
-            }
+            Change::Fork { .. } => self.fork(&change, at),
             Change::Map { pid, tid, mapping } => {
                 let space = self.ensure_space(pid, tid);
                 if let Some(space) = self.spaces.get_mut(space.0 as usize) {
@@ -88,14 +86,8 @@ impl Builder {
     /// Begins a use of a tid; later records with it are about this thread.
     fn begin(&mut self, tid: i32, start: Moment) -> usize {
         let number = self.lives.len();
-        self.lives.push(Life {
-            start,
-            tid,
-            pid: None,
-            parent: None,
-            space: None,
-            names: Vec::new(),
-        });
+        let (pid, parent, space, names) = (None, None, None, Vec::new());
+        self.lives.push(Life { start, tid, pid, parent, space, names });
         self.last.insert(tid, number);
         number
     }
@@ -138,7 +130,8 @@ impl Builder {
         self.life(tid).names.push((at, u32::try_from(id).unwrap_or(u32::MAX)));
     }
 
-    fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
+    fn fork(&mut self, change: &Change, at: Moment) {
+        let Change::Fork { pid, tid, ppid, ptid, copies } = *change else { return };
         self.ensure_space(ppid, ptid);
         if self.life(ptid).pid != Some(ppid) {
             self.begin(ptid, at);

@@ -42,7 +42,9 @@ impl Groups {
                 _ => {}
             }
         }
-        groups.threads.values_mut().for_each(|spaces| spaces.sort_unstable());
+        for spaces in groups.threads.values_mut() {
+            spaces.sort_unstable();
+        }
         groups
     }
 

@@ -7,7 +7,6 @@ use indexmap::IndexSet;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxBuildHasher;
 
-use super::space::Space;
 use super::{Moment, SpaceId, Timeline};
 
 /// Version of an address space, which decides the meaning of an address: the space, and the number
@@ -104,11 +103,9 @@ impl Epoch {
 impl Timeline {
     /// Returns the epoch of a space that this moment is in.
     pub fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
-        let of = |space: Option<&Space>| {
-            space.map_or((0, Moment::START, Moment::END), |space| space.seen(at))
-        };
-        let own = of(space.and_then(|id| self.spaces.get(id.0 as usize)));
-        let kernel = of(Some(&self.kernel));
+        let own = space.and_then(|id| self.spaces.get(id.0 as usize));
+        let own = own.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
+        let kernel = self.kernel.seen(at);
         Epoch {
             of: SpaceEpoch { space, mapped: own.0, kernel: kernel.0 },
             moments: own.1.max(kernel.1)..own.2.min(kernel.2),

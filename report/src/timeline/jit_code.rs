@@ -37,24 +37,17 @@ impl SideBand {
             versions.sort_by_key(|version| version.time);
             let begin =
                 |version: &CodeVersion| forks.get(&version.pid).copied().unwrap_or(Moment::START);
-            let change = |version: &CodeVersion, at: Moment| {
+            let initial = versions.iter().rev().map(|version| (begin(version), version));
+            let replaced = versions.iter().filter(|version| version.is_replaced);
+            let later = replaced.map(|v| (begin(v).max(Moment::timed(v.time, 0)), v));
+            changes.extend(initial.chain(later).map(|(at, version)| {
                 let CodeVersion { start, end, .. } = *version;
                 let is_own = version.is_replaced || version.pid != pid;
                 let first = if is_own { version.first } else { start };
-                let module = Some(ModuleId(number));
-                let mapping = Mapping {
-                    start,
-                    end,
-                    first,
-                    module,
-                    is_shared: false,
-                    memory: Memory::Anonymous,
-                };
+                let (module, memory) = (Some(ModuleId(number)), Memory::Anonymous);
+                let mapping = Mapping { start, end, first, module, is_shared: false, memory };
                 (at, Change::Code { pid: version.pid, mapping })
-            };
-            changes.extend(versions.iter().rev().map(|version| change(version, begin(version))));
-            let replaced = versions.iter().filter(|version| version.is_replaced);
-            changes.extend(replaced.map(|v| change(v, begin(v).max(Moment::timed(v.time, 0)))));
+            }));
         }
         // Stable: at one moment the later code in the dump counts.
         changes.sort_by_key(|(at, _)| *at);

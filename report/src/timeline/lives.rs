@@ -10,7 +10,7 @@ use crate::symbols::{JitLife, Module, ModuleKind, WallClock};
 
 /// Times of records of a process.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recorded {
+struct RecordedLife {
     /// Its fork, or the last exec of its program.
     began: Option<u64>,
     /// End of the last thread, if the leader's is recorded.
@@ -42,25 +42,24 @@ impl SideBand {
             .unwrap_or(0);
         let wall = WallClock::of(file, last, written);
         let recorded = self.recorded_lives();
-        let lives = |mut module: Module| {
+        let mut modules: Vec<Module> = std::mem::take(&mut self.modules).into_iter().collect();
+        for module in &mut modules {
             if let ModuleKind::PerfMap { pid, .. } = module.kind {
-                let Recorded { began, ended, is_reused, .. } =
-                    recorded.get(&pid).copied().unwrap_or_default();
+                let life = recorded.get(&pid).copied().unwrap_or_default();
                 module.life = JitLife {
                     sampled,
-                    began: began.and_then(|time| wall.earliest(time)),
-                    ended: ended.and_then(|time| wall.latest(time)),
+                    began: life.began.and_then(|time| wall.earliest(time)),
+                    ended: life.ended.and_then(|time| wall.latest(time)),
                     recorded_until: wall.latest(last),
-                    is_reused,
+                    is_reused: life.is_reused,
                 };
             }
-            module
-        };
-        self.modules = std::mem::take(&mut self.modules).into_iter().map(lives).collect();
+        }
+        self.modules = modules.into_iter().collect();
     }
 
-    fn recorded_lives(&self) -> FxHashMap<i32, Recorded> {
-        let mut all: FxHashMap<i32, Recorded> = FxHashMap::default();
+    fn recorded_lives(&self) -> FxHashMap<i32, RecordedLife> {
+        let mut all: FxHashMap<i32, RecordedLife> = FxHashMap::default();
         for (at, change) in &self.changes {
             // Synthesized records have no time.
             if let Change::Fork { pid, ppid, copies: true, .. } = *change
@@ -83,7 +82,7 @@ impl SideBand {
             life.ended = life.ended.max(Some(at.time()));
         }
         for (at, pid, _) in &self.exits {
-            if let Some(Recorded { ended: Some(ended), .. }) = all.get_mut(pid) {
+            if let Some(RecordedLife { ended: Some(ended), .. }) = all.get_mut(pid) {
                 *ended = at.time().max(*ended);
             }
         }
@@ -126,7 +125,7 @@ mod tests {
         };
         let all = side_band.recorded_lives();
         let of =
-            |pid| all.get(&pid).map(|life: &Recorded| (life.began, life.ended, life.is_reused));
+            |pid| all.get(&pid).map(|life: &RecordedLife| (life.began, life.ended, life.is_reused));
         assert_eq!(of(7), Some((Some(15), Some(33), false)));
         assert_eq!(of(8), Some((Some(11), Some(5), true)), "another process had the pid before");
         assert_eq!(of(9), Some((Some(40), Some(31), true)));

@@ -41,9 +41,9 @@ impl SideBand {
         for (index, (at, change)) in self.changes.iter().enumerate() {
             match change {
                 Change::Map { pid, mapping, .. } => {
-                    maps.get_mut(pid)
-                        .into_iter()
-                        .for_each(|maps| maps.push((*at, index, *mapping)));
+                    if let Some(maps) = maps.get_mut(pid) {
+                        maps.push((*at, index, *mapping));
+                    }
                 }
                 Change::Fork { pid, ppid, .. } if pid != ppid => begins.push((*at, *pid)),
                 _ => {}
@@ -96,8 +96,10 @@ impl SideBand {
     /// Returns whether this is code in a file that lives in memory and has no build ID: it is no
     /// program's.
     fn is_memory_file(&self, mapping: &Mapping) -> bool {
-        let is = |module: &Module| module.build_id.is_none() && module.path.starts_with(b"/memfd:");
-        mapping.memory == Memory::Code && self.module(mapping.module).is_some_and(is)
+        mapping.memory == Memory::Code
+            && self.module(mapping.module).is_some_and(|module| {
+                module.build_id.is_none() && module.path.starts_with(b"/memfd:")
+            })
     }
 
     fn module(&self, module: Option<ModuleId>) -> Option<&Module> {
@@ -135,9 +137,9 @@ impl SideBand {
 fn text_at<'m>(texts: &'m [Mapping], before: &[Mapping], memory: &Mapping) -> Option<&'m Mapping> {
     /// Number of pieces of a text that are looked at.
     const MOST: usize = 64;
-    let is_around = |text: &&Mapping| text.start <= memory.start && memory.end <= text.end;
     // Most anonymous memory is nowhere near a file's text.
-    let text = texts.iter().rev().find(is_around)?;
+    let mut latest = texts.iter().rev();
+    let text = latest.find(|text| text.start <= memory.start && memory.end <= text.end)?;
     let mut at = memory.start;
     for _ in 0..MOST {
         let last = before.iter().rev().find(|mapping| mapping.start <= at && at < mapping.end)?;
@@ -146,12 +148,8 @@ fn text_at<'m>(texts: &'m [Mapping], before: &[Mapping], memory: &Mapping) -> Op
         }
         // Later mappings may begin before this one ends.
         let later = before.iter().rev().take_while(|mapping| !std::ptr::eq(*mapping, last));
-        let next = later
-            .map(|mapping| mapping.start)
-            .filter(|start| *start > at)
-            .min()
-            .unwrap_or(u64::MAX);
-        at = last.end.min(next);
+        let next = later.map(|mapping| mapping.start).filter(|start| *start > at).min();
+        at = last.end.min(next.unwrap_or(u64::MAX));
         if at >= memory.end {
             return Some(text);
         }

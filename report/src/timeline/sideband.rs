@@ -1,28 +1,30 @@
 //! Decoding of side-band records: changes for the timeline, mapped modules, counts of lost records
 //! and samples.
 
+mod map_records;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rayon::prelude::*;
-use recrep_format::abi::{
-    AttrFlags, AuxFlags, CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot,
-};
-use recrep_format::attr::{Attr, AttrIndex};
+use recrep_format::abi::{AuxFlags, CpuMode, KSymbolFlags, RecordType, misc};
+use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::read_early;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord};
+use recrep_format::record::{Body, Mmap2, Namespaces, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{
-    FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference,
+    FileId, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference,
     kernel_module_name,
 };
 use crate::timeline::{Change, Clock, Mapping, Memory, ModuleId, Moment, StandIn};
+use map_records::build_id_in;
+pub(crate) use map_records::mapping_in;
 
 /// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
@@ -35,9 +37,6 @@ const BATCH: usize = 16;
 
 /// Size of a cache line in bytes.
 const LINE: usize = 64;
-
-/// Inode in records of mappings without a file.
-const NO_INODE: Inode = Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 };
 
 #[derive(Debug, Default)]
 pub struct SideBand {
@@ -68,7 +67,7 @@ pub struct SideBand {
 
 /// Facts collected in a first pass, needed to build the modules of the mappings.
 #[derive(Debug, Default)]
-struct Known<'a> {
+struct KnownModules<'a> {
     /// Build IDs of files that processes mapped, by path.
     files: FxHashMap<&'a [u8], BuildId>,
     /// Build IDs of kernel modules, by name.
@@ -92,15 +91,15 @@ type Users<'a> = FxHashMap<
 >;
 
 /// Decoder of a part of the records.
-struct Part<'r, 'a> {
+struct RecordDecoder<'r, 'a> {
     file: &'r File<'a>,
     clock: &'r Clock<'r>,
-    known: &'r Known<'a>,
+    known: &'r KnownModules<'a>,
     users: Users<'a>,
     found: SideBand,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownModules<'a> {
     fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
         let recorded = RecordedFiles::of(file, records);
         let (origin, unbundled) = Origin::of(file);
@@ -128,7 +127,9 @@ impl<'a> Known<'a> {
                     }
                 }
                 Ok(body) => {
-                    mapping_in(&body, raw.header.misc).iter().for_each(|map| known.add_kernel(map))
+                    if let Some(map) = mapping_in(&body, raw.header.misc) {
+                        known.add_kernel(&map);
+                    }
                 }
                 Err(_) => {}
             }
@@ -179,30 +180,21 @@ impl SideBand {
         clock: &Clock<'_>,
         written: Option<SystemTime>,
     ) -> Self {
-        let known = Known::of(file, records, written);
-        let read = |records: &[RawRecord<'_>]| {
-            let mut part = Part {
-                file,
-                clock,
-                known: &known,
-                users: Users::default(),
-                found: Self::default(),
-            };
-            for batch in records.chunks(BATCH) {
-                read_early(
-                    batch
-                        .iter()
-                        .flat_map(|raw| raw.bytes.iter().step_by(LINE).chain(raw.bytes.last()))
-                        .map(|byte| u64::from(*byte)),
-                );
-                batch.iter().for_each(|raw| part.take(raw));
-            }
-            part.found
+        let known = KnownModules::of(file, records, written);
+        let new = || RecordDecoder {
+            file,
+            clock,
+            known: &known,
+            users: Users::default(),
+            found: Self::default(),
         };
-        let parts: Vec<Self> = records.par_chunks(PART).map(read).collect();
+        let parts: Vec<Self> =
+            records.par_chunks(PART).map(|records| new().decoded(records)).collect();
         let mut side_band = Self { torn_symbols: known.recorded.damage.clone(), ..Self::default() };
         side_band.changes.reserve(parts.iter().map(|part| part.changes.len()).sum());
-        parts.into_iter().for_each(|part| side_band.append(part));
+        for part in parts {
+            side_band.append(part);
+        }
         side_band.attach_jit_dumps();
         side_band.attach_lives(file, written);
         side_band.remove_ambiguous_build_ids(written);
@@ -251,14 +243,13 @@ impl SideBand {
     /// executable, so that it is recorded.
     fn attach_jit_dumps(&mut self) {
         if !self.jit_dumps.is_empty() {
-            let dumps = &self.jit_dumps;
-            let name = |mut module: Module| {
+            let mut modules: Vec<Module> = std::mem::take(&mut self.modules).into_iter().collect();
+            for module in &mut modules {
                 if let ModuleKind::PerfMap { pid, dump } = &mut module.kind {
-                    *dump = dumps.get(pid).cloned();
+                    *dump = self.jit_dumps.get(pid).cloned();
                 }
-                module
-            };
-            self.modules = std::mem::take(&mut self.modules).into_iter().map(name).collect();
+            }
+            self.modules = modules.into_iter().collect();
         }
     }
 
@@ -274,13 +265,13 @@ impl SideBand {
             }
         }
         if !shared.is_empty() {
-            let is_shared =
-                |module: &Module| module.file.is_some() && shared.contains(&module.path);
-            let forget = |module: Module| match is_shared(&module) {
-                true => Module { build_id: None, written, ..module },
-                false => module,
-            };
-            self.modules = std::mem::take(&mut self.modules).into_iter().map(forget).collect();
+            let mut modules: Vec<Module> = std::mem::take(&mut self.modules).into_iter().collect();
+            for module in &mut modules {
+                if module.file.is_some() && shared.contains(&module.path) {
+                    (module.build_id, module.written) = (None, written);
+                }
+            }
+            self.modules = modules.into_iter().collect();
         }
     }
 
@@ -295,7 +286,19 @@ impl SideBand {
     }
 }
 
-impl<'a> Part<'_, 'a> {
+impl<'a> RecordDecoder<'_, 'a> {
+    fn decoded(mut self, records: &[RawRecord<'a>]) -> SideBand {
+        for batch in records.chunks(BATCH) {
+            let places =
+                batch.iter().flat_map(|raw| raw.bytes.iter().step_by(LINE).chain(raw.bytes.last()));
+            read_early(places.map(|byte| u64::from(*byte)));
+            for raw in batch {
+                self.take(raw);
+            }
+        }
+        self.found
+    }
+
     fn take(&mut self, raw: &RawRecord<'a>) {
         let record = match self.file.attrs.decode(raw) {
             Ok(record) => record,
@@ -329,7 +332,8 @@ impl<'a> Part<'_, 'a> {
                 None
             }
             body @ (Body::Mmap(_) | Body::Mmap2(_)) => {
-                mapping_in(body, record.misc).and_then(|map| self.map(raw.header.cpu_mode(), &map))
+                let map = mapping_in(body, record.misc);
+                map.and_then(|map| self.map(raw.header.cpu_mode(), &map))
             }
             // Removed symbols are ignored, since code that replaces them has its own record.
             Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
@@ -360,126 +364,6 @@ impl<'a> Part<'_, 'a> {
         };
         self.found.changes.extend(change.map(|change| (at, change)));
     }
-
-    fn map(&mut self, mode: CpuMode, map: &Mmap2<'a>) -> Option<Change> {
-        let (path, known) = (map.filename.as_bytes(), self.known);
-        let end = map.addr.checked_add(map.len)?;
-        let build_id = build_id_in(map);
-        match mode {
-            CpuMode::Kernel => {
-                let (module, end) = if path.starts_with(KERNEL) {
-                    // Recorders that could not read the kernel's addresses wrote 0 for start and
-                    // length.
-                    let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (
-                        Module::new(
-                            known.kernel.unwrap_or(KERNEL),
-                            known.origin.kernel,
-                            ModuleKind::Kernel,
-                        ),
-                        end,
-                    )
-                } else if matches!(path.first(), Some(b'/' | b'[')) {
-                    let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
-                    (
-                        Module::new(
-                            path,
-                            build_id.or_else(by_name),
-                            ModuleKind::KernelModule { start: map.addr },
-                        ),
-                        end,
-                    )
-                } else {
-                    return None;
-                };
-                let first = module.kind.first_address(map.addr, map.pgoff);
-                // What says more than the time: a module's build ID, and where the kernel was.
-                let is_known = match module.kind {
-                    ModuleKind::Kernel => known.origin.reference.is_some(),
-                    _ => module.build_id.is_some(),
-                };
-                let written = known.written.filter(|_| !is_known);
-                let recorded = match module.kind {
-                    ModuleKind::Kernel => known.recorded.kernel(),
-                    _ => known.recorded.kernel_module(path),
-                };
-                let module = Module { written, recorded, ..module.on(&known.origin) };
-                let module = self.found.number(module);
-                Some(Change::KernelMap(mapping(map, end, module?, first)?))
-            }
-            CpuMode::GuestKernel => None,
-            _ => {
-                let pid = map.pid.cast_signed();
-                let file = match &map.identity {
-                    MmapIdentity::Inode(inode) => FileId::of(inode),
-                    MmapIdentity::BuildId(_) => None,
-                };
-                if is_jit_dump(path) {
-                    let is_timed = self.clock.has_times() && is_monotonic(self.file);
-                    self.found.jit_dumps.insert(pid, JitDump { path: path.into(), file, is_timed });
-                }
-                let (executable, huge) =
-                    (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
-                let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
-                let jit = if let ModuleKind::PerfMap { pid, .. } = kind { Some(pid) } else { None };
-                let recorded = known.recorded.mapped(path, jit, map.prot, map.addr);
-                let (recorded, first) = match recorded {
-                    Some(FromRecording { symbols, first }) => (Some(symbols), first),
-                    None => (None, None),
-                };
-                let first = first.unwrap_or_else(|| kind.first_address(map.addr, map.pgoff));
-                let in_files = matches!(kind, ModuleKind::File | ModuleKind::PerfMap { .. });
-                let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
-                let is_file = kind == ModuleKind::File;
-                let is_anonymous = matches!(kind, ModuleKind::PerfMap { .. });
-                let file = file.filter(|_| is_file);
-                let module = *self
-                    .users
-                    .entry((path, kind, build_id, file, mounts))
-                    .or_insert_with_key(|key| {
-                        let build_id = build_id.or_else(|| known.files.get(path).copied());
-                        // A build ID proves more, and modules of several recordings are to be
-                        // equal.
-                        let written = known.written.filter(|_| is_file && build_id.is_none());
-                        let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
-                        self.found.number(Module { mounts, file, written, recorded, ..module })
-                    });
-                let memory = match executable {
-                    true if is_anonymous => Memory::Anonymous,
-                    true => Memory::Code,
-                    false => Memory::Data,
-                };
-                let mapping = Mapping { memory, ..mapping(map, end, module?, first)? };
-                Some(Change::Map { pid, tid: map.tid.cast_signed(), mapping })
-            }
-        }
-    }
-}
-
-/// Returns the mapping of a module, from its start, which is looked up as `first`, to `end`.
-fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, first: u64) -> Option<Mapping> {
-    (map.addr < end).then_some(Mapping {
-        start: map.addr,
-        end,
-        first,
-        module: Some(module),
-        memory: Memory::Code,
-        is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
-    })
-}
-
-/// Returns whether the times of all events are those of `CLOCK_MONOTONIC`.
-fn is_monotonic(file: &File<'_>) -> bool {
-    const CLOCK_MONOTONIC: i32 = 1;
-    let is_of = |attr: &Attr| {
-        attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == CLOCK_MONOTONIC
-    };
-    file.attrs.entries().iter().all(|entry| is_of(&entry.attr))
-}
-
-/// Returns the build ID in a record; `None` if the recorder did not fill it in.
-fn build_id_in(map: &Mmap2<'_>) -> Option<BuildId> {
-    map.identity.build_id().filter(|id| !id.is_blank())
 }
 
 fn add_all(
@@ -495,33 +379,4 @@ fn add_all(
 /// Returns the number of samples of all events.
 pub(crate) fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
     counts.values().copied().fold(0, u64::saturating_add)
-}
-
-/// Returns whether an `MMAP2` record has the device and inode of a file.
-fn is_file(map: &Mmap2<'_>) -> bool {
-    match map.identity {
-        MmapIdentity::Inode(inode) => inode != NO_INODE,
-        MmapIdentity::BuildId(_) => false,
-    }
-}
-
-/// Returns whether the name of a mapped file has the form `jit-PID.dump`.
-fn is_jit_dump(path: &[u8]) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
-    number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
-}
-
-/// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file,
-/// and the mapping is code unless it is marked as data.
-pub(crate) fn mapping_in<'a>(body: &Body<'a>, bits: u16) -> Option<Mmap2<'a>> {
-    match *body {
-        Body::Mmap2(map) => Some(map),
-        Body::Mmap(Mmap { pid, tid, addr, len, pgoff, filename }) => {
-            let prot = if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 };
-            let identity = MmapIdentity::Inode(NO_INODE);
-            Some(Mmap2 { pid, tid, addr, len, pgoff, identity, prot, flags: 0, filename })
-        }
-        _ => None,
-    }
 }

@@ -84,19 +84,23 @@ pub(super) struct Space {
     /// Mappings in the order of their moments.
     pub(super) mappings: Vec<Mapped>,
     /// Finds mappings, if there are many and all are known.
-    tree: Option<Tree>,
+    tree: Option<MappingTree>,
     /// Code that JITs put into anonymous memory, and its index: whatever is mapped there later, it
     /// stays until other code replaces it.
     pub(super) code: Vec<Mapped>,
-    code_tree: Option<Tree>,
+    code_tree: Option<MappingTree>,
 }
 
 /// One of the two layers of a space.
-type Layer<'s> = (&'s [Mapped], Option<&'s Tree>);
+#[derive(Clone, Copy)]
+struct Layer<'s> {
+    mappings: &'s [Mapped],
+    tree: Option<&'s MappingTree>,
+}
 
 /// Segment tree over the pieces of an address space.
 #[derive(Debug)]
-struct Tree {
+struct MappingTree {
     /// Boundaries of all mappings, ascending; piece i is from boundary i to i+1.
     bounds: Vec<u64>,
     /// The mappings of tree node n have the indices `items[firsts[n]..firsts[n + 1]]`, in the order
@@ -111,45 +115,44 @@ impl Space {
 
     /// Makes lookups fast; to be called when all mappings are known.
     pub(super) fn indexed(mut self) -> Self {
-        let tree = |mappings: &[Mapped]| (mappings.len() > Self::FEW).then(|| Tree::of(mappings));
-        self.tree = tree(&self.mappings);
-        self.code_tree = tree(&self.code);
+        for (tree, mappings) in
+            [(&mut self.tree, &self.mappings), (&mut self.code_tree, &self.code)]
+        {
+            *tree = (mappings.len() > Self::FEW).then(|| MappingTree::of(mappings));
+        }
         self
     }
 
     fn mapped(&self) -> Layer<'_> {
-        (&self.mappings, self.tree.as_ref())
+        Layer { mappings: &self.mappings, tree: self.tree.as_ref() }
     }
 
     fn jit_code(&self) -> Layer<'_> {
-        (&self.code, self.code_tree.as_ref())
+        Layer { mappings: &self.code, tree: self.code_tree.as_ref() }
     }
 
     /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the
     /// next one.
     pub(super) fn seen(&self, at: Moment) -> (u32, Moment, Moment) {
-        let of = |mappings: &[Mapped]| {
-            let count = mappings.partition_point(|(when, _)| *when <= at);
-            let moment = |index: usize| mappings.get(index).map(|(when, _)| *when);
-            let since = count.checked_sub(1).and_then(moment).unwrap_or(Moment::START);
-            (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
-        };
-        let (mapped, code) = (of(&self.mappings), of(&self.code));
-        (mapped.0.saturating_add(code.0), mapped.1.max(code.1), mapped.2.min(code.2))
+        let mut seen = (0_u32, Moment::START, Moment::END);
+        for mappings in [&self.mappings, &self.code] {
+            let (before, after) =
+                mappings.split_at(mappings.partition_point(|(when, _)| *when <= at));
+            seen.0 = seen.0.saturating_add(u32::try_from(before.len()).unwrap_or(u32::MAX));
+            seen.1 = before.last().map_or(seen.1, |(when, _)| seen.1.max(*when));
+            seen.2 = after.first().map_or(seen.2, |(when, _)| seen.2.min(*when));
+        }
+        seen
     }
 
     /// Returns the latest mapping of a layer at this address that is not later than `at`, without
     /// the parent's mappings, and a range around the address in which every address has the same.
-    fn own_mapping(
-        (mappings, tree): Layer<'_>,
-        address: u64,
-        at: Moment,
-    ) -> (Option<&Mapped>, Range<u64>) {
-        if let Some(tree) = tree {
-            return tree.find(mappings, address, at);
+    fn own_mapping(layer: Layer<'_>, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+        if let Some(tree) = layer.tree {
+            return tree.find(layer.mappings, address, at);
         }
         let mut range = 0..u64::MAX;
-        for mapped in mappings.iter().rev().filter(|(when, _)| *when <= at) {
+        for mapped in layer.mappings.iter().rev().filter(|(when, _)| *when <= at) {
             let (_, Mapping { start, end, .. }) = *mapped;
             if start <= address && address < end {
                 return (Some(mapped), range.start.max(start)..range.end.min(end));
@@ -164,17 +167,17 @@ impl Space {
     }
 }
 
-impl Tree {
+impl MappingTree {
     fn of(mappings: &[Mapped]) -> Self {
         let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
         let pieces = bounds.len().saturating_sub(1);
         let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
-        let nodes = |(index, (_, m)): (u32, &Mapped)| {
+        let items = (0..).zip(mappings).flat_map(|(index, (_, m))| {
             cover(place(m.start), place(m.end)).map(move |node| (node, index))
-        };
-        let (firsts, items) = grouped(2 * pieces, (0..).zip(mappings).flat_map(nodes));
+        });
+        let (firsts, items) = grouped(2 * pieces, items);
         Self { bounds, firsts, items }
     }
 
@@ -222,7 +225,9 @@ pub(crate) fn grouped(
         (firsts.clone(), vec![0; firsts.last().map_or(0, |end| *end as usize)]);
     for (group, item) in items {
         if let Some(end) = ends.get_mut(group) {
-            sorted.get_mut(*end as usize).into_iter().for_each(|slot| *slot = item);
+            if let Some(slot) = sorted.get_mut(*end as usize) {
+                *slot = item;
+            }
             *end += 1;
         }
     }
@@ -234,7 +239,9 @@ pub(crate) fn grouped(
 pub(crate) fn starts(count: usize, groups_of_items: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0; count + 1];
     for group in groups_of_items {
-        starts.get_mut(group + 1).into_iter().for_each(|items| *items += 1);
+        if let Some(items) = starts.get_mut(group + 1) {
+            *items += 1;
+        }
     }
     let mut sum = 0;
     for start in &mut starts {

@@ -172,7 +172,7 @@ impl Search {
             if self.options.trusts_paths() { Ok(()) } else { self.host.made(&module.origin) };
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
         let mounts = module.mounts.filter(|_| self.options.symfs.is_none() && proof.is_ok());
-        let root = mounts.and_then(|mounts| self.roots.of(mounts)).map(Path::to_owned);
+        let root = mounts.and_then(|mounts| self.processes.root_of(mounts)).map(Path::to_owned);
         let root = root.or_else(|| {
             living.filter(|process| process.is_elsewhere).map(|_| self.processes.root(pid))
         });

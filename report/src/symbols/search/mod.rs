@@ -10,7 +10,6 @@ pub(crate) mod fetch;
 pub(crate) mod file;
 pub(crate) mod processes;
 pub(crate) mod proof;
-pub(crate) mod roots;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,6 @@ use super::table::{SymbolTable, TableBuilder};
 use crate::query::{Demangle, SymbolOptions};
 use processes::Processes;
 use proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
-use roots::Roots;
 
 /// A file that was found: the kind of place, its path, its image.
 pub(crate) type Place = (Source, PathBuf, Image);
@@ -35,7 +33,6 @@ pub(crate) type Place = (Source, PathBuf, Image);
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) options: SymbolOptions,
-    pub(crate) roots: Roots,
     pub(crate) processes: Processes,
     pub(crate) host: Origin,
 }
@@ -58,7 +55,7 @@ impl Search {
     /// verify the files; otherwise the user's options.
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
         let mounts = module.mounts.filter(|_| self.options.symfs.is_none());
-        let root = mounts.and_then(|mounts| self.roots.of(mounts));
+        let root = mounts.and_then(|mounts| self.processes.root_of(mounts));
         let mut all = Vec::new();
         if let Some(root) = root {
             let symfs = Some(root.into());
@@ -190,7 +187,7 @@ impl Search {
         }
         let is_here = place.is_some() || self.host.made(&module.origin).is_err();
         outcome.is_elsewhere =
-            !is_here && module.mounts.is_some_and(|mounts| self.roots.is_gone(mounts));
+            !is_here && module.mounts.is_some_and(|mounts| self.processes.is_gone(mounts));
         let place = place?;
         outcome.contradiction = contradiction(&place.1, module.build_id, place.2.build_id);
         Some(place)

@@ -4,6 +4,10 @@
 //! A file that was deleted, replaced or made in memory (memfd), or that is in a container, is still
 //! mapped by its processes: `/proc/PID/map_files`, `/proc/PID/exe` and `/proc/PID/root` lead to it.
 //! All mappings are listed once, when the first file is missed.
+//!
+//! A recording with `NAMESPACES` records has the inode of each process's mount namespace. As long
+//! as any process lives in a namespace with that inode, its files are below that process's
+//! `/proc/PID/root`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,6 +35,8 @@ pub(crate) struct Processes {
     proc: PathBuf,
     /// Mappings of code by path, one for each file.
     mapped: OnceLock<FxHashMap<Vec<u8>, Vec<LivingMapping>>>,
+    /// Root directories by the inode of the mount namespace, without our own.
+    roots: OnceLock<FxHashMap<u64, PathBuf>>,
 }
 
 /// A process that lives now.
@@ -59,7 +65,7 @@ struct LivingMapping {
 
 impl Processes {
     pub(crate) fn new(root: &Path) -> Self {
-        Self { proc: root.join("proc"), mapped: OnceLock::new() }
+        Self { proc: root.join("proc"), mapped: OnceLock::new(), roots: OnceLock::new() }
     }
 
     /// Returns a process, if it lives.
@@ -73,17 +79,43 @@ impl Processes {
             .and_then(|pids| pids.split_whitespace().next_back()?.parse().ok())
             .unwrap_or(pid);
         let started = started(&fs::read_to_string(process.join("stat")).ok()?)?;
-        let namespace =
-            |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|found| found.ino());
-        let ours = namespace(&self.proc.join("self"));
         let mounts = namespace(&process);
-        Some(LivingProcess {
-            started,
-            users,
-            inner,
-            mounts,
-            is_elsewhere: mounts.is_some() && mounts != ours,
-        })
+        let is_elsewhere = mounts.is_some() && mounts != self.own_namespace();
+        Some(LivingProcess { started, users, inner, mounts, is_elsewhere })
+    }
+
+    fn own_namespace(&self) -> Option<u64> {
+        namespace(&self.proc.join("self"))
+    }
+
+    /// Returns the directories of all processes.
+    fn all(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(&self.proc).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| {
+                entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
+            })
+            .map(|entry| entry.path())
+    }
+
+    /// Returns the root directory of this mount namespace, if it exists and is not our own.
+    pub(crate) fn root_of(&self, mounts: u64) -> Option<&Path> {
+        let roots = self.roots.get_or_init(|| {
+            let ours = self.own_namespace();
+            let mut roots = FxHashMap::default();
+            for process in self.all() {
+                if let Some(mounts) = namespace(&process).filter(|mounts| Some(*mounts) != ours) {
+                    roots.entry(mounts).or_insert_with(|| process.join("root"));
+                }
+            }
+            roots
+        });
+        roots.get(&mounts).map(PathBuf::as_path)
+    }
+
+    /// Returns whether this mount namespace is neither our own nor that of a living process.
+    pub(crate) fn is_gone(&self, mounts: u64) -> bool {
+        self.own_namespace().is_some_and(|ours| ours != mounts) && self.root_of(mounts).is_none()
     }
 
     /// Returns the root directory of a process.
@@ -100,43 +132,41 @@ impl Processes {
     /// `path`.
     pub(crate) fn places(&self, path: &[u8]) -> Vec<PathBuf> {
         let live = path.strip_suffix(DELETED).unwrap_or(path);
-        let mapped = self
-            .mapped
-            .get_or_init(|| self.list())
-            .get(live)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let of_mapping = |LivingMapping { process, range, .. }: &LivingMapping| {
-            let link = process.join("map_files").join(range);
-            let in_root = process
-                .join("root")
-                .join(OsStr::from_bytes(live.strip_prefix(b"/").unwrap_or(live)));
+        let below_root = OsStr::from_bytes(live.strip_prefix(b"/").unwrap_or(live));
+        let mapped = self.mapped.get_or_init(|| self.list()).get(live);
+        let mut places = Vec::new();
+        for LivingMapping { process, range, .. } in mapped.into_iter().flatten() {
+            places.push(process.join("map_files").join(range));
             let program = process.join("exe");
             let target = fs::read_link(&program).unwrap_or_default();
             let target = target.as_os_str().as_bytes();
-            let is_program = target.strip_suffix(DELETED).unwrap_or(target) == live;
-            [Some(link), is_program.then_some(program), Some(in_root)].into_iter().flatten()
-        };
-        mapped.iter().flat_map(of_mapping).collect()
+            if target.strip_suffix(DELETED).unwrap_or(target) == live {
+                places.push(program);
+            }
+            places.push(process.join("root").join(below_root));
+        }
+        places
     }
 
     fn list(&self) -> FxHashMap<Vec<u8>, Vec<LivingMapping>> {
         let mut mapped: FxHashMap<Vec<u8>, Vec<LivingMapping>> = FxHashMap::default();
-        for process in fs::read_dir(&self.proc).into_iter().flatten().flatten() {
-            if process.file_name().to_str().is_none_or(|name| name.parse::<u32>().is_err()) {
-                continue;
-            }
-            let Ok(maps) = fs::read(process.path().join("maps")) else { continue };
+        for process in self.all() {
+            let Ok(maps) = fs::read(process.join("maps")) else { continue };
             for (path, range, file) in maps.split(|&byte| byte == b'\n').filter_map(code_in) {
                 let mappings = mapped.entry(path.to_vec()).or_default();
                 // A path means a file of its own in each container.
                 if mappings.len() < MAX_FILES && !mappings.iter().any(|known| known.file == file) {
-                    mappings.push(LivingMapping { process: process.path(), range, file });
+                    mappings.push(LivingMapping { process: process.clone(), range, file });
                 }
             }
         }
         mapped
     }
+}
+
+/// Returns the inode of a process's mount namespace, if that may be known.
+fn namespace(process: &Path) -> Option<u64> {
+    fs::metadata(process.join("ns/mnt")).ok().map(|found| found.ino())
 }
 
 /// Returns the path (as if it was not deleted), the addresses and the device and inode of a file's
@@ -214,5 +244,21 @@ mod tests {
         let memory = ["10/exe", "10/map_files/70-80", "10/root/memfd:tool"].map(at);
         assert_eq!(places("/memfd:tool (deleted)"), memory);
         assert_eq!(places("/other"), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_process_is_found_by_its_mount_namespace() {
+        let machine = tempfile::tempdir().unwrap();
+        let at = |path: &str| machine.path().join("proc").join(path);
+        for process in ["self", "7", "9"] {
+            fs::create_dir_all(at(process).join("ns")).unwrap();
+            fs::write(at(process).join("ns/mnt"), "").unwrap();
+        }
+        let inode = fs::metadata(at("9/ns/mnt")).unwrap().ino();
+        let processes = Processes::new(machine.path());
+        assert_eq!(processes.root_of(inode), Some(at("9/root").as_path()));
+        let ours = fs::metadata(at("self/ns/mnt")).unwrap().ino();
+        assert_eq!((processes.root_of(ours), processes.is_gone(ours)), (None, false));
+        assert_eq!((processes.is_gone(inode), processes.is_gone(u64::MAX)), (false, true));
     }
 }

@@ -110,14 +110,14 @@ struct Run {
 
 /// Times of a thread, each list in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Thread {
+struct OffCpuThread {
     pid: i32,
     sampled: Vec<Stretch>,
     unsampled: Vec<Unsampled>,
     runs: Vec<Run>,
 }
 
-impl Thread {
+impl OffCpuThread {
     /// Returns the index of the first unsampled time from this moment on.
     fn unsampled_from(&self, time: u64) -> usize {
         self.unsampled.partition_point(|one| one.at < time)
@@ -156,7 +156,7 @@ pub struct OffCpu {
     /// Roles of the events.
     pub roles: Vec<Role>,
     pub counts: SwitchCounts,
-    threads: FxHashMap<i32, Thread>,
+    threads: FxHashMap<i32, OffCpuThread>,
 }
 
 impl OffCpu {
@@ -222,15 +222,15 @@ fn roles(attrs: &AttrTable) -> Vec<Role> {
     let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
     let first = |is: fn(&Attr) -> bool| attrs.iter().position(|attr| is(attr));
     let (switches, clock, cycles) = (first(is_switches), first(is_clock), first(is_cycles));
-    let role = |(place, attr): (usize, &&Attr)| match Some(place) {
+    let roles = attrs.iter().enumerate().map(|(place, attr)| match Some(place) {
         place if place == switches => Role::Switch,
         place if place == clock => Role::Clock,
         _ if clock.is_some() => Role::None,
         _ if is_cycles(attr) => Role::Cycles,
         place if cycles.is_none() && place == first(is_hardware) => Role::Cycles,
         _ => Role::None,
-    };
-    attrs.iter().enumerate().map(role).collect()
+    });
+    roles.collect()
 }
 
 fn is_software(attr: &Attr, event: SwEvent) -> bool {

@@ -12,22 +12,22 @@ use recrep_format::attr::AttrTable;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
-use super::{Activity, OffCpu, Role, Run, Stretch, SwitchCounts, Thread, Unsampled, roles};
+use super::{Activity, OffCpu, OffCpuThread, Role, Run, Stretch, SwitchCounts, Unsampled, roles};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::timeline::clock::is_time;
 
-/// Thread number of the idle tasks, one for each CPU.
+/// OffCpuThread number of the idle tasks, one for each CPU.
 const IDLE: u32 = 0;
 
-/// Thread number of a task that has exited.
+/// OffCpuThread number of a task that has exited.
 const GONE: u32 = u32::MAX;
 
 /// Records of some pieces.
 #[derive(Debug, Default)]
 struct Collected {
     /// Process and records, by thread.
-    threads: FxHashMap<u32, (u32, Vec<Entry>)>,
+    threads: FxHashMap<u32, (u32, Vec<ThreadRecord>)>,
     /// Time of the last record.
     end: u64,
     switches: u64,
@@ -37,22 +37,22 @@ impl OffCpu {
     /// Reads the context switches of a file.
     pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
-        let collect =
-            |buffer: &mut _, piece: &Piece<'_>| Collected::of(attrs, &times, piece.records(buffer));
-        let parts: Vec<Collected> =
-            pieces.par_iter().map_init(UnpackBuffer::default, collect).collect();
+        let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
+            Collected::of(attrs, &times, piece.records(buffer))
+        });
         let mut all = Collected::default();
-        parts.into_iter().for_each(|part| all.append(part));
+        for part in parts.collect::<Vec<_>>() {
+            all.append(part);
+        }
         let Collected { threads, end, switches } = all;
         // Then running time is what threads ran between samples.
         let shares = times.roles.contains(&Role::Cycles);
-        let walk = |(tid, (pid, mut entries)): (u32, (u32, Vec<Entry>))| {
+        let walked = threads.into_par_iter().map(|(tid, (pid, mut entries))| {
             // Equal times stay in file order.
             entries.sort_by_key(|entry| entry.time);
-            (tid, Walk::of(pid.cast_signed(), &entries, end, shares))
-        };
-        let walked: Vec<(u32, (Thread, SwitchCounts))> =
-            threads.into_par_iter().map(walk).collect();
+            (tid, ThreadWalk::of(pid.cast_signed(), &entries, end, shares))
+        });
+        let walked: Vec<(u32, (OffCpuThread, SwitchCounts))> = walked.collect();
         times.counts.records = switches;
         for (tid, (thread, counts)) in walked {
             times.counts.add(counts);
@@ -94,14 +94,14 @@ impl Collected {
         };
         let (Some(pid), Some(tid)) = (sample.pid(), sample.tid()) else { return };
         let cpu = sample.cpu().unwrap_or(u32::MAX);
-        self.push([pid, tid], Entry { time, offset: raw.offset, cpu, mark });
+        self.push([pid, tid], ThreadRecord { time, offset: raw.offset, cpu, mark });
     }
 
     fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
         let Ok(record) = attrs.decode(raw) else { return };
         let Some(task) = record.trailer.tid else { return };
         let cpu = record.trailer.cpu.map_or(u32::MAX, |[cpu, _]| cpu);
-        let entry = |mark| Entry { time, offset: raw.offset, cpu, mark };
+        let entry = |mark| ThreadRecord { time, offset: raw.offset, cpu, mark };
         match record.body {
             Body::Switch | Body::SwitchCpuWide(_) => {
                 self.switches += 1;
@@ -123,7 +123,7 @@ impl Collected {
         }
     }
 
-    fn push(&mut self, [pid, tid]: [u32; 2], entry: Entry) {
+    fn push(&mut self, [pid, tid]: [u32; 2], entry: ThreadRecord) {
         if tid != IDLE && tid != GONE {
             let (known, entries) = self.threads.entry(tid).or_default();
             *known = pid;
@@ -164,7 +164,7 @@ enum Mark {
 
 /// A record of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ThreadRecord {
     time: u64,
     offset: u64,
     cpu: u32,
@@ -185,8 +185,8 @@ struct Open {
 
 /// State of the walk through the records of a thread.
 #[derive(Debug, Default)]
-struct Walk {
-    thread: Thread,
+struct ThreadWalk {
+    thread: OffCpuThread,
     counts: SwitchCounts,
     open: Option<Open>,
     /// Sample of a switch whose OUT is to come, or has just come.
@@ -202,12 +202,20 @@ struct Walk {
     unspent: Option<(u64, u32, u64)>,
 }
 
-impl Walk {
+impl ThreadWalk {
     /// Returns the times of a thread whose records, in order of time, are these; the recording ends
     /// at `end`. With `shares`, running time without a CPU sample is listed, too.
-    fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
-        let mut walk = Self { thread: Thread { pid, ..Thread::default() }, ..Self::default() };
-        entries.iter().for_each(|entry| walk.take(entry));
+    fn of(
+        pid: i32,
+        entries: &[ThreadRecord],
+        end: u64,
+        shares: bool,
+    ) -> (OffCpuThread, SwitchCounts) {
+        let mut walk =
+            Self { thread: OffCpuThread { pid, ..OffCpuThread::default() }, ..Self::default() };
+        for entry in entries {
+            walk.take(entry);
+        }
         walk.finish(end);
         walk.end_life();
         let Self { mut thread, mut counts, .. } = walk;
@@ -222,8 +230,8 @@ impl Walk {
         (thread, counts)
     }
 
-    fn take(&mut self, entry: &Entry) {
-        let Entry { time, cpu, .. } = *entry;
+    fn take(&mut self, entry: &ThreadRecord) {
+        let ThreadRecord { time, cpu, .. } = *entry;
         match entry.mark {
             Mark::Begin => self.end_life(),
             Mark::Exit => {
@@ -347,18 +355,18 @@ mod tests {
     const WAIT: Mark = Mark::Out(Activity::Waiting);
     const PREEMPT: Mark = Mark::Out(Activity::Preempted);
 
-    fn walk(marks: &[(u64, Mark)], end: u64) -> (Thread, SwitchCounts) {
-        let entry = |(offset, (time, mark)): (usize, &(u64, Mark))| Entry {
+    fn walk(marks: &[(u64, Mark)], end: u64) -> (OffCpuThread, SwitchCounts) {
+        let entry = |(offset, (time, mark)): (usize, &(u64, Mark))| ThreadRecord {
             time: *time,
             offset: offset as u64,
             cpu: 3,
             mark: *mark,
         };
-        let entries: Vec<Entry> = marks.iter().enumerate().map(entry).collect();
-        Walk::of(1, &entries, end, true)
+        let entries: Vec<ThreadRecord> = marks.iter().enumerate().map(entry).collect();
+        ThreadWalk::of(1, &entries, end, true)
     }
 
-    fn sampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
+    fn sampled(thread: &OffCpuThread) -> Vec<(u64, u64, Activity)> {
         thread
             .sampled
             .iter()
@@ -366,11 +374,11 @@ mod tests {
             .collect()
     }
 
-    fn unsampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
+    fn unsampled(thread: &OffCpuThread) -> Vec<(u64, u64, Activity)> {
         thread.unsampled.iter().map(|one| (one.at, one.length, one.activity)).collect()
     }
 
-    fn shares(thread: &Thread) -> Vec<u64> {
+    fn shares(thread: &OffCpuThread) -> Vec<u64> {
         thread.runs.iter().map(|run| run.share).collect()
     }
 
