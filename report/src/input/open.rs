@@ -107,9 +107,6 @@ impl Input {
     /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory
     /// in name order. Files of the directory that cannot be opened are included, so that they are
     /// reported.
-    ///
-    /// # Errors
-    /// Returns an error if the directory cannot be read or has no perf.data file.
     pub fn sources(source: &Source) -> Result<Vec<Source>, OpenError> {
         match source {
             Source::Path(path) if path.is_dir() && !is_recording(path) => {
@@ -128,10 +125,6 @@ impl Input {
     }
 
     /// Opens one input.
-    ///
-    /// # Errors
-    /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is
-    /// not a recording.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let Source::Path(path) = source else {
             let opened = read_all(&mut io::stdin().lock(), Path::new(STDIN))?;
@@ -144,21 +137,20 @@ impl Input {
         if !is_recording(path) {
             return Err(OpenError::Directory(path.into()));
         }
-        let mut numbered: Vec<(u32, PathBuf)> = files_in(path)?
-            .into_iter()
-            .filter_map(|file| Some((stream_number(&file)?, file)))
-            .collect();
+        let files = files_in(path)?.into_iter();
+        let mut numbered: Vec<(u32, PathBuf)> =
+            files.filter_map(|file| Some((stream_number(&file)?, file))).collect();
         numbered.sort();
-        let stream = |(_, file): (u32, PathBuf)| {
+        let mut streams = Vec::new();
+        for (_, file) in numbered {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let opened = open_file(&file).or_else(|error| match error {
+            let opened = match open_file(&file) {
                 // The file of a thread that wrote nothing.
-                OpenError::Empty(_) => Ok(Opened::default()),
-                error => Err(error),
-            })?;
-            Ok(Stream { name, bytes: opened.bytes })
-        };
-        let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
+                Err(OpenError::Empty(_)) => Opened::default(),
+                opened => opened?,
+            };
+            streams.push(Stream { name, bytes: opened.bytes });
+        }
         Ok(Self::of(name, open_file(&path.join(DATA))?, streams))
     }
 
@@ -186,11 +178,7 @@ impl Input {
         self.torn.as_deref()
     }
 
-    /// Parses the file and calls `act` with it.
-    ///
-    /// # Errors
-    /// Returns `OpenError::Format` if it is not a perf.data file, `Changed` if it changed while
-    /// `act` ran, and any error of `act`.
+    /// Parses the file and calls `act` with it. Returns [`Changed`] if it changed while `act` ran.
     pub fn read<R>(
         &self,
         act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>,
@@ -219,21 +207,20 @@ impl Input {
     }
 
     fn changed(&self) -> Option<Changed> {
-        let beside = |stream: &Stream| {
-            Some((format!("{}/{}", self.name, stream.name), stream.bytes.lost()?))
-        };
-        let own = self.bytes.lost().map(|from| (self.name.clone(), from));
-        let (name, from) = own.or_else(|| self.streams.iter().find_map(beside))?;
-        Some(Changed { name, from })
+        if let Some(from) = self.bytes.lost() {
+            return Some(Changed { name: self.name.clone(), from });
+        }
+        self.streams.iter().find_map(|Stream { name, bytes }| {
+            Some(Changed { name: format!("{}/{name}", self.name), from: bytes.lost()? })
+        })
     }
 
     /// Lets go of the memory of its bytes, of which few will be read again.
     pub fn release(&self) {
-        self.streams
-            .iter()
-            .map(|stream| &stream.bytes)
-            .chain([&self.bytes])
-            .for_each(Bytes::release);
+        for stream in &self.streams {
+            stream.bytes.release();
+        }
+        self.bytes.release();
     }
 
     /// Returns the streams beside it, in the order of their numbers.

@@ -32,11 +32,10 @@ pub(super) fn describe(bytes: &[u8]) -> Option<&'static str> {
              jitdumps itself",
         ),
     ];
-    let has = |(at, sign, _): &&(usize, &[u8], &str)| {
-        bytes.get(*at..).is_some_and(|rest| rest.starts_with(sign))
-    };
-    if let Some((.., what)) = SIGNS.iter().find(has) {
-        return Some(what);
+    for (at, sign, what) in SIGNS {
+        if bytes.get(*at..).is_some_and(|rest| rest.starts_with(sign)) {
+            return Some(what);
+        }
     }
     let text = text(bytes)?.trim_start_matches('\u{feff}').trim_start();
     Some(match text.chars().next() {

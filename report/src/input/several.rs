@@ -64,14 +64,17 @@ pub(crate) fn each_merged<T: Send>(
         let (batch, others) = rest.split_at(small);
         rest = others;
         let of_group = |group: &[Numbered]| {
-            let mut merged = None;
-            let one = |(_, input): &Numbered| make(input).map(|one| add(&mut merged, one));
-            let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
-            (merged, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
+            let (mut merged, mut results) = (None, Vec::with_capacity(group.len()));
+            for (number, input) in group {
+                results.push((*number, make(input).map(|one| add(&mut merged, one))));
+            }
+            (merged, results)
         };
         on_one_core_each(batch, &of_group, |(merged, results)| {
             results.into_iter().try_for_each(|(number, result)| outcomes.add(number, result))?;
-            merged.into_iter().for_each(|one| add(&mut whole, one));
+            if let Some(one) = merged {
+                add(&mut whole, one);
+            }
             Ok(())
         })?;
     }
@@ -112,15 +115,15 @@ fn on_one_core_each<T: Send>(
     let pool = |_| rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let pools = (0..cores).map(pool).collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
-        let start = |(core, pool)| {
+        let mut queues: Vec<Receiver<T>> = Vec::with_capacity(cores);
+        for (core, pool) in pools.iter().enumerate() {
             let (sender, results) = sync_channel(AHEAD);
             let groups = inputs.chunks(GROUP).skip(core).step_by(cores);
             // Nobody receives after an error, which ends all.
             let work = move || groups.map(make).try_for_each(|made| sender.send(made).ok());
             scope.spawn(move || ThreadPool::install(pool, work));
-            results
-        };
-        let queues: Vec<Receiver<T>> = pools.iter().enumerate().map(start).collect();
+            queues.push(results);
+        }
         let mut in_turn = queues.iter().cycle();
         // A queue ends early only if its thread panics, which the scope passes on.
         let made = std::iter::from_fn(|| in_turn.next()?.recv().ok());
@@ -153,16 +156,11 @@ impl Outcomes {
         let mut unreadable: Vec<OpenError> =
             self.unreadable.into_iter().map(|(_, error)| error).collect();
         if !self.answered && !unreadable.is_empty() {
-            return Err(if unreadable.len() > 1 {
-                OpenError::All(unreadable)
-            } else {
-                unreadable.remove(0)
-            }
-            .into());
+            let only = if unreadable.len() == 1 { unreadable.pop() } else { None };
+            return Err(only.unwrap_or(OpenError::All(unreadable)).into());
         }
-        let warning =
-            |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
-        Ok(unreadable.into_iter().map(warning).collect())
+        let messages = unreadable.iter().map(|error| format!("{error}; it is left out"));
+        Ok(messages.map(|message| Warning::new("unreadable", message)).collect())
     }
 }
 

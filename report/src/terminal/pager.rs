@@ -62,16 +62,17 @@ impl Output {
     /// pager.
     pub fn new(may_page: bool) -> Self {
         let stdout = io::stdout().lock();
-        let held = |pager| {
-            let (width, height) = terminal_size::terminal_size()?;
-            let room =
-                Room { rows: height.0.into(), width: usize::from(width.0).max(1), column: 0 };
-            Some(State::Held { pager, text: Vec::new(), room })
-        };
-        let may_page = may_page && stdout.is_terminal();
-        let state =
-            if may_page { pager(|name| std::env::var_os(name)).and_then(held) } else { None };
-        Self { state: state.unwrap_or(State::Direct), stdout }
+        let mut state = State::Direct;
+        if may_page
+            && stdout.is_terminal()
+            && let Some(pager) = pager(|name| std::env::var_os(name))
+            && let Some((width, height)) = terminal_size::terminal_size()
+        {
+            let (rows, width) = (height.0.into(), usize::from(width.0).max(1));
+            let room = Room { rows, width, column: 0 };
+            state = State::Held { pager, text: Vec::new(), room };
+        }
+        Self { state, stdout }
     }
 
     /// Writes what is still held, and waits until the user leaves the pager.

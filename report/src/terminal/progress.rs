@@ -60,13 +60,12 @@ fn fetches() -> MutexGuard<'static, Vec<WeakProgressBar>> {
 
 /// Returns the progress of all fetches in one line, or `None` if there are none.
 fn fetch_status() -> Option<String> {
-    let status = |file: ProgressBar| {
+    let mut all = Vec::new();
+    for file in fetches().iter().filter_map(WeakProgressBar::upgrade) {
         let total = file.length().filter(|total| *total > 0);
         let of = total.map(|total| format!(" of {}", HumanBytes(total))).unwrap_or_default();
-        format!("{}{of} of {}", HumanBytes(file.position()), file.message())
-    };
-    let all: Vec<String> =
-        fetches().iter().filter_map(WeakProgressBar::upgrade).map(status).collect();
+        all.push(format!("{}{of} of {}", HumanBytes(file.position()), file.message()));
+    }
     (!all.is_empty()).then(|| format!("fetching {}", all.join("; ")))
 }
 
@@ -104,11 +103,9 @@ fn show(ended: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::new(TOTAL.load(Ordering::Relaxed));
-    let style = |template| {
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-    };
-    let (reading, fetching) =
-        (style("reading {wide_bar} {percent:>3}% {eta}"), style("{wide_msg}"));
+    let [reading, fetching] = ["reading {wide_bar} {percent:>3}% {eta}", "{wide_msg}"]
+        .map(|template| ProgressStyle::with_template(template))
+        .map(|style| style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_style(reading.clone());
     let mut was_fetching = false;
     while ended.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {

@@ -12,7 +12,12 @@ use clap::{ArgAction, Args, ColorChoice};
 #[command(next_help_heading = "Output")]
 pub struct Style {
     /// Colour percentages: always, never, or auto (on a terminal, unless NO_COLOR is set)
-    #[arg(long = "stdio-color", value_name = "auto|always|never", default_value = "auto", value_parser = colour)]
+    #[arg(
+        long = "stdio-color",
+        value_name = "auto|always|never",
+        default_value = "auto",
+        value_parser = colour
+    )]
     pub colour: ColorChoice,
 
     /// Print only rows: no headings, hints or warnings
@@ -84,14 +89,14 @@ type Widths = Vec<usize>;
 fn widths(list: &str) -> Result<Widths, String> {
     /// A larger number is a typo.
     const MAX_WIDTH: usize = 4096;
-    let read = |width: &str| match width.trim().parse() {
+    let all = list.split(',').map(|width| match width.trim().parse() {
         Ok(width) if width <= MAX_WIDTH => Ok(width),
         _ => Err(format!(
             "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to \
              fit the contents"
         )),
-    };
-    list.split(',').map(read).collect()
+    });
+    all.collect()
 }
 
 /// Output device of a view.
@@ -108,10 +113,10 @@ impl Screen {
     pub fn of(stdout: &Stdout, colour: ColorChoice) -> Self {
         let is_terminal = stdout.is_terminal();
         let width = if is_terminal { terminal_size::terminal_size() } else { None };
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
         let colour = match colour {
-            ColorChoice::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
+            ColorChoice::Auto => is_terminal && !is_refused && !is_dumb,
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         };

@@ -14,7 +14,7 @@ use super::printf::{Spec, hex, list, words};
 pub(super) const LONGEST: usize = 1 << 16;
 
 /// Functions and strings of the recorded kernel.
-pub(crate) trait Kernel {
+pub(crate) trait KernelTexts {
     /// Returns the function that contains an address, and the offset in it.
     fn function(&self, address: u64) -> Option<(String, u64)>;
     /// Returns the string at an address.
@@ -22,14 +22,14 @@ pub(crate) trait Kernel {
 }
 
 /// Evaluates an event's expressions for one sample.
-pub(super) struct Values<'e> {
+pub(super) struct FieldValues<'e> {
     pub(super) fields: &'e [EventField],
     pub(super) raw: RawFields<'e>,
-    pub(super) kernel: &'e dyn Kernel,
+    pub(super) kernel: &'e dyn KernelTexts,
     pub(super) long_size: usize,
 }
 
-impl Values<'_> {
+impl FieldValues<'_> {
     /// Returns the value of `expr` as a number.
     pub(super) fn number(&self, expr: &Expr) -> u64 {
         match expr {
@@ -163,26 +163,20 @@ impl Values<'_> {
         spec: &Spec,
         out: &mut Vec<u8>,
     ) {
-        let mut is_first = true;
-        let mut next = |out: &mut Vec<u8>| {
-            if !std::mem::take(&mut is_first) {
-                out.extend_from_slice(separator.as_bytes());
-            }
-        };
+        let mut between = "";
         for (bits, name) in table {
             let mask = bits.cast_unsigned();
             if value == 0 && *bits < 0 {
                 return spec.text(name.as_bytes(), out);
             }
             if *bits > 0 && value & mask == mask {
-                next(out);
+                out.extend_from_slice(between.as_bytes());
                 spec.text(name.as_bytes(), out);
-                value &= !mask;
+                (value, between) = (value & !mask, separator);
             }
         }
         if value != 0 {
-            next(out);
-            out.extend_from_slice(format!("{value:#x}").as_bytes());
+            out.extend_from_slice(format!("{between}{value:#x}").as_bytes());
         }
     }
 
@@ -191,9 +185,9 @@ impl Values<'_> {
         let size = usize::try_from(self.number(size)).unwrap_or(0);
         let bytes = self.bytes(array);
         let count = usize::try_from(self.number(count)).unwrap_or(usize::MAX);
-        let text =
-            |bytes| format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0));
-        let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
-        format!("{{{}}}", elements.join(","))
+        let elements = bytes.chunks_exact(size.max(1)).take(count).map(|bytes| {
+            format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0))
+        });
+        format!("{{{}}}", elements.collect::<Vec<_>>().join(","))
     }
 }

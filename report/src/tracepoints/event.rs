@@ -3,13 +3,13 @@
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
-use super::eval::{Kernel, LONGEST, Values};
+use super::eval::{FieldValues, KernelTexts, LONGEST};
 use super::expr::Expr;
-use super::print_fmt::{self, Piece};
+use super::print_fmt::{self, FormatPiece};
 use super::printf::hex;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
+pub(crate) struct Tracepoint {
     /// All fields; the common ones come first.
     pub(super) fields: Vec<EventField>,
     /// Number of the common fields.
@@ -17,12 +17,12 @@ pub(crate) struct Event {
     /// Number of leading bytes, those of the common fields, that the print fmt does not show.
     pub(super) hidden: usize,
     /// `None` if the print fmt uses something unsupported.
-    print_fmt: Option<Vec<Piece>>,
+    print_fmt: Option<Vec<FormatPiece>>,
     endian: Endian,
     long_size: usize,
 }
 
-impl Event {
+impl Tracepoint {
     /// Parses the print fmt of `format`.
     pub(crate) fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
         let EventFormat { common: mut fields, fields: own, print_fmt, .. } = format;
@@ -35,18 +35,22 @@ impl Event {
     }
 
     /// Returns the values in the sample that has these raw bytes.
-    pub(super) fn values<'e>(&'e self, bytes: &'e [u8], kernel: &'e dyn Kernel) -> Values<'e> {
+    pub(super) fn values<'e>(
+        &'e self,
+        bytes: &'e [u8],
+        kernel: &'e dyn KernelTexts,
+    ) -> FieldValues<'e> {
         let raw = RawFields { bytes, endian: self.endian };
-        Values { fields: &self.fields, raw, kernel, long_size: self.long_size }
+        FieldValues { fields: &self.fields, raw, kernel, long_size: self.long_size }
     }
 
     /// Returns the text that the kernel would print for the sample that has these raw bytes.
-    pub(crate) fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
+    pub(crate) fn text(&self, bytes: &[u8], kernel: &dyn KernelTexts) -> String {
         self.text_of(&self.values(bytes, kernel))
     }
 
     /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
-    pub(super) fn text_of(&self, values: &Values<'_>) -> String {
+    pub(super) fn text_of(&self, values: &FieldValues<'_>) -> String {
         match &self.print_fmt {
             Some(pieces) => written(|out| print_fmt::write(pieces, values, out)),
             None => format!("[FAILED TO PARSE]{}", self.fields_of(values)),
@@ -54,7 +58,7 @@ impl Event {
     }
 
     /// Returns all fields but the common ones as ` name=value …`.
-    pub(super) fn fields_of(&self, values: &Values<'_>) -> String {
+    pub(super) fn fields_of(&self, values: &FieldValues<'_>) -> String {
         let mut from = 0;
         written(|out| {
             for (place, field) in self.fields.iter().enumerate().skip(self.common) {
@@ -67,29 +71,33 @@ impl Event {
     }
 
     /// Returns the text of one field.
-    pub(super) fn field_of(&self, values: &Values<'_>, place: usize) -> String {
+    pub(super) fn field_of(&self, values: &FieldValues<'_>, place: usize) -> String {
         written(|out| self.write_field(place, &mut 0, values, out))
     }
 
     /// Writes one field: as the print fmt does if one of its arguments is just this field,
     /// otherwise by its type. The search for that argument starts at the piece `from`.
-    fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
+    fn write_field(
+        &self,
+        place: usize,
+        from: &mut usize,
+        values: &FieldValues<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let Some(field) = self.fields.get(place) else { return };
         let pieces = self.print_fmt.as_deref().unwrap_or_default();
-        let argument = |at| match pieces.get(at)? {
-            Piece::Argument(argument) if is_alone(&argument.expr, place) => Some((at, argument)),
-            _ => None,
-        };
         // libtraceevent stops searching once it has reached the end.
         let is_searched = !field.is_array && *from < pieces.len();
-        let found = if is_searched {
-            (*from..pieces.len()).chain(0..*from).find_map(argument)
-        } else {
-            None
-        };
+        let mut places = (*from..pieces.len()).chain(0..*from).filter(|_| is_searched);
+        let found = places.find_map(|at| match pieces.get(at)? {
+            FormatPiece::Argument(argument) if is_alone(&argument.expr, place) => {
+                Some((at, argument))
+            }
+            _ => None,
+        });
         let Some((at, argument)) = found else { return write_raw(field, &values.raw, out) };
         let before = at.checked_sub(1).and_then(|before| pieces.get(before));
-        if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
+        if matches!(before, Some(FormatPiece::Literal(text)) if text.ends_with("0x")) {
             out.extend_from_slice(b"0x");
         }
         argument.write(values, out);

@@ -6,8 +6,8 @@ use recrep_format::feature::tracing::Tracing;
 use recrep_format::read::File;
 use rustc_hash::FxHashMap;
 
-use super::eval::Kernel;
-use super::event::Event;
+use super::eval::KernelTexts;
+use super::event::Tracepoint;
 use crate::query::Warning;
 use crate::symbols::Functions;
 use crate::timeline::{Moment, Place, Timeline};
@@ -17,7 +17,7 @@ use crate::timeline::{Moment, Place, Timeline};
 pub(crate) struct Formats {
     /// By the index of the event in the file; `None` if it is not a tracepoint or the file lacks
     /// its format.
-    events: Vec<Option<Event>>,
+    events: Vec<Option<Tracepoint>>,
     strings: FxHashMap<u64, Vec<u8>>,
     /// Warnings about parts that could not be read.
     pub warnings: Vec<Warning>,
@@ -27,10 +27,9 @@ impl Formats {
     /// Reads the formats and strings in the file. Only the formats of the file's own events are
     /// parsed.
     pub(crate) fn read(file: &File<'_>) -> Self {
-        let wanted = |entry: &recrep_format::attr::AttrEntry| {
-            (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
-        };
-        let ids: Vec<Option<u64>> = file.attrs.entries().iter().map(wanted).collect();
+        let attrs = file.attrs.entries().iter().map(|entry| &entry.attr);
+        let ids = attrs.map(|attr| (attr.kind == EventType::TRACEPOINT).then_some(attr.config));
+        let ids: Vec<Option<u64>> = ids.collect();
         let mut formats = Self { events: vec![None; ids.len()], ..Self::default() };
         if ids.iter().all(Option::is_none) {
             return formats;
@@ -53,7 +52,7 @@ impl Formats {
             match format {
                 Ok(format) if ids.contains(&Some(format.id)) => {
                     let id = Some(format.id);
-                    let event = Event::new(format, tracing.endian, long_size);
+                    let event = Tracepoint::new(format, tracing.endian, long_size);
                     for (slot, _) in
                         formats.events.iter_mut().zip(&ids).filter(|(_, have)| **have == id)
                     {
@@ -80,7 +79,7 @@ impl Formats {
     }
 
     /// Returns the tracepoint with this index among the file's events.
-    pub(crate) fn event(&self, place: usize) -> Option<&Event> {
+    pub(crate) fn event(&self, place: usize) -> Option<&Tracepoint> {
         self.events.get(place)?.as_ref()
     }
 
@@ -103,7 +102,7 @@ pub(crate) struct RecordedKernel<'s> {
     pub functions: &'s Functions<'s>,
 }
 
-impl Kernel for RecordedKernel<'_> {
+impl KernelTexts for RecordedKernel<'_> {
     fn function(&self, address: u64) -> Option<(String, u64)> {
         let (Place { module, address, .. }, _) =
             self.timeline.place_in(CpuMode::Kernel, None, address, Moment::END);

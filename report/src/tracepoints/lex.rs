@@ -56,17 +56,15 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
 /// Decodes the escapes in a string or a character.
 fn unescaped(text: &str) -> String {
     let mut chars = text.chars();
-    let next = || {
-        Some(match chars.next()? {
-            '\\' => match chars.next()? {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                '0' => '\0',
-                c => c,
-            },
+    let next = || match chars.next()? {
+        '\\' => Some(match chars.next()? {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            '0' => '\0',
             c => c,
-        })
+        }),
+        c => Some(c),
     };
     std::iter::from_fn(next).collect()
 }

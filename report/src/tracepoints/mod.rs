@@ -2,7 +2,7 @@
 //! and for `rep script`.
 //!
 //! ```text
-//!  TRACING_DATA ─► format texts ─► Event: fields, parsed print fmt (once per file)
+//!  TRACING_DATA ─► format texts ─► Tracepoint: fields, parsed print fmt (once per file)
 //!                                    │
 //!  a sample's raw bytes ─────────────┴─► text, once per worker and distinct payload ─► a number in the key
 //! ```

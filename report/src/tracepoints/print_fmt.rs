@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 use recrep_format::feature::tracing::EventField;
 use regex_lite::{Captures, Regex};
 
-use super::eval::{LONGEST, Values};
+use super::eval::{FieldValues, LONGEST};
 use super::expr::{Expr, Reader};
 use super::lex::tokens;
 use super::printf::Spec;
 
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum FormatPiece {
     Literal(String),
     Argument(Box<Argument>),
 }
@@ -35,7 +35,11 @@ pub(super) struct Argument {
 }
 
 /// Parses a print fmt. Returns `None` if it uses something unsupported.
-pub(super) fn parse(text: &str, fields: &[EventField], long_size: usize) -> Option<Vec<Piece>> {
+pub(super) fn parse(
+    text: &str,
+    fields: &[EventField],
+    long_size: usize,
+) -> Option<Vec<FormatPiece>> {
     let tokens = tokens(text)?;
     let mut reader = Reader::new(&tokens, fields, long_size);
     let Expr::Text(format) = reader.argument()? else { return None };
@@ -48,29 +52,25 @@ pub(super) fn parse(text: &str, fields: &[EventField], long_size: usize) -> Opti
 }
 
 /// Writes the text of a sample.
-pub(super) fn write(pieces: &[Piece], values: &Values<'_>, out: &mut Vec<u8>) {
+pub(super) fn write(pieces: &[FormatPiece], values: &FieldValues<'_>, out: &mut Vec<u8>) {
     for piece in pieces {
         if out.len() > LONGEST {
             return;
         }
         match piece {
-            Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
-            Piece::Argument(argument) => argument.write(values, out),
+            FormatPiece::Literal(text) => out.extend_from_slice(text.as_bytes()),
+            FormatPiece::Argument(argument) => argument.write(values, out),
         }
     }
 }
 
 impl Argument {
     /// Writes the argument's text for a sample.
-    pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, values: &FieldValues<'_>, out: &mut Vec<u8>) {
         let mut spec = self.spec.clone();
         let amount = |expr: &Expr| usize::try_from(values.number(expr) & 0xffff_ffff).unwrap_or(0);
-        if let Some(width) = &self.width {
-            spec.width = amount(width);
-        }
-        if let Some(precision) = &self.precision {
-            spec.precision = Some(amount(precision));
-        }
+        spec.width = self.width.as_ref().map_or(spec.width, amount);
+        spec.precision = self.precision.as_ref().map(amount).or(spec.precision);
         match spec.letter {
             's' => values.text(&self.expr, &spec, out),
             'p' => {
@@ -82,14 +82,14 @@ impl Argument {
     }
 }
 
-fn pieces(mut format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>> {
+fn pieces(mut format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<FormatPiece>> {
     let mut args = args.into_iter();
     let mut pieces = Vec::new();
     while !format.is_empty() {
         let found = PIECE.as_ref()?.captures(format)?;
         pieces.push(match found.name("text").or_else(|| found.name("percent")) {
-            Some(text) => Piece::Literal(text.as_str().to_owned()),
-            None => Piece::Argument(Box::new(argument(&found, &mut args, long_size)?)),
+            Some(text) => FormatPiece::Literal(text.as_str().to_owned()),
+            None => FormatPiece::Argument(Box::new(argument(&found, &mut args, long_size)?)),
         });
         format = format.get(found.get(0)?.end()..)?;
     }

@@ -89,8 +89,10 @@ pub(super) fn words(longs: &[u64]) -> String {
 
 /// Returns the set bits of a bitmap (`%*pbl`) as a list of ranges, such as `0,2-4`.
 pub(super) fn list(longs: &[u64]) -> String {
-    let is_set = |bit: &usize| longs.get(bit / 64).is_some_and(|long| long >> (bit % 64) & 1 == 1);
-    let bits: Vec<usize> = (0..64 * longs.len()).filter(is_set).collect();
+    let all = longs.iter().enumerate().flat_map(|(place, long)| {
+        (0..64).filter(move |bit| long >> bit & 1 == 1).map(move |bit| 64 * place + bit)
+    });
+    let bits: Vec<usize> = all.collect();
     let ranges = bits.chunk_by(|bit, next| bit + 1 == *next).map(|range| match range {
         [first, .., last] => format!("{first}-{last}"),
         [only] => only.to_string(),

@@ -2,11 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::eval::Values;
+use super::eval::FieldValues;
 use super::expr::Expr;
 use super::printf::{Spec, hex, list, words};
 
-impl Values<'_> {
+impl FieldValues<'_> {
     /// Writes the argument of a `%p` that is followed by `letters`.
     pub(super) fn pointer(
         &self,
@@ -73,8 +73,10 @@ fn v6(bytes: &[u8], letters: &str) -> String {
     let Some(parts) = bytes.first_chunk::<16>() else { return String::new() };
     let address = Ipv6Addr::from(*parts);
     let separator = if letters.starts_with('I') { ":" } else { "" };
-    let all_digits = || address.segments().map(|part| format!("{part:04x}")).join(separator);
-    if letters.contains('c') { address.to_string() } else { all_digits() }
+    if letters.contains('c') {
+        return address.to_string();
+    }
+    address.segments().map(|part| format!("{part:04x}")).join(separator)
 }
 
 /// Returns a `struct sockaddr`: the family in host byte order (either is accepted), the port (with

@@ -10,14 +10,14 @@ use std::sync::{PoisonError, RwLock};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use super::eval::Values;
-use super::event::Event;
+use super::eval::FieldValues;
+use super::event::Tracepoint;
 use super::formats::RecordedKernel;
 use crate::query::{KeyError, SortKey, TraceColumn};
 
 /// The content of a column for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Content {
     /// The event lacks the field.
     Nothing,
     Text,
@@ -31,7 +31,7 @@ enum Part {
 /// The contents of all columns for an event.
 #[derive(Debug)]
 struct Plan {
-    parts: Vec<Part>,
+    parts: Vec<Content>,
     /// Number of leading bytes that no column shows: those of the common fields.
     skipped: usize,
 }
@@ -81,9 +81,9 @@ impl<'f> Traced<'f> {
                     continue;
                 };
                 let applies = events.as_ref().is_none_or(|events| events.contains(&place));
-                let part = if applies { part(column, event) } else { Part::Nothing };
-                is_found |= part != Part::Nothing;
-                if matches!(part, Part::Field(field, _) if field < event.common) {
+                let part = if applies { part(column, event) } else { Content::Nothing };
+                is_found |= part != Content::Nothing;
+                if matches!(part, Content::Field(field, _) if field < event.common) {
                     plan.skipped = 0;
                 }
                 plan.parts.push(part);
@@ -151,42 +151,42 @@ impl PayloadTexts {
     }
 }
 
-fn part(column: &TraceColumn, event: &Event) -> Part {
+fn part(column: &TraceColumn, event: &Tracepoint) -> Content {
     match column {
-        TraceColumn::Text => Part::Text,
-        TraceColumn::RawText => Part::RawText,
-        TraceColumn::Field(spec) if spec.is_all() && spec.is_raw => Part::RawText,
-        TraceColumn::Field(spec) if spec.is_all() => Part::Fields,
+        TraceColumn::Text => Content::Text,
+        TraceColumn::RawText => Content::RawText,
+        TraceColumn::Field(spec) if spec.is_all() && spec.is_raw => Content::RawText,
+        TraceColumn::Field(spec) if spec.is_all() => Content::Fields,
         TraceColumn::Field(spec) => {
             let place = event.fields.iter().position(|field| field.name == spec.field);
-            place.map_or(Part::Nothing, |place| Part::Field(place, spec.is_raw))
+            place.map_or(Content::Nothing, |place| Content::Field(place, spec.is_raw))
         }
     }
 }
 
-fn texts(event: &Event, values: &Values<'_>, plan: &Plan) -> Vec<String> {
+fn texts(event: &Tracepoint, values: &FieldValues<'_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan
         .parts
         .iter()
-        .any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
+        .any(|part| matches!(part, Content::Text | Content::Fields | Content::Field(_, false)));
     let text = if needs_text { event.text_of(values) } else { String::new() };
-    let name = |place: usize| event.fields.get(place).map_or("", |field| field.name.as_str());
     let printed = |place: usize| {
-        printed_value(&text, name(place))
-            .map_or_else(|| event.field_of(values, place), str::to_owned)
+        let name = event.fields.get(place).map_or("", |field| field.name.as_str());
+        let value = printed_value(&text, name).map(str::to_owned);
+        (name, value.unwrap_or_else(|| event.field_of(values, place)))
     };
-    let with_name = |place: usize| format!("{}={}", name(place), printed(place));
-    let shown = |part: &Part| match part {
-        Part::Nothing => NOTHING.to_owned(),
-        Part::Text => text.clone(),
-        Part::RawText => event.fields_of(values).trim_start().to_owned(),
-        Part::Fields => {
-            (event.common..event.fields.len()).map(with_name).collect::<Vec<_>>().join(" ")
+    let shown = plan.parts.iter().map(|part| match part {
+        Content::Nothing => NOTHING.to_owned(),
+        Content::Text => text.clone(),
+        Content::RawText => event.fields_of(values).trim_start().to_owned(),
+        Content::Fields => {
+            let all = (event.common..event.fields.len()).map(printed);
+            all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         }
-        Part::Field(place, true) => event.field_of(values, *place),
-        Part::Field(place, false) => printed(*place),
-    };
-    plan.parts.iter().map(shown).collect()
+        Content::Field(place, true) => event.field_of(values, *place),
+        Content::Field(place, false) => printed(*place).1,
+    });
+    shown.collect()
 }
 
 /// Returns the value of a field in the text that the kernel prints: of a word `name=value` or
