@@ -2,7 +2,7 @@
 //! one of the items, where a plain binary search in a large library touches a dozen.
 //!
 //! ```text
-//!   coarse  [ 0 | 2 | 2 | 3 | … ]       number of items before each bucket; all buckets have the same size
+//!   coarse  [ 0 | 2 | 2 | 3 | … ]       number of items before each bucket, all of one size
 //!             │   └─────┐
 //!   items   [ 0x1000 0x1010 | 0x5200 | … ]
 //! ```
@@ -82,15 +82,21 @@ mod tests {
     proptest! {
         #[test]
         fn the_index_agrees_with_a_binary_search(
-            all in prop::collection::btree_set(prop_oneof![0u64..64, 0x1000u64..0x9000, any::<u64>()], 0..60),
+            all in prop::collection::btree_set(
+                prop_oneof![0u64..64, 0x1000u64..0x9000, any::<u64>()],
+                0..60,
+            ),
             more in prop::collection::vec(any::<u64>(), 10),
         ) {
             let all: Vec<u64> = all.into_iter().collect();
             for start in all.clone() {
-                let near = [start, start.wrapping_add(1), start.wrapping_sub(1)];
-                near.into_iter().for_each(|address| assert_found(&all, address));
+                for address in [start, start.wrapping_add(1), start.wrapping_sub(1)] {
+                    assert_found(&all, address);
+                }
             }
-            more.into_iter().for_each(|address| assert_found(&all, address));
+            for address in more {
+                assert_found(&all, address);
+            }
         }
     }
 }

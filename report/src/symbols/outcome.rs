@@ -42,8 +42,8 @@ pub struct Attempt {
     pub result: Result<usize, Refusal>,
 }
 
-/// Kind of place that may have symbols; [`super::search::candidates`] lists those of a mapped file's copies
-/// and debug files.
+/// Kind of place that may have symbols; [`super::search::candidates`] lists those of a mapped
+/// file's copies and debug files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     Path,
@@ -219,10 +219,11 @@ impl Outcome {
     /// Returns whether a name is right only under the condition of the note; an inlined function
     /// has no number.
     pub fn is_judged(&self, function: Option<SymbolId>) -> bool {
-        let is_among = |judged: &FxHashSet<SymbolId>| {
-            function.is_some_and(|function| judged.contains(&function))
-        };
-        self.note.is_some() && self.judged.as_ref().is_none_or(is_among)
+        let is_judged = self
+            .judged
+            .as_ref()
+            .is_none_or(|judged| function.is_some_and(|function| judged.contains(&function)));
+        self.note.is_some() && is_judged
     }
 
     /// Returns the failed requests to debuginfod servers, with the reasons.
@@ -316,26 +317,17 @@ mod tests {
         let mut outcome = Outcome::default();
         outcome.add(Source::Path, "/bin/x", Err(Refusal::BuildIdMismatch { recorded, found }));
         outcome.add(Source::DebugBuildId, "/d", Ok(7));
-        assert_eq!(
-            outcome.attempts[0].to_string(),
-            "/bin/x (recorded path): build ID is 02, but 01 was recorded: another version of the \
-             file"
-        );
-        assert_eq!(
-            outcome.found().next().unwrap().to_string(),
-            "/d (debug directory by build ID): 7 symbols"
-        );
+        let refused = "/bin/x (recorded path): build ID is 02, but 01 was recorded: another \
+                       version of the file";
+        assert_eq!(outcome.attempts[0].to_string(), refused);
+        let found = outcome.found().next().unwrap().to_string();
+        assert_eq!(found, "/d (debug directory by build ID): 7 symbols");
     }
 
     #[test]
     fn a_missing_file_is_not_an_io_refusal() {
-        assert!(matches!(
-            Refusal::from(io::Error::from(io::ErrorKind::NotFound)),
-            Refusal::Missing
-        ));
-        assert!(matches!(
-            Refusal::from(io::Error::from(io::ErrorKind::PermissionDenied)),
-            Refusal::Io(_)
-        ));
+        let of = |kind| Refusal::from(io::Error::from(kind));
+        assert!(matches!(of(io::ErrorKind::NotFound), Refusal::Missing));
+        assert!(matches!(of(io::ErrorKind::PermissionDenied), Refusal::Io(_)));
     }
 }

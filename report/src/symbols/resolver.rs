@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use recrep_format::build_id::BuildId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use zerocopy::FromZeros;
 
 use super::demangle;
 use super::elf::Image;
 use super::elf::call_frames::CallFrames;
-use super::elf::lines::Lines;
+use super::elf::lines::SourceLines;
 use super::explain::MOVED;
 use super::jit::Version;
 use super::kernel::{Kernel, vdso};
@@ -25,8 +24,8 @@ use super::recorded::{KernelModule, RecordedSymbols};
 use super::search::bundle::UnwindingParts;
 use super::search::fetch::{self, Wanted};
 use super::search::processes::Processes;
-use super::search::proof::{Origin, Proof, checked_image, open_image};
-use super::search::{Search, build, candidates, opened};
+use super::search::proof::Origin;
+use super::search::{Search, candidates};
 use super::table::{SymbolId, SymbolTable, TableBuilder, name_hash};
 use crate::input::Changed;
 use crate::query::{Demangle, SymbolOptions};
@@ -57,7 +56,7 @@ pub struct Loaded {
     pub(super) name: Box<str>,
     pub(super) demangle: Demangle,
     search: Arc<Search>,
-    lines: OnceLock<Lines>,
+    lines: OnceLock<SourceLines>,
     names: ShownNames,
     /// By symbol.
     labels: Vec<LabelSlots>,
@@ -69,13 +68,13 @@ pub struct Loaded {
 impl Loaded {
     /// Returns the module's source lines and inlined functions. The first call searches for the
     /// debug information.
-    pub fn lines(&self) -> &Lines {
+    pub fn lines(&self) -> &SourceLines {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
             let file =
                 is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
-            let known = self.module.bundled().map(Lines::bundled);
-            Lines::new(
+            let known = self.module.bundled().map(SourceLines::bundled);
+            SourceLines::new(
                 file.flatten(),
                 known.unwrap_or_default(),
                 self.demangle,
@@ -191,15 +190,11 @@ impl Resolver {
             _ => None,
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
-        let is_here = |kind| {
-            (kind == candidates::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind)
-        };
-        let wanted = |kind| ((build_id, kind), module.name().into_owned());
-        [candidates::DEBUG_INFO, candidates::EXECUTABLE]
-            .into_iter()
-            .filter(|kind| !is_here(kind))
-            .map(wanted)
-            .collect()
+        let mut kinds = vec![candidates::DEBUG_INFO];
+        kinds.extend((!has_own).then_some(candidates::EXECUTABLE));
+        kinds.retain(|kind| !self.search.is_fetched(&build_id, kind));
+        let name = module.name();
+        kinds.into_iter().map(|kind| ((build_id, kind), name.clone().into_owned())).collect()
     }
 
     /// Returns the requests to servers for a module's files, with the results.
@@ -209,12 +204,13 @@ impl Resolver {
             return Vec::new();
         }
         let build_id = module.build_id.or_else(|| Some(self.search.known(module)?.0));
-        let is_asked = |id: &BuildId| build_id.is_some_and(|build_id| build_id.is_same(id));
-        asked
-            .iter()
-            .filter(|((id, _), _)| is_asked(id))
-            .flat_map(|(_, attempts)| attempts.clone())
-            .collect()
+        let mut all = Vec::new();
+        for ((id, _), attempts) in &*asked {
+            if build_id.is_some_and(|build_id| build_id.is_same(id)) {
+                all.extend_from_slice(attempts);
+            }
+        }
+        all
     }
 
     /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same
@@ -261,7 +257,7 @@ impl Resolver {
         let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?));
         bundled.or_else(|| match &module.kind {
             ModuleKind::File => self.search.first(module, of),
-            ModuleKind::Vdso => of(&self.running_vdso(module).ok()?),
+            ModuleKind::Vdso => of(&vdso::image(&self.search, &self.kernel, module).ok()?),
             _ => None,
         })
     }
@@ -293,7 +289,7 @@ impl Resolver {
         let table = match &module.kind {
             _ if recorded.is_some() => recorded,
             ModuleKind::File => self.search.symbols(module, &mut outcome),
-            ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
+            ModuleKind::Vdso => vdso::load(&self.search, &self.kernel, module, &mut outcome),
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
                 self.kernel.load(module, &self.search.options, &mut outcome)
             }
@@ -337,45 +333,6 @@ impl Resolver {
         let (found, around) = self.load(module).table.find_range(range.start);
         found.is_some() || around.end < range.end
     }
-
-    fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let Search { options, .. } = &*self.search;
-        let copies = module.build_id.into_iter().flat_map(|id| {
-            let entries =
-                candidates::cache_entries(&id, options).into_iter().map(|entry| entry.join("vdso"));
-            entries.map(move |path| {
-                (Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path)
-            })
-        });
-        let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
-        let mut places = copies.chain(std::iter::once_with(running));
-        let place =
-            places.find_map(|(source, image, path)| opened(source, path, image, outcome))?;
-        build(Some(&place), None, options.demangle() != Demangle::No, outcome)
-    }
-
-    /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if
-    /// recorded, else by the kernel's build ID, else by the machine or the running kernel.
-    fn running_vdso(&self, module: &Module) -> Result<Image, Refusal> {
-        if &*module.path != b"[vdso]" {
-            return Err(Refusal::Other(
-                "this process has only [vdso]; this image is for 32-bit or x32 processes",
-            ));
-        }
-        if self.search.options.symfs.is_some() {
-            return Err(Refusal::Symfs);
-        }
-        let proof = match (module.build_id, module.origin.kernel) {
-            (Some(build_id), _) => Proof::BuildId(build_id),
-            (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
-            (None, None) => {
-                let made = self.search.host.made(&module.origin);
-                made.or_else(|_| self.kernel.check_running(&module.origin))
-                    .map(|()| Proof::Trust)?
-            }
-        };
-        checked_image(vdso::running()?.into(), proof, &module.origin)
-    }
 }
 
 /// Finds functions in a file's modules. Loads a module when it is first needed.
@@ -402,15 +359,13 @@ impl<'f> Functions<'f> {
         if rayon::current_num_threads() == 1 {
             return;
         }
-        let size =
-            |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
-        let modules =
-            self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
-        let mut hit: Vec<(bool, u64, usize)> = modules
-            .map(|(number, ((module, _), _))| {
-                (module.kind == ModuleKind::Kernel, size(module), number)
-            })
-            .collect();
+        let mut hit: Vec<(bool, u64, usize)> = Vec::new();
+        for (number, ((module, _), hits)) in self.modules.iter().zip(hits()).enumerate() {
+            if hits > 0 {
+                let size = std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
+                hit.push((module.kind == ModuleKind::Kernel, size, number));
+            }
+        }
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
         let next = AtomicUsize::new(0);
         rayon::broadcast(|_| {

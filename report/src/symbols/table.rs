@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   places  [ 0x1000..0x1040, name | 0x1040..0x10f0, name | 0x1200..0x1300, tie 0 | … ]
-//!             sorted; a lookup uses a coarse index, then searches a few of these. A name is a position in its source
+//!             sorted; a lookup uses a coarse index, then searches a few of these;
+//!             a name is a position in its source
 //!   outer   [ 3 → 1, … ]      inner → enclosing symbol, only for nested symbols
 //!   ties    [ (a, b, c), … ]  several names for one start, decided at the first hit
 //! ```
@@ -58,7 +59,7 @@ const TIE: u8 = u8::MAX;
 /// Position of a name, and what decides between symbols of one start before their names do:
 ///
 /// ```text
-///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in the source, 48 bits
+///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameRef(u64);
@@ -162,8 +163,10 @@ impl SymbolTable {
         let place = *self.places.get(id.0 as usize)?;
         let Some(tie) = place.name.tie() else { return Some(place) };
         let tie = self.ties.get(tie)?;
-        let decide = || best(rivals(&tie.candidates, &self.names), &self.names, self.demangle);
-        let best = (*tie.best.get_or_init(decide))?;
+        let best = tie
+            .best
+            .get_or_init(|| best(rivals(&tie.candidates, &self.names), &self.names, self.demangle));
+        let best = (*best)?;
         Some(Place { name: best.name, ..place })
     }
 
@@ -173,8 +176,7 @@ impl SymbolTable {
         self.names.sources.iter().find_map(Bytes::lost)
     }
 
-    /// Returns a hash of all symbols and names. Only tables of copies of a file are expected to have
-    /// the same one.
+    /// Returns a hash of all symbols and names: that of a copy of the file is equal.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = FxBuildHasher.build_hasher();
         for Place { start, end, name } in &self.places {
@@ -192,17 +194,20 @@ impl SymbolTable {
 
     /// Returns the [`name_hash`] of each name that symbols with several starts have.
     pub(super) fn shared_names(&self) -> FxHashSet<u64> {
-        let named = |place: &Place| (name_hash(self.names.get(place.name)), place.start);
-        let of_place = |place| match Place::tie(place).and_then(|tie| self.ties.get(tie)) {
-            Some(tie) => &*tie.candidates,
-            None => std::slice::from_ref(place),
+        let all = || {
+            self.places.iter().flat_map(|place| {
+                match place.tie().and_then(|tie| self.ties.get(tie)) {
+                    Some(tie) => &*tie.candidates,
+                    None => std::slice::from_ref(place),
+                }
+            })
         };
-        let all = || self.places.iter().flat_map(of_place);
         // The global names of a file differ.
         if !all().any(|place| place.name.is_local()) {
             return FxHashSet::default();
         }
-        let mut all: Vec<(u64, u64)> = all().map(named).collect();
+        let mut all: Vec<(u64, u64)> =
+            all().map(|place| (name_hash(self.names.get(place.name)), place.start)).collect();
         // Most names are found to be the only ones of their part of the hashes.
         let parts = (all.len() * 16).next_power_of_two();
         let mut filter = [vec![false; parts], vec![false; parts]];
@@ -220,10 +225,11 @@ impl SymbolTable {
         all.retain(|(hash, _)| shared.get(part(*hash)) == Some(&true));
         all.sort_unstable();
         let of_names = all.chunk_by(|a, b| a.0 == b.0);
-        let is_shared = |of_name: &&[(u64, u64)]| {
-            of_name.first().map(|one| one.1) != of_name.last().map(|one| one.1)
-        };
-        of_names.filter(is_shared).filter_map(|of_name| Some(of_name.first()?.0)).collect()
+        let shared = of_names.filter_map(|of_name| {
+            let (first, last) = (of_name.first()?, of_name.last()?);
+            (first.1 != last.1).then_some(first.0)
+        });
+        shared.collect()
     }
 
     /// Returns the number of symbols, one per start.
@@ -285,7 +291,9 @@ impl TableBuilder {
         let before = settled.get_mut(..after).unwrap_or_default();
         let start = before.last().map(|symbol| symbol.start).filter(|start| *start < address);
         let last = before.iter_mut().rev().take_while(|symbol| Some(symbol.start) == start);
-        last.for_each(|symbol| symbol.end = symbol.end.min(address));
+        for symbol in last {
+            symbol.end = symbol.end.min(address);
+        }
     }
 
     /// Returns the symbol that begins at `start`, of those that earlier rounds sorted.
@@ -432,7 +440,9 @@ fn unite(group: &mut [Place], names: &Names, demangle: bool, ties: &mut Vec<Tie>
         [only] => return only.end,
         _ => (&*group).into(),
     };
-    group.iter_mut().for_each(|symbol| symbol.name = NameRef::NONE);
+    for symbol in &mut *group {
+        symbol.name = NameRef::NONE;
+    }
     let Some(first) = group.first_mut() else { return 0 };
     if all.iter().all(|symbol| symbol.end == first.end) {
         first.name = NameRef::new(TIE, ties.len() as u64);

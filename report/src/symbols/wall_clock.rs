@@ -62,19 +62,20 @@ impl WallClock {
 
     /// Returns a time of the day that is not before the record with this time.
     pub(crate) fn latest(&self, time: u64) -> Option<SystemTime> {
-        at(self.file?, time)
+        let (known, wall) = self.file?;
+        at(known, wall, time)
     }
 
     /// Returns a time of the day that is not after the record with this time.
     pub(crate) fn earliest(&self, time: u64) -> Option<SystemTime> {
         let by_clock =
-            self.clock.and_then(|(known, wall, error)| at((known, wall), time)?.checked_sub(error));
+            self.clock.and_then(|(known, wall, error)| at(known, wall, time)?.checked_sub(error));
         [self.latest(time), by_clock].into_iter().flatten().min()
     }
 }
 
 /// Returns the time of the day of a record, given that of another.
-fn at((known, wall): (u64, SystemTime), time: u64) -> Option<SystemTime> {
+fn at(known: u64, wall: SystemTime, time: u64) -> Option<SystemTime> {
     let [before, after] =
         [known.saturating_sub(time), time.saturating_sub(known)].map(Duration::from_nanos);
     wall.checked_sub(before)?.checked_add(after)

@@ -135,12 +135,10 @@ fn spell_abbreviations(name: &[u8], text: &mut String) {
     let rest =
         rest.strip_prefix(short).or_else(|| rest.strip_prefix(class)?.strip_prefix(arguments));
     let Some(rest) = rest.and_then(|rest| rest.strip_prefix("::")) else { return };
-    let of_template = |name: &str| {
-        name.strip_prefix(short).or_else(|| name.strip_prefix(class)).map(str::to_owned)
-    };
     *text = match member {
         b'C' => {
-            format!("std::{class}{arguments}::{class}{}", of_template(rest).unwrap_or_default())
+            let parameters = rest.strip_prefix(short).or_else(|| rest.strip_prefix(class));
+            format!("std::{class}{arguments}::{class}{}", parameters.unwrap_or_default())
         }
         b'D' => format!("std::{class}{arguments}::~{class}"),
         _ => format!("std::{short}::{rest}"),

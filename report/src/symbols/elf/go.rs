@@ -25,18 +25,18 @@ use crate::symbols::table::{NameRef, Place, TableBuilder};
 
 /// Formats of the table, by the oldest version of Go that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum TableFormat {
     Go12,
     Go116,
     Go118,
 }
 
-const MAGICS: [(u32, Format); 4] = [
-    (0xffff_fffb, Format::Go12),
-    (0xffff_fffa, Format::Go116),
-    (0xffff_fff0, Format::Go118),
+const MAGICS: [(u32, TableFormat); 4] = [
+    (0xffff_fffb, TableFormat::Go12),
+    (0xffff_fffa, TableFormat::Go116),
+    (0xffff_fff0, TableFormat::Go118),
     // Go 1.20: what follows the functions differs.
-    (0xffff_fff1, Format::Go118),
+    (0xffff_fff1, TableFormat::Go118),
 ];
 
 /// Size of what comes before the words of the header.
@@ -53,14 +53,14 @@ const CANDIDATES: usize = 16;
 struct FunctionTable<'b> {
     bytes: &'b [u8],
     endian: Endian,
-    format: Format,
+    format: TableFormat,
     /// Size of a word in bytes.
     word: usize,
 }
 
 /// A function: first address, one past the last, offset of its name in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Function {
+struct GoFunction {
     start: u64,
     end: u64,
     name: u64,
@@ -131,13 +131,10 @@ impl<'b> FunctionTable<'b> {
         let &[quantum @ (1 | 2 | 4), word @ (4 | 8)] = bytes.get(6..HEAD)? else { return None };
         let (magic, _) = bytes.split_first_chunk()?;
         (bytes.get(4..6)? == [0, 0] && quantum > 0).then_some(())?;
-        let format_in =
-            |endian: Endian| MAGICS.iter().find(|(known, _)| *known == endian.u32(*magic));
-        let known = [Endian::Little, Endian::Big]
-            .into_iter()
-            .find_map(|endian| Some((endian, format_in(endian)?)));
-        let (endian, (_, format)) = known?;
-        Some(Self { bytes, endian, format: *format, word: word.into() })
+        [Endian::Little, Endian::Big].into_iter().find_map(|endian| {
+            let (_, format) = *MAGICS.iter().find(|(known, _)| *known == endian.u32(*magic))?;
+            Some(Self { bytes, endian, format, word: word.into() })
+        })
     }
 
     /// Returns a word of the header.
@@ -150,18 +147,18 @@ impl<'b> FunctionTable<'b> {
     }
 
     /// Returns the functions, ascending; `code` is the start of code.
-    fn iter(&self, code: u64) -> impl Iterator<Item = Function> + use<'b> {
+    fn iter(&self, code: u64) -> impl Iterator<Item = GoFunction> + use<'b> {
         let table = *self;
         let count = table.header(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         let at = |place: usize| usize::try_from(table.header(place)?).ok();
         let (functions, names, size) = match table.format {
-            Format::Go12 => (Some(HEAD + table.word), Some(0), table.word),
-            Format::Go116 => (at(6), at(2), table.word),
-            Format::Go118 => (at(7), at(3), 4),
+            TableFormat::Go12 => (Some(HEAD + table.word), Some(0), table.word),
+            TableFormat::Go116 => (at(6), at(2), table.word),
+            TableFormat::Go118 => (at(7), at(3), 4),
         };
         // Offsets of details are relative to the functions, but for Go 1.2.
-        let details = if table.format == Format::Go12 { Some(0) } else { functions };
-        let code = if table.format == Format::Go118 { code } else { 0 };
+        let details = if table.format == TableFormat::Go12 { Some(0) } else { functions };
+        let code = if table.format == TableFormat::Go118 { code } else { 0 };
         let read = move |place: usize| {
             let entry = functions?.checked_add(place.checked_mul(2 * size)?)?;
             let field = |index: usize| {
@@ -171,33 +168,28 @@ impl<'b> FunctionTable<'b> {
             let detail =
                 usize::try_from(field(1)?).ok()?.checked_add(details?)?.checked_add(size)?;
             let name = number(table.bytes, detail, 4, table.endian)?.checked_add(names? as u64)?;
-            Some(Function { start: code.wrapping_add(start), end: code.wrapping_add(end), name })
+            Some(GoFunction { start: code.wrapping_add(start), end: code.wrapping_add(end), name })
         };
         (0..count).map_while(read).filter(|function| function.start < function.end)
     }
 
     /// Returns the address at which Go code begins; the table is at `address`.
     fn code_start(&self, image: &Image, address: u64) -> Option<u64> {
-        if self.format != Format::Go118 {
+        if self.format != TableFormat::Go118 {
             return Some(0);
         }
-        let is_code = |start: &u64| {
-            let mut code = image.sections.iter().filter(|section| section.executable);
-            code.any(|section| {
-                start.checked_sub(section.address).is_some_and(|within| within < section.size)
-            })
-        };
         let relocations = Relocations::of(image, self.word, self.endian);
-        let in_header = self.header(2).filter(is_code);
-        let relocated =
-            || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?).filter(is_code);
+        let relocated = || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?);
         let in_module = || {
             let module = self.module_data(image, &relocations, address)?;
             let place = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
-            relocations.at(place).or_else(|| self.word_in(image, place)).filter(is_code)
+            relocations.at(place).or_else(|| self.word_in(image, place))
         };
-        let text = || image.section(b".text").map(|section| section.address);
-        in_header.or_else(relocated).or_else(in_module).or_else(text)
+        let is_code = |start: &u64| is_code(image, *start);
+        let found = self.header(2).filter(is_code).or_else(|| relocated().filter(is_code));
+        found
+            .or_else(|| in_module().filter(is_code))
+            .or_else(|| Some(image.section(b".text")?.address))
     }
 
     /// Returns the address of the `moduledata`: two words that are the addresses of the table and
@@ -232,6 +224,13 @@ impl<'b> FunctionTable<'b> {
         let offset = usize::try_from(image.segment_of(address)?.to_offset(address)).ok()?;
         number(&image.file, offset, self.word, self.endian)
     }
+}
+
+/// Returns whether an address is in executable sections.
+fn is_code(image: &Image, address: u64) -> bool {
+    image.sections.iter().filter(|section| section.executable).any(|section| {
+        address.checked_sub(section.address).is_some_and(|within| within < section.size)
+    })
 }
 
 /// Relocations with the values that they put into memory, before what the program is moved by is
@@ -290,33 +289,35 @@ mod tests {
     }
 
     /// A table of the functions `a` at 0x1000 and `main.b` at 0x1040, which end at 0x1060.
-    fn table(format: Format, magic: u32, word: usize, endian: Endian) -> Vec<u8> {
+    fn table(format: TableFormat, magic: u32, word: usize, endian: Endian) -> Vec<u8> {
         let mut e = Encoder::new(endian);
         e.u32(magic);
         e.bytes(&[0, 0, 1, u8::try_from(word).unwrap()]);
-        let size = if format == Format::Go118 { 4 } else { word };
+        let size = if format == TableFormat::Go118 { 4 } else { word };
         // From here on: functions, end, the details of both, names.
         let (len, base) =
-            (5 * size + 2 * (size + 4), if format == Format::Go118 { 0x1000 } else { 0 });
+            (5 * size + 2 * (size + 4), if format == TableFormat::Go118 { 0x1000 } else { 0 });
         let header = match format {
-            Format::Go12 => 1,
-            Format::Go116 => 7,
-            Format::Go118 => 8,
+            TableFormat::Go12 => 1,
+            TableFormat::Go116 => 7,
+            TableFormat::Go118 => 8,
         };
         let functions = HEAD + header * word;
         let names = functions + len;
         let words: &[usize] = match format {
-            Format::Go12 => &[2],
-            Format::Go116 => &[2, 1, names, 0, 0, 0, functions],
-            Format::Go118 => &[2, 1, 0x1000, names, 0, 0, 0, functions],
+            TableFormat::Go12 => &[2],
+            TableFormat::Go116 => &[2, 1, names, 0, 0, 0, functions],
+            TableFormat::Go118 => &[2, 1, 0x1000, names, 0, 0, 0, functions],
         };
-        words.iter().for_each(|value| put(&mut e, word, *value as u64));
-        let origin = if format == Format::Go12 { functions } else { 0 };
+        for value in words {
+            put(&mut e, word, *value as u64);
+        }
+        let origin = if format == TableFormat::Go12 { functions } else { 0 };
         let details = origin + 5 * size;
         for value in [0x1000 - base, details, 0x1040 - base, details + size + 4, 0x1060 - base] {
             put(&mut e, size, value as u64);
         }
-        let first = if format == Format::Go12 { names } else { 0 };
+        let first = if format == TableFormat::Go12 { names } else { 0 };
         for (start, name) in [(0x1000, first), (0x1040, first + 2)] {
             put(&mut e, size, (start - base) as u64);
             e.u32(u32::try_from(name).unwrap());
@@ -333,15 +334,11 @@ mod tests {
                     let bytes = table(format, magic, word, endian);
                     let functions = FunctionTable::of(&bytes).unwrap();
                     let names = bytes.len() - 9;
-                    let of = |start, end, name: usize| Function {
-                        start,
-                        end,
-                        name: (names + name) as u64,
-                    };
-                    let expected = [of(0x1000, 0x1040, 0), of(0x1040, 0x1060, 2)];
-                    let code = functions.header(2).filter(|_| format == Format::Go118).unwrap_or(0);
-                    let found: Vec<_> = functions.iter(code).collect();
-                    assert_eq!(found, expected, "{magic:x} {endian:?} {word}");
+                    let expected = [(0x1000, 0x1040, names), (0x1040, 0x1060, names + 2)];
+                    let code =
+                        functions.header(2).filter(|_| format == TableFormat::Go118).unwrap_or(0);
+                    let found = functions.iter(code).map(|of| (of.start, of.end, of.name as usize));
+                    assert!(found.eq(expected), "{magic:x} {endian:?} {word}");
                     let merged = [&[1, 2, 3, 4, 0, 0, 0, 0][..], &bytes].concat();
                     assert_eq!(position(&merged), Some(8));
                 }
@@ -354,16 +351,14 @@ mod tests {
         for (magic, format) in MAGICS {
             let bytes = table(format, magic, 8, Endian::Little);
             for cut in 0..bytes.len() {
-                assert!(
-                    FunctionTable::of(&bytes[..cut]).is_none_or(|table| table.iter(0).count() <= 2)
-                );
+                let table = FunctionTable::of(&bytes[..cut]);
+                assert!(table.is_none_or(|table| table.iter(0).count() <= 2));
             }
             for at in 0..bytes.len() {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 0xff;
-                assert!(
-                    FunctionTable::of(&bytes).is_none_or(|table| table.iter(u64::MAX).count() <= 3)
-                );
+                let table = FunctionTable::of(&bytes);
+                assert!(table.is_none_or(|table| table.iter(u64::MAX).count() <= 3));
             }
         }
     }

@@ -10,7 +10,7 @@
 //! compressed sections and data that `dwz` has moved to a shared file. Names that it knows without
 //! their scopes are completed ([`Scopes`]), but not those of split debug information.
 //!
-//! [`Lines::line`] resolves each address once and caches the result as the number of a text.
+//! [`SourceLines::line`] resolves each address once and caches the result as the number of a text.
 
 use std::borrow::Cow;
 use std::os::unix::fs::symlink;
@@ -42,12 +42,12 @@ pub struct SourceFrame {
     pub line: u32,
 }
 
-/// Number of a text of [`Lines`].
+/// Number of a text of [`SourceLines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineId(pub u32);
 
 /// Source lines of a module, from its debug information.
-pub struct Lines {
+pub struct SourceLines {
     /// Frames by address, from a bundle; their names are not demangled.
     bundled: FxHashMap<u64, Vec<SourceFrame>>,
     file: Option<DebugFile>,
@@ -60,9 +60,9 @@ pub struct Lines {
     texts: Mutex<IndexSet<String, FxBuildHasher>>,
 }
 
-impl fmt::Debug for Lines {
+impl fmt::Debug for SourceLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lines").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("SourceLines").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
@@ -70,19 +70,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Lines {
+impl SourceLines {
     /// Returns the frames of a bundle's module, by address.
     pub(crate) fn bundled(module: &Bundled) -> FxHashMap<u64, Vec<SourceFrame>> {
-        let frame = |source: &BundledSource| SourceFrame {
-            function: source.function.clone(),
-            file: source.file.clone(),
-            line: source.line,
-        };
-        module
-            .places
-            .iter()
-            .map(|(address, frames)| (*address, frames.iter().map(frame).collect()))
-            .collect()
+        let mut all = FxHashMap::default();
+        for (address, frames) in &module.places {
+            let frames = frames.iter().map(|BundledSource { function, file, line }| SourceFrame {
+                function: function.clone(),
+                file: file.clone(),
+                line: *line,
+            });
+            all.insert(*address, frames.collect());
+        }
+        all
     }
 
     pub(crate) fn new(
@@ -123,7 +123,7 @@ impl Lines {
         frames
     }
 
-    /// Returns the functions at an address as [`Lines::frames`] does, with their names as debug
+    /// Returns the functions at an address as [`SourceLines::frames`] does, with their names as debug
     /// information has them.
     pub(crate) fn raw_frames(&self, address: u64) -> Vec<SourceFrame> {
         if let Some(known) = self.bundled.get(&address) {
@@ -168,11 +168,11 @@ impl Lines {
     }
 
     fn scopes(&self) -> Option<&Scopes> {
-        let open = || {
-            let file = self.file.as_ref()?;
-            Scopes::open(&file.path, file.shared.as_deref())
-        };
-        self.scopes.get_or_init(open).as_ref()
+        let file = self.file.as_ref();
+        let scopes = self
+            .scopes
+            .get_or_init(|| file.and_then(|file| Scopes::open(&file.path, file.shared.as_deref())));
+        scopes.as_ref()
     }
 
     /// Returns the number of the text `file:line` at an address; `None` if that is unknown.

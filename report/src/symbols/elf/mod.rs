@@ -158,9 +158,8 @@ impl Image {
     /// Unpacks the small ELF file with function symbols that is embedded in a stripped file
     /// (`.gnu_debugdata`).
     pub(crate) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
-        let section = self.section(b".gnu_debugdata")?;
-        let unpack = || Self::parse(decompress::xz(self.view(section)?)?.into());
-        Some(unpack())
+        let section = self.view(self.section(b".gnu_debugdata")?);
+        Some(section.and_then(decompress::xz).and_then(|file| Self::parse(file.into())))
     }
 
     /// Returns the path and the build ID of the file with debug information that several debug
@@ -175,9 +174,8 @@ impl Image {
     /// functions.
     pub(crate) fn has_debug_info(&self) -> bool {
         let sections = [&b".debug_info"[..], b".zdebug_info"];
-        sections
-            .iter()
-            .any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
+        let mut sections = sections.iter().filter_map(|name| self.section(name));
+        sections.any(|section| !section.is_in_memory_only())
     }
 }
 
@@ -238,14 +236,11 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<Imag
         headers.iter().map(|header| section::<Elf>(header, endian, names)).collect();
     let noted = sections.iter().filter(|section| section.kind == SHT_NOTE);
     let in_sections = noted.map(|section| (section.offset, section.size, section.alignment));
-    let in_segments =
-        programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
-            (
-                program.p_offset(endian).into(),
-                program.p_filesz(endian).into(),
-                program.p_align(endian).into(),
-            )
-        });
+    let noted = programs.iter().filter(|program| program.p_type(endian) == PT_NOTE);
+    let in_segments = noted.map(|program| {
+        let place = (program.p_offset(endian).into(), program.p_filesz(endian).into());
+        (place.0, place.1, program.p_align(endian).into())
+    });
     let build_id = build_id(in_sections.chain(in_segments), endian, data);
     let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
     Ok(Image { is_64, machine, endian, build_id, segments, sections, file })
@@ -284,12 +279,11 @@ fn build_id(
     // Real files have a few small note areas.
     const MAX_AREAS: usize = 64;
     const MAX_SIZE: u64 = 1 << 16;
-    notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS).find_map(
-        |(offset, size, alignment)| {
-            let bytes = part(file, offset, size).ok()?;
-            find_build_id(bytes, if alignment == 8 { 8 } else { 4 }, endian)
-        },
-    )
+    let mut areas = notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS);
+    areas.find_map(|(offset, size, alignment)| {
+        let bytes = part(file, offset, size).ok()?;
+        find_build_id(bytes, if alignment == 8 { 8 } else { 4 }, endian)
+    })
 }
 
 /// Finds the build ID in notes, whose layout is the same in both ELF classes.

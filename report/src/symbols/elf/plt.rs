@@ -29,7 +29,7 @@ use crate::symbols::table::{TableBuilder, name_at};
 
 /// Relocation of a slot.
 #[derive(Clone, Copy)]
-struct Slot {
+struct PltSlot {
     address: u64,
     symbol: usize,
     /// Linked address of an indirect function.
@@ -91,7 +91,7 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
     }
 }
 
-fn slots(image: &Image, section: &Section) -> Vec<Slot> {
+fn slots(image: &Image, section: &Section) -> Vec<PltSlot> {
     if image.is_64 {
         slots_of::<FileHeader64<_>>(image, section)
     } else {
@@ -99,11 +99,14 @@ fn slots(image: &Image, section: &Section) -> Vec<Slot> {
     }
 }
 
-fn slots_of<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
+fn slots_of<Elf: FileHeader<Endian = Endianness>>(
+    image: &Image,
+    section: &Section,
+) -> Vec<PltSlot> {
     let endian = image.endian;
     let Ok(contents) = image.view(section) else { return Vec::new() };
     let may_be_indirect = image.machine == EM_X86_64 && section.kind == SHT_RELA;
-    let slot = |entry: Elf::Rela| Slot {
+    let slot = |entry: Elf::Rela| PltSlot {
         address: entry.r_offset(endian).into(),
         symbol: entry.r_sym(endian, false) as usize,
         indirect: (may_be_indirect && entry.r_type(endian, false) == R_X86_64_IRELATIVE)

@@ -61,12 +61,8 @@ impl TestElf {
 
     pub(crate) fn build(&self) -> Vec<u8> {
         // The first section header is empty.
-        let mut file = Writer {
-            bytes: vec![0; 0x4000],
-            names: b"\0".to_vec(),
-            headers: vec![0; 64],
-            sections: 1,
-        };
+        let (bytes, names, headers) = (vec![0; 0x4000], b"\0".to_vec(), vec![0; 64]);
+        let mut file = Writer { bytes, names, headers, sections: 1 };
         let kind = if self.debug_only { elf::SHT_NOBITS } else { elf::SHT_PROGBITS };
         for (name, offset, kind, size) in [
             (".text", 0x1000, kind, 0x800),
@@ -80,12 +76,8 @@ impl TestElf {
             file.section(".note.gnu.build-id", elf::SHT_NOTE, &note, [0, 0]);
         }
         if let Some(link) = self.debug_link {
-            file.section(
-                ".gnu_debuglink",
-                elf::SHT_PROGBITS,
-                &[link.as_bytes(), &[0; 8]].concat(),
-                [0, 0],
-            );
+            let contents = [link.as_bytes(), &[0; 8]].concat();
+            file.section(".gnu_debuglink", elf::SHT_PROGBITS, &contents, [0, 0]);
         }
         for (name, strings_name, kind, symbols) in [
             (".symtab", ".strtab", elf::SHT_SYMTAB, &self.symtab),
@@ -178,5 +170,5 @@ fn add(strings: &mut Vec<u8>, text: &[u8]) -> u64 {
 
 /// Appends numbers of `size` bytes each.
 fn put(bytes: &mut Vec<u8>, size: usize, numbers: &[u64]) {
-    numbers.iter().for_each(|number| bytes.extend(&number.to_le_bytes()[..size]));
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes().into_iter().take(size)));
 }

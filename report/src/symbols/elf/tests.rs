@@ -28,6 +28,10 @@ fn names(symtab: Vec<TestSymbol>, dynsym: Vec<TestSymbol>) -> impl Fn(u64) -> St
     }
 }
 
+fn functions(all: &[(&'static str, u64, u64)]) -> Vec<TestSymbol> {
+    all.iter().map(|(name, address, size)| function(name, *address, *size)).collect()
+}
+
 #[test]
 fn addresses_become_file_offsets() {
     for bias in [0, 0x40_0000, 0x2000] {
@@ -61,14 +65,8 @@ fn symbols_that_count() {
 
 #[test]
 fn symbols_without_size() {
-    let at = names(
-        vec![
-            function("last", 0x1100, 0),
-            function("first", 0x1000, 0),
-            function("sized", 0x1080, 8),
-        ],
-        vec![],
-    );
+    let last_first_sized = [("last", 0x1100, 0), ("first", 0x1000, 0), ("sized", 0x1080, 8)];
+    let at = names(functions(&last_first_sized), vec![]);
     assert_eq!(at(0x107f), "first");
     assert_eq!(at(0x1088), "-");
     // The last symbol ends at the end of the page after its own.
@@ -108,14 +106,8 @@ fn mangled_names_are_ranked_by_their_demangled_form() {
 
 #[test]
 fn symbols_inside_symbols() {
-    let at = names(
-        vec![
-            function("outer", 0x1000, 0x100),
-            function("inner", 0x1040, 8),
-            function("in2", 0x1042, 2),
-        ],
-        vec![],
-    );
+    let nested = [("outer", 0x1000, 0x100), ("inner", 0x1040, 8), ("in2", 0x1042, 2)];
+    let at = names(functions(&nested), vec![]);
     let expected = ["outer", "inner", "in2", "inner", "outer", "-"];
     assert_eq!([0x103f, 0x1041, 0x1043, 0x1044, 0x1048, 0x1100].map(at), expected);
 }
@@ -152,12 +144,9 @@ fn the_mapped_file_places_the_symbols_of_a_debug_file() {
 fn the_end_of_an_alias_that_loses_hides_no_enclosing_symbol() {
     // `b` has no size, so it extends to `next`, as far as `around` does; but `inner` has the longer
     // name.
-    let inner = [function("inner", 0x1080, 0x10), function("b", 0x1080, 0)];
-    let symtab = [function("around", 0x1000, 0x100), function("next", 0x1100, 8)]
-        .into_iter()
-        .chain(inner)
-        .collect();
-    let at = names(symtab, vec![]);
+    let all =
+        [("around", 0x1000, 0x100), ("next", 0x1100, 8), ("inner", 0x1080, 0x10), ("b", 0x1080, 0)];
+    let at = names(functions(&all), vec![]);
     assert_eq!([0x1070, 0x1088, 0x1098, 0x1100].map(&at), ["around", "inner", "around", "next"]);
 }
 
@@ -184,11 +173,7 @@ fn build_id_and_debug_link() {
 }
 
 fn test_file() -> TestElf {
-    let symtab = vec![
-        function("_ZN3FooC2Ev", 0x1000, 8),
-        function("b", 0x1000, 8),
-        function("c", 0x1004, 0),
-    ];
+    let symtab = functions(&[("_ZN3FooC2Ev", 0x1000, 8), ("b", 0x1000, 8), ("c", 0x1004, 0)]);
     let dynsym = vec![function("d", 0x1100, 0)];
     TestElf { symtab, dynsym, build_id: Some([1; 20]), debug_link: Some("l"), ..TestElf::default() }
 }
@@ -201,7 +186,7 @@ fn exercise(bytes: Vec<u8>) {
         for address in [0, 0x1000, 0x1006, 0x1100, u64::MAX] {
             let _ = table.lookup(address);
         }
-        table.iter().for_each(|symbol| assert!(symbol.name.len() < 1 << 20));
+        assert!(table.iter().all(|symbol| symbol.name.len() < 1 << 20));
     }
 }
 
@@ -216,7 +201,9 @@ fn truncated_files_do_not_panic() {
 
 proptest! {
     #[test]
-    fn corrupted_files_do_not_panic(changes in prop::collection::vec((0..2000_usize, any::<u8>()), 1..12)) {
+    fn corrupted_files_do_not_panic(
+        changes in prop::collection::vec((0..2000_usize, any::<u8>()), 1..12),
+    ) {
         let mut bytes = test_file().build();
         // The headers at the front and the tables at the end.
         let tables = bytes.len() - 1800;
@@ -259,15 +246,8 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
 fn names_of_several_starts_are_shared() {
     let mut table = TableBuilder::new(false);
     // A second name of one start is no second function.
-    let symbols = [
-        ("once", 0x10),
-        ("twice", 0x20),
-        ("alias", 0x30),
-        ("alias", 0x30),
-        ("twice", 0x40),
-        ("last", 0x50),
-    ];
-    for (name, start) in symbols {
+    let starts = [0x10, 0x20, 0x30, 0x30, 0x40, 0x50];
+    for (name, start) in ["once", "twice", "alias", "alias", "twice", "last"].iter().zip(starts) {
         table.add(name.as_bytes(), start, start + 0x10);
     }
     let shared = table.finish().shared_names();

@@ -11,7 +11,7 @@
 //! ends where the next one starts; the last one before another module ends a page later, since the
 //! gap may be gigabytes. Of several with one start, the last in the list is the one that has bytes.
 //!
-//! `/proc/kallsyms` lists the kernel that runs *now*; [`crate::symbols::kernel`] checks whether that is the
+//! `/proc/kallsyms` lists the kernel that runs *now*; [`super::Kernel`] checks whether that is the
 //! recorded one. Each boot may load the kernel at another address (KASLR), so all of its symbols
 //! are moved back by the distance that the recorded reference symbol has moved.
 //!
@@ -19,10 +19,10 @@
 //! packed, and read as it is:
 //!
 //! ```text
-//!   MAGIC · number of symbols · length of the names of modules · length of the text     64 bits each, little-endian
-//!   start · end · offset of the name, module                                            64 bits each, for each symbol
-//!   names of the modules, separated by newlines                                         as in the list
-//!   text of the list                                                                    each name ended by a zero byte
+//!   MAGIC · number of symbols · lengths of the names of modules and of the text    64 bits each
+//!   for each symbol: start · end · offset of the name, module                      64 bits each
+//!   names of the modules, separated by newlines                                    as in the list
+//!   text of the list                                               each name ended by a zero byte
 //! ```
 
 use object::elf::STB_LOCAL;
@@ -70,19 +70,22 @@ impl Kallsyms {
     pub(crate) fn packed(&self) -> Vec<u8> {
         let modules = self.modules.0.join(&b'\n');
         let mut packed = Encoder::new(Endian::Little);
-        let lengths =
-            [self.symbols.len() / SYMBOL, modules.len(), self.text.len()].map(|len| len as u64);
-        [MAGIC].into_iter().chain(lengths).for_each(|word| packed.u64(word));
-        [&*self.symbols, &modules, &self.text].into_iter().for_each(|bytes| packed.bytes(bytes));
+        packed.u64(MAGIC);
+        for len in [self.symbols.len() / SYMBOL, modules.len(), self.text.len()] {
+            packed.u64(len as u64);
+        }
+        for bytes in [&*self.symbols, &modules, &self.text] {
+            packed.bytes(bytes);
+        }
         packed.into_bytes()
     }
 
     /// Reverses [`Kallsyms::packed`]; returns `None` if these are not the bytes of a packed list.
     pub(crate) fn unpack(bytes: &Bytes) -> Option<Self> {
-        let words = |bytes| U64s::new(bytes, Endian::Little);
         let (head, rest) = bytes.split_at_checked(32)?;
-        let len = |at| usize::try_from(words(head).get(at)?).ok();
-        (words(head).get(0)? == MAGIC).then_some(())?;
+        let words = U64s::new(head, Endian::Little);
+        let len = |at| usize::try_from(words.get(at)?).ok();
+        (words.get(0)? == MAGIC).then_some(())?;
         let (symbols, rest) = rest.split_at_checked(len(1)?.checked_mul(SYMBOL)?)?;
         let (modules, text) = rest.split_at_checked(len(2)?)?;
         (text.len() == len(3)?).then_some(())?;
@@ -96,22 +99,22 @@ impl Kallsyms {
         let (mut symbols, mut modules, mut line_start) = (Vec::new(), Modules::default(), 0);
         for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
-            symbols.extend(
-                modules.symbol(text.get(line_start..line_end).unwrap_or_default(), line_start),
-            );
+            let line = text.get(line_start..line_end).unwrap_or_default();
+            symbols.extend(modules.symbol(line, line_start));
             line_start = line_end + 1;
         }
         if symbols.is_empty() {
-            return Err(Refusal::Malformed(
-                "it has no line of the form `ADDRESS TYPE NAME`".into(),
-            ));
+            let form = "it has no line of the form `ADDRESS TYPE NAME`";
+            return Err(Refusal::Malformed(form.into()));
         }
         if symbols.iter().all(|(symbol, _)| symbol.start == 0) {
             return Err(Refusal::Restricted);
         }
         let ends: Vec<usize> = memchr::memchr2_iter(b'\n', b'\t', &text).collect();
         for end in ends {
-            text.get_mut(end).into_iter().for_each(|byte| *byte = 0);
+            if let Some(byte) = text.get_mut(end) {
+                *byte = 0;
+            }
         }
         symbols.sort_by_key(|(symbol, _)| symbol.start);
         let mut next = None;
@@ -125,7 +128,9 @@ impl Kallsyms {
         let mut packed = Encoder::new(Endian::Little);
         for (symbol, module) in symbols {
             let rest = symbol.name.offset() as u64 | (module as u64) << MODULE;
-            [symbol.start, symbol.end, rest].into_iter().for_each(|word| packed.u64(word));
+            for word in [symbol.start, symbol.end, rest] {
+                packed.u64(word);
+            }
         }
         Ok(Self { text: text.into(), symbols: packed.into_bytes().into(), modules })
     }
@@ -158,9 +163,10 @@ impl Kallsyms {
 
     /// Returns the address of a symbol of the kernel itself.
     pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
-        let is_named =
-            |symbol: &Place| name_at(&self.text, symbol.name.offset()) == name.as_bytes();
-        self.of_module(self.modules.number(b"")?).find(is_named).map(|symbol| symbol.start)
+        let mut symbols = self.of_module(self.modules.number(b"")?);
+        let named =
+            symbols.find(|symbol| name_at(&self.text, symbol.name.offset()) == name.as_bytes());
+        Some(named?.start)
     }
 
     fn of_module(&self, number: usize) -> impl Iterator<Item = Place> {
@@ -170,13 +176,12 @@ impl Kallsyms {
     fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
         let number = self.modules.number(module).ok_or(Refusal::NoSymbols)?;
         let mut places = Vec::with_capacity(self.symbols.len() / SYMBOL);
-        places.extend(self.of_module(number).filter(|place| place.end > place.start).map(
-            |place| Place {
-                start: place.start.wrapping_sub(moved),
-                end: place.end.wrapping_sub(moved),
-                ..place
-            },
-        ));
+        for Place { start, end, name } in self.of_module(number) {
+            if end > start {
+                let (start, end) = (start.wrapping_sub(moved), end.wrapping_sub(moved));
+                places.push(Place { start, end, name });
+            }
+        }
         // Fast, since they are sorted unless addresses went below zero.
         places.sort_by_key(|place| place.start);
         Ok(SymbolTable::from_sorted(places, self.text.clone()))

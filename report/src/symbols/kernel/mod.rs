@@ -96,16 +96,19 @@ impl Kernel {
             copy.map_or_else(|| pick(self.kallsyms(), module), Ok)
         });
         let running = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found);
-        let in_copy = |path: PathBuf| {
+        if running.is_some() {
+            return running;
+        }
+        for path in own.iter().cloned().chain(recorders) {
             let found = copied(&path).and_then(|table| at_its_address(table, module));
-            outcome.keep(Source::BuildIdCache, &path, found)
-        };
-        running.or_else(|| own.iter().cloned().chain(recorders).find_map(in_copy)).or_else(|| {
-            match module.kind {
-                ModuleKind::Kernel => self.find_image(module, options, outcome),
-                _ => self.find_module(module, options, outcome),
+            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, found) {
+                return Some(table);
             }
-        })
+        }
+        match module.kind {
+            ModuleKind::Kernel => self.find_image(module, options, outcome),
+            _ => self.find_module(module, options, outcome),
+        }
     }
 
     /// Searches the usual places for a kernel image with the recorded build ID and reads its
@@ -174,13 +177,8 @@ impl Kernel {
                 outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
                 let (loaded, mut table) = (layout(&image, start), TableBuilder::new(false));
                 let place = |address: u64, section: usize, header: &elf::Section| {
-                    Some(
-                        loaded
-                            .get(section)
-                            .copied()??
-                            .wrapping_add(address)
-                            .wrapping_sub(header.address),
-                    )
+                    let start = loaded.get(section).copied()??;
+                    Some(start.wrapping_add(address).wrapping_sub(header.address))
                 };
                 add_symbols(&image, SHT_SYMTAB, place, &mut table)?;
                 Ok(table.finish())
@@ -286,10 +284,8 @@ impl Kernel {
             _ => self.check_running(&module.origin)?,
         }
         let loaded = file::read_all(&self.root.join("proc/modules"))?;
-        match loaded
-            .split(|&byte| byte == b'\n')
-            .find_map(|line| address_of_module(line, name.as_bytes()))
-        {
+        let mut lines = loaded.split(|&byte| byte == b'\n');
+        match lines.find_map(|line| address_of_module(line, name.as_bytes())) {
             // Zero if addresses are hidden, which parsing the symbol list reports.
             Some(address) if address != 0 && address != start => {
                 Err(Refusal::MovedKernelModule { recorded: start })

@@ -68,25 +68,22 @@ fn without_a_build_id_release_and_address_decide() {
     ] {
         assert!(kernel.check_running(&here).is_ok(), "{here:?}");
     }
-    for (other, is_expected) in [
+    for (other, expected) in [
+        (origin("shelf", "6.1.0", moved), "MovedKernel"),
+        (origin("desk", "6.1.0", moved), "MovedKernel"),
+        (origin("desk", "6.1.1", TEXT), "OtherMachine { what: \"kernel release\""),
+        (origin("", "", TEXT), "NoRelease"),
+        (origin("desk", "", TEXT), "NoRelease"),
+        (origin("desk", "6.1.0", 0), "NoReference"),
+        (Origin::default(), "NoRelease"),
         (
-            origin("shelf", "6.1.0", moved),
-            (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool,
+            Origin { arch: Some("aarch64".into()), ..origin("", "", TEXT) },
+            "OtherMachine { what: \"architecture\"",
         ),
-        (origin("desk", "6.1.0", moved), |r| matches!(r, Refusal::MovedKernel { .. })),
-        (origin("desk", "6.1.1", TEXT), |r| {
-            matches!(r, Refusal::OtherMachine { what: "kernel release", .. })
-        }),
-        (origin("", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
-        (origin("desk", "", TEXT), |r| matches!(r, Refusal::NoRelease)),
-        (origin("desk", "6.1.0", 0), |r| matches!(r, Refusal::NoReference)),
-        (Origin::default(), |r| matches!(r, Refusal::NoRelease)),
-        (Origin { arch: Some("aarch64".into()), ..origin("", "", TEXT) }, |r| {
-            matches!(r, Refusal::OtherMachine { what: "architecture", .. })
-        }),
     ] {
         let refusal = kernel.check_running(&other).unwrap_err();
-        assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
+        assert!(format!("{refusal:?}").starts_with(expected), "{other:?}: {refusal}");
+        assert!(refusal.is_unproven(), "{refusal}");
     }
 }
 
@@ -136,11 +133,8 @@ fn the_cache_has_symbols_of_a_kernel_that_is_not_running() {
     let (root, kernel) = machine();
     let entry = root.path().join("cache/.build-id/08").join("08".repeat(19));
     fs::create_dir_all(&entry).unwrap();
-    fs::write(
-        entry.join("kallsyms"),
-        "ffffffff81000000 T _text\nffffffff81000020 t c\nffffffffc0000010 t d\t[d]\n",
-    )
-    .unwrap();
+    let list = "ffffffff81000000 T _text\nffffffff81000020 t c\nffffffffc0000010 t d\t[d]\n";
+    fs::write(entry.join("kallsyms"), list).unwrap();
     let options =
         SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
     let mut outcome = Outcome::default();
@@ -150,11 +144,8 @@ fn the_cache_has_symbols_of_a_kernel_that_is_not_running() {
     for (start, is_there) in [(0xffff_ffff_c000_0000, true), (0xffff_ffff_bfff_0000, false)] {
         let module = Module::new(b"/lib/d.ko", None, ModuleKind::KernelModule { start })
             .on(&Arc::new(with_id(8)));
-        assert_eq!(
-            kernel.load(&module, &options, &mut Outcome::default()).is_some(),
-            is_there,
-            "{start:#x}"
-        );
+        let found = kernel.load(&module, &options, &mut Outcome::default());
+        assert_eq!(found.is_some(), is_there, "{start:#x}");
     }
 }
 

@@ -6,25 +6,70 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use crate::symbols::outcome::Refusal;
+use super::Kernel;
+use crate::query::Demangle;
+use crate::symbols::elf::Image;
+use crate::symbols::module::Module;
+use crate::symbols::outcome::{Outcome, Refusal, Source};
+use crate::symbols::search::proof::{Proof, checked_image, open_image};
+use crate::symbols::search::{Search, build, candidates, opened};
+use crate::symbols::table::SymbolTable;
 
 /// Maximum size in bytes: more than any kernel's image has.
 const LIMIT: u64 = 1 << 20;
 
+/// Loads the symbols of the copy that is kept under the recorded build ID, or of the running image.
+pub(crate) fn load(
+    search: &Search,
+    kernel: &Kernel,
+    module: &Module,
+    outcome: &mut Outcome,
+) -> Option<SymbolTable> {
+    let entries = module.build_id.map(|id| candidates::cache_entries(&id, &search.options));
+    let kept = module.build_id.into_iter().zip(entries).flat_map(|(id, entries)| {
+        entries.into_iter().map(move |entry| (Proof::BuildId(id), entry.join("vdso")))
+    });
+    let place = kept.into_iter().find_map(|(proof, path)| {
+        let image = open_image(&path, proof, &module.origin);
+        opened(Source::BuildIdCache, path, image, outcome)
+    });
+    let place = place.or_else(|| {
+        let path = module.as_path().into();
+        opened(Source::RunningVdso, path, image(search, kernel, module), outcome)
+    })?;
+    build(Some(&place), None, search.options.demangle() != Demangle::No, outcome)
+}
+
+/// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if
+/// recorded, else by the kernel's build ID, else by the machine or the running kernel.
+pub(crate) fn image(search: &Search, kernel: &Kernel, module: &Module) -> Result<Image, Refusal> {
+    if &*module.path != b"[vdso]" {
+        return Err(Refusal::Other(
+            "this process has only [vdso]; this image is for 32-bit or x32 processes",
+        ));
+    }
+    if search.options.symfs.is_some() {
+        return Err(Refusal::Symfs);
+    }
+    let origin = &module.origin;
+    let proof = match (module.build_id, origin.kernel) {
+        (Some(build_id), _) => Proof::BuildId(build_id),
+        (None, None) if search.host.made(origin).is_ok() => Proof::Trust,
+        _ => kernel.check_running(origin).map(|()| Proof::Trust)?,
+    };
+    checked_image(running()?.into(), proof, origin)
+}
+
 /// Returns the bytes of this process's `[vdso]`.
-pub(crate) fn running() -> Result<Vec<u8>, Refusal> {
+fn running() -> Result<Vec<u8>, Refusal> {
     let maps = fs::read("/proc/self/maps")?;
     let range = maps.split(|&byte| byte == b'\n').find_map(range_of_vdso);
     let (start, end) = range.ok_or(Refusal::Other("this process has no [vdso] mapping"))?;
-    let size = end
-        .checked_sub(start)
-        .filter(|&size| size <= LIMIT)
-        .and_then(|size| usize::try_from(size).ok());
-    let mut bytes =
-        vec![
-            0;
-            size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?
-        ];
+    let size = end.checked_sub(start).filter(|&size| size <= LIMIT);
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    let size =
+        size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?;
+    let mut bytes = vec![0; size];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
 }

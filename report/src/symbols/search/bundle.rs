@@ -45,7 +45,7 @@ pub(crate) struct BundleKey {
 pub(crate) struct Bundled {
     /// What the names were taken from when the bundle was made.
     pub(crate) source: String,
-    functions: Vec<Function>,
+    functions: Vec<BundledFunction>,
     /// Versions of a JIT's code that was replaced.
     pub(crate) versions: Vec<BundledVersion>,
     /// Frames by address.
@@ -54,7 +54,7 @@ pub(crate) struct Bundled {
     pub(crate) image: Option<Image>,
 }
 
-/// Function at an address, as debug information had it.
+/// BundledFunction at an address, as debug information had it.
 #[derive(Debug)]
 pub(crate) struct BundledSource {
     pub(crate) function: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) struct BundledSource {
 }
 
 #[derive(Debug)]
-struct Function {
+struct BundledFunction {
     start: u64,
     end: u64,
     name: Box<[u8]>,
@@ -132,7 +132,7 @@ impl Bundled {
             });
             places.insert(place.address, frames.collect());
         }
-        let functions = module.functions.0.iter().map(|function| Function {
+        let functions = module.functions.0.iter().map(|function| BundledFunction {
             start: function.start,
             end: function.end,
             name: function.name.0.into(),
@@ -157,7 +157,7 @@ impl Bundled {
     /// Returns the symbol table: the functions that have recorded addresses.
     pub(crate) fn table(&self, demangle: bool) -> SymbolTable {
         let mut table = TableBuilder::new(demangle);
-        for Function { start, end, name } in &self.functions {
+        for BundledFunction { start, end, name } in &self.functions {
             table.add(name, *start, *end);
         }
         table.finish()
@@ -262,20 +262,16 @@ impl UnwindingParts {
         let mut sections = Vec::new();
         for name in FOR_UNWINDING {
             let Some(section) = image.section(name) else { continue };
-            let (address, size) = (section.address, section.size);
-            sections.push(UnwindingSection {
-                name,
-                address,
-                size,
-                contents: image.view(section).ok()?.to_vec(),
-            });
+            let Section { address, size, .. } = *section;
+            let contents = image.view(section).ok()?.to_vec();
+            sections.push(UnwindingSection { name, address, size, contents });
         }
         if sections.is_empty() {
             return None;
         }
         for name in PLACES_ONLY {
             if let Some(section) = image.section(name) {
-                let (address, size) = (section.address, section.size);
+                let Section { address, size, .. } = *section;
                 sections.push(UnwindingSection { name, address, size, contents: Vec::new() });
             }
         }

@@ -73,20 +73,15 @@ pub(crate) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
     if let (Some(cache), Some(by_id)) =
         (&options.cache, module.build_id.as_ref().and_then(build_id_path))
     {
-        let mut path = cache.join("kept").join(by_id).into_os_string();
-        path.push(".elf");
-        places.push((Source::Kept, path.into()));
+        places.push((Source::Kept, suffixed(&cache.join("kept").join(by_id), ".elf")));
     }
     let debug = append(Path::new(DEBUG_DIRECTORY), module.as_path());
-    let mut with_suffix = debug.clone().into_os_string();
-    with_suffix.push(".debug");
-    places.push((Source::DebugDirectory, below(options, Path::new(&with_suffix))));
+    places.push((Source::DebugDirectory, below(options, &suffixed(&debug, ".debug"))));
     places.push((Source::DebugDirectory, below(options, &debug)));
     let spellings = module.build_id.map(|id| id.spellings()).unwrap_or_default();
     for by_id in spellings.iter().filter_map(build_id_path) {
-        let mut path = Path::new(DEBUG_DIRECTORY).join(".build-id").join(by_id).into_os_string();
-        path.push(".debug");
-        places.push((Source::DebugBuildId, below(options, Path::new(&path))));
+        let path = Path::new(DEBUG_DIRECTORY).join(".build-id").join(by_id);
+        places.push((Source::DebugBuildId, below(options, &suffixed(&path, ".debug"))));
     }
     for name in [EXECUTABLE, DEBUG_INFO] {
         // The executable first: a debug file alone does not always give the offsets in the mapped
@@ -103,19 +98,16 @@ pub(crate) fn fetched(
     options: &SymbolOptions,
 ) -> Vec<(Source, PathBuf)> {
     let Some(cache) = &options.debuginfod_cache else { return Vec::new() };
-    let place = |id: BuildId| (Source::Debuginfod, cache.join(id.to_string()).join(name));
-    id.spellings().into_iter().map(place).collect()
+    let spellings = id.spellings().into_iter();
+    spellings.map(|id| (Source::Debuginfod, cache.join(id.to_string()).join(name))).collect()
 }
 
 /// Returns the places that follow from the module's build ID alone.
 pub(crate) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
-    let is_by_build_id = |(source, _): &(Source, PathBuf)| {
-        matches!(
-            source,
-            Source::BuildIdCache | Source::Kept | Source::DebugBuildId | Source::Debuginfod
-        )
-    };
-    elsewhere(module, options).into_iter().filter(is_by_build_id).collect()
+    use Source::{BuildIdCache, DebugBuildId, Debuginfod, Kept};
+    let mut places = elsewhere(module, options);
+    places.retain(|(source, _)| matches!(source, BuildIdCache | Kept | DebugBuildId | Debuginfod));
+    places
 }
 
 /// Returns the paths that `id` may have in the build ID cache, each of a directory or (written by
@@ -136,6 +128,13 @@ fn build_id_path(id: &BuildId) -> Option<PathBuf> {
 /// Returns `path` below `--symfs`, if given.
 pub(crate) fn below(options: &SymbolOptions, path: &Path) -> PathBuf {
     options.symfs.as_ref().map_or_else(|| path.to_owned(), |root| append(root, path))
+}
+
+/// Appends a suffix to the file name of a path.
+pub(crate) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 /// Joins `path` to `root`, even if `path` is absolute.
@@ -214,13 +213,8 @@ mod tests {
     fn a_deleted_file_with_a_build_id_is_also_searched_without_the_suffix() {
         let options = SymbolOptions::default();
         let id = BuildId::new(&[1]);
-        assert_eq!(
-            recorded(&Module::new(b"/b/x (deleted)", None, ModuleKind::File), &options).len(),
-            1
-        );
-        assert_eq!(
-            recorded(&Module::new(b"/b/x (deleted)", id, ModuleKind::File), &options)[1],
-            Path::new("/b/x")
-        );
+        let places = |id| recorded(&Module::new(b"/b/x (deleted)", id, ModuleKind::File), &options);
+        assert_eq!(places(None).len(), 1);
+        assert_eq!(places(id)[1], Path::new("/b/x"));
     }
 }

@@ -72,19 +72,13 @@ fn cannot_store(directory: &Path, error: &io::Error) -> Refusal {
 
 /// Removes old temporary files of runs that were killed while fetching.
 fn remove_stale(directory: &Path) {
-    let is_partial = |name: &str| {
-        [DEBUG_INFO, EXECUTABLE].iter().any(|kind| name.starts_with(&format!("{kind}.")))
-    };
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let age = file
-            .metadata()
-            .and_then(|metadata| metadata.modified())
-            .ok()
-            .and_then(|when| when.elapsed().ok());
+        let written = file.metadata().and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|when| when.elapsed().ok());
+        let name = file.file_name();
+        let kind = name.to_str().and_then(|name| name.split_once('.')).map(|(kind, _)| kind);
         // No run fetches for longer than `TOTAL`.
-        if file.file_name().to_str().is_some_and(is_partial)
-            && age.is_some_and(|age| age > 2 * TOTAL)
-        {
+        if matches!(kind, Some(DEBUG_INFO | EXECUTABLE)) && age.is_some_and(|age| age > 2 * TOTAL) {
             // Another run may have removed it already.
             let _is_gone = fs::remove_file(file.path());
         }

@@ -274,23 +274,16 @@ impl Search {
 /// whole (which is `None`: it is found without this), without its suffix, or after the mapped file,
 /// beside either. An id in it and in the debug file shows that they belong together.
 fn package(debug: &Path, mapped: Option<&Path>) -> Option<PathBuf> {
-    if named_after(debug).is_file() {
+    if candidates::suffixed(debug, ".dwp").is_file() {
         return None;
     }
     let mut places = vec![debug.with_extension("dwp")];
     if let Some(mapped) = mapped {
-        places.extend(
-            mapped.file_name().map(|name| debug.with_file_name(named_after(name.as_ref()))),
-        );
-        places.push(named_after(mapped));
+        let mapped = candidates::suffixed(mapped, ".dwp");
+        places.extend(mapped.file_name().map(|name| debug.with_file_name(name)));
+        places.push(mapped);
     }
     places.into_iter().find(|path| path.is_file())
-}
-
-fn named_after(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".dwp");
-    name.into()
 }
 
 /// Returns the compressed symbol table within a stripped file.

@@ -3,25 +3,35 @@
 //! A symbol name is shown only if it is proven to come from the recorded file. What proves it, by
 //! where names come from:
 //!
-//! | names come from              | proof                                                                            |
-//! |------------------------------|----------------------------------------------------------------------------------|
-//! | mapped file                  | its build ID ([`checked_image`]); if none was recorded, the recording was made on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not written to since ([`check_recorded`]) |
-//! | separate debug file          | the build ID of the mapped file; if that has none, the checksum in its debuglink |
-//! | shared debug file (dwz)      | the build ID in the link to it ([`crate::symbols::search`])                               |
-//! | compressed symbols           | they are in the file itself                                                      |
-//! | the running kernel           | its build ID; if none was recorded, its release *and* the address of its reference symbol ([`crate::symbols::kernel`]) |
-//! | kept list of a kernel        | the build ID it is kept under; the reference symbol says how far it was moved    |
-//! | kernel module                | its own build ID, or the proof of its kernel, and in both cases that it is still at its address; for its file, the build ID, or this machine and that the file was not written to since |
-//! | vdso                         | its build ID, or that of its kernel, or this machine                             |
-//! | copy (perf's cache, rec's)  | as the mapped file: its build ID                                                 |
-//! | file of a living process     | as the mapped file, and this machine: `/proc/PID/map_files`, `exe` and `root` only lead to it ([`super::processes`]) |
-//! | JIT map                      | this machine; written to since the process began, and not after it ended (or, if it neither lives nor has a recorded end, after the recording); its user's or root's ([`crate::symbols::jit::proof`]). If its beginning is not known, written to since the boot: `rep modules` says that this is a judgement |
-//! | JIT map or jitdump kept by rec | the times of the recording's first and last sample, and the pid, if the recording has no two processes with it; rec checked the rest while it knew the process |
-//! | jitdump                      | this machine, and the device and inode of the mapped page of it                  |
-//! | BPF programs, trampolines    | the records themselves                                                           |
-//! | text moved to anonymous memory | the proof of the file that was mapped there before; `rep modules` says that this is a judgement |
-//! | bundle                       | the recording itself has it                                                      |
-//! | `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths` | none: the user says so, and a build ID that contradicts is told |
+//! * A mapped file: its build ID ([`checked_image`]). If none was recorded, the recording was made
+//!   on this machine ([`Origin::made`]), and the file has the recorded device and inode and was not
+//!   written to since ([`check_recorded`]).
+//! * A separate debug file: the build ID of the mapped file or, if that has none, the checksum in
+//!   its debuglink. One that several share (dwz): the build ID in the link to it. Compressed symbols
+//!   are in the file itself.
+//! * The running kernel: its build ID; if none was recorded, its release *and* the address of its
+//!   reference symbol ([`super::super::kernel`]). A kept list: the build ID it is kept under; the
+//!   reference symbol says how far it was moved.
+//! * A kernel module: its own build ID, or the proof of its kernel, and in both cases that it is
+//!   still at its address. Its file: the build ID, or this machine and that the file was not written
+//!   to since.
+//! * The vdso: its build ID, or that of its kernel, or this machine.
+//! * A copy (perf's cache, rec's): as the mapped file, its build ID.
+//! * A file of a living process: as the mapped file, and this machine: `/proc/PID/map_files`, `exe`
+//!   and `root` only lead to it ([`super::processes`]).
+//! * A JIT's map: this machine; written to since the process began, and not after it ended (or, if
+//!   it neither lives nor has a recorded end, after the recording); its user's or root's
+//!   ([`super::super::jit`]). If its beginning is not known, written to since the boot: `rep
+//!   modules` says that this is a judgement. One kept by rec, or a jitdump: the times of the
+//!   recording's first and last sample, and the pid, if the recording has no two processes with it;
+//!   rec checked the rest while it knew the process.
+//! * A jitdump: this machine, and the device and inode of the mapped page of it.
+//! * BPF programs and trampolines: the records themselves.
+//! * Text that was moved to anonymous memory: the proof of the file that was mapped there before;
+//!   `rep modules` says that this is a judgement.
+//! * A bundle: the recording itself has it.
+//! * `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths`: none; the user says so, and a build ID
+//!   that contradicts is told.
 //!
 //! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was
 //! recorded for a path from which several files were mapped; a host name alone; the address of the
@@ -142,26 +152,19 @@ impl Origin {
             Some(Err(error)) => (None, Some(error)),
             None => (None, None),
         };
-        let origin = Self {
-            bundle,
-            hostname: file
-                .feature::<Hostname<'_>>()
-                .and_then(Result::ok)
-                .map(|it| it.0.to_text().into_owned()),
-            release: file
-                .feature::<OsRelease<'_>>()
-                .and_then(Result::ok)
-                .map(|it| it.0.to_text().into_owned()),
-            arch: file
-                .feature::<Arch<'_>>()
-                .and_then(Result::ok)
-                .map(|it| it.0.to_text().into_owned()),
-            cpu: file
-                .feature::<CpuDesc<'_>>()
-                .and_then(Result::ok)
-                .map(|it| spaced(&it.0.to_text())),
-            ..Self::default()
-        };
+        let mut origin = Self { bundle, ..Self::default() };
+        if let Some(Ok(name)) = file.feature::<Hostname<'_>>() {
+            origin.hostname = Some(name.0.to_text().into_owned());
+        }
+        if let Some(Ok(release)) = file.feature::<OsRelease<'_>>() {
+            origin.release = Some(release.0.to_text().into_owned());
+        }
+        if let Some(Ok(arch)) = file.feature::<Arch<'_>>() {
+            origin.arch = Some(arch.0.to_text().into_owned());
+        }
+        if let Some(Ok(cpu)) = file.feature::<CpuDesc<'_>>() {
+            origin.cpu = Some(spaced(&cpu.0.to_text()));
+        }
         (origin, error)
     }
 
