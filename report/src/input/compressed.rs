@@ -20,7 +20,7 @@ pub(super) enum Compression {
 
 /// An unpacked file.
 #[derive(Debug)]
-pub(super) struct Unpacked {
+pub(super) struct UnpackedFile {
     pub bytes: Bytes,
     /// Reason for which what follows was not unpacked.
     pub torn: Option<String>,
@@ -72,7 +72,7 @@ impl Compression {
     }
 
     /// Unpacks a whole file. Of a damaged one, all that can be is.
-    pub(super) fn unpack(self, packed: &[u8]) -> Result<Unpacked, UnpackError> {
+    pub(super) fn unpack(self, packed: &[u8]) -> Result<UnpackedFile, UnpackError> {
         match self {
             Self::Gzip => self.copy(flate2::read::MultiGzDecoder::new(packed), packed.len()),
             Self::Xz => self.copy(lzma_rust2::XzReader::new(packed, true), packed.len()),
@@ -86,7 +86,7 @@ impl Compression {
         }
     }
 
-    fn copy(self, mut from: impl Read, packed: usize) -> Result<Unpacked, UnpackError> {
+    fn copy(self, mut from: impl Read, packed: usize) -> Result<UnpackedFile, UnpackError> {
         let most = unpack::most_unpacked(packed);
         let mut to = BufWriter::new(tempfile::tempfile().map_err(UnpackError::Temporary)?);
         let (mut buffer, mut len) = (vec![0; 1 << 16], 0_usize);
@@ -116,7 +116,7 @@ impl Compression {
         let torn = torn.map(|error| {
             format!("its {} data can be unpacked to byte {len} only: {error}", self.name())
         });
-        Ok(Unpacked { bytes, torn })
+        Ok(UnpackedFile { bytes, torn })
     }
 }
 

@@ -96,10 +96,11 @@ impl Contents {
             Held::Copied(_) => None,
         };
         let missed = missed.map(|missed| missed as u64);
-        let is_rewritten = |now: &Metadata| now.modified().ok() != self.before.modified().ok();
-        let changed = match self.file.metadata() {
-            Ok(now) if now.len() < self.before.len() => Some(now.len()),
-            Ok(now) if now.len() == self.before.len() && is_rewritten(&now) => Some(0),
+        let (before, now) = (&self.before, self.file.metadata());
+        let changed = match now {
+            Ok(now) if now.len() < before.len() => Some(now.len()),
+            Ok(now) if now.len() > before.len() => None,
+            Ok(now) if now.modified().ok() != before.modified().ok() => Some(0),
             _ => None,
         };
         missed.into_iter().chain(changed).min()
@@ -268,27 +269,27 @@ fn last_region() -> Option<&'static Region> {
 }
 
 /// Installs the SIGBUS handler, once per process.
-#[allow(unsafe_code, reason = "there is no safe way to handle SIGBUS")]
 fn handle_bus_errors() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
-    let install = || {
-        // SAFETY: returns a number and has no other effect.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
-        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-            on_bus_error;
-        // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask, SIG_DFL.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = handler as libc::sighandler_t;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the action is initialized and outlives the call; the handler has the signature
-        // that SA_SIGINFO requires, and is async-signal-safe (see its doc comment).
-        match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
-        }
-    };
-    INSTALLED.get_or_init(install).map_err(io::Error::from_raw_os_error)
+    INSTALLED.get_or_init(install_handler).map_err(io::Error::from_raw_os_error)
+}
+
+#[allow(unsafe_code, reason = "there is no safe way to handle SIGBUS")]
+fn install_handler() -> Result<(), i32> {
+    // SAFETY: returns a number and has no other effect.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
+    // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask, SIG_DFL.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as libc::sighandler_t;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the action is initialized and outlives the call; the handler has the signature
+    // that SA_SIGINFO requires, and is async-signal-safe (see its doc comment).
+    match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+    }
 }
 
 /// Maps zero pages over the missing pages of a mapped file. Any other SIGBUS ends the process, as
@@ -328,12 +329,11 @@ extern "C" fn on_bus_error(
 fn replace_pages(address: usize) -> bool {
     let page = PAGE.load(Ordering::SeqCst);
     let start = address & !(page - 1);
-    let contains = |region: &&Region| {
+    let mut regions = std::iter::successors(last_region(), |region| region.next);
+    if let Some(region) = regions.find(|region| {
         region.is_mapped.load(Ordering::SeqCst)
             && address.checked_sub(region.start).is_some_and(|offset| offset < region.len)
-    };
-    if let Some(region) = std::iter::successors(last_region(), |region| region.next).find(contains)
-    {
+    }) {
         // All pages after a missing one are missing too: one new mapping covers them.
         let len = (region.start + region.len).next_multiple_of(page) - start;
         region.missed.fetch_min(start - region.start, Ordering::SeqCst);

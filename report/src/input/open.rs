@@ -59,11 +59,17 @@ pub enum OpenError {
     Missing(PathBuf),
     #[error("cannot read {}: permission denied; its owner can allow it with chmod", .0.display())]
     Permission(PathBuf),
-    #[error("cannot read {}: it is a directory without a recording (`data`); name a perf.data file", .0.display())]
+    #[error(
+        "cannot read {}: it is a directory without a recording (`data`); name a perf.data file",
+        .0.display()
+    )]
     Directory(PathBuf),
     #[error("cannot read {}: no file in this directory is a perf.data file", .0.display())]
     NothingIn(PathBuf),
-    #[error("cannot read {}: it is empty; the recording never started, or a copy was interrupted", shown(.0))]
+    #[error(
+        "cannot read {}: it is empty; the recording never started, or a copy was interrupted",
+        shown(.0)
+    )]
     Empty(PathBuf),
     #[error("cannot read {}: {}", shown(.0), .1)]
     Io(PathBuf, io::Error),
@@ -73,7 +79,11 @@ pub enum OpenError {
     /// A file of another known format.
     #[error("cannot read {}: not a perf.data file: {}", shown(.0), .1)]
     Other(PathBuf, &'static str),
-    #[error("cannot read {}: its header is all zeros: the recorder ended before it had written any, or a copy failed", shown(.0))]
+    #[error(
+        "cannot read {}: its header is all zeros: the recorder ended before it had written any, or \
+         a copy failed",
+        shown(.0)
+    )]
     Zeroed(PathBuf),
     #[error("cannot read {}: {}", shown(.0), .1)]
     Packed(PathBuf, UnpackError),

@@ -66,8 +66,9 @@ fn text(bytes: &[u8]) -> Option<&str> {
         }
         Err(_) => return None,
     };
-    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x1b');
-    (!valid.is_empty() && valid.chars().all(is_text)).then_some(valid)
+    let is_text =
+        valid.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x1b'));
+    (is_text && !valid.is_empty()).then_some(valid)
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use rayon::ThreadPool;
-
 use crate::input::{Changed, Input, OpenError};
 use crate::query::{Source, Warning};
 
@@ -112,16 +110,17 @@ fn on_one_core_each<T: Send>(
     mut merge: impl FnMut(T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let cores = rayon::current_num_threads();
-    let pool = |_| rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let pools = (0..cores).map(pool).collect::<Result<Vec<_>, _>>()?;
+    let pools = (0..cores).map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+    let pools = pools.collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
         let mut queues: Vec<Receiver<T>> = Vec::with_capacity(cores);
         for (core, pool) in pools.iter().enumerate() {
             let (sender, results) = sync_channel(AHEAD);
             let groups = inputs.chunks(GROUP).skip(core).step_by(cores);
             // Nobody receives after an error, which ends all.
-            let work = move || groups.map(make).try_for_each(|made| sender.send(made).ok());
-            scope.spawn(move || ThreadPool::install(pool, work));
+            scope.spawn(move || {
+                pool.install(move || groups.map(make).try_for_each(|made| sender.send(made).ok()))
+            });
             queues.push(results);
         }
         let mut in_turn = queues.iter().cycle();

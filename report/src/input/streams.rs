@@ -23,11 +23,11 @@ use crate::query::Warning;
 /// All streams of an input.
 #[derive(Debug)]
 pub(crate) struct Streams<'f> {
-    all: Vec<Stream<'f>>,
+    all: Vec<UnpackedStream<'f>>,
 }
 
 #[derive(Debug)]
-struct Stream<'f> {
+struct UnpackedStream<'f> {
     /// Name of its file; `None` for the data section.
     file: Option<&'f str>,
     /// Position of its first byte.
@@ -52,28 +52,26 @@ const KEPT: usize = 16 << 20;
 impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     pub(crate) fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
-        let main = (None, file.data_bytes(), file.data.offset);
-        let others =
-            input.streams().iter().map(|stream| (Some(stream.name.as_str()), &*stream.bytes, 0));
-        let all: Vec<_> = std::iter::once(main).chain(others).collect();
+        let mut all = vec![(None, file.data_bytes(), file.data.offset)];
+        all.extend(input.streams().iter().map(|of| (Some(of.name.as_str()), &*of.bytes, 0)));
         let kept = AtomicUsize::new(0);
         let skim = |bytes: &[u8]| {
             let is_kept =
                 keep == Keep::All || kept.fetch_add(bytes.len(), Ordering::Relaxed) < KEPT;
             (!is_kept).then(|| Skimmed::of(bytes, file.endian))
         };
-        let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
-            let frames = || Frames::new(packed, offset, file.endian);
-            if unpack::is_compressed(frames(), file.endian) {
-                let unpacked = unpack::unpack(frames(), file.endian, MIN_SECTION, skim);
+        let unpacked = all.par_iter().map(|&(file_name, packed, offset)| {
+            let frames = Frames::new(packed, offset, file.endian);
+            if unpack::is_compressed(frames.clone(), file.endian) {
+                let unpacked = unpack::unpack(frames, file.endian, MIN_SECTION, skim);
                 // Messages give the offset in the unpacked stream.
-                return Stream { file: name, begin: 0, offset: 0, unpacked };
+                return UnpackedStream { file: file_name, begin: 0, offset: 0, unpacked };
             }
-            let unpacked =
-                Unpacked { parts: vec![Part::Kept(packed.into())], ..Unpacked::default() };
-            Stream { file: name, begin: offset, offset, unpacked }
-        };
-        let mut all: Vec<Stream<'f>> = all.par_iter().map(unpacked).collect();
+            let parts = vec![Part::Kept(packed.into())];
+            let unpacked = Unpacked { parts, ..Unpacked::default() };
+            UnpackedStream { file: file_name, begin: offset, offset, unpacked }
+        });
+        let mut all: Vec<UnpackedStream<'f>> = unpacked.collect();
         let mut begin = all.first().map_or(0, |first| first.begin);
         for stream in &mut all {
             stream.begin = begin;

@@ -387,7 +387,8 @@ mod tests {
         ) {
             let (mut data, plain) = section(&lens, [frame, container, between]);
             let is_damaged = damage.is_some() || cut.is_some();
-            if let Some(at) = damage.map(|at| at % data.len().max(1)).filter(|at| *at < data.len()) {
+            if let Some(at) = damage.filter(|_| !data.is_empty()) {
+                let at = at % data.len();
                 data[at] ^= 0x55;
             }
             data.truncate(cut.map_or(data.len(), |cut| cut % (data.len() + 1)));
@@ -399,8 +400,9 @@ mod tests {
             let records: Vec<_> = records.into_iter().flatten().collect();
             let mut all = Unpacking::new(data.len(), Endian::Little);
             let outcome = all.all(&records);
-            let damage = if all.is_stuck() { None } else { damage.into_iter().find_map(Result::err) };
-            prop_assert_eq!(found.damage.as_ref().map(ToString::to_string), outcome.err().or(damage).map(|e| e.to_string()));
+            let damage = damage.into_iter().find_map(Result::err).filter(|_| !all.is_stuck());
+            let damage = outcome.err().or(damage).map(|error| error.to_string());
+            prop_assert_eq!(found.damage.as_ref().map(ToString::to_string), damage);
             prop_assert!(bytes(&found).concat() == all.pending);
             prop_assert_eq!(found.containers, all.containers);
             // And what was compressed, without what is between.

@@ -54,8 +54,8 @@ pub(crate) fn tell_apart(cells: &mut Labels, frames: &mut Labels) {
     }
     let mut uses: Vec<Use<'_>> = Vec::new();
     for (is_cell, labels) in [(true, &*cells), (false, &*frames)] {
-        let of_function = |(number, text, named)| Use { is_cell, number, text, named };
-        let all = labels.functions().map(of_function);
+        let all = labels.functions();
+        let all = all.map(|(number, text, named)| Use { is_cell, number, text, named });
         uses.extend(all.filter(|used| clashes.contains(&used.in_module())));
     }
     uses.par_sort_unstable_by_key(|used| {

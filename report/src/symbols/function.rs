@@ -54,8 +54,8 @@ impl Function {
     /// others.
     pub fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
         let (spelt, name_hash) = (Spelt::Inlined(name.into()), name_hash(name.as_bytes()));
-        let function = || Self { loaded: loaded.clone(), spelt, name_hash };
-        demangle::is_mangled(name.as_bytes()).then(function)
+        let function = Self { loaded: loaded.clone(), spelt, name_hash };
+        demangle::is_mangled(name.as_bytes()).then_some(function)
     }
 
     /// Returns the name as the file spells it.

@@ -42,6 +42,7 @@ mod jit;
 mod kernel;
 mod label_slots;
 mod module;
+mod names;
 mod outcome;
 mod recorded;
 mod resolver;

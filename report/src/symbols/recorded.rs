@@ -40,10 +40,10 @@ const JIT_CODE: u32 = 0x4000;
 
 /// Symbols of one module. Equal ones have equal symbols.
 #[derive(Clone, Debug)]
-pub struct RecordedSymbols(Arc<Contents>);
+pub struct RecordedSymbols(Arc<RecordedContents>);
 
 #[derive(Debug)]
-struct Contents {
+struct RecordedContents {
     /// Of all else, so that to compare modules takes no time.
     hash: u64,
     base: Base,
@@ -207,7 +207,7 @@ impl RecordedSymbols {
         let mut hasher = DefaultHasher::new();
         (base, &symbols, &kernel, kallsyms).hash(&mut hasher);
         let (hash, kallsyms) = (hasher.finish(), kallsyms.map(Box::from));
-        Self(Arc::new(Contents { hash, base, symbols, kernel, kallsyms }))
+        Self(Arc::new(RecordedContents { hash, base, symbols, kernel, kallsyms }))
     }
 
     /// Returns the same symbols, whose addresses are those at run time.
@@ -225,7 +225,7 @@ impl RecordedSymbols {
         reference: Option<&Reference>,
         demangle: bool,
     ) -> Result<SymbolTable, Refusal> {
-        let Contents { base, symbols, kernel, kallsyms, .. } = &*self.0;
+        let RecordedContents { base, symbols, kernel, kallsyms, .. } = &*self.0;
         if let (true, Some(text)) = (symbols.is_empty(), kallsyms) {
             let list = Kallsyms::parse(text.to_vec())?;
             return match kernel_module {

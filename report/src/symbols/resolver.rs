@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use zerocopy::FromZeros;
 
 use super::demangle;
-use super::elf::Image;
+use super::elf::ElfImage;
 use super::elf::call_frames::CallFrames;
 use super::elf::lines::SourceLines;
 use super::explain::MOVED;
@@ -253,7 +253,7 @@ impl Resolver {
 
     /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the
     /// mapped file, for its cached copy, for this process's vdso.
-    fn of_image<T>(&self, module: &Module, of: fn(&Image) -> Option<T>) -> Option<T> {
+    fn of_image<T>(&self, module: &Module, of: fn(&ElfImage) -> Option<T>) -> Option<T> {
         let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?));
         bundled.or_else(|| match &module.kind {
             ModuleKind::File => self.search.first(module, of),

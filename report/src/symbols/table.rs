@@ -32,11 +32,13 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
+use object::elf::STB_GLOBAL;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::coarse::Coarse;
 use super::demangle;
+pub(super) use super::names::{NameRef, name_at, name_hash};
+use super::names::{Names, TIE};
 use crate::input::map::Bytes;
 
 /// Number of a symbol in its table.
@@ -51,25 +53,6 @@ pub struct Symbol<Name> {
     pub end: u64,
     /// Name as the file spells it, perhaps mangled; not always UTF-8.
     pub name: Name,
-}
-
-/// Source number that marks a [`NameRef`] as the number of a tie.
-const TIE: u8 = u8::MAX;
-
-/// Position of a name, and what decides between symbols of one start before their names do:
-///
-/// ```text
-///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NameRef(u64);
-
-#[derive(Debug, Default)]
-struct Names {
-    /// Bytes that hold names, each ended by a zero byte.
-    sources: Vec<Bytes>,
-    /// Names that are not in a file: source number 0.
-    own: Vec<u8>,
 }
 
 /// The sorted symbols of one module.
@@ -180,10 +163,10 @@ impl SymbolTable {
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = FxBuildHasher.build_hasher();
         for Place { start, end, name } in &self.places {
-            [*start, *end, name.0].hash(&mut hasher);
+            (start, end, name).hash(&mut hasher);
         }
         for tie in self.ties.iter().flat_map(|tie| &*tie.candidates) {
-            (tie.start, tie.name.0).hash(&mut hasher);
+            (tie.start, tie.name).hash(&mut hasher);
         }
         for source in &self.names.sources {
             source.hash(&mut hasher);
@@ -316,10 +299,10 @@ impl TableBuilder {
         }
         for group in self.symbols.chunk_by_mut(same_start).filter(|group| group.len() > 1) {
             let best = group.iter().map(Place::rank).max();
-            let ifunc = group.iter().fold(0, |all, symbol| all | symbol.name.0 & NameRef::IFUNC);
+            let is_ifunc = group.iter().any(|symbol| symbol.name.is_ifunc());
             for symbol in group {
                 symbol.name = if Some(symbol.rank()) == best {
-                    NameRef(symbol.name.0 | ifunc)
+                    symbol.name.with_ifunc(is_ifunc)
                 } else {
                     NameRef::NONE
                 };
@@ -359,74 +342,8 @@ impl Place {
 
     /// Returns what decides between symbols of one start before their names do.
     fn rank(&self) -> (bool, u64) {
-        (self.end > self.start, self.name.0 & NameRef::BINDING)
+        (self.end > self.start, self.name.binding())
     }
-}
-
-impl NameRef {
-    /// Marks symbols that are to be removed.
-    const NONE: Self = Self(u64::MAX);
-    const OFFSET: u64 = (1 << 48) - 1;
-    /// Higher for a symbol that is preferred: not weak, then global.
-    const BINDING: u64 = 3 << 48;
-    /// [`Self::BINDING`] of a symbol that is neither weak nor global.
-    const LOCAL: u64 = 2 << 48;
-    /// The symbol is an indirect function, or was preferred to an alias that is one.
-    const IFUNC: u64 = 4 << 48;
-
-    pub(super) fn new(source: u8, offset: u64) -> Self {
-        Self(u64::from(source) << 56 | (offset & Self::OFFSET))
-    }
-
-    /// Adds what decides between symbols.
-    pub(super) fn ranked(self, binding: SymbolBind, ifunc: bool) -> Self {
-        let binding = u64::from(binding != STB_WEAK) << 49 | u64::from(binding == STB_GLOBAL) << 48;
-        Self(self.0 | binding | if ifunc { Self::IFUNC } else { 0 })
-    }
-
-    pub(super) fn is_ifunc(self) -> bool {
-        self.0 & Self::IFUNC != 0
-    }
-
-    /// Returns whether the symbol may be one that only a part of its file sees. Names that are not
-    /// in a file may be.
-    fn is_local(self) -> bool {
-        self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
-    }
-
-    fn source(self) -> u8 {
-        (self.0 >> 56) as u8
-    }
-
-    /// Returns the number of the tie, if this refers to one.
-    fn tie(self) -> Option<usize> {
-        (self.source() == TIE).then(|| self.offset())
-    }
-
-    pub(super) fn offset(self) -> usize {
-        usize::try_from(self.0 & Self::OFFSET).unwrap_or(usize::MAX)
-    }
-}
-
-impl Names {
-    fn get(&self, name: NameRef) -> &[u8] {
-        let source = match name.source() {
-            0 => Some(self.own.as_slice()),
-            number => self.sources.get(usize::from(number) - 1).map(|source| &**source),
-        };
-        name_at(source.unwrap_or_default(), name.offset())
-    }
-}
-
-/// Returns the name at `offset` of a table of names, each ended by a zero byte.
-pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
-    let name = table.get(offset..).unwrap_or_default();
-    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
-}
-
-/// Returns the number by which names of a table are compared.
-pub(super) fn name_hash(name: &[u8]) -> u64 {
-    FxBuildHasher.hash_one(name)
 }
 
 fn same_start(a: &Place, b: &Place) -> bool {

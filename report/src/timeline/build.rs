@@ -186,18 +186,9 @@ mod tests {
 
     fn map(pid: i32, start: u64, module: u32) -> Change {
         let (end, module) = (start + 0x100, Some(ModuleId(module)));
-        Change::Map {
-            pid,
-            tid: pid,
-            mapping: Mapping {
-                start,
-                end,
-                first: 0,
-                module,
-                is_shared: false,
-                memory: Memory::Code,
-            },
-        }
+        let (is_shared, memory) = (false, Memory::Code);
+        let mapping = Mapping { start, end, first: 0, module, is_shared, memory };
+        Change::Map { pid, tid: pid, mapping }
     }
 
     fn build(changes: Vec<(u64, Change)>) -> Timeline {
@@ -216,17 +207,13 @@ mod tests {
     #[test]
     fn the_first_comm_also_applies_before_its_moment() {
         let t = build(vec![(10, comm(5, 5, "sh")), (20, comm(5, 5, "ls"))]);
-        assert_eq!(
-            [1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time)),
-            ["sh", "sh", "sh", "ls", "ls"]
-        );
+        let names = [1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time));
+        assert_eq!(names, ["sh", "sh", "sh", "ls", "ls"]);
         assert_eq!(name(&t, 0, 0, 3), "swapper");
         assert_eq!(name(&t, 77, 77, 3), ":77");
         assert_eq!(name(&t, -1, -1, 3), ":-1");
-        assert_eq!(
-            t.thread_label(t.span(5, 5, at(1)).task.thread).1,
-            t.span(5, 5, at(99)).task.comm
-        );
+        let (first, last) = (t.span(5, 5, at(1)).task, t.span(5, 5, at(99)).task);
+        assert_eq!(t.thread_label(first.thread).1, last.comm);
     }
 
     #[test]
@@ -275,11 +262,7 @@ mod tests {
         assert_eq!(module(&t, 1, 9, 0x1000, 9), Some(0));
         assert_eq!(module(&t, 1, 9, 0x2000, 9), Some(1));
         assert_eq!(module(&t, 1, 8, 0x1000, 3), Some(0), "a thread without records");
-        assert_eq!(
-            module(&t, 7, 8, 0x1000, 3),
-            None,
-            "a thread whose leader has no records either"
-        );
+        assert_eq!(module(&t, 7, 8, 0x1000, 3), None, "neither has its leader");
     }
 
     #[test]
@@ -297,11 +280,8 @@ mod tests {
             for start in 0..50 {
                 let span = t.span(pid, tid, at(start));
                 for time in (0..50).filter(|time| span.covers(pid, tid, at(*time))) {
-                    assert_eq!(
-                        t.span(pid, tid, at(time)).task,
-                        span.task,
-                        "{tid} from {start} at {time}"
-                    );
+                    let task = t.span(pid, tid, at(time)).task;
+                    assert_eq!(task, span.task, "{tid} from {start} at {time}");
                 }
                 let lasts = (0..50).filter(|time| span.covers(pid, tid, at(*time))).count();
                 // A thread without an address space of its own depends on its leader, so its spans
@@ -334,16 +314,9 @@ mod tests {
                 let (span, value) =
                     spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
                 let fresh = timeline.span(tid, tid, at(time));
-                assert_eq!(
-                    (span.task, value),
-                    (fresh.task, fresh.moments.start),
-                    "{tid} at {time}"
-                );
-                assert_eq!(
-                    span.comm_so_far(at(time)),
-                    fresh.comm_so_far(at(time)),
-                    "{tid} at {time}"
-                );
+                let found = (span.task, value, span.comm_so_far(at(time)));
+                let expected = (fresh.task, fresh.moments.start, fresh.comm_so_far(at(time)));
+                assert_eq!(found, expected, "{tid} at {time}");
             }
         }
     }

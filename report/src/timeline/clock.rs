@@ -235,7 +235,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_limits_agree_with_the_naive_queue(steps in prop::collection::vec(prop::option::of(0u64..50), 0..200)) {
+        fn the_limits_agree_with_the_naive_queue(
+            steps in prop::collection::vec(prop::option::of(0u64..50), 0..200),
+        ) {
             let mut limits = FlushLimits::default();
             let mut queue = Queue::default();
             let mut want = Vec::new();

@@ -413,12 +413,16 @@ mod tests {
     proptest! {
         #[test]
         fn the_tree_agrees_with_the_list(
-            raw in prop::collection::vec((0u64..40, 1u64..20, prop::option::weighted(0.9, 0u32..9)), 0..40),
+            raw in prop::collection::vec(
+                (0u64..40, 1u64..20, prop::option::weighted(0.9, 0u32..9)),
+                0..40,
+            ),
             own in prop::collection::vec((0u64..40, 1u64..20), 0..10),
             fork in 0u64..60,
         ) {
             let make = |start, len, module: Option<u32>| Mapping {
-                start, end: start + len, first: 0, module: module.map(ModuleId), is_shared: false, memory: Memory::Code,
+                module: module.map(ModuleId),
+                ..mapping(start, start + len, 0)
             };
             let parent: Vec<_> = (1u64..).zip(&raw)
                 .map(|(t, &(s, l, m))| (at(t), make(s, l, m))).collect();
@@ -439,7 +443,8 @@ mod tests {
                 for t in [0, 1, 5, 20, fork, fork + 3, 80] {
                     prop_assert_eq!(found(&spaces, 0, address, t), naive(&parent, address, at(t)));
                     if t > fork {
-                        prop_assert_eq!(found(&spaces, 1, address, t), naive(&copy, address, at(t)));
+                        let expected = naive(&copy, address, at(t));
+                        prop_assert_eq!(found(&spaces, 1, address, t), expected);
                     }
                 }
             }

@@ -388,15 +388,16 @@ pub(super) fn ctype(words: &[Token<'_>], long_size: usize) -> Option<CType> {
             _ => return None,
         }
     }
-    let has = |name: &str| names.contains(&name);
-    (!names.is_empty() && !has("REC")).then_some(())?;
+    if names.is_empty() || names.contains(&"REC") {
+        return None;
+    }
     let size = match names.last().map(|name| name.trim_start_matches('_')) {
         Some("u8" | "s8" | "char" | "bool" | "uint8_t" | "int8_t") => 1,
         Some("u16" | "s16" | "short" | "le16" | "be16" | "uint16_t" | "int16_t") => 2,
         Some("u32" | "s32" | "uint32_t" | "int32_t" | "le32" | "be32" | "gfp_t") => 4,
         Some("u64" | "s64" | "uint64_t" | "int64_t" | "le64" | "be64") => 8,
-        Some("int") if has("short") => 2,
-        Some("long" | "int") if has("long") => {
+        Some("int") if names.contains(&"short") => 2,
+        Some("long" | "int") if names.contains(&"long") => {
             let longs = names.iter().filter(|name| **name == "long").count();
             if longs > 1 { 8 } else { long_size }
         }

@@ -7,7 +7,7 @@ use framehop::ExplicitModuleSectionInfo;
 use object::elf::{EM_AARCH64, EM_X86_64};
 use recrep_format::abi::RegsArch;
 
-use crate::symbols::elf::{self, Image, Segment};
+use crate::symbols::elf::{self, ElfImage, Segment};
 
 /// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct CallFrames {
 impl CallFrames {
     /// Reads the call frame information of a file; `None` if it has none or its instruction set is
     /// not supported.
-    pub(crate) fn of(image: &Image) -> Option<Self> {
+    pub(crate) fn of(image: &ElfImage) -> Option<Self> {
         let arch = match image.machine {
             EM_X86_64 => RegsArch::X86,
             EM_AARCH64 => RegsArch::Arm64,

@@ -19,7 +19,7 @@
 use object::elf::{SHT_RELA, STB_GLOBAL};
 use recrep_format::endian::Endian;
 
-use crate::symbols::elf::{Image, Section};
+use crate::symbols::elf::{ElfImage, ElfSection};
 use crate::symbols::outcome::Refusal;
 use crate::symbols::table::{NameRef, Place, TableBuilder};
 
@@ -69,41 +69,49 @@ struct GoFunction {
 /// Adds the functions of a Go program, placed in the file, then settles `table`, which ends its
 /// round. Returns their number; `None` if the file has no function table of Go.
 pub(crate) fn add_functions(
-    image: &Image,
+    image: &ElfImage,
     table: &mut TableBuilder,
 ) -> Option<Result<usize, Refusal>> {
     let (section, at) = find(image)?;
-    let mut add = || {
-        let bytes = image.view(section)?;
-        let functions = FunctionTable::of(bytes.get(at..).unwrap_or_default());
-        let functions =
-            functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
-        let address = section.address.wrapping_add(at as u64);
-        let code = functions
-            .code_start(image, address)
-            .ok_or(Refusal::Other("it does not say where Go code begins"))?;
-        let source = table.add_source(image.keep(section)?);
-        let before = table.symbols.len();
-        for function in functions.iter(code) {
-            let segment = image.segment_of(function.start);
-            let offset =
-                segment.map_or(function.start, |segment| segment.to_offset(function.start));
-            let name = NameRef::new(source, at as u64 + function.name).ranked(STB_GLOBAL, false);
-            let end = offset.saturating_add(function.end.saturating_sub(function.start));
-            if !table.name(name).is_empty() {
-                table.symbols.push(Place { start: offset, end, name });
-            }
+    Some(add_section(image, section, at, table))
+}
+
+/// Adds the functions of the table that begins in a section `at` this offset.
+fn add_section(
+    image: &ElfImage,
+    section: &ElfSection,
+    at: usize,
+    table: &mut TableBuilder,
+) -> Result<usize, Refusal> {
+    let bytes = image.view(section)?;
+    let functions = FunctionTable::of(bytes.get(at..).unwrap_or_default());
+    let functions =
+        functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
+    let address = section.address.wrapping_add(at as u64);
+    let code = functions
+        .code_start(image, address)
+        .ok_or(Refusal::Other("it does not say where Go code begins"))?;
+    let source = table.add_source(image.keep(section)?);
+    let before = table.symbols.len();
+    for function in functions.iter(code) {
+        let offset = match image.segment_of(function.start) {
+            Some(segment) => segment.to_offset(function.start),
+            None => function.start,
+        };
+        let name = NameRef::new(source, at as u64 + function.name).ranked(STB_GLOBAL, false);
+        let end = offset.saturating_add(function.end.saturating_sub(function.start));
+        if !table.name(name).is_empty() {
+            table.symbols.push(Place { start: offset, end, name });
         }
-        let added = table.symbols.len() - before;
-        table.settle();
-        if added > 0 { Ok(added) } else { Err(Refusal::NoSymbols) }
-    };
-    Some(add())
+    }
+    let added = table.symbols.len() - before;
+    table.settle();
+    if added > 0 { Ok(added) } else { Err(Refusal::NoSymbols) }
 }
 
 /// Returns the section with the table, and where it begins in it. Linkers other than Go's may merge
 /// it with others.
-fn find(image: &Image) -> Option<(&Section, usize)> {
+fn find(image: &ElfImage) -> Option<(&ElfSection, usize)> {
     let named = image.sections.iter().find(|section| section.name.ends_with(b".gopclntab"));
     if let Some(section) = named {
         return Some((section, 0));
@@ -174,7 +182,7 @@ impl<'b> FunctionTable<'b> {
     }
 
     /// Returns the address at which Go code begins; the table is at `address`.
-    fn code_start(&self, image: &Image, address: u64) -> Option<u64> {
+    fn code_start(&self, image: &ElfImage, address: u64) -> Option<u64> {
         if self.format != TableFormat::Go118 {
             return Some(0);
         }
@@ -196,7 +204,7 @@ impl<'b> FunctionTable<'b> {
     /// of its names.
     fn module_data(
         &self,
-        image: &Image,
+        image: &ElfImage,
         relocations: &Relocations<'_>,
         address: u64,
     ) -> Option<u64> {
@@ -220,14 +228,14 @@ impl<'b> FunctionTable<'b> {
     }
 
     /// Returns the word that the file has for this address.
-    fn word_in(&self, image: &Image, address: u64) -> Option<u64> {
+    fn word_in(&self, image: &ElfImage, address: u64) -> Option<u64> {
         let offset = usize::try_from(image.segment_of(address)?.to_offset(address)).ok()?;
         number(&image.file, offset, self.word, self.endian)
     }
 }
 
 /// Returns whether an address is in executable sections.
-fn is_code(image: &Image, address: u64) -> bool {
+fn is_code(image: &ElfImage, address: u64) -> bool {
     image.sections.iter().filter(|section| section.executable).any(|section| {
         address.checked_sub(section.address).is_some_and(|within| within < section.size)
     })
@@ -242,7 +250,7 @@ struct Relocations<'b> {
 }
 
 impl<'b> Relocations<'b> {
-    fn of(image: &'b Image, word: usize, endian: Endian) -> Self {
+    fn of(image: &'b ElfImage, word: usize, endian: Endian) -> Self {
         let tables =
             image.sections.iter().filter(|section| section.kind == SHT_RELA && section.allocated);
         Self {

@@ -1,6 +1,6 @@
 //! ELF files, as far as needed to place their symbols.
 //!
-//! An [`Image`] holds the layout of one file: its loadable segments, its sections, its build ID.
+//! An [`ElfImage`] holds the layout of one file: its loadable segments, its sections, its build ID.
 //! The headers are untrusted: the file may be truncated or forged. A part is read only if it lies
 //! within the file.
 //!
@@ -34,7 +34,7 @@ use crate::input::map::Bytes;
 
 /// Layout of an ELF file.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct ElfImage {
     pub(crate) file: Bytes,
     /// `true` if this is a file of 64-bit words (ELF class).
     pub(crate) is_64: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Image {
     pub(crate) endian: Endianness,
     pub(crate) build_id: Option<BuildId>,
     pub(crate) segments: Vec<Segment>,
-    pub(crate) sections: Vec<Section>,
+    pub(crate) sections: Vec<ElfSection>,
 }
 
 /// Loadable segment (`PT_LOAD`).
@@ -54,9 +54,9 @@ pub(crate) struct Segment {
     pub(crate) offset: u64,
 }
 
-/// Section header with the section's name.
+/// ElfSection header with the section's name.
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub(crate) struct ElfSection {
     pub(crate) name: Box<[u8]>,
     pub(crate) kind: SectionType,
     pub(crate) allocated: bool,
@@ -72,12 +72,12 @@ pub(crate) struct Section {
 }
 
 /// Entries of a symbol table, as in a file of 64-bit words, and the bytes of its string table.
-pub(crate) struct Symbols<'i> {
+pub(crate) struct ElfSymbols<'i> {
     pub(crate) entries: Cow<'i, [Sym64<Endianness>]>,
     pub(crate) names: Bytes,
 }
 
-impl Image {
+impl ElfImage {
     /// Reads the layout of an ELF file.
     pub(crate) fn parse(file: Bytes) -> Result<Self, Refusal> {
         match FileKind::parse(&*file) {
@@ -95,16 +95,16 @@ impl Image {
         })
     }
 
-    pub(crate) fn section(&self, name: &[u8]) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &[u8]) -> Option<&ElfSection> {
         self.sections.iter().find(|section| *section.name == *name)
     }
 
-    pub(crate) fn section_of_kind(&self, kind: SectionType) -> Option<&Section> {
+    pub(crate) fn section_of_kind(&self, kind: SectionType) -> Option<&ElfSection> {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
     /// Returns the contents of a section; empty if it has no bytes in the file.
-    pub(crate) fn view(&self, section: &Section) -> Result<&[u8], Refusal> {
+    pub(crate) fn view(&self, section: &ElfSection) -> Result<&[u8], Refusal> {
         if section.is_in_memory_only() {
             Ok(&[])
         } else {
@@ -112,14 +112,14 @@ impl Image {
         }
     }
 
-    /// Like [`Image::view`], for contents that are kept longer than the file.
-    pub(crate) fn keep(&self, section: &Section) -> Result<Bytes, Refusal> {
+    /// Like [`ElfImage::view`], for contents that are kept longer than the file.
+    pub(crate) fn keep(&self, section: &ElfSection) -> Result<Bytes, Refusal> {
         let size = if section.is_in_memory_only() { 0 } else { section.size };
         kept(&self.file, section.offset, size)
     }
 
     /// Reads the symbol table in `section` and the string table that it links to.
-    pub(crate) fn symbols(&self, section: &Section) -> Result<Symbols<'_>, Refusal> {
+    pub(crate) fn symbols(&self, section: &ElfSection) -> Result<ElfSymbols<'_>, Refusal> {
         let contents = self.view(section)?;
         let names = self
             .sections
@@ -136,7 +136,7 @@ impl Image {
         } else {
             entries(contents).iter().map(widened).collect()
         };
-        Ok(Symbols { entries, names })
+        Ok(ElfSymbols { entries, names })
     }
 
     pub(crate) fn is_x86(&self) -> bool {
@@ -190,7 +190,7 @@ impl Segment {
     }
 }
 
-impl Section {
+impl ElfSection {
     pub(crate) fn is_in_memory_only(&self) -> bool {
         self.kind == SHT_NOBITS
     }
@@ -208,7 +208,7 @@ pub(crate) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
 }
 
-fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<Image, Refusal> {
+fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<ElfImage, Refusal> {
     let malformed = |error: object::Error| Refusal::Malformed(error.to_string());
     let data = &*file;
     let header = Elf::parse(data).map_err(malformed)?;
@@ -243,16 +243,16 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<Imag
     });
     let build_id = build_id(in_sections.chain(in_segments), endian, data);
     let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
-    Ok(Image { is_64, machine, endian, build_id, segments, sections, file })
+    Ok(ElfImage { is_64, machine, endian, build_id, segments, sections, file })
 }
 
 fn section<Elf: FileHeader<Endian = Endianness>>(
     header: &Elf::SectionHeader,
     endian: Endianness,
     names: StringTable<'_>,
-) -> Section {
+) -> ElfSection {
     let name = header.name(endian, names).unwrap_or_default();
-    Section {
+    ElfSection {
         name: name.into(),
         kind: header.sh_type(endian),
         allocated: header.sh_flags(endian).contains(SHF_ALLOC),

@@ -24,7 +24,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, Rela, Sym};
 
 use crate::symbols::demangle::PLT_SUFFIX;
-use crate::symbols::elf::{self, Image, Section, Symbols};
+use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
 use crate::symbols::table::{TableBuilder, name_at};
 
 /// Relocation of a slot.
@@ -39,7 +39,7 @@ struct PltSlot {
 /// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these
 /// symbols have sizes and must not be ranked against others at the same address. Returns `None`
 /// where it finds no more of them.
-pub(crate) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option<()> {
+pub(crate) fn add_plt_symbols(image: &ElfImage, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
     // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at
@@ -75,7 +75,7 @@ pub(crate) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) -> Option
 }
 
 /// Returns the sizes of the header and of an entry.
-fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
+fn sizes(image: &ElfImage, section: &ElfSection) -> Option<(u64, u64)> {
     match image.machine {
         EM_386 | EM_X86_64 => {
             let entry = match section.entry_size {
@@ -91,7 +91,7 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
     }
 }
 
-fn slots(image: &Image, section: &Section) -> Vec<PltSlot> {
+fn slots(image: &ElfImage, section: &ElfSection) -> Vec<PltSlot> {
     if image.is_64 {
         slots_of::<FileHeader64<_>>(image, section)
     } else {
@@ -100,8 +100,8 @@ fn slots(image: &Image, section: &Section) -> Vec<PltSlot> {
 }
 
 fn slots_of<Elf: FileHeader<Endian = Endianness>>(
-    image: &Image,
-    section: &Section,
+    image: &ElfImage,
+    section: &ElfSection,
 ) -> Vec<PltSlot> {
     let endian = image.endian;
     let Ok(contents) = image.view(section) else { return Vec::new() };
@@ -122,7 +122,7 @@ fn slots_of<Elf: FileHeader<Endian = Endianness>>(
 }
 
 /// Adds the stubs in `.plt.got`, named after the slots they jump through.
-fn add_plt_got(image: &Image, table: &mut TableBuilder) -> Option<()> {
+fn add_plt_got(image: &ElfImage, table: &mut TableBuilder) -> Option<()> {
     let section = image.section(b".plt.got")?;
     let contents = image.view(section).ok()?;
     let entry = usize::try_from(section.entry_size).ok().filter(|&size| size > 0)?;
@@ -160,11 +160,11 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
 }
 
 /// Returns the symbols that a relocation section refers to.
-fn linked_symbols<'i>(image: &'i Image, relocations: &Section) -> Option<Symbols<'i>> {
+fn linked_symbols<'i>(image: &'i ElfImage, relocations: &ElfSection) -> Option<ElfSymbols<'i>> {
     image.symbols(image.sections.get(relocations.link)?).ok()
 }
 
-fn symbol_name(image: &Image, symbols: &Symbols<'_>, index: usize) -> Option<Vec<u8>> {
+fn symbol_name(image: &ElfImage, symbols: &ElfSymbols<'_>, index: usize) -> Option<Vec<u8>> {
     let symbol = symbols.entries.get(index)?;
     let name = name_at(&symbols.names, symbol.st_name(image.endian) as usize);
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
@@ -172,7 +172,7 @@ fn symbol_name(image: &Image, symbols: &Symbols<'_>, index: usize) -> Option<Vec
 
 /// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced
 /// it.
-fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
+fn indirect_name(image: &ElfImage, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
     let symbol = table.at(image.segment_of(address)?.to_offset(address))?;
     symbol.name.is_ifunc().then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
 }

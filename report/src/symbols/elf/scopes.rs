@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The entries of a unit do not know their parents, so the scopes of a unit are listed once
-//! ([`ScopeTree`]), when the first of its names is asked for. Debug information is untrusted: chains of
-//! references and scopes are followed so far only.
+//! ([`ScopeTree`]), when the first of its names is asked for. Debug information is untrusted: chains
+//! of references and scopes are followed so far only.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,11 +1,11 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
 //! For a mapped file, up to two files are involved: the one with the symbol table (perhaps a
-//! separate debug file) and the one that was mapped (`runtime`). Symbols have linked addresses; the
+//! separate debug file) and the one that was mapped (`runtime`). ElfSymbols have linked addresses; the
 //! program headers of the mapped file convert them to its file offsets ([`in_file`]). The headers
 //! of a debug file cannot be used, since its segments have no contents and arbitrary offsets.
 //!
-//! # Symbols that count
+//! # ElfSymbols that count
 //! As in perf: functions and indirect functions; data objects; and labels without a type, if they
 //! are visible and in a section of code or data (by its name). All must be defined, named, and in a
 //! section that is loaded. On ARM, the mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and
@@ -18,7 +18,7 @@ use object::elf::{
 use object::read::elf::Sym;
 use object::{Endianness, U32};
 
-use crate::symbols::elf::{self, Image, Section, Symbols};
+use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
 use crate::symbols::outcome::Refusal;
 use crate::symbols::table::{NameRef, Place, TableBuilder};
 
@@ -26,17 +26,17 @@ use crate::symbols::table::{NameRef, Place, TableBuilder};
 /// `table`, which ends its round. `place` gives the position of a symbol, from its linked address
 /// and the number and header of its section. Returns the number of symbols added.
 pub(crate) fn add_symbols(
-    image: &Image,
+    image: &ElfImage,
     table_kind: SectionType,
-    place: impl Fn(u64, usize, &Section) -> Option<u64>,
+    place: impl Fn(u64, usize, &ElfSection) -> Option<u64>,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
-    let Symbols { entries, names } = image.symbols(section)?;
+    let ElfSymbols { entries, names } = image.symbols(section)?;
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.symbols.len();
-    // Section indices that do not fit into 16 bits.
+    // ElfSection indices that do not fit into 16 bits.
     let extended = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
     let extended = extended.and_then(|section| image.view(section).ok()).unwrap_or_default();
     let extended = elf::entries::<U32<Endianness>>(extended);
@@ -78,7 +78,7 @@ pub(crate) fn add_symbols(
 }
 
 /// Returns whether a symbol counts by the rules in the module's documentation.
-fn counts(symbol: &Sym64<Endianness>, section: &Section, endian: Endianness) -> bool {
+fn counts(symbol: &Sym64<Endianness>, section: &ElfSection, endian: Endianness) -> bool {
     if !section.allocated || symbol.st_shndx(endian) == SHN_ABS {
         return false;
     }
@@ -95,9 +95,9 @@ fn counts(symbol: &Sym64<Endianness>, section: &Section, endian: Endianness) -> 
 /// `section`.
 pub(crate) fn in_file(
     address: u64,
-    section: &Section,
-    image: &Image,
-    runtime: &Image,
+    section: &ElfSection,
+    image: &ElfImage,
+    runtime: &ElfImage,
 ) -> Option<u64> {
     let Some(segment) = runtime.segment_of(address) else {
         // Relocatable files, and the images that some JITs write, have no segments.

@@ -8,7 +8,7 @@
 
 use object::elf;
 
-use crate::symbols::elf::Image;
+use crate::symbols::elf::ElfImage;
 
 /// Indices of the sections that symbols can be in.
 pub(crate) const TEXT: u16 = 1;
@@ -55,8 +55,8 @@ struct Writer {
 }
 
 impl TestElf {
-    pub(crate) fn image(&self) -> Image {
-        Image::parse(self.build().into()).unwrap()
+    pub(crate) fn image(&self) -> ElfImage {
+        ElfImage::parse(self.build().into()).unwrap()
     }
 
     pub(crate) fn build(&self) -> Vec<u8> {

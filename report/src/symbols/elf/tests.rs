@@ -7,11 +7,11 @@ use recrep_format::image::{Contents, reduce};
 use super::call_frames::CallFrames;
 use super::plt;
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
-use crate::symbols::elf::Image;
+use crate::symbols::elf::ElfImage;
 use crate::symbols::search::add_tables;
 use crate::symbols::table::{SymbolTable, TableBuilder, name_hash};
 
-fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
+fn table_of(image: &ElfImage, runtime: &ElfImage) -> SymbolTable {
     let mut table = TableBuilder::new(true);
     let _ = add_tables(image, runtime, &mut table);
     plt::add_plt_symbols(runtime, &mut table);
@@ -124,7 +124,7 @@ fn symbols_in_bss_hide_no_code() {
     let mut bytes = with_bss.build();
     // Move the text segment and section to where .bss would be.
     bytes[64 + 8..64 + 16].copy_from_slice(&0x3800_u64.to_le_bytes());
-    let image = Image::parse(bytes.into()).unwrap();
+    let image = ElfImage::parse(bytes.into()).unwrap();
     assert_eq!(table_of(&image, &image).lookup(0x3900), None);
     assert_eq!(table_of(&image, &image).lookup(0x3800).unwrap().name, b"code");
 }
@@ -180,7 +180,7 @@ fn test_file() -> TestElf {
 
 /// Parses a file, builds its symbol table and looks addresses up.
 fn exercise(bytes: Vec<u8>) {
-    if let Ok(image) = Image::parse(bytes.into()) {
+    if let Ok(image) = ElfImage::parse(bytes.into()) {
         image.debug_link();
         let table = table_of(&image, &image);
         for address in [0, 0x1000, 0x1006, 0x1100, u64::MAX] {
@@ -229,7 +229,7 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
         let Ok(reduced) = reduce(&whole, Contents::Names) else { continue };
         assert!(reduced.len() < whole.len());
         let (whole, reduced) =
-            (Image::parse(whole.into()).unwrap(), Image::parse(reduced.into()).unwrap());
+            (ElfImage::parse(whole.into()).unwrap(), ElfImage::parse(reduced.into()).unwrap());
         assert_eq!(whole.build_id, reduced.build_id);
         let (before, after) = (table_of(&whole, &whole), table_of(&reduced, &reduced));
         assert!(before.iter().eq(after.iter()), "{}", path.display());

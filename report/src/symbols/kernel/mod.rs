@@ -31,7 +31,7 @@ use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
 use super::elf::symbols::add_symbols;
-use super::elf::{self, Image, decompress};
+use super::elf::{self, ElfImage, decompress};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
 use super::search::proof::{
@@ -176,7 +176,7 @@ impl Kernel {
                     checked_image(decompress::decompressed(bytes)?.into(), proof, &module.origin)?;
                 outcome.contradiction = contradiction(&path, module.build_id, image.build_id);
                 let (loaded, mut table) = (layout(&image, start), TableBuilder::new(false));
-                let place = |address: u64, section: usize, header: &elf::Section| {
+                let place = |address: u64, section: usize, header: &elf::ElfSection| {
                     let start = loaded.get(section).copied()??;
                     Some(start.wrapping_add(address).wrapping_sub(header.address))
                 };
@@ -323,7 +323,7 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
 
 /// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded
 /// address.
-fn relocated(image: &Image, origin: &Origin) -> Result<SymbolTable, Refusal> {
+fn relocated(image: &ElfImage, origin: &Origin) -> Result<SymbolTable, Refusal> {
     let mut table = TableBuilder::new(false);
     add_symbols(image, SHT_SYMTAB, |linked, _, _| Some(linked), &mut table)?;
     if let Some(reference) = &origin.reference {
@@ -337,9 +337,9 @@ fn relocated(image: &Image, origin: &Origin) -> Result<SymbolTable, Refusal> {
 
 /// Returns the address of each section; `None` for sections other than code, and for initialization
 /// code.
-fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
+fn layout(image: &ElfImage, start: u64) -> Vec<Option<u64>> {
     let mut next = start;
-    let place = |section: &elf::Section| {
+    let place = |section: &elf::ElfSection| {
         if !section.allocated || !section.executable || section.name.starts_with(b".init") {
             return None;
         }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use super::Kernel;
 use crate::query::Demangle;
-use crate::symbols::elf::Image;
+use crate::symbols::elf::ElfImage;
 use crate::symbols::module::Module;
 use crate::symbols::outcome::{Outcome, Refusal, Source};
 use crate::symbols::search::proof::{Proof, checked_image, open_image};
@@ -42,7 +42,11 @@ pub(crate) fn load(
 
 /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if
 /// recorded, else by the kernel's build ID, else by the machine or the running kernel.
-pub(crate) fn image(search: &Search, kernel: &Kernel, module: &Module) -> Result<Image, Refusal> {
+pub(crate) fn image(
+    search: &Search,
+    kernel: &Kernel,
+    module: &Module,
+) -> Result<ElfImage, Refusal> {
     if &*module.path != b"[vdso]" {
         return Err(Refusal::Other(
             "this process has only [vdso]; this image is for 32-bit or x32 processes",

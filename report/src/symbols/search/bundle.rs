@@ -17,7 +17,7 @@ use recrep_format::read::File;
 use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::symbols::elf::{Image, Section, Segment};
+use crate::symbols::elf::{ElfImage, ElfSection, Segment};
 use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
@@ -51,7 +51,7 @@ pub(crate) struct Bundled {
     /// Frames by address.
     pub(crate) places: FxHashMap<u64, Vec<BundledSource>>,
     /// Parts for unwinding.
-    pub(crate) image: Option<Image>,
+    pub(crate) image: Option<ElfImage>,
 }
 
 /// BundledFunction at an address, as debug information had it.
@@ -165,13 +165,13 @@ impl Bundled {
 }
 
 /// Returns an image that has the sections of a bundle, one behind another in the place of its file.
-fn image_of(image: &BundledImage<'_>) -> Image {
+fn image_of(image: &BundledImage<'_>) -> ElfImage {
     let mut contents = Vec::new();
     let sections = image.sections.0.iter().map(|section| {
         let offset = contents.len() as u64;
         contents.extend_from_slice(section.contents.0);
         let is_empty = section.contents.0.is_empty();
-        Section {
+        ElfSection {
             name: section.name.0.into(),
             kind: if is_empty { SHT_NOBITS } else { SHT_PROGBITS },
             allocated: true,
@@ -192,7 +192,7 @@ fn image_of(image: &BundledImage<'_>) -> Image {
         file_size: segment.file_size,
         offset: segment.offset,
     });
-    Image {
+    ElfImage {
         is_64: image.class == u32::from(ELFCLASS64.0),
         machine: Machine(u16::try_from(image.machine).unwrap_or(0)),
         endian: if image.data == u32::from(ELFDATA2MSB.0) {
@@ -258,11 +258,11 @@ struct UnwindingSection {
 
 impl UnwindingParts {
     /// Returns the parts of a file; `None` if it has no call frame information.
-    pub(crate) fn of(image: &Image) -> Option<Self> {
+    pub(crate) fn of(image: &ElfImage) -> Option<Self> {
         let mut sections = Vec::new();
         for name in FOR_UNWINDING {
             let Some(section) = image.section(name) else { continue };
-            let Section { address, size, .. } = *section;
+            let ElfSection { address, size, .. } = *section;
             let contents = image.view(section).ok()?.to_vec();
             sections.push(UnwindingSection { name, address, size, contents });
         }
@@ -271,7 +271,7 @@ impl UnwindingParts {
         }
         for name in PLACES_ONLY {
             if let Some(section) = image.section(name) {
-                let Section { address, size, .. } = *section;
+                let ElfSection { address, size, .. } = *section;
                 sections.push(UnwindingSection { name, address, size, contents: Vec::new() });
             }
         }

@@ -1,8 +1,8 @@
 //! Fetching files by build ID from debuginfod servers.
 //!
 //! ```text
-//!   wanted files ─► a few threads ─► each server in turn: GET URL/buildid/HEX/debuginfo (or executable)
-//!                                      200 ─► temporary file in the cache ─► build ID checked ─► renamed
+//!   wanted files ─► a few threads ─► each server: GET URL/buildid/HEX/debuginfo (or executable)
+//!                                    200 ─► temporary file in the cache ─► build ID checked ─► renamed
 //!                                      else ─► the error is kept as a failed attempt
 //! ```
 //!
@@ -132,7 +132,8 @@ impl<'s> Client<'s> {
         attempts
     }
 
-    fn fetch_from(&self, url: &str, (build_id, kind): Wanted, module: &str) -> Result<(), Refusal> {
+    fn fetch_from(&self, url: &str, file: Wanted, module: &str) -> Result<(), Refusal> {
+        let (build_id, kind) = file;
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let total = TOTAL.as_secs();
@@ -149,18 +150,17 @@ impl<'s> Client<'s> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
         made.map_err(|error| cannot_store(cache, &error))?;
         remove_stale(&directory);
-        let store = || {
-            let temporary =
-                tempfile::Builder::new().prefix(&format!("{kind}.")).tempfile_in(&directory);
-            let mut temporary = temporary.map_err(|error| cannot_store(&directory, &error))?;
+        let temporary =
+            tempfile::Builder::new().prefix(&format!("{kind}.")).tempfile_in(&directory);
+        let temporary = temporary.map_err(|error| cannot_store(&directory, &error));
+        let stored = temporary.and_then(|mut temporary| {
             self.store(response, shown.wrap_write(temporary.as_file_mut()), limit)?;
             open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
             // Same permissions as by debuginfod's own clients.
             let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
             let kept = kept.and_then(|()| Ok(temporary.persist(directory.join(kind))?));
             kept.map(drop).map_err(|error| cannot_store(&directory, &error))
-        };
-        let stored = store();
+        });
         // Fails if the directory has files, which is intended.
         let _if_empty = fs::remove_dir(&directory);
         stored
@@ -196,11 +196,16 @@ impl<'s> Client<'s> {
                 format!("no connection within {} s", CONNECT.as_secs())
             }
             Error::Timeout(Timeout::Global) => format!("it took longer than {} s", limit.as_secs()),
-            Error::Timeout(_) => format!("no data for {} s (DEBUGINFOD_TIMEOUT)", self.servers.patience.as_secs()),
+            Error::Timeout(_) => {
+                let patience = self.servers.patience.as_secs();
+                format!("no data for {patience} s (DEBUGINFOD_TIMEOUT)")
+            }
             Error::Io(error) => error.to_string(),
             #[cfg(not(feature = "https"))]
             Error::TlsRequired | Error::Tls(_) => {
-                "this rep was built without https: build it with `--features https`, or use an http server".into()
+                "this rep was built without https: build it with \
+                                                   `--features https`, or use an http server"
+                    .into()
             }
             error => error.to_string(),
         })
@@ -234,8 +239,9 @@ impl<'s> Client<'s> {
 
 /// Returns the size of the file in bytes, if the server sends it.
 fn size(response: &Response<Body>) -> Option<u64> {
-    let number = |name: &str| response.headers().get(name)?.to_str().ok()?.parse().ok();
-    number("x-debuginfod-size").or_else(|| number("content-length"))
+    ["x-debuginfod-size", "content-length"]
+        .into_iter()
+        .find_map(|name| response.headers().get(name)?.to_str().ok()?.parse().ok())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
 use super::elf::symbols::{add_symbols, in_file};
-use super::elf::{Image, Segment, go, plt};
+use super::elf::{ElfImage, Segment, go, plt};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
 use super::table::{SymbolTable, TableBuilder};
@@ -27,7 +27,7 @@ use processes::Processes;
 use proof::{Origin, Proof, check_recorded, checked_image, contradiction, open_image};
 
 /// A file that was found: the kind of place, its path, its image.
-pub(crate) type Place = (Source, PathBuf, Image);
+pub(crate) type Place = (Source, PathBuf, ElfImage);
 
 /// The places to search, and this machine.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Search {
     pub(crate) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
         self.proven_or_trusted(|trusted| {
             let (runtime, separate) =
-                self.mapped_and_separate(module, trusted, Image::has_debug_info, outcome);
+                self.mapped_and_separate(module, trusted, ElfImage::has_debug_info, outcome);
             let found = separate.as_ref().or(runtime.as_ref());
             let (_, path, image) = found.filter(|(.., image)| image.has_debug_info())?;
             let segments =
@@ -111,7 +111,11 @@ impl Search {
 
     /// Returns the first `Some` that `of` gives for the mapped file or, failing that, for its
     /// cached copies.
-    pub(crate) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
+    pub(crate) fn first<T>(
+        &self,
+        module: &Module,
+        of: impl Fn(&ElfImage) -> Option<T>,
+    ) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
             let options = self.options_of(module);
@@ -206,7 +210,12 @@ impl Search {
 
     /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by
     /// machine and inode), or trusted.
-    fn open_recorded(&self, path: &Path, module: &Module, trusted: bool) -> Result<Image, Refusal> {
+    fn open_recorded(
+        &self,
+        path: &Path,
+        module: &Module,
+        trusted: bool,
+    ) -> Result<ElfImage, Refusal> {
         let file = file::open(path)?;
         let proof = match module.build_id {
             _ if trusted => Proof::Trust,
@@ -227,7 +236,7 @@ impl Search {
         &self,
         module: &Module,
         trusted: bool,
-        has: fn(&Image) -> bool,
+        has: fn(&ElfImage) -> bool,
         outcome: &mut Outcome,
     ) -> (Option<Place>, Option<Place>) {
         let mut runtime = self.mapped(module, trusted, outcome);
@@ -238,7 +247,7 @@ impl Search {
         // The mapped file's own build ID finds its debug file. It is the recorded one, unless none
         // was recorded or the user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
-        let (link, checksum) = found.and_then(Image::debug_link).unzip();
+        let (link, checksum) = found.and_then(ElfImage::debug_link).unzip();
         let known = Module { build_id, ..module.clone() };
         let mut places = Vec::new();
         for options in self.options_of(module) {
@@ -296,7 +305,7 @@ fn compressed_symbols(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<
 pub(crate) fn opened(
     source: Source,
     path: PathBuf,
-    image: Result<Image, Refusal>,
+    image: Result<ElfImage, Refusal>,
     outcome: &mut Outcome,
 ) -> Option<Place> {
     match image {
@@ -343,15 +352,15 @@ pub(crate) fn build(
     Some(table.finish())
 }
 
-fn has_symtab(image: &Image) -> bool {
+fn has_symtab(image: &ElfImage) -> bool {
     image.section_of_kind(SHT_SYMTAB).is_some()
 }
 
 /// Adds a file's symbols, then its dynamic symbols, for the file that was mapped. If one table is
 /// damaged, the other is still used.
 pub(crate) fn add_tables(
-    image: &Image,
-    mapped: &Image,
+    image: &ElfImage,
+    mapped: &ElfImage,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let mut sum = 0;

@@ -57,7 +57,7 @@ use recrep_format::record::Inode;
 use super::bundle::Bundle;
 use super::file;
 use crate::input::map::Bytes;
-use crate::symbols::elf::Image;
+use crate::symbols::elf::ElfImage;
 use crate::symbols::outcome::Refusal;
 
 /// Proof required that a file is the recorded one, or belongs to it.
@@ -72,13 +72,17 @@ pub(crate) enum Proof {
 }
 
 /// Opens a file as [`checked_image`] does.
-pub(crate) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
+pub(crate) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<ElfImage, Refusal> {
     checked_image(file::bytes_of(file::open(path)?)?, proof, origin)
 }
 
 /// Parses a file and checks the proof and that the recorded machine can run its architecture.
-pub(crate) fn checked_image(file: Bytes, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
-    let image = Image::parse(file)?;
+pub(crate) fn checked_image(
+    file: Bytes,
+    proof: Proof,
+    origin: &Origin,
+) -> Result<ElfImage, Refusal> {
+    let image = ElfImage::parse(file)?;
     origin.runs(image.machine)?;
     match (proof, image.build_id) {
         (Proof::BuildId(recorded), None) => Err(Refusal::NoBuildId { recorded }),
@@ -171,9 +175,8 @@ impl Origin {
     /// Returns this machine as `uname(2)` describes it.
     pub(crate) fn here() -> Self {
         let name = rustix::system::uname();
-        let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
-        let (hostname, release, arch) =
-            (text(name.nodename()), text(name.release()), text(name.machine()));
+        let [hostname, release, arch] = [name.nodename(), name.release(), name.machine()]
+            .map(|name| Some(name.to_string_lossy().into_owned()));
         Self { hostname, release, arch, cpu: described_cpu(), ..Self::default() }
     }
 
@@ -229,11 +232,11 @@ fn described_cpu() -> Option<String> {
 }
 
 fn cpu_in(cpuinfo: &str) -> Option<String> {
-    let field = |name: &&str| {
+    let names = ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"];
+    names.into_iter().find_map(|name| {
         let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
-        fields.find_map(|(key, value)| (key.trim_end() == *name).then(|| spaced(value)))
-    };
-    ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"].iter().find_map(field)
+        fields.find_map(|(key, value)| (key.trim_end() == name).then(|| spaced(value)))
+    })
 }
 
 /// Returns the text with a single space between words.

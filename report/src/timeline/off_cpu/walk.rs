@@ -356,22 +356,16 @@ mod tests {
     const PREEMPT: Mark = Mark::Out(Activity::Preempted);
 
     fn walk(marks: &[(u64, Mark)], end: u64) -> (OffCpuThread, SwitchCounts) {
-        let entry = |(offset, (time, mark)): (usize, &(u64, Mark))| ThreadRecord {
-            time: *time,
-            offset: offset as u64,
-            cpu: 3,
-            mark: *mark,
-        };
-        let entries: Vec<ThreadRecord> = marks.iter().enumerate().map(entry).collect();
+        let entries: Vec<ThreadRecord> = (0..)
+            .zip(marks)
+            .map(|(offset, &(time, mark))| ThreadRecord { time, offset, cpu: 3, mark })
+            .collect();
         ThreadWalk::of(1, &entries, end, true)
     }
 
     fn sampled(thread: &OffCpuThread) -> Vec<(u64, u64, Activity)> {
-        thread
-            .sampled
-            .iter()
-            .map(|one| (one.at, one.word >> 2, Activity::unpack(one.word & 3)))
-            .collect()
+        let all = thread.sampled.iter();
+        all.map(|one| (one.at, one.word >> 2, Activity::unpack(one.word & 3))).collect()
     }
 
     fn unsampled(thread: &OffCpuThread) -> Vec<(u64, u64, Activity)> {

@@ -1,0 +1,103 @@
+//! Names of symbols by their position, read only when they are shown.
+
+use std::hash::BuildHasher;
+
+use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
+use rustc_hash::FxBuildHasher;
+
+use crate::input::map::Bytes;
+
+/// Source number that marks a [`NameRef`] as the number of a tie.
+pub(super) const TIE: u8 = u8::MAX;
+
+/// Position of a name, and what decides between symbols of one start before their names do:
+///
+/// ```text
+///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct NameRef(u64);
+
+/// Names of a table.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Bytes that hold names, each ended by a zero byte.
+    pub(super) sources: Vec<Bytes>,
+    /// Names that are not in a file: source number 0.
+    pub(super) own: Vec<u8>,
+}
+
+impl NameRef {
+    /// Marks symbols that are to be removed.
+    pub(super) const NONE: Self = Self(u64::MAX);
+    const OFFSET: u64 = (1 << 48) - 1;
+    /// Higher for a symbol that is preferred: not weak, then global.
+    const BINDING: u64 = 3 << 48;
+    /// [`Self::BINDING`] of a symbol that is neither weak nor global.
+    const LOCAL: u64 = 2 << 48;
+    /// The symbol is an indirect function, or was preferred to an alias that is one.
+    const IFUNC: u64 = 4 << 48;
+
+    pub(super) fn new(source: u8, offset: u64) -> Self {
+        Self(u64::from(source) << 56 | (offset & Self::OFFSET))
+    }
+
+    /// Adds what decides between symbols.
+    pub(super) fn ranked(self, binding: SymbolBind, ifunc: bool) -> Self {
+        let binding = u64::from(binding != STB_WEAK) << 49 | u64::from(binding == STB_GLOBAL) << 48;
+        Self(self.0 | binding).with_ifunc(ifunc)
+    }
+
+    pub(super) fn is_ifunc(self) -> bool {
+        self.0 & Self::IFUNC != 0
+    }
+
+    pub(super) fn with_ifunc(self, ifunc: bool) -> Self {
+        Self(self.0 | if ifunc { Self::IFUNC } else { 0 })
+    }
+
+    /// Returns what decides between symbols of one start before their names do.
+    pub(super) fn binding(self) -> u64 {
+        self.0 & Self::BINDING
+    }
+
+    /// Returns whether the symbol may be one that only a part of its file sees. Names that are not
+    /// in a file may be.
+    pub(super) fn is_local(self) -> bool {
+        self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
+    }
+
+    fn source(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+
+    /// Returns the number of the tie, if this refers to one.
+    pub(super) fn tie(self) -> Option<usize> {
+        (self.source() == TIE).then(|| self.offset())
+    }
+
+    pub(super) fn offset(self) -> usize {
+        usize::try_from(self.0 & Self::OFFSET).unwrap_or(usize::MAX)
+    }
+}
+
+impl Names {
+    pub(super) fn get(&self, name: NameRef) -> &[u8] {
+        let source = match name.source() {
+            0 => Some(self.own.as_slice()),
+            number => self.sources.get(usize::from(number) - 1).map(|source| &**source),
+        };
+        name_at(source.unwrap_or_default(), name.offset())
+    }
+}
+
+/// Returns the name at `offset` of a table of names, each ended by a zero byte.
+pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
+    let name = table.get(offset..).unwrap_or_default();
+    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
+/// Returns the number by which names of a table are compared.
+pub(super) fn name_hash(name: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(name)
+}
