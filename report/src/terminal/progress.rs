@@ -104,7 +104,7 @@ fn show(ended: &mpsc::Receiver<()>) {
     }
     let bar = ProgressBar::new(TOTAL.load(Ordering::Relaxed));
     let [reading, fetching] = ["reading {wide_bar} {percent:>3}% {eta}", "{wide_msg}"]
-        .map(|template| ProgressStyle::with_template(template))
+        .map(ProgressStyle::with_template)
         .map(|style| style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_style(reading.clone());
     let mut was_fetching = false;

@@ -279,7 +279,7 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
             match parts.last_mut() {
                 // Mappings that cannot be seen here divide it.
                 Some(last) if (last.end, last.since, last.mapping) == (start, since, mapping) => {
-                    last.end = end
+                    last.end = end;
                 }
                 _ => parts.push(VisiblePart { start, end, since, mapping }),
             }

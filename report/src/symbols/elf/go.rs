@@ -342,10 +342,11 @@ mod tests {
                     let bytes = table(format, magic, word, endian);
                     let functions = FunctionTable::of(&bytes).unwrap();
                     let names = bytes.len() - 9;
+                    let names = names as u64;
                     let expected = [(0x1000, 0x1040, names), (0x1040, 0x1060, names + 2)];
                     let code =
                         functions.header(2).filter(|_| format == TableFormat::Go118).unwrap_or(0);
-                    let found = functions.iter(code).map(|of| (of.start, of.end, of.name as usize));
+                    let found = functions.iter(code).map(|of| (of.start, of.end, of.name));
                     assert!(found.eq(expected), "{magic:x} {endian:?} {word}");
                     let merged = [&[1, 2, 3, 4, 0, 0, 0, 0][..], &bytes].concat();
                     assert_eq!(position(&merged), Some(8));

@@ -307,7 +307,8 @@ impl ThreadWalk {
             Some(open) => self.close(open, time),
             // The first record of a thread may be its switch in.
             None => {
-                self.counts.unpaired += u64::from(self.sample.take().is_some() || self.has_switched)
+                let is_unpaired = self.sample.take().is_some() || self.has_switched;
+                self.counts.unpaired += u64::from(is_unpaired);
             }
         }
         self.running = Some((time, cpu));
