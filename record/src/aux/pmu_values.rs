@@ -63,12 +63,14 @@ impl Dir {
 fn config_bits(format: &str) -> u64 {
     let Some(ranges) = format.strip_prefix("config:") else { return 0 };
     let bit = |text: &str| text.parse::<u32>().ok().filter(|bit| *bit < 64);
-    let range = |range: &str| {
-        let (low, high) = range.split_once('-').unwrap_or((range, range));
-        let (low, high) = (bit(low)?, bit(high)?);
-        (low <= high).then(|| u64::MAX << low & u64::MAX >> (63 - high))
-    };
-    ranges.split(',').filter_map(range).fold(0, |all, bits| all | bits)
+    ranges
+        .split(',')
+        .filter_map(|range| {
+            let (low, high) = range.split_once('-').unwrap_or((range, range));
+            let (low, high) = (bit(low)?, bit(high)?);
+            (low <= high).then(|| u64::MAX << low & u64::MAX >> (63 - high))
+        })
+        .fold(0, |all, bits| all | bits)
 }
 
 /// Parses a ratio such as `168:2`.

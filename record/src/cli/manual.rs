@@ -90,8 +90,8 @@ fn whole() -> Command {
 }
 
 fn completions(shell: &str) -> std::result::Result<Vec<u8>, clap::Error> {
-    let unknown = |why| CompletionsArgs::command().error(ErrorKind::InvalidValue, why);
-    let shell = Shell::from_str(shell, false).map_err(unknown)?;
+    let shell = Shell::from_str(shell, false)
+        .map_err(|why| CompletionsArgs::command().error(ErrorKind::InvalidValue, why))?;
     let mut text = Vec::new();
     generate(shell, &mut whole(), "rec", &mut text);
     Ok(text)

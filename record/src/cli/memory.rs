@@ -157,8 +157,12 @@ impl Tool {
         if flags.event != ["list"] {
             return Ok(None);
         }
-        let line = |event: &MemoryEvent| format!("{:<13} {}\n", event.name, event.spec);
-        Ok(Some(self.available(machine, DEFAULT_LATENCY)?.iter().map(line).collect()))
+        Ok(Some(
+            self.available(machine, DEFAULT_LATENCY)?
+                .iter()
+                .map(|event| format!("{:<13} {}\n", event.name, event.spec))
+                .collect(),
+        ))
     }
 
     /// Chooses the events and sets the flags that go with them.

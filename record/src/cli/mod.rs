@@ -266,11 +266,13 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
     let max_stack = flags.max_stack.as_deref().map(values::max_stack).transpose()?;
     let branches = flags.branch_filter.as_deref().map(sampling::parse_branches).transpose();
     let registers = |list: &Option<String>, of: Of, flag: &str| {
-        let mask = |list: &str| match list {
-            "" => machine.arch.parse_all(of, machine.sve),
-            _ => machine.arch.parse(list, of, machine.sve),
-        };
-        list.as_deref().map(mask).transpose().map_err(|e| format!("{flag}: {e}"))
+        list.as_deref()
+            .map(|list| match list {
+                "" => machine.arch.parse_all(of, machine.sve),
+                _ => machine.arch.parse(list, of, machine.sve),
+            })
+            .transpose()
+            .map_err(|e| format!("{flag}: {e}"))
     };
     Ok(Sample {
         callchain: with_callchain.then_some(callchain),

@@ -46,10 +46,8 @@ pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::E
     };
     let near = match positive {
         _ if !name.starts_with("--") => None,
-        Some(positive) if !shown.contains(&name) => {
-            let negated = |near: String| near.replacen("--", "--no-", 1);
-            nearest(&name, &shown).or_else(|| nearest(&positive, &shown).map(negated))
-        }
+        Some(positive) if !shown.contains(&name) => nearest(&name, &shown)
+            .or_else(|| nearest(&positive, &shown).map(|near| near.replacen("--", "--no-", 1))),
         _ => nearest(&name, &shown),
     };
     let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();

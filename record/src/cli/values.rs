@@ -67,8 +67,7 @@ pub(super) fn size(flag: &str, text: &str) -> Result<u64, String> {
 
 /// `--mmap-flush`: bytes.
 pub(super) fn flush(text: &str) -> Result<RingSize, String> {
-    let plain = || text.parse().ok().filter(|n| *n > 0);
-    let size = bytes(text).or_else(plain);
+    let size = bytes(text).or_else(|| text.parse().ok().filter(|n| *n > 0));
     size.map(RingSize::Bytes)
         .ok_or_else(|| format!("--mmap-flush: '{text}' is not a number of bytes"))
 }

@@ -120,9 +120,14 @@ fn long_needs_next(long: &[u8], command: &Command) -> bool {
     if long.contains(&b'=') {
         return false;
     }
-    let of = |arg: &&Arg| arg.get_long().is_some_and(|name| name.as_bytes() == long);
-    let begins = |arg: &&Arg| arg.get_long().is_some_and(|name| name.as_bytes().starts_with(long));
-    let arg = command.get_arguments().find(of).or_else(|| command.get_arguments().find(begins));
+    let arg = command
+        .get_arguments()
+        .find(|arg| arg.get_long().is_some_and(|name| name.as_bytes() == long))
+        .or_else(|| {
+            command
+                .get_arguments()
+                .find(|arg| arg.get_long().is_some_and(|name| name.as_bytes().starts_with(long)))
+        });
     arg.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }
 
@@ -130,8 +135,11 @@ fn long_needs_next(long: &[u8], command: &Command) -> bool {
 /// flag.
 fn short(word: &[u8], command: &Command) -> (OsString, bool) {
     for (at, letter) in word.iter().enumerate().skip(1) {
-        let of = |arg: &&Arg| arg.get_short() == Some(char::from(*letter));
-        let Some(arg) = command.get_arguments().find(of) else { break };
+        let Some(arg) =
+            command.get_arguments().find(|arg| arg.get_short() == Some(char::from(*letter)))
+        else {
+            break;
+        };
         let (flags, value) = word.split_at_checked(at + 1).unwrap_or((word, &[]));
         if arg.is_require_equals_set() {
             let glued = !value.is_empty() && !value.starts_with(b"=");

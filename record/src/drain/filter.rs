@@ -256,7 +256,7 @@ mod tests {
 
     fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
         let rings: Vec<Vec<u8>> = rings.iter().map(|ring| ring.concat()).collect();
-        let rings: Vec<_> = rings.iter().map(|ring| Pending::new((ring, &[]), 0)).collect();
+        let rings: Vec<_> = rings.iter().map(|ring| Pending::new(ring, &[], 0)).collect();
         filter.look(&rings);
         let mut all = Vec::new();
         for ring in &rings {

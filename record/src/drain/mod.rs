@@ -217,9 +217,11 @@ impl Drain {
         rings: &mut [Ring],
         output: &Output,
     ) -> Result<()> {
-        let backward = |(_, (ring, _)): &(usize, (&mut Ring, &usize))| ring.is_backward();
-        for (index, (ring, owner)) in
-            rings.iter_mut().zip(&counters.owners).enumerate().filter(backward)
+        for (index, (ring, owner)) in rings
+            .iter_mut()
+            .zip(&counters.owners)
+            .enumerate()
+            .filter(|(_, (ring, _))| ring.is_backward())
         {
             let Some(owner) = counters.all.get(*owner) else { continue };
             let pause = |pause| {
@@ -230,8 +232,10 @@ impl Drain {
             pause(true)?;
             let (newest, mark) = ring.newest();
             let records = reversed(&newest);
-            let records = Pending::new((&records, &[]), 0);
-            self.filter.iter_mut().for_each(|filter| filter.look(&[records]));
+            let records = Pending::new(&records, &[], 0);
+            if let Some(filter) = &mut self.filter {
+                filter.look(&[records]);
+            }
             let mut parts = Vec::new();
             self.pass(&records, &mut parts);
             output.write_rings(index, &parts, &[], mem::take(&mut self.tally.counts))?;
@@ -395,7 +399,7 @@ mod tests {
     /// The records of a drain's parts, and what it counted, where the ring wraps at `cut`.
     fn passed(filter: Option<Filter>, stream: &[u8], cut: usize) -> (Vec<u8>, usize, Counts) {
         let mut drain = Drain::new(Tally::new(&attr())).with(filter);
-        let pending = Pending::new(stream.split_at(cut), 0);
+        let pending = Pending::new(&stream[..cut], &stream[cut..], 0);
         let mut parts = Vec::new();
         let bytes = drain.pass(&pending, &mut parts);
         (parts.iter().flat_map(|part| part.to_vec()).collect(), bytes, drain.tally.counts)

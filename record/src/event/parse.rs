@@ -46,7 +46,9 @@ pub(crate) fn append(
             }
         }
     }
-    events.iter_mut().skip(first).for_each(|event| event.list = number);
+    for event in events.iter_mut().skip(first) {
+        event.list = number;
+    }
     Ok(())
 }
 
@@ -191,17 +193,23 @@ impl<'a> Event<'a> {
         if cores.is_empty() {
             return Some(vec![EventSpec::numbered(name, kind, config)]);
         }
-        let on = |pmu: &&Pmu| {
-            let full = format!("{}/{name}/", pmu.name);
-            let event = match kind {
-                EventType::RAW => EventSpec::numbered(&full, EventType(pmu.kind), config),
-                _ => {
-                    EventSpec::numbered(&full, kind, config | u64::from(pmu.kind) << PMU_TYPE_SHIFT)
-                }
-            };
-            EventSpec { pmu: Some(pmu_use(pmu)), ..event }
-        };
-        Some(cores.iter().map(on).collect())
+        Some(
+            cores
+                .iter()
+                .map(|pmu| {
+                    let full = format!("{}/{name}/", pmu.name);
+                    let event = match kind {
+                        EventType::RAW => EventSpec::numbered(&full, EventType(pmu.kind), config),
+                        _ => EventSpec::numbered(
+                            &full,
+                            kind,
+                            config | u64::from(pmu.kind) << PMU_TYPE_SHIFT,
+                        ),
+                    };
+                    EventSpec { pmu: Some(pmu_use(pmu)), ..event }
+                })
+                .collect(),
+        )
     }
 
     /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is

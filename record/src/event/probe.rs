@@ -66,10 +66,14 @@ impl<'a> Draft<'a> {
         let (target, place) = if pmu == "uprobe" { self.uprobe(at)? } else { self.kprobe(at)? };
         spec.config2 = place;
         spec.config |= u64::from(self.at_return);
-        let text = |(term, text): (Term<'_>, Vec<u8>)| {
-            CString::new(text).map_err(|_| term.bad_value("a text without zero bytes"))
-        };
-        spec.probe = Some(Probe { target: target.map(text).transpose()?, ..Probe::default() });
+        spec.probe = Some(Probe {
+            target: target
+                .map(|(term, text)| {
+                    CString::new(text).map_err(|_| term.bad_value("a text without zero bytes"))
+                })
+                .transpose()?,
+            ..Probe::default()
+        });
         Ok(())
     }
 

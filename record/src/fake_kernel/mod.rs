@@ -94,8 +94,8 @@ impl FakeKernel {
     }
 
     /// Limits the pages of rings and areas.
-    pub fn with_most_pages(self, most: (usize, usize)) -> Self {
-        Self { most_pages: most, ..self }
+    pub fn with_most_pages(self, ring: usize, area: usize) -> Self {
+        Self { most_pages: (ring, area), ..self }
     }
 
     /// Makes stopping a counter fail.
@@ -117,11 +117,13 @@ impl FakeKernel {
     /// Returns the trace written to each area, with the place of its counter.
     pub fn traced(&self) -> Vec<(Place, Traced)> {
         let counters = self.counters();
-        let given = |opened: &Opened| {
-            let buffer = lock(opened.buffer.as_ref()?);
-            buffer.has_aux().then(|| (opened.place, buffer.traced.clone()))
-        };
-        let mut all: Vec<_> = counters.values().filter_map(given).collect();
+        let mut all: Vec<_> = counters
+            .values()
+            .filter_map(|opened| {
+                let buffer = lock(opened.buffer.as_ref()?);
+                buffer.has_aux().then(|| (opened.place, buffer.traced.clone()))
+            })
+            .collect();
         all.sort_by_key(|(place, _)| (place.cpu, place.thread));
         all
     }
@@ -209,7 +211,9 @@ impl Kernel for FakeKernel {
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
         self.unstoppable.map_or(Ok(()), Err)?;
         self.with(counter, |opened| {
-            opened.producer.iter().for_each(|producer| producer.enable(false));
+            if let Some(producer) = &opened.producer {
+                producer.enable(false);
+            }
             Ok(())
         })
     }
@@ -221,7 +225,9 @@ impl Kernel for FakeKernel {
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
         let id = self.id(counter)?;
         let found = [0, id, 0];
-        numbers.iter_mut().zip(found).for_each(|(to, from)| *to = from);
+        for (to, from) in numbers.iter_mut().zip(found) {
+            *to = from;
+        }
         Ok(found.len().min(numbers.len()))
     }
 
@@ -242,7 +248,9 @@ impl Kernel for FakeKernel {
             return Err(Errno::PERM);
         }
         let (ring, buffer) = Buffer::new(pages, backward)?;
-        self.clock.into_iter().for_each(|clock| buffer.set_clock(clock));
+        if let Some(clock) = self.clock {
+            buffer.set_clock(clock);
+        }
         self.with(counter, |opened| {
             opened.buffer = Some(Arc::new(Mutex::new(buffer)));
             Ok(ring)

@@ -122,7 +122,9 @@ impl Hardware {
             |_| true,
             |buffer| buffer.record(Body::ItraceStart(ItraceStart { pid, tid }), self.who.trailer()),
         );
-        steps.iter().for_each(|step| self.step(step));
+        for step in steps {
+            self.step(step);
+        }
         self.shared.done.store(true, Ordering::SeqCst);
     }
 

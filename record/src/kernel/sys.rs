@@ -127,7 +127,9 @@ impl Kernel for Perf {
         let mut bytes = vec![0; 8 * numbers.len()];
         let read = rustix::io::read(counter, &mut bytes)?;
         let found = bytes.as_chunks::<8>().0.iter().take(read / 8);
-        numbers.iter_mut().zip(found).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
+        for (to, from) in numbers.iter_mut().zip(found) {
+            *to = u64::from_ne_bytes(*from);
+        }
         Ok(read / 8)
     }
 

@@ -18,6 +18,8 @@ pub(crate) fn nodes(sysfs: &Path) -> Vec<Vec<u32>> {
 pub(crate) fn set(cpus: &[u32]) -> CpuSet {
     let mut set = CpuSet::new();
     let numbers = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok());
-    numbers.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
+    for cpu in numbers.filter(|cpu| *cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
     set
 }

@@ -57,12 +57,12 @@ impl Arch {
     /// machines whose PEBS supports them.
     fn registers(self, of: Of, sve: bool) -> Vec<Register> {
         let all = self.names_of().into_iter().flat_map(RegsArch::registers);
-        let can_be_sampled = |register: &Register| match self {
+        all.filter(|register| match self {
             Self::X86_64 if is_vector(*register) => of == Of::Interrupt,
             Self::X86_64 => !SEGMENTS.contains(&register.number),
             _ => !is_vector(*register) || (of == Of::User && sve),
-        };
-        all.filter(can_be_sampled).collect()
+        })
+        .collect()
     }
 
     /// Returns the default registers: all general ones, and the length of aarch64's scalable

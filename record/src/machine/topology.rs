@@ -68,13 +68,12 @@ impl Sysfs<'_> {
     fn cpus(&self, features: &mut FeatureWriter, online: &[u32], available: u32) -> Option<()> {
         // Each list is written once, in the order of CPUs.
         let lists = |names: &[&str]| {
-            let of = |cpu: &u32| {
+            let mut all: Vec<String> = Vec::new();
+            for list in online.iter().filter_map(|cpu| {
                 names.iter().find_map(|name| {
                     self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}"))
                 })
-            };
-            let mut all: Vec<String> = Vec::new();
-            for list in online.iter().filter_map(of) {
+            }) {
                 if !all.contains(&list) {
                     all.push(list);
                 }
@@ -97,7 +96,9 @@ impl Sysfs<'_> {
         }
         if !dies.is_empty() {
             strings(&dies).encode(&mut tail).ok()?;
-            (0..available).for_each(|cpu| tail.u32(of(cpu, "die_id")));
+            for cpu in 0..available {
+                tail.u32(of(cpu, "die_id"));
+            }
         }
         let mut cursor = Cursor::new(tail.as_bytes(), 0, Endian::NATIVE);
         let tail = CpuTopologyTail::decode(&mut cursor, "CPU_TOPOLOGY").ok()?;
@@ -199,7 +200,9 @@ impl Sysfs<'_> {
                 *words.get_mut(block as usize / 64)? |= 1 << (block % 64);
             }
             let mut e = Encoder::new(Endian::NATIVE);
-            words.iter().for_each(|word| e.u64(*word));
+            for word in &words {
+                e.u64(*word);
+            }
             Some((node, bits, e.into_bytes()))
         };
         let all: Vec<_> = self
@@ -221,28 +224,36 @@ impl Sysfs<'_> {
     fn pmus(&self, features: &mut FeatureWriter) {
         let devices = PathBuf::from("bus/event_source/devices");
         let caps = |pmu: String| {
-            let cap = |name: String| {
-                let value = self.text(&format!("bus/event_source/devices/{pmu}/caps/{name}"))?;
-                Some((name, value))
-            };
-            let caps: Vec<(String, String)> =
-                self.entries(devices.join(&pmu).join("caps")).into_iter().filter_map(cap).collect();
+            let caps: Vec<(String, String)> = self
+                .entries(devices.join(&pmu).join("caps"))
+                .into_iter()
+                .filter_map(|name| {
+                    let value =
+                        self.text(&format!("bus/event_source/devices/{pmu}/caps/{name}"))?;
+                    Some((name, value))
+                })
+                .collect();
             (pmu, caps)
         };
         let all: Vec<_> = self.entries(&devices).into_iter().map(caps).collect();
         let (cpu, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(pmu, _)| pmu == "cpu");
         for (_, caps) in &cpu {
-            features.add(&CpuPmuCaps { caps: List(caps.iter().map(cap).collect()) });
+            features.add(&CpuPmuCaps { caps: pmu_caps(caps) });
         }
-        let pmus = others.iter().filter(|(_, caps)| !caps.is_empty()).map(|(pmu, caps)| {
-            PmuCapsEntry { caps: List(caps.iter().map(cap).collect()), pmu: HeaderString::new(pmu) }
-        });
+        let pmus = others
+            .iter()
+            .filter(|(_, caps)| !caps.is_empty())
+            .map(|(pmu, caps)| PmuCapsEntry { caps: pmu_caps(caps), pmu: HeaderString::new(pmu) });
         features.add(&PmuCaps { pmus: List(pmus.collect()) });
     }
 }
 
-fn cap((name, value): &(String, String)) -> PmuCap<'_> {
-    PmuCap { name: HeaderString::new(name), value: HeaderString::new(value) }
+fn pmu_caps(all: &[(String, String)]) -> List<PmuCap<'_>> {
+    let caps = all.iter().map(|(name, value)| PmuCap {
+        name: HeaderString::new(name),
+        value: HeaderString::new(value),
+    });
+    List(caps.collect())
 }
 
 fn strings(all: &[String]) -> List<HeaderString<'_>> {

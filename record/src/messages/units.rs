@@ -51,8 +51,7 @@ pub fn list(numbers: &[u32]) -> String {
 
 /// Quotes a name for a shell, where that is needed.
 pub fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
+    if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%=".contains(c)) {
         name.to_owned()
     } else {
         format!("'{}'", name.replace('\'', "'\\''"))

@@ -158,7 +158,9 @@ impl DataFile {
             return;
         }
         let mut frames = Frames::new(&bytes, start, Endian::NATIVE);
-        frames.by_ref().map_while(std::result::Result::ok).for_each(|record| see(&record));
+        for record in frames.by_ref().map_while(std::result::Result::ok) {
+            see(&record);
+        }
         self.form.wrote(frames.offset() - start);
     }
 
@@ -239,8 +241,11 @@ fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter
         }
         few
     };
-    let fits = |few: &FeatureWriter| no_room(file, end, few).is_none();
-    (1..=WANTED.len()).rev().map(first).find(fits).unwrap_or_else(|| first(2))
+    (1..=WANTED.len())
+        .rev()
+        .map(first)
+        .find(|few| no_room(file, end, few).is_none())
+        .unwrap_or_else(|| first(2))
 }
 
 /// Asks for room for the features. Why there is none; a file system that cannot tell is taken to

@@ -51,8 +51,8 @@ pub(crate) fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Iden
     if let Some(first) = counts.first {
         features.add(&SampleTime { first, last: counts.last });
     }
-    let entry = |i: &Identified| (i.mode, i.id, i.name.clone());
-    let owned: Vec<(_, BuildId, Vec<u8>)> = ids.iter().map(entry).collect();
+    let owned: Vec<(_, BuildId, Vec<u8>)> =
+        ids.iter().map(|i| (i.mode, i.id, i.name.clone())).collect();
     let entries: Vec<_> =
         owned.iter().map(|(mode, id, name)| BuildIdEvent::new(*mode, id, name)).collect();
     if !entries.is_empty() {
@@ -140,16 +140,17 @@ fn add_events(features: &mut FeatureWriter, counters: &Counters) {
 /// Returns the groups with more than one event.
 fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let group = |leader: usize| {
-        let led = events.iter().filter(|event| event.leader == Some(leader)).count();
-        let entry = GroupDescEntry {
-            name: HeaderString::new("{anon_group}"),
-            leader: count(leader),
-            members: count(led + 1),
-        };
-        (led > 0).then_some(entry)
-    };
-    (0..events.len()).filter_map(group).collect()
+    (0..events.len())
+        .filter_map(|leader| {
+            let led = events.iter().filter(|event| event.leader == Some(leader)).count();
+            let entry = GroupDescEntry {
+                name: HeaderString::new("{anon_group}"),
+                leader: count(leader),
+                members: count(led + 1),
+            };
+            (led > 0).then_some(entry)
+        })
+        .collect()
 }
 
 /// Returns the CPU's name. x86, Arm, PowerPC, s390 and MIPS have it in different fields.
@@ -173,11 +174,12 @@ fn total_mem(meminfo: &str) -> Option<u64> {
 /// Returns the numbers and names of the machine's PMUs.
 fn pmus() -> Vec<(u32, String)> {
     let entries = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
-    let pmu = |entry: fs::DirEntry| {
-        let kind = fs::read_to_string(entry.path().join("type")).ok()?.trim().parse().ok()?;
-        Some((kind, entry.file_name().to_string_lossy().into_owned()))
-    };
-    let mut all: Vec<_> = entries.filter_map(pmu).collect();
+    let mut all: Vec<_> = entries
+        .filter_map(|entry| {
+            let kind = fs::read_to_string(entry.path().join("type")).ok()?.trim().parse().ok()?;
+            Some((kind, entry.file_name().to_string_lossy().into_owned()))
+        })
+        .collect();
     all.sort_unstable();
     all
 }

@@ -119,10 +119,9 @@ impl Output {
                     let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else {
                         continue;
                     };
-                    places
-                        .get_mut(*ring)
-                        .into_iter()
-                        .for_each(|place| *place = Some((writers.len(), own.len())));
+                    if let Some(place) = places.get_mut(*ring) {
+                        *place = Some((writers.len(), own.len()));
+                    }
                     own.push(DataFile::records(file, path, packer()?));
                 }
                 writers.push(Writer::start(own, share, &length)?);
@@ -211,7 +210,9 @@ impl Output {
 
     pub fn written(&self) -> Written {
         let mut all = self.written.clone();
-        self.writers.iter().for_each(|writer| all.add(&writer.queue.written()));
+        for writer in &self.writers {
+            all.add(&writer.queue.written());
+        }
         all
     }
 
@@ -236,7 +237,9 @@ impl Output {
     pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) -> Written {
         // A thread that panicked has said so itself, and its files are those of a killed recorder.
         let _ = self.end();
-        self.ended.iter_mut().for_each(|file| file.keep(room, &mut see));
+        for file in &mut self.ended {
+            file.keep(room, &mut see);
+        }
         self.written.clone()
     }
 

@@ -57,19 +57,20 @@ impl Made {
             .create(path)
             .map_err(|e| uncreatable(path, e))
             .and_then(|()| {
-                let create = |name: String| {
-                    let path = path.join(name);
-                    let options = || {
-                        OpenOptions::new()
-                            .read(true)
-                            .write(true)
-                            .create_new(true)
-                            .mode(0o600)
-                            .open(&path)
-                    };
-                    options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
-                };
-                names.map(create).collect()
+                names
+                    .map(|name| {
+                        let path = path.join(name);
+                        let options = || {
+                            OpenOptions::new()
+                                .read(true)
+                                .write(true)
+                                .create_new(true)
+                                .mode(0o600)
+                                .open(&path)
+                        };
+                        options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
+                    })
+                    .collect()
             });
         files.inspect_err(|_| made.undo()).map(|files| (made, files))
     }
@@ -213,15 +214,14 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return fs::remove_file(path);
     }
-    let is_ours = |entry: &fs::DirEntry| {
+    let entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    if !entries.iter().all(|entry| {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix(DATA));
         let number = number.map(|rest| rest.strip_prefix('.').unwrap_or(rest));
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
             && entry.file_type().is_ok_and(|kind| kind.is_file())
-    };
-    let entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-    if !entries.iter().all(is_ours) {
+    }) {
         return Err(io::ErrorKind::DirectoryNotEmpty.into());
     }
     entries.iter().try_for_each(|entry| fs::remove_file(entry.path()))?;

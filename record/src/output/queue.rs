@@ -91,7 +91,9 @@ impl Queue {
     pub(super) fn gather(&self, parts: &[IoSlice<'_>]) -> Vec<u8> {
         let mut bytes = self.state().spare.pop().unwrap_or_default();
         bytes.reserve_exact(parts.iter().map(|part| part.len()).sum());
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
         bytes
     }
 

@@ -14,13 +14,13 @@ use crate::plan::config;
 #[derive(Debug)]
 pub(crate) struct Names {
     stamp: bool,
-    kept: Kept,
+    kept: NewestFiles,
 }
 
 impl Names {
     pub(crate) fn new(config: &config::OutputOptions) -> Self {
         let stamp = config.timestamp_name || config.switch.is_some();
-        Self { stamp, kept: Kept::at_most(config.max_files) }
+        Self { stamp, kept: NewestFiles::at_most(config.max_files) }
     }
 
     /// Gives a file its final name before it is completed.
@@ -47,22 +47,21 @@ fn stamped(path: &Path, now: &Zoned) -> PathBuf {
 /// The name, and if it is taken the same with a number: several files may be finished in a
 /// hundredth of a second.
 fn numbered(name: &Path) -> impl Iterator<Item = PathBuf> {
-    let numbered = |n: u32| {
+    std::iter::once(name.to_owned()).chain((1..=u32::MAX).map(|n| {
         let mut numbered = name.as_os_str().to_owned();
         numbered.push(format!("-{n:02}"));
         PathBuf::from(numbered)
-    };
-    std::iter::once(name.to_owned()).chain((1..=u32::MAX).map(numbered))
+    }))
 }
 
 /// Completed files, oldest first.
 #[derive(Debug, Default)]
-struct Kept {
+struct NewestFiles {
     most: Option<usize>,
     files: VecDeque<PathBuf>,
 }
 
-impl Kept {
+impl NewestFiles {
     /// Creates a list that keeps at most `most` files.
     fn at_most(most: Option<usize>) -> Self {
         Self { most, files: VecDeque::new() }
@@ -109,7 +108,7 @@ mod tests {
     fn the_oldest_go() {
         let dir = tempfile::tempdir().unwrap();
         let file = |n: u32| dir.path().join(n.to_string());
-        let mut kept = Kept::at_most(Some(2));
+        let mut kept = NewestFiles::at_most(Some(2));
         for n in 0..5 {
             fs::write(file(n), "").unwrap();
             kept.add(file(n));

@@ -19,18 +19,18 @@ use rustc_hash::FxHashMap;
 /// Executions of processes that have not mapped anything since. Clones share them, as one thread
 /// may drain a process's COMM record and another its EXIT record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Executions(Arc<Mutex<FxHashMap<u32, Process>>>);
+pub(super) struct Executions(Arc<Mutex<FxHashMap<u32, Execution>>>);
 
 /// What is known of a process; times are 0 if unknown.
 #[derive(Debug, Default)]
-struct Process {
+struct Execution {
     name: String,
     executed: u64,
     mapped: u64,
     ended: u64,
 }
 
-impl Process {
+impl Execution {
     fn is_silenced(&self) -> bool {
         self.executed > 0 && self.ended >= self.executed && self.mapped < self.executed
     }
@@ -41,7 +41,7 @@ impl Executions {
         let mut processes = self.lock();
         let process = processes.entry(pid).or_default();
         if time > process.executed {
-            *process = Process {
+            *process = Execution {
                 name: String::from_utf8_lossy(name).into_owned(),
                 executed: time,
                 // Of its last program, if these records were read first.
@@ -78,7 +78,7 @@ impl Executions {
         names
     }
 
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<u32, Process>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u32, Execution>> {
         // A poisoned lock is harmless, as a panicked thread ends the recording.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -53,9 +53,9 @@ impl Writer {
 }
 
 /// Ends the queue if the thread panics, so that nobody waits for room for ever.
-struct Guard<'a>(&'a Queue);
+struct EndOnPanic<'a>(&'a Queue);
 
-impl Drop for Guard<'_> {
+impl Drop for EndOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.fail(panicked());
@@ -71,7 +71,7 @@ fn panicked() -> Error {
 
 /// Writes until the queue ends.
 fn write(mut files: Vec<DataFile>, queue: &Queue, length: &AtomicU64) -> Vec<DataFile> {
-    let _guard = Guard(queue);
+    let _guard = EndOnPanic(queue);
     while let Some(batch) = queue.next() {
         let Some(file) = files.get_mut(batch.file) else { break };
         let at = file.position();

@@ -85,7 +85,7 @@ impl Plan {
         let mut plan =
             Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
         let late =
-            plan.events.iter_mut().map(|event| rings::wake_earlier(event, (ring, aux), page_size));
+            plan.events.iter_mut().map(|event| rings::wake_earlier(event, ring, aux, page_size));
         let any = late.fold(false, |any, late| any | late);
         any.then_some(plan)
     }

@@ -86,10 +86,10 @@ pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, m
 }
 
 /// Lowers watermarks above half of a ring or area to a quarter. Returns whether any was too high.
-/// `pages` are those of rings and areas.
 pub(super) fn wake_earlier(
     event: &mut PlannedEvent,
-    pages: (usize, usize),
+    ring_pages: usize,
+    area_pages: usize,
     page_size: usize,
 ) -> bool {
     let attr = &mut event.attr;
@@ -101,6 +101,6 @@ pub(super) fn wake_earlier(
         }
         late
     };
-    let ring = attr.flags.contains(AttrFlags::WATERMARK) && earlier(&mut attr.wakeup, pages.0);
-    earlier(&mut attr.aux_watermark, pages.1) | ring
+    let ring = attr.flags.contains(AttrFlags::WATERMARK) && earlier(&mut attr.wakeup, ring_pages);
+    earlier(&mut attr.aux_watermark, area_pages) | ring
 }

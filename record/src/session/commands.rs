@@ -46,7 +46,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             Command::Disable(event) => self.set_named(state, event.as_deref(), false),
             Command::Snapshot => self.snapshot(state, piece),
             Command::Evlist(detail) => {
-                self.counters.events.iter().for_each(|event| self.list(event, *detail));
+                for event in &self.counters.events {
+                    self.list(event, *detail);
+                }
                 Ok(())
             }
             Command::Ping | Command::Stop => Ok(()),

@@ -29,8 +29,8 @@ use crate::kernel::counters::{self, Counters};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
+use crate::plan::Plan;
 use crate::plan::config::Config;
-use crate::plan::{Plan, PlannedEvent};
 use crate::tasks::workload::Workload;
 use crate::tasks::{Target, Task, usage};
 
@@ -177,13 +177,14 @@ fn these(tasks: &[Task]) -> Coverage {
 
 /// Returns whether whole CPUs give what the threads would: not what is counted, nor AUX trace.
 fn can_filter(config: &Config, plan: &Plan) -> bool {
-    let counts = |event: &PlannedEvent| {
-        let attr = &event.attr;
-        attr.sample_type.contains(SampleType::READ)
-            || attr.flags.contains(AttrFlags::INHERIT_STAT)
-            || event.has_aux
-    };
-    !plan.per_thread && config.rings.threads.split.is_none() && !plan.events.iter().any(counts)
+    !plan.per_thread
+        && config.rings.threads.split.is_none()
+        && !plan.events.iter().any(|event| {
+            let attr = &event.attr;
+            attr.sample_type.contains(SampleType::READ)
+                || attr.flags.contains(AttrFlags::INHERIT_STAT)
+                || event.has_aux
+        })
 }
 
 /// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended

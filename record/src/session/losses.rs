@@ -60,9 +60,10 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
     }
     let mut sums = vec![(0, 0); counters.events.len()];
     for ((event, _), times) in times {
-        sums.get_mut(event)
-            .into_iter()
-            .for_each(|sum: &mut (u64, u64)| *sum = (sum.0 + times.0, sum.1 + times.1));
+        if let Some((enabled, running)) = sums.get_mut(event) {
+            *enabled += times.0;
+            *running += times.1;
+        }
     }
     let events = counters.events.iter().zip(sums);
     // One percent of tolerance, as counters are not all enabled at the same moment.

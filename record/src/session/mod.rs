@@ -48,7 +48,9 @@ use state::{RecordedTasks, Recording, State};
 pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
     let machine = Machine::read()?;
     let mut plan = plan::plan(config, &machine)?;
-    plan.notes.iter().for_each(|note| messages.note(note));
+    for note in &plan.notes {
+        messages.note(note);
+    }
     let before = Inherited::now();
     let signals = Signals::install()?;
     if !config.command.is_empty() {

@@ -65,7 +65,7 @@ mod tests {
             ((8, 32), 64 << 10, 16 << 10),
             ((4, 8), 8 << 10, 4 << 10),
         ] {
-            let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most);
+            let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most.0, most.1);
             let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
             let (counters, rings, areas) = open(
                 &kernel,

@@ -30,12 +30,12 @@ use crate::tasks::Target;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) output: Output,
-    mapped: Mapped,
+    mapped: MappedFiles,
 }
 
 /// Facts about the files that are mapped.
 #[derive(Debug)]
-pub(super) struct Mapped {
+pub(super) struct MappedFiles {
     /// Addresses and modules of the kernel, if known.
     image: Option<KernelImage>,
     modules: Modules,
@@ -43,7 +43,7 @@ pub(super) struct Mapped {
     written: Vec<Identified>,
 }
 
-impl Mapped {
+impl MappedFiles {
     fn add(&mut self, other: Self) {
         self.image = self.image.take().or(other.image);
         self.modules.absorb(other.modules);
@@ -59,15 +59,15 @@ impl Piece {
     }
 
     /// Adds what was found while the rings were drained into it already.
-    pub(super) fn add_mapped(&mut self, mapped: Mapped) {
+    pub(super) fn add_mapped(&mut self, mapped: MappedFiles) {
         self.mapped.add(mapped);
     }
 }
 
 impl<K: Kernel + Sync> Recording<'_, K> {
     /// Returns the facts about mapped files before any is known.
-    fn nothing_mapped(&self) -> Mapped {
-        Mapped { image: None, modules: self.modules.renewed(), written: Vec::new() }
+    fn nothing_mapped(&self) -> MappedFiles {
+        MappedFiles { image: None, modules: self.modules.renewed(), written: Vec::new() }
     }
 
     /// Makes a file, up to its first record of a task or a ring.
@@ -85,7 +85,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Writes what is there before the first record of the rings, or among the first ones.
     /// `pieces`: the number of files before.
-    pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Mapped> {
+    pub(super) fn prepare(
+        &self,
+        output: &Output,
+        scope: &Scope,
+        pieces: usize,
+    ) -> Result<MappedFiles> {
         // Before its exec, the command has only its comm, which could no longer be read at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
         let mut mapped =
@@ -97,7 +102,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(mapped)
     }
 
-    fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Mapped> {
+    fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<MappedFiles> {
         let mut mapped = self.nothing_mapped();
         let Some(tracker) = self.counters.tracker() else { return Ok(mapped) };
         let mut synthesizer = Synthesizer::new(
@@ -201,7 +206,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 counts.damaged
             ));
         }
-        counts.aux.warnings().iter().for_each(|warning| self.messages.warn(warning));
+        for warning in counts.aux.warnings() {
+            self.messages.warn(warning);
+        }
         if written.stalls > 0 && counts.is_lossy() {
             self.messages.warn(format_args!(
                 "{} times the queue of records to write was full, since the file takes them too \
@@ -290,7 +297,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Returns the build IDs of what was mapped by now.
-    fn build_ids(&self, mapped: &Mapped) -> Vec<Identified> {
+    fn build_ids(&self, mapped: &MappedFiles) -> Vec<Identified> {
         match self.config.build_ids {
             BuildIds::None => Vec::new(),
             BuildIds::InMmap | BuildIds::Table => {
@@ -301,7 +308,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Returns the build IDs; in pipe mode, which has no table at the end, writes a record for each
     /// new one.
-    fn stream_build_ids(&self, output: &Output, mapped: &mut Mapped) -> Result<Vec<Identified>> {
+    fn stream_build_ids(
+        &self,
+        output: &Output,
+        mapped: &mut MappedFiles,
+    ) -> Result<Vec<Identified>> {
         let ids = self.build_ids(mapped);
         if output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
@@ -338,7 +349,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 }
 
 /// Keeps the lists of JITs' code, by the times that the file has of its samples.
-fn keep_jits(mapped: &Mapped, counts: &Counts) {
+fn keep_jits(mapped: &MappedFiles, counts: &Counts) {
     if let Some(first) = counts.first {
         mapped.modules.keep_jits(first, counts.last);
     }

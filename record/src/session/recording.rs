@@ -23,7 +23,7 @@ use std::os::fd::AsFd;
 
 use recrep_format::abi::AttrFlags;
 
-use super::piece::{Mapped, Piece};
+use super::piece::{MappedFiles, Piece};
 use super::schedule::Priority;
 use super::state::{Progress, Recording, State};
 use super::status::Status;
@@ -129,7 +129,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Writes the records of existing tasks.
-    fn write_existing(&self, state: &mut State, output: &Output) -> Result<Mapped> {
+    fn write_existing(&self, state: &mut State, output: &Output) -> Result<MappedFiles> {
         if let (Target::Command, Some(pid)) = (&self.config.target, state.child) {
             // Nothing runs that could fill a ring.
             return self.prepare(output, &Scope::Child(pid), state.progress.pieces);

@@ -23,7 +23,6 @@ use crate::output::features;
 use crate::output::keep::Keeper;
 use crate::output::tally::Tally;
 use crate::output::{Layout, Names};
-use crate::plan::PlannedEvent;
 use crate::plan::config::{BuildIds, Config, Delay, Switch};
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
@@ -193,12 +192,13 @@ impl<'a, K: Kernel> Recording<'a, K> {
         )?;
         let head = features::at_start(config, machine, counters, tracing.as_deref());
         let events = counters.events.iter().enumerate();
-        let entry = |(index, event): (usize, &PlannedEvent)| AttrEntry {
-            attr: event.attr.clone(),
-            ids: counters.ids(index),
-            name: Some(event.full_name()),
-        };
-        let entries = events.map(entry).collect();
+        let entries = events
+            .map(|(index, event)| AttrEntry {
+                attr: event.attr.clone(),
+                ids: counters.ids(index),
+                name: Some(event.full_name()),
+            })
+            .collect();
         let directory = config.keep.and_then(|_| Keeper::default_directory());
         let keeper =
             directory.zip(config.keep).map(|(directory, limit)| Keeper::new(directory, limit));

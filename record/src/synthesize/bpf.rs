@@ -48,8 +48,8 @@ impl BpfCode {
     /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in
     /// full, and of the code that calls programs by their type information.
     pub(crate) fn needs_symbols(&self) -> bool {
-        let more = |program: &BpfProgram| program.has_btf || program.functions.len() > 1;
-        self.is_hidden || self.programs.iter().any(more)
+        self.is_hidden
+            || self.programs.iter().any(|program| program.has_btf || program.functions.len() > 1)
     }
 
     /// Writes the programs. `symbols`: those of `/proc/kallsyms`, by address, as far as they are
@@ -69,12 +69,14 @@ impl BpfCode {
 fn functions(program: &BpfProgram, names: &HashMap<u64, &[u8]>) -> Vec<Symbol> {
     let is_alone = program.functions.len() == 1 && !program.name.is_empty();
     let named = program.functions.iter().map(|function| {
-        let composed = || {
-            let tag: String = function.tag.iter().map(|byte| format!("{byte:02x}")).collect();
-            let own: &[u8] = if is_alone { &program.name } else { b"F" };
-            [b"bpf_prog_", tag.as_bytes(), b"_", own].concat()
-        };
-        let name = names.get(&function.addr).map_or_else(composed, |name| name.to_vec());
+        let name = names.get(&function.addr).map_or_else(
+            || {
+                let tag: String = function.tag.iter().map(|byte| format!("{byte:02x}")).collect();
+                let own: &[u8] = if is_alone { &program.name } else { b"F" };
+                [b"bpf_prog_", tag.as_bytes(), b"_", own].concat()
+            },
+            |name| name.to_vec(),
+        );
         Symbol { addr: function.addr, len: function.len, name }
     });
     named.collect()

@@ -190,7 +190,9 @@ impl<'a> Synthesizer<'a> {
     /// Writes a NAMESPACES record. `links` are pairs of device and inode.
     pub(super) fn namespaces(&mut self, [pid, tid]: [u32; 2], links: &[[u64; 2]]) -> Result<()> {
         let mut words = Encoder::new(Endian::NATIVE);
-        links.as_flattened().iter().for_each(|word| words.u64(*word));
+        for word in links.as_flattened() {
+            words.u64(*word);
+        }
         let links = U64s::new(words.as_bytes(), Endian::NATIVE);
         let nr_namespaces = links.len() as u64 / 2;
         self.put(0, Body::Namespaces(Namespaces { pid, tid, nr_namespaces, links }), [pid, tid])

@@ -151,8 +151,11 @@ pub(crate) fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
 /// Parses the process IDs of `-p`.
 pub(crate) fn parse_pids(list: &str) -> Result<Vec<u32>, String> {
     parse_ids(list).map_err(|why| {
-        let is_name = |item: &&str| number(item).is_none() && !item.is_empty();
-        let Some(name) = list.split(',').map(str::trim).find(is_name) else { return why };
+        let Some(name) =
+            list.split(',').map(str::trim).find(|item| number(item).is_none() && !item.is_empty())
+        else {
+            return why;
+        };
         let found: Vec<String> = processes_called(name).iter().map(u32::to_string).collect();
         match found.is_empty() {
             true => format!("'{name}' is no process ID, and no process has that name"),
@@ -169,11 +172,12 @@ fn processes_called(name: &str) -> Vec<u32> {
     let comm = name.as_bytes().get(..15).unwrap_or(name.as_bytes());
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_called = |pid: &u32| {
-        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_ascii_end() == comm)
-    };
-    let mut found: Vec<u32> =
-        pids.filter(is_called).filter(|pid| *pid != std::process::id()).collect();
+    let mut found: Vec<u32> = pids
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_ascii_end() == comm)
+        })
+        .filter(|pid| *pid != std::process::id())
+        .collect();
     found.sort_unstable();
     found
 }

@@ -106,10 +106,9 @@ pub(super) fn find(
     }
     all.extend(sources.pmus().iter().flat_map(of_pmu));
     all.extend(of_tables(sources.pmus()));
-    let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
     if what.is_empty()
         || kinds.contains(&EntryKind::Tracepoint)
-        || patterns.iter().any(for_tracepoints)
+        || patterns.iter().any(|pattern| glob::is_pattern(pattern) || pattern.contains(':'))
     {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
@@ -168,16 +167,19 @@ pub(super) fn is_there<K: Kernel>(kernel: &K, event: &KnownEvent) -> bool {
 
 /// Returns a PMU's named events, and an entry with the terms for all others.
 fn of_pmu(pmu: &Pmu) -> Vec<ListEntry> {
-    let named = |name: String| {
-        let alias = pmu.alias(&name)?;
-        let full = format!("{}/{name}/", pmu.name);
-        Some(ListEntry {
-            terms: Some(alias.terms),
-            unit: alias.unit,
-            ..ListEntry::new(full, EntryKind::Pmu)
+    let mut entries: Vec<ListEntry> = pmu
+        .aliases()
+        .into_iter()
+        .filter_map(|name| {
+            let alias = pmu.alias(&name)?;
+            let full = format!("{}/{name}/", pmu.name);
+            Some(ListEntry {
+                terms: Some(alias.terms),
+                unit: alias.unit,
+                ..ListEntry::new(full, EntryKind::Pmu)
+            })
         })
-    };
-    let mut entries: Vec<ListEntry> = pmu.aliases().into_iter().filter_map(named).collect();
+        .collect();
     let own = probe_terms(&pmu.name).iter().map(|term| format!("{term}="));
     let formats = pmu.formats().into_iter().filter_map(|term| {
         let format = pmu.format(&term).ok()??;
@@ -242,19 +244,26 @@ fn tracepoints(
     };
     // perf_event_open(2) refuses ftrace's own events.
     let systems = systems.into_iter().filter(|system| system != "ftrace");
-    let of = |system: String| {
-        let names = tracefs.names(&system).unwrap_or_default();
-        names.into_iter().map(move |name| (system.clone(), name))
-    };
-    let entry = |(system, name): (String, String)| {
-        let full = format!("{system}:{name}");
-        let fields =
-            if patterns.contains(&&full) { tracefs.fields(&system, &name) } else { Ok(Vec::new()) };
-        let fields =
-            fields.unwrap_or_default().into_iter().map(|field| (field.name, field.kind)).collect();
-        ListEntry { fields, ..ListEntry::new(full, EntryKind::Tracepoint) }
-    };
-    systems.flat_map(of).map(entry).collect()
+    systems
+        .flat_map(|system| {
+            let names = tracefs.names(&system).unwrap_or_default();
+            names.into_iter().map(move |name| (system.clone(), name))
+        })
+        .map(|(system, name)| {
+            let full = format!("{system}:{name}");
+            let fields = if patterns.contains(&&full) {
+                tracefs.fields(&system, &name)
+            } else {
+                Ok(Vec::new())
+            };
+            let fields = fields
+                .unwrap_or_default()
+                .into_iter()
+                .map(|field| (field.name, field.kind))
+                .collect();
+            ListEntry { fields, ..ListEntry::new(full, EntryKind::Tracepoint) }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -49,21 +49,25 @@ pub(super) fn groups(
             )));
         }
     }
-    let group = |((place, _), rings): ((Vec<u32>, usize), Vec<usize>)| RingGroup {
-        rings,
-        affinity: (!place.is_empty()).then(|| cpus::set(&place)),
-    };
-    Ok(all.into_iter().map(group).collect())
+    Ok(all
+        .into_iter()
+        .map(|((place, _), rings)| RingGroup {
+            rings,
+            affinity: (!place.is_empty()).then(|| cpus::set(&place)),
+        })
+        .collect())
 }
 
 /// Returns the CPUs of the thread that drains a CPU's ring.
 fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> {
     let topology = |names: [&str; 2]| {
-        let list = |name: &str| {
-            let path = sysfs.join(format!("devices/system/cpu/cpu{cpu}/topology/{name}"));
-            tasks::parse_cpus(&fs::read_to_string(path).ok()?).ok()
-        };
-        names.into_iter().find_map(list).unwrap_or_else(|| vec![cpu])
+        names
+            .into_iter()
+            .find_map(|name| {
+                let path = sysfs.join(format!("devices/system/cpu/cpu{cpu}/topology/{name}"));
+                tasks::parse_cpus(&fs::read_to_string(path).ok()?).ok()
+            })
+            .unwrap_or_else(|| vec![cpu])
     };
     match split {
         Split::Cpu => vec![cpu],

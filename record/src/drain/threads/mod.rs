@@ -116,10 +116,10 @@ impl Drainers {
     ) -> Result<(T, bool)> {
         // Half of all rings, as the kernel wakes a thread when half of a ring is full.
         let enough = rings.iter().map(|ring| ring.size() as u64).sum::<u64>() / 2;
-        let marks = || Mutex::new(Marks::new(self.groups.len(), enough));
         let shared = DrainState {
             output: to.output,
-            rounds: (to.rounds && !to.output.is_split()).then(marks),
+            rounds: (to.rounds && !to.output.is_split())
+                .then(|| Mutex::new(Marks::new(self.groups.len(), enough))),
             limit: to.limit.unwrap_or(u64::MAX),
             wakers: &self.wakers,
             marks: 0.into(),
@@ -127,10 +127,13 @@ impl Drainers {
         };
         let mut before = to.before;
         let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
-        let own = |group: &RingGroup| {
-            group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect()
-        };
-        let rings: Vec<Vec<&mut Ring>> = self.groups.iter().map(own).collect();
+        let rings: Vec<Vec<&mut Ring>> = self
+            .groups
+            .iter()
+            .map(|group| {
+                group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect()
+            })
+            .collect();
         let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);
         let workers: Vec<_> = workers
@@ -153,7 +156,9 @@ impl Drainers {
         self.wakers.main.clear();
         let mut failed = None;
         for (twin, done) in ends {
-            twin.into_iter().for_each(|twin| drain.absorb(twin));
+            if let Some(twin) = twin {
+                drain.absorb(twin);
+            }
             failed = failed.or(done.err());
         }
         match (failed, outcome) {

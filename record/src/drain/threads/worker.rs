@@ -145,7 +145,11 @@ impl Sink for Batches<'_> {
             None => output.write_rings(ring, parts, &[], counts).map(|()| Vec::new())?,
         };
         let wakers = self.shared.wakers;
-        missing.iter().filter_map(|thread| wakers.own.get(*thread)).for_each(Waker::wake);
+        for thread in missing {
+            if let Some(waker) = wakers.own.get(thread) {
+                waker.wake();
+            }
+        }
         if output.length() >= self.shared.limit {
             wakers.main.wake();
         }

@@ -84,11 +84,9 @@ pub(crate) fn open<K: Kernel>(
     // They come after all that lead groups, whose places stay.
     for index in opener.left_out.into_iter().rev() {
         counters.events.remove(index);
-        counters
-            .all
-            .iter_mut()
-            .filter(|counter| counter.event > index)
-            .for_each(|counter| counter.event -= 1);
+        for counter in counters.all.iter_mut().filter(|counter| counter.event > index) {
+            counter.event -= 1;
+        }
     }
     counters.all.sort_by_key(|counter| counter.event);
     counters.map_rings(kernel, plan, messages)?;
@@ -194,11 +192,14 @@ struct Cgroups(HashMap<String, File>);
 impl Cgroups {
     fn open(plan: &Plan) -> Result<Self> {
         let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
-        let open = |name: String| {
-            let file = crate::tasks::cgroup::open(&name)?;
-            Ok((name, file))
-        };
-        Ok(Self(names.map(open).collect::<Result<_>>()?))
+        Ok(Self(
+            names
+                .map(|name| {
+                    let file = crate::tasks::cgroup::open(&name)?;
+                    Ok((name, file))
+                })
+                .collect::<Result<_>>()?,
+        ))
     }
 }
 
@@ -270,9 +271,9 @@ fn open_one<K: Kernel>(
     loop {
         let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
             Ok(fd) => {
-                given_up
-                    .iter()
-                    .for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
+                for given_up in &given_up {
+                    messages.note(GivenUp::note(*given_up, event, &trial, with));
+                }
                 *event = trial;
                 return Ok(Attempt::Opened(fd));
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use recrep_format::abi::ReadFormat;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
-use recrep_format::record::{Counter as ReadCounter, ReadValues};
+use recrep_format::record::ReadValues;
 
 use rustix::io::Errno;
 
@@ -41,7 +41,9 @@ impl Counters {
         let mut all = Vec::new();
         let mut members = vec![1; self.events.len()];
         for leader in self.events.iter().filter_map(|event| event.leader) {
-            members.get_mut(leader).into_iter().for_each(|members| *members += 1);
+            if let Some(members) = members.get_mut(leader) {
+                *members += 1;
+            }
         }
         for counter in &self.all {
             let Some(event) = self.events.get(counter.event) else { continue };
@@ -89,15 +91,18 @@ fn read_settled<K: Kernel>(
 /// Parses the result of read(2), in the layout of perf_event_open(2).
 fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
     let mut e = Encoder::new(Endian::NATIVE);
-    numbers.iter().for_each(|number| e.u64(*number));
+    for number in numbers {
+        e.u64(*number);
+    }
     let read = ReadValues { format, words: U64s::new(e.as_bytes(), Endian::NATIVE) };
     let [enabled, running] =
         [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
-    let reading = |counter: ReadCounter| {
-        let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
-        Reading { id, value: counter.value, lost, enabled, running, failed: false }
-    };
-    read.counters().map(reading).collect()
+    read.counters()
+        .map(|counter| {
+            let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
+            Reading { id, value: counter.value, lost, enabled, running, failed: false }
+        })
+        .collect()
 }
 
 #[cfg(test)]

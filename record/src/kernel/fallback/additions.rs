@@ -143,8 +143,10 @@ pub(super) fn without_newest(
     event: &mut PlannedEvent,
     kernel: Version,
 ) -> Option<Option<&'static str>> {
-    let may_lack = |feature: &&Addition| feature.since == (0, 0) || kernel < feature.since;
-    let newest = ADDITIONS.iter().filter(may_lack).find(|feature| (feature.asked)(event))?;
+    let newest = ADDITIONS
+        .iter()
+        .filter(|feature| feature.since == (0, 0) || kernel < feature.since)
+        .find(|feature| (feature.asked)(event))?;
     (newest.without)(&mut event.attr);
     Some(newest.means)
 }
@@ -201,10 +203,13 @@ const ASKED: &[Asked] = &[
 /// Returns the used flags that a kernel of this version is too old for, each with the required
 /// version.
 pub(super) fn too_new(attr: &Attr, kernel: Version) -> Vec<String> {
-    let lacks = |asked: &&Asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr);
     let told =
         |asked: &Asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1);
-    ASKED.iter().filter(lacks).map(told).collect()
+    ASKED
+        .iter()
+        .filter(|asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr))
+        .map(told)
+        .collect()
 }
 
 /// Returns the flags that this attr uses, regardless of the kernel's version.

@@ -124,12 +124,14 @@ pub(super) fn find(event: &PlannedEvent, takes: impl Fn(&Attr, bool) -> bool) ->
     if grouped && takes(attr, false) {
         return Some(Culprit::Group);
     }
-    let is_culprit = |trial: &&Trial| {
-        let mut less = attr.clone();
-        (trial.without)(&mut less);
-        (trial.asked)(attr) && takes(&less, grouped)
-    };
-    TRIALS.iter().find(is_culprit).map(|trial| Culprit::Flag(trial.flag))
+    TRIALS
+        .iter()
+        .find(|trial| {
+            let mut less = attr.clone();
+            (trial.without)(&mut less);
+            (trial.asked)(attr) && takes(&less, grouped)
+        })
+        .map(|trial| Culprit::Flag(trial.flag))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ use crate::plan::PlannedEvent;
 use definition::{Definition, GROUP};
 use guard::Guard;
 use owner::Owner;
-use tracing::{Refusal, Tracing};
+use tracing::{NoTracing, Tracing};
 
 /// The probes of a recording. They go when this is dropped, which must come after the counters.
 #[derive(Debug, Default)]
@@ -126,10 +126,10 @@ fn refusal(name: &str, why: &str) -> Error {
     ))
 }
 
-fn no_tracefs(name: &str, why: &Refusal) -> Error {
+fn no_tracefs(name: &str, why: &NoTracing) -> Error {
     match why {
-        Refusal::Unusable(why) => refusal(name, &format!("that takes tracefs, but {why}")),
-        Refusal::Unprivileged => Error::Failed(format!(
+        NoTracing::Unusable(why) => refusal(name, &format!("that takes tracefs, but {why}")),
+        NoTracing::Unprivileged => Error::Failed(format!(
             "cannot count {name}: probes require root or CAP_SYS_ADMIN, as they modify code for all its users; get either"
         )),
     }

@@ -35,13 +35,15 @@ impl Owner {
             let (_, rest) = line.split_once(':')?;
             rest.split(' ').next()?.strip_prefix(group)?.strip_prefix('/')
         });
-        let ended = |name: &&str| {
-            let owner = Self::parse(name);
-            owner.is_some_and(|owner| {
-                owner.namespace == self.namespace && started(owner.pid) != Some(owner.started)
+        names
+            .filter(|name| {
+                let owner = Self::parse(name);
+                owner.is_some_and(|owner| {
+                    owner.namespace == self.namespace && started(owner.pid) != Some(owner.started)
+                })
             })
-        };
-        names.filter(ended).map(str::to_owned).collect()
+            .map(str::to_owned)
+            .collect()
     }
 
     fn parse(name: &str) -> Option<Self> {

@@ -13,7 +13,7 @@ use crate::messages::error::why_words;
 
 /// Why no probe can be registered.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum NoTracing {
     /// The user may not have probes at all.
     Unprivileged,
     /// tracefs cannot be used, in words.
@@ -30,7 +30,7 @@ pub(super) struct Tracing {
 
 impl Tracing {
     /// Finds one where this list of probes can be written to.
-    pub(super) fn find(mounted: Option<&Path>, list: &str) -> Result<Self, Refusal> {
+    pub(super) fn find(mounted: Option<&Path>, list: &str) -> Result<Self, NoTracing> {
         let mut why = "it is not mounted".to_owned();
         if let Some(root) = mounted {
             let tracing = Self { tracefs: Tracefs::at(root.to_owned()), _mount: None };
@@ -40,11 +40,11 @@ impl Tracing {
             }
         }
         match Self::mount() {
-            Ok(tracing) => tracing.open(list).map(|_| tracing).map_err(Refusal::Unusable),
+            Ok(tracing) => tracing.open(list).map(|_| tracing).map_err(NoTracing::Unusable),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Refusal::Unprivileged)
+                Err(NoTracing::Unprivileged)
             }
-            Err(error) => Err(Refusal::Unusable(format!(
+            Err(error) => Err(NoTracing::Unusable(format!(
                 "{why}, and rec cannot mount it: {}",
                 why_words(&error)
             ))),

@@ -65,10 +65,10 @@ impl AuxRing {
         // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not
         // overwritten (of one that is, nothing is lent out), and aux_tail cannot move while the
         // slices borrow `self` (`release` takes `&mut self`).
-        let halves = unsafe {
+        let (first, second) = unsafe {
             self.area.halves(0, self.size, start, if self.overwrite { 0 } else { length })
         };
-        Ok(Pending::new(halves, stretch.head - rest as u64))
+        Ok(Pending::new(first, second, stretch.head - rest as u64))
     }
 
     /// Returns the position of the first pending byte in the trace, which is the number of bytes

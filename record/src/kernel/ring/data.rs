@@ -101,16 +101,16 @@ impl Ring {
     /// that is overwritten lends out nothing: [`newest`](Self::newest) copies.
     pub fn pending(&self) -> Result<Pending<'_>, Overrun> {
         if self.backward {
-            return Ok(Pending::new((&[], &[]), self.reader.tail()));
+            return Ok(Pending::new(&[], &[], self.reader.tail()));
         }
         let stretch = self.reader.pending(self.mapping.word(DATA_HEAD))?;
         // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not
         // overwritten, and data_tail cannot move while the slices borrow `self` (`release` takes
         // `&mut self`).
-        let halves = unsafe {
+        let (first, second) = unsafe {
             self.mapping.halves(self.page_size, self.data_size, stretch.start, stretch.length)
         };
-        Ok(Pending::new(halves, stretch.head))
+        Ok(Pending::new(first, second, stretch.head))
     }
 
     /// Returns whether the ring is overwritten.
@@ -130,7 +130,7 @@ impl Ring {
         let mut records = self.mapping.copy(self.page_size, self.data_size, start, new);
         // A record that its own size leads beyond the end was overwritten in part, and a size of 0
         // is room that was never used.
-        let whole = Pending::new((&records, &[]), 0).records(&mut Vec::new(), |_| ());
+        let whole = Pending::new(&records, &[], 0).records(&mut Vec::new(), |_| ());
         records.truncate(whole);
         (records, Mark(head))
     }

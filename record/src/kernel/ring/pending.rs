@@ -17,7 +17,7 @@ pub struct Pending<'r> {
 }
 
 impl<'r> Pending<'r> {
-    pub(crate) fn new((first, second): (&'r [u8], &'r [u8]), head: u64) -> Self {
+    pub(crate) fn new(first: &'r [u8], second: &'r [u8], head: u64) -> Self {
         Self { first, second, head }
     }
 
@@ -97,7 +97,7 @@ mod tests {
     /// The words of a stream's records and what remains, where the ring wraps at `cut`.
     fn walked(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, usize) {
         let mut records = Vec::new();
-        let pending = Pending::new(stream.split_at(cut), stream.len() as u64);
+        let pending = Pending::new(&stream[..cut], &stream[cut..], stream.len() as u64);
         let whole = pending.records(&mut Vec::new(), |record| {
             let begun: usize = records.iter().map(Vec::len).sum();
             assert_eq!(record.offset, begun as u64);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn parts_and_what_was_there_before() {
-        let pending = Pending::new((b"abc", b"defg"), 107);
+        let pending = Pending::new(b"abc", b"defg", 107);
         assert_eq!(pending.part(1..6), (&b"bc"[..], &b"def"[..]));
         assert_eq!(pending.part(4..7), (&b""[..], &b"efg"[..]));
         let before = pending.until(Mark(104));

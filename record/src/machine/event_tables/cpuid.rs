@@ -44,11 +44,10 @@ fn of_cpuinfo(text: &str) -> Option<String> {
     let riscv =
         || Some(format!("{}-{}-{}", field("mvendorid")?, field("marchid")?, field("mimpid")?));
     // revision : 2.2 (pvr 004e 1202)
-    let power = || {
+    x86().or_else(riscv).or_else(|| {
         let pvr = field("revision")?.split_once("(pvr ")?.1.trim_end_matches(')');
         Some(format!("0x{}", pvr.replace(' ', "")))
-    };
-    x86().or_else(riscv).or_else(power)
+    })
 }
 
 /// s390.

@@ -75,13 +75,14 @@ impl EventTables {
         let mut tables: BTreeMap<PathBuf, Vec<TableEvent>> = BTreeMap::new();
         let (mut unknown, mut used) = (Vec::new(), Vec::new());
         for pmu in pmus.iter_mut() {
-            let own = || {
+            let Some(id) = cpuid.map(str::to_owned).or_else(|| {
                 cpuid::of_core(
                     sysfs,
                     pmu.cpus.as_ref().and_then(|cpus| cpus.first()).copied().unwrap_or(0),
                 )
+            }) else {
+                continue;
             };
-            let Some(id) = cpuid.map(str::to_owned).or_else(own) else { continue };
             let Some((architecture, model)) = self.model(&id) else {
                 unknown.push(id);
                 continue;
@@ -98,7 +99,9 @@ impl EventTables {
             if !of_pmu.is_empty() {
                 used.push(format!("{model} for CPU {id}"));
             }
-            of_pmu.into_iter().for_each(|event| pmu.name(event.name, event.alias));
+            for event in of_pmu {
+                pmu.name(event.name, event.alias);
+            }
         }
         used.sort_unstable();
         used.dedup();
@@ -151,9 +154,10 @@ impl Architecture {
         devices(&self.dir, 3, &mut files);
         let mut events = Vec::new();
         for file in files {
-            let of = |why: String| format!("{}: {why}", file.display());
             for entry in entries(&file)? {
-                events.extend(entry.event(&standard).map_err(of)?);
+                events.extend(
+                    entry.event(&standard).map_err(|why| format!("{}: {why}", file.display()))?,
+                );
             }
         }
         Ok(events)
@@ -185,21 +189,25 @@ fn mapfile(path: &Path) -> Result<Option<Vec<(String, String)>>, String> {
         Err(error) => return Err(format!("{}: {}", path.display(), why_words(&error))),
     };
     let rows = text.lines().skip(1).filter(|line| !line.starts_with('#'));
-    let model = |line: &str| {
-        let mut cells = line.split(',');
-        Some((cells.next()?.to_owned(), cells.nth(1)?.trim().to_owned()))
-    };
-    Ok(Some(rows.filter_map(model).collect()))
+    Ok(Some(
+        rows.filter_map(|line| {
+            let mut cells = line.split(',');
+            Some((cells.next()?.to_owned(), cells.nth(1)?.trim().to_owned()))
+        })
+        .collect(),
+    ))
 }
 
 /// The tables in a directory, by name. `metricgroups.json` only describes.
 fn json_files(dir: &Path) -> Vec<PathBuf> {
-    let is_table = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "json")
-            && !path.ends_with("metricgroups.json")
-            && path.is_file()
-    };
-    paths(dir).into_iter().filter(is_table).collect()
+    paths(dir)
+        .into_iter()
+        .filter(|path| {
+            path.extension().is_some_and(|end| end == "json")
+                && !path.ends_with("metricgroups.json")
+                && path.is_file()
+        })
+        .collect()
 }
 
 fn folders(dir: &Path) -> Vec<PathBuf> {

@@ -54,8 +54,9 @@ pub(crate) fn machine(pmus: &[(&str, &str)]) -> TempDir {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{text}\n")).unwrap();
     };
-    pmus.iter()
-        .for_each(|(path, text)| write(&format!("sys/bus/event_source/devices/{path}"), text));
+    for (path, text) in pmus {
+        write(&format!("sys/bus/event_source/devices/{path}"), text);
+    }
     for (path, text) in [
         ("sched/sched_switch/id", "314"),
         (

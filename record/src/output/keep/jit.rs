@@ -103,7 +103,7 @@ impl JitLists {
 
     /// Stores the lists for the file of a recording whose samples are from `first` to `last`. Lists
     /// of processes that have ended are in no later file.
-    pub(super) fn store(&mut self, (first, last): (u64, u64), store: &Store) -> KeptLists {
+    pub(super) fn store(&mut self, first: u64, last: u64, store: &Store) -> KeptLists {
         let mut kept = KeptLists::default();
         for (pid, process) in &mut self.processes {
             let copies = match process {
@@ -140,7 +140,9 @@ impl Process {
 
 impl Drop for JitLists {
     fn drop(&mut self) {
-        self.processes.values_mut().for_each(Process::discard);
+        for process in self.processes.values_mut() {
+            process.discard();
+        }
     }
 }
 
@@ -281,9 +283,9 @@ mod tests {
         fs::write(tmp.join(name), "1000 10 f\n2000 10 incompl").unwrap();
         File::options().write(true).open(tmp.join(name)).unwrap().set_modified(modified).unwrap();
         let store = Store::new(directory.path().join("kept"), 1 << 20);
-        lists.store((0x10, 0x20), &store);
+        lists.store(0x10, 0x20, &store);
         lists.end(pid, &store);
-        lists.store((0x30, 0x40), &store);
+        lists.store(0x30, 0x40, &store);
         drop(lists);
         let mut files: Vec<_> =
             fs::read_dir(store.lists()).into_iter().flatten().flatten().collect();
@@ -319,7 +321,7 @@ mod tests {
         let mut lists = JitLists::default();
         lists.processes.insert(7, Process::Ended(vec![("map", copy.clone())]));
         lists.open(7);
-        assert_eq!((lists.store((1, 2), &store).files, copy.exists()), (0, false));
+        assert_eq!((lists.store(1, 2, &store).files, copy.exists()), (0, false));
     }
 
     #[test]

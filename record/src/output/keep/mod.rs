@@ -58,11 +58,11 @@ const REDUCED: u64 = 10;
 pub struct Keeper {
     store: Store,
     start: Instant,
-    state: Mutex<State>,
+    state: Mutex<KeeperState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeeperState {
     known: HashSet<BuildId>,
     held: Vec<Found>,
     jits: JitLists,
@@ -157,13 +157,13 @@ impl Keeper {
     /// Stores the lists of JITs for a file whose samples are from `first` to `last`.
     pub fn keep_jits(&self, first: u64, last: u64) {
         let mut state = self.lock();
-        let kept = state.jits.store((first, last), &self.store);
+        let kept = state.jits.store(first, last, &self.store);
         state.done.files += kept.files;
         state.done.bytes += kept.bytes;
         state.done.failed += kept.failed;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, KeeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,7 +202,7 @@ impl Keeper {
     }
 
     fn store(&self, done: &mut Kept, found: &Found, is_whole: bool) {
-        match self.store.put(found.id, (&found.file, &found.metadata), is_whole) {
+        match self.store.put(found.id, &found.file, &found.metadata, is_whole) {
             Ok(bytes) => {
                 done.files += u64::from(bytes > 0);
                 done.bytes += bytes;

@@ -50,7 +50,8 @@ impl Store {
     pub(super) fn put(
         &self,
         id: BuildId,
-        (file, before): (&File, &Metadata),
+        file: &File,
+        before: &Metadata,
         whole: bool,
     ) -> io::Result<u64> {
         let place = self.place(id).ok_or(ErrorKind::InvalidInput)?;
