@@ -39,11 +39,13 @@ fn main() -> Result<(), Failure> {
         "{}",
         include_str!("head.md").replace("CPU_MODEL", cpu.trim_start_matches(['\t', ' ', ':']))
     );
-    print_costs(&measured);
-    print_one_thread(&measured);
     print_limits(&measured);
-    print_bursts(&measured);
-    print_disks(&measured);
+    if std::env::args().any(|word| word == "--all") {
+        print_costs(&measured);
+        print_one_thread(&measured);
+        print_bursts(&measured);
+        print_disks(&measured);
+    }
     Ok(())
 }
 
