@@ -62,7 +62,6 @@ impl Dir {
 /// Parses `config:14-17,32` as a mask; 0 for terms of another field.
 fn config_bits(format: &str) -> u64 {
     let Some(ranges) = format.strip_prefix("config:") else { return 0 };
-    let bit = |text: &str| text.parse::<u32>().ok().filter(|bit| *bit < 64);
     ranges
         .split(',')
         .filter_map(|range| {
@@ -71,6 +70,10 @@ fn config_bits(format: &str) -> u64 {
             (low <= high).then(|| u64::MAX << low & u64::MAX >> (63 - high))
         })
         .fold(0, |all, bits| all | bits)
+}
+
+fn bit(text: &str) -> Option<u32> {
+    text.parse::<u32>().ok().filter(|bit| *bit < 64)
 }
 
 /// Parses a ratio such as `168:2`.

@@ -159,7 +159,6 @@ fn tidy(page: &str, out: &mut impl Write) -> io::Result<()> {
         page.lines().map(str::trim_end).filter(|line| !line.starts_with(".TH ")).peekable();
     let mut was_gap = false;
     while let Some(line) = lines.next() {
-        let is_gap = |line: &str| line.is_empty() || line == ".br";
         if is_gap(line) && (was_gap || lines.peek().is_some_and(|next| is_gap(next))) {
             // Several of them are one.
             if !was_gap {
@@ -185,4 +184,8 @@ fn tidy(page: &str, out: &mut impl Write) -> io::Result<()> {
         writeln!(out)?;
     }
     Ok(())
+}
+
+fn is_gap(line: &str) -> bool {
+    line.is_empty() || line == ".br"
 }

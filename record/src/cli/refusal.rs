@@ -37,21 +37,23 @@ pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::E
     let shown: Vec<String> = shown.map(|long| format!("--{long}")).collect();
     let positive = name.strip_prefix("--no-").map(|rest| format!("--{rest}"));
     // What all have in common makes none more similar.
-    let nearest = |name: &str, shown: &[String]| {
-        let near = nearest(
-            name.trim_start_matches('-'),
-            shown.iter().map(|shown| shown.trim_start_matches('-')),
-        )?;
-        Some(format!("--{near}"))
-    };
     let near = match positive {
         _ if !name.starts_with("--") => None,
-        Some(positive) if !shown.contains(&name) => nearest(&name, &shown)
-            .or_else(|| nearest(&positive, &shown).map(|near| near.replacen("--", "--no-", 1))),
-        _ => nearest(&name, &shown),
+        Some(positive) if !shown.contains(&name) => nearest_option(&name, &shown).or_else(|| {
+            nearest_option(&positive, &shown).map(|near| near.replacen("--", "--no-", 1))
+        }),
+        _ => nearest_option(&name, &shown),
     };
     let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     command.error(ErrorKind::UnknownArgument, format!("there is no option '{name}'{near}"))
+}
+
+fn nearest_option(name: &str, shown: &[String]) -> Option<String> {
+    let near = nearest(
+        name.trim_start_matches('-'),
+        shown.iter().map(|shown| shown.trim_start_matches('-')),
+    )?;
+    Some(format!("--{near}"))
 }
 
 /// Commands of perf and rep, with what does the same here.

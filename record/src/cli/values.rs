@@ -74,28 +74,30 @@ pub(super) fn flush(text: &str) -> Result<RingSize, String> {
 
 /// `--switch-output`.
 pub(super) fn switch(text: &str) -> Result<Switch, String> {
-    let time = || {
-        let unit = match text.as_bytes().last()? {
-            b's' => 1,
-            b'm' => 60,
-            b'h' => 60 * 60,
-            b'd' => 24 * 60 * 60,
-            _ => return None,
-        };
-        let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
-        number.checked_mul(unit).filter(|n| *n > 0).map(Duration::from_secs)
-    };
-    // Sizes have upper-case units: 1M is a size, 1m is a minute.
-    let size = || bytes(text).filter(|_| text.ends_with(|c: char| c.is_ascii_uppercase()));
-    match text {
-        "signal" => Ok(Switch::Signal),
-        _ => size().map(Switch::Size).or_else(|| time().map(Switch::Time)).ok_or_else(|| {
-            format!(
-                "--switch-output: '{text}' is not 'signal', a size with B, K, M or G, or a \
-                     time with s, m, h or d"
-            )
-        }),
+    if text == "signal" {
+        return Ok(Switch::Signal);
     }
+    // Sizes have upper-case units: 1M is a size, 1m is a minute.
+    let size = bytes(text).filter(|_| text.ends_with(|c: char| c.is_ascii_uppercase()));
+    size.map(Switch::Size).or_else(|| interval(text).map(Switch::Time)).ok_or_else(|| {
+        format!(
+            "--switch-output: '{text}' is not 'signal', a size with B, K, M or G, or a time with \
+             s, m, h or d"
+        )
+    })
+}
+
+/// Parses a number with s, m, h or d.
+fn interval(text: &str) -> Option<Duration> {
+    let unit = match text.as_bytes().last()? {
+        b's' => 1,
+        b'm' => 60,
+        b'h' => 60 * 60,
+        b'd' => 24 * 60 * 60,
+        _ => return None,
+    };
+    let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
+    number.checked_mul(unit).filter(|n| *n > 0).map(Duration::from_secs)
 }
 
 /// `--switch-max-files`.

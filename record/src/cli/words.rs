@@ -10,9 +10,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// Adds the negation of each flag. The last of a flag and its negations on the command line counts.
 pub(super) fn with_negations(mut command: Command) -> Command {
-    let is_flag = |arg: &Arg| {
-        arg.get_long().is_some() && !matches!(arg.get_id().as_str(), "help" | "version")
-    };
     let flags: Vec<(String, String)> = command
         .get_arguments()
         .filter(|arg| is_flag(arg))
@@ -35,6 +32,10 @@ pub(super) fn with_negations(mut command: Command) -> Command {
     }
     command.build();
     command
+}
+
+fn is_flag(arg: &Arg) -> bool {
+    arg.get_long().is_some() && !matches!(arg.get_id().as_str(), "help" | "version")
 }
 
 fn negated(id: &str) -> String {

@@ -35,7 +35,7 @@ pub struct Filter {
 #[derive(Debug)]
 enum FilterKind {
     Members(Members),
-    Once(Once),
+    OneCounter(OneCounter),
 }
 
 /// The tasks whose records are kept.
@@ -51,11 +51,11 @@ pub struct Members {
 
 /// Threads that may have counters of their own and inherited ones.
 #[derive(Debug, Default)]
-struct Once {
+struct OneCounter {
     threads: FxHashSet<u32>,
-    /// Their own counters' ids, by thread and what they count.
+    /// ID of each thread's own counter of an event and CPU.
     own: FxHashMap<(u32, Counted), u64>,
-    /// What all counters count, by id.
+    /// Event and CPU of each counter, by ID.
     counted: FxHashMap<u64, Counted>,
     /// The ids of own counters of threads that have inherited ones.
     second: FxHashSet<u64>,
@@ -83,14 +83,12 @@ impl Filter {
     /// Keeps one of two records, where threads that started late turn out to have inherited the
     /// counters that were opened for them. `None`: there are no such threads.
     pub fn once(attr: &Attr, counters: &Counters) -> Option<Self> {
-        let inherits = |event: usize| {
-            counters
-                .events
-                .get(event)
-                .is_some_and(|event| event.attr.flags.contains(AttrFlags::INHERIT))
-        };
-        let mut once = Once::default();
-        for counter in counters.all.iter().filter(|counter| inherits(counter.event)) {
+        let mut once = OneCounter::default();
+        let inherited = counters.all.iter().filter(|counter| {
+            let event = counters.events.get(counter.event);
+            event.is_some_and(|event| event.attr.flags.contains(AttrFlags::INHERIT))
+        });
+        for counter in inherited {
             let counted = (counter.event, counter.place.cpu);
             once.counted.insert(counter.id, counted);
             if let Some(thread) =
@@ -100,21 +98,21 @@ impl Filter {
                 once.own.insert((thread, counted), counter.id);
             }
         }
-        (!once.threads.is_empty()).then(|| Self::new(attr, FilterKind::Once(once)))
+        (!once.threads.is_empty()).then(|| Self::new(attr, FilterKind::OneCounter(once)))
     }
 
     fn new(attr: &Attr, kind: FilterKind) -> Self {
         Self { layouts: Layouts::of(attr), kind, forked: FxHashMap::default() }
     }
 
-    /// Learns from the records of all rings what [`keeps`](Self::keeps) depends on.
+    /// Updates the state that [`keeps`](Self::keeps) depends on by the records of all rings.
     pub(super) fn look(&mut self, rings: &[Pending<'_>]) {
         let mut forks = BTreeSet::new();
         let mut scratch = Vec::new();
         for ring in rings {
             ring.records(&mut scratch, |record| match &mut self.kind {
                 FilterKind::Members(members) => forks.extend(members.fork(record, &self.layouts)),
-                FilterKind::Once(once) => once.look(record, &self.layouts),
+                FilterKind::OneCounter(once) => once.look(record, &self.layouts),
             });
         }
         if let FilterKind::Members(members) = &mut self.kind {
@@ -128,12 +126,12 @@ impl Filter {
         }
     }
 
-    /// Returns whether a record goes into the file. What cannot be decoded does: it is told of
+    /// Returns whether a record goes into the file. One that cannot be decoded does, and is reported
     /// there.
     pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
             FilterKind::Members(members) => members.keeps(record, &self.layouts),
-            FilterKind::Once(once) => {
+            FilterKind::OneCounter(once) => {
                 event_id(record, &self.layouts).is_none_or(|id| !once.second.contains(&id))
             }
         }
@@ -175,7 +173,7 @@ impl Members {
     }
 }
 
-impl Once {
+impl OneCounter {
     /// A sample of a thread by another thread's counter is by an inherited one.
     fn look(&mut self, record: &RawRecord<'_>, layouts: &Layouts) {
         let Some(sample) = layouts.sample(record) else { return };

@@ -24,6 +24,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::record::{Body, Record};
+use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
 use crate::kernel::Kernel;
@@ -68,7 +69,7 @@ impl Drain {
         }
     }
 
-    /// Leaves out what the filter does.
+    /// Drops records that the filter does not keep.
     pub fn with(self, filter: Option<Filter>) -> Self {
         Self { filter, ..self }
     }
@@ -96,19 +97,18 @@ impl Drain {
         self.filter = self.filter.take().or(twin.filter);
     }
 
-    /// One round: appends all that the rings have, those aside that are overwritten. Returns the
-    /// number of bytes.
+    /// Drains every ring that is not overwritten, if it has the minimum of bytes. Returns the number
+    /// of bytes.
     pub fn round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
         self.empty_of(rings, &mut Rounds { output, any: false }, self.least)
     }
 
-    /// Runs the last round, regardless of the minimum.
+    /// Drains every ring that is not overwritten, regardless of the minimum.
     pub fn last_round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
         self.empty_of(rings, &mut Rounds { output, any: false }, 1)
     }
 
-    /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the
-    /// number of bytes.
+    /// Drains every ring that is not overwritten into `sink`. Returns the number of bytes.
     pub(crate) fn empty<R: BorrowMut<Ring>>(
         &mut self,
         rings: &mut [R],
@@ -170,14 +170,16 @@ impl Drain {
     /// then, one per ring; none without a filter.
     fn look<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
         let Some(filter) = &mut self.filter else { return Ok(Vec::new()) };
-        let pending = || rings.iter().map(|ring| ring.borrow().pending().map_err(unreadable));
-        let marks = pending().map(|pending| Ok(pending?.mark())).collect::<Result<_>>()?;
-        filter.look(&pending().collect::<Result<Vec<_>>>()?);
-        Ok(marks)
+        let pending = rings
+            .iter()
+            .map(|ring| ring.borrow().pending().map_err(unreadable))
+            .collect::<Result<Vec<_>>>()?;
+        filter.look(&pending);
+        Ok(pending.iter().map(Pending::mark).collect())
     }
 
-    /// Counts the records that are kept, and appends the parts of the ring that they are. Returns
-    /// the number of bytes.
+    /// Counts the records that are kept, and appends their parts of the ring. Returns the number of
+    /// bytes.
     fn pass<'r>(&mut self, pending: &Pending<'r>, parts: &mut Vec<IoSlice<'r>>) -> usize {
         let (tally, filter) = (&mut self.tally, &self.filter);
         let mut bytes = 0;
@@ -224,12 +226,7 @@ impl Drain {
             .filter(|(_, (ring, _))| ring.is_backward())
         {
             let Some(owner) = counters.all.get(*owner) else { continue };
-            let pause = |pause| {
-                kernel
-                    .pause(owner.as_fd(), pause)
-                    .map_err(|e| Error::io("cannot pause an overwritten ring", e))
-            };
-            pause(true)?;
+            kernel.pause(owner.as_fd(), true).map_err(unpausable)?;
             let (newest, mark) = ring.newest();
             let records = reversed(&newest);
             let records = Pending::new(&records, &[], 0);
@@ -240,7 +237,7 @@ impl Drain {
             self.pass(&records, &mut parts);
             output.write_rings(index, &parts, &[], mem::take(&mut self.tally.counts))?;
             ring.release(mark);
-            pause(false)?;
+            kernel.pause(owner.as_fd(), false).map_err(unpausable)?;
         }
         Ok(())
     }
@@ -262,9 +259,8 @@ pub(crate) trait Sink {
     /// Returns whether each batch is to be of one ring.
     fn is_split(&self) -> bool;
 
-    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch
-    /// all rings have been emptied since the drain began; where a round is over with that, it is
-    /// written behind the batch.
+    /// Appends the parts of `ring` and those after it, and their counts. `mark` is given if this
+    /// batch empties the last ring; if that ends a round, it is written after the batch.
     fn batch(
         &mut self,
         ring: usize,
@@ -311,6 +307,10 @@ fn unreadable(why: Overrun) -> Error {
     Error::Failed(format!(
         "cannot read a ring any further: {why}; please report this as a bug of rec or the kernel"
     ))
+}
+
+fn unpausable(errno: Errno) -> Error {
+    Error::io("cannot pause an overwritten ring", errno)
 }
 
 /// Returns whether a ring is so full again that the next round should not wait for the kernel's

@@ -103,8 +103,8 @@ impl<'a> Waiter<'a> {
         Self::with(counters, owners, signals.into_iter().chain(own))
     }
 
-    /// Waits for the end of all of these, each readable then, in the place of the counters'
-    /// (`None`: not).
+    /// Waits for the end of all of these, each of which is readable then, instead of that of the
+    /// counters.
     pub(crate) fn until(self, ends: Option<&'a [OwnedFd]>) -> Result<Self> {
         let mut numbered = (ENDS..).zip(ends.into_iter().flatten());
         let added = numbered.try_for_each(|(data, end)| add(&self.epoll, end.as_fd(), data));
@@ -130,22 +130,20 @@ impl<'a> Waiter<'a> {
     fn with<'f>(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
-        mut own: impl Iterator<Item = (BorrowedFd<'f>, u64)>,
+        own: impl Iterator<Item = (BorrowedFd<'f>, u64)>,
     ) -> Result<Self> {
-        let make = || -> Result<Self, Errno> {
-            let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
-            let mut waiter =
-                Self { epoll, counters, polled: Vec::new(), ends: None, at_most: None };
-            for (ring, owner) in (0u64..).zip(owners) {
-                if let Some(counter) = counters.all.get(owner) {
-                    add_counter(&waiter.epoll, counters, counter, ring)?;
-                }
-                waiter.polled.push(Some(owner));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(unwaitable)?;
+        for (fd, data) in own {
+            add(&epoll, fd, data).map_err(unwaitable)?;
+        }
+        let mut polled = Vec::new();
+        for (ring, owner) in (0u64..).zip(owners) {
+            if let Some(counter) = counters.all.get(owner) {
+                add_counter(&epoll, counters, counter, ring).map_err(unwaitable)?;
             }
-            Ok(waiter)
-        };
-        make().map_err(|e| Error::io("cannot wait for the rings", e))
+            polled.push(Some(owner));
+        }
+        Ok(Self { epoll, counters, polled, ends: None, at_most: None })
     }
 
     /// Waits; without `block`, only checks.
@@ -159,7 +157,7 @@ impl<'a> Waiter<'a> {
             timeout.as_ref(),
         ) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(e) => return Err(Error::io("cannot wait for the rings", e)),
+            Err(e) => return Err(unwaitable(e)),
         }
         let mut woken = Wakeup::default();
         for event in &events {
@@ -195,7 +193,7 @@ impl<'a> Waiter<'a> {
         let _ = epoll::delete(&self.epoll, control);
     }
 
-    /// One of those whose end is waited for has ended: it says so once.
+    /// Stops watching a process that ended: its descriptor stays readable.
     fn ended(&mut self, data: u64) {
         let Some((ends, left)) = &mut self.ends else { return };
         let index = usize::try_from(data - ENDS).unwrap_or(usize::MAX);
@@ -231,19 +229,20 @@ impl<'a> Waiter<'a> {
             return Ok(());
         };
         let all = &self.counters.all;
-        let swap = || -> Result<Option<usize>, Errno> {
-            let Some(gone) = all.get(old) else { return Ok(otherwise) };
-            epoll::delete(&self.epoll, gone.as_fd())?;
-            let fits = |c: &Counter| {
-                self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c)
-            };
-            let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
-            if let Some((_, counter)) = next {
-                add_counter(&self.epoll, self.counters, counter, ring)?;
-            }
-            Ok(next.map_or(otherwise, |(index, _)| Some(index)))
+        let Some(gone) = all.get(old) else {
+            *slot = otherwise;
+            return Ok(());
         };
-        *slot = swap().map_err(|e| Error::io("cannot wait for the rings", e))?;
+        epoll::delete(&self.epoll, gone.as_fd()).map_err(unwaitable)?;
+        let same_ring = self.counters.ring_of(gone);
+        let next = all.iter().enumerate().skip(old + 1).find(|(_, counter)| {
+            self.counters.ring_of(counter) == same_ring && wanted(gone, counter)
+        });
+        *slot = otherwise;
+        if let Some((index, counter)) = next {
+            add_counter(&self.epoll, self.counters, counter, ring).map_err(unwaitable)?;
+            *slot = Some(index);
+        }
         Ok(())
     }
 }
@@ -259,6 +258,10 @@ fn add_counter(
     let backward = counters.ring_of(counter).backward;
     let flags = if backward { epoll::EventFlags::empty() } else { epoll::EventFlags::IN };
     epoll::add(epoll, counter.as_fd(), epoll::EventData::new_u64(ring), flags)
+}
+
+fn unwaitable(errno: Errno) -> Error {
+    Error::io("cannot wait for the rings", errno)
 }
 
 fn add(epoll: &OwnedFd, fd: BorrowedFd<'_>, data: u64) -> Result<(), Errno> {

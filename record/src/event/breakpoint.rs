@@ -20,7 +20,6 @@ const CODE_LENGTH: u64 = if cfg!(target_arch = "aarch64") { 4 } else { (usize::B
 
 /// Parses a breakpoint. Also returns its modifiers.
 pub(super) fn parse(text: Span<'_>) -> Result<(EventSpec, Option<Span<'_>>), Wrong> {
-    let wrong = |at: usize, why: String| (at, Problem::Breakpoint(why));
     let Some((_, rest)) = text.split_once(':') else {
         return Err(wrong(text.at, "no address".to_owned()));
     };
@@ -52,6 +51,10 @@ pub(super) fn parse(text: Span<'_>) -> Result<(EventSpec, Option<Span<'_>>), Wro
         ..EventSpec::numbered(name, EventType::BREAKPOINT, 0)
     };
     Ok((spec, modifiers))
+}
+
+fn wrong(at: usize, why: String) -> Wrong {
+    (at, Problem::Breakpoint(why))
 }
 
 fn access(letters: Span<'_>) -> Result<u32, Wrong> {

@@ -123,26 +123,21 @@ pub(super) fn contradiction(name: &str) -> Option<String> {
 }
 
 fn caches() -> impl Iterator<Item = KnownEvent> {
-    let numbered = |rows: &'static [&'static [&'static str]]| {
-        (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)))
-    };
     let all = numbered(CACHES).flat_map(move |cache| numbered(OPS).map(move |op| (cache, op)));
     let sensible = all.filter(|((cache, _), (op, _))| is_sensible(*cache, *op));
     sensible.flat_map(|((cache, cache_name), (op, op_name))| {
-        let name = |result: u64| match result {
-            0 => format!("{cache_name}-{op_name}"),
-            _ => format!(
-                "{cache_name}-{}-misses",
-                op_name.trim_end_matches('s').replace("prefetche", "prefetch")
-            ),
-        };
-        let known = move |result: u64| KnownEvent {
-            names: vec![name(result)],
+        let one = op_name.trim_end_matches('s').replace("prefetche", "prefetch");
+        let names = [format!("{cache_name}-{op_name}"), format!("{cache_name}-{one}-misses")];
+        (0u64..).zip(names).map(move |(result, name)| KnownEvent {
+            names: vec![name],
             kind: EventType::HW_CACHE,
             config: cache | op << 8 | result << 16,
-        };
-        [known(0), known(1)]
+        })
     })
+}
+
+fn numbered(rows: &'static [&'static [&'static str]]) -> impl Iterator<Item = (u64, &'static str)> {
+    (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)))
 }
 
 /// Returns all names of hardware and software events.

@@ -78,7 +78,6 @@ impl<'a> Draft<'a> {
     }
 
     fn uprobe(&self, at: usize) -> Result<(ProbeTarget<'a>, u64), Wrong> {
-        let wrong = |at: usize, why: String| (at, Problem::Probe(why));
         let path = self.target.ok_or_else(|| {
             wrong(
                 at,
@@ -125,6 +124,10 @@ impl<'a> Draft<'a> {
             }
         }
     }
+}
+
+fn wrong(at: usize, why: String) -> Wrong {
+    (at, Problem::Probe(why))
 }
 
 /// Parses `main` or `main+0x10`.

@@ -146,8 +146,8 @@ fn event(all: Span<'_>, start: usize) -> Result<(WrittenTerm<'_>, usize), Wrong>
     let is_length = |at: usize| {
         is_breakpoint && rest.from(at + 1).text.starts_with(|c: char| c.is_ascii_digit())
     };
-    let slash = |(at, c): &(usize, char)| *c == '/' && !is_length(*at);
-    let found = rest.text.char_indices().find(|found| ENDS.contains(&found.1) || slash(found));
+    let found =
+        rest.text.char_indices().find(|(at, c)| ENDS.contains(c) || *c == '/' && !is_length(*at));
     let (head, terms, tail, end) = match found {
         Some((open, '/')) => {
             let head = rest.part(0, open).trim();

@@ -47,18 +47,19 @@ impl Signals {
     /// SIGHUP alone if it is ignored, as under nohup(1).
     pub(crate) fn install() -> Result<Self> {
         let stops = [Some(SIGINT), Some(SIGTERM), (!ignored(SIGHUP)).then_some(SIGHUP)];
-        let install = || -> io::Result<Self> {
-            let by_terminal = Arc::<AtomicBool>::default();
-            for signal in stops.into_iter().flatten() {
-                sys::note_terminal_signal(signal, Arc::clone(&by_terminal))?;
-            }
-            let stop = receiver(stops.into_iter().flatten())?;
-            // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN,
-            // the command does not inherit it.
-            signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-            Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])?, by_terminal })
-        };
-        install().map_err(|e| Error::io("cannot handle signals", e))
+        Self::handle(stops).map_err(|e| Error::io("cannot handle signals", e))
+    }
+
+    fn handle(stops: [Option<libc::c_int>; 3]) -> io::Result<Self> {
+        let by_terminal = Arc::<AtomicBool>::default();
+        for signal in stops.into_iter().flatten() {
+            sys::note_terminal_signal(signal, Arc::clone(&by_terminal))?;
+        }
+        let stop = receiver(stops.into_iter().flatten())?;
+        // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN, the
+        // command does not inherit it.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])?, by_terminal })
     }
 
     /// Leaves Ctrl-\ (SIGQUIT) to the recorded command, which may go on after it: a Java machine

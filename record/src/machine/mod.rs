@@ -1,7 +1,6 @@
 //! Facts about the machine that the plan depends on: read once, or given in a file to plan for
 //! another machine.
 
-pub(crate) mod cpuinfo;
 pub(crate) mod cpus;
 pub(crate) mod event_tables;
 pub(crate) mod kernel_image;

@@ -66,38 +66,21 @@ impl Sysfs<'_> {
 
     /// Adds CPU_TOPOLOGY.
     fn cpus(&self, features: &mut FeatureWriter, online: &[u32], available: u32) -> Option<()> {
-        // Each list is written once, in the order of CPUs.
-        let lists = |names: &[&str]| {
-            let mut all: Vec<String> = Vec::new();
-            for list in online.iter().filter_map(|cpu| {
-                names.iter().find_map(|name| {
-                    self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}"))
-                })
-            }) {
-                if !all.contains(&list) {
-                    all.push(list);
-                }
-            }
-            all
-        };
-        let sockets = lists(&["package_cpus_list", "core_siblings_list"]);
-        let cores = lists(&["core_cpus_list", "thread_siblings_list"]);
-        let dies = lists(&["die_cpus_list"]);
+        let sockets = self.sibling_lists(online, &["package_cpus_list", "core_siblings_list"]);
+        let cores = self.sibling_lists(online, &["core_cpus_list", "thread_siblings_list"]);
+        let dies = self.sibling_lists(online, &["die_cpus_list"]);
         if sockets.is_empty() || cores.is_empty() {
             return None;
         }
-        let of = |cpu: u32, name: &str| {
-            self.number(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")).unwrap_or(UNKNOWN)
-        };
         let mut tail = Encoder::new(Endian::NATIVE);
         for cpu in 0..available {
-            tail.u32(of(cpu, "core_id"));
-            tail.u32(of(cpu, "physical_package_id"));
+            tail.u32(self.topology_id(cpu, "core_id"));
+            tail.u32(self.topology_id(cpu, "physical_package_id"));
         }
         if !dies.is_empty() {
             strings(&dies).encode(&mut tail).ok()?;
             for cpu in 0..available {
-                tail.u32(of(cpu, "die_id"));
+                tail.u32(self.topology_id(cpu, "die_id"));
             }
         }
         let mut cursor = Cursor::new(tail.as_bytes(), 0, Endian::NATIVE);
@@ -106,23 +89,34 @@ impl Sysfs<'_> {
         Some(())
     }
 
+    fn topology_id(&self, cpu: u32, name: &str) -> u32 {
+        self.number(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")).unwrap_or(UNKNOWN)
+    }
+
+    /// Returns each CPU's list under the first of these names that it has; each list once, in the
+    /// order of CPUs.
+    fn sibling_lists(&self, online: &[u32], names: &[&str]) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for cpu in online {
+            let directory = format!("devices/system/cpu/cpu{cpu}/topology");
+            let list = names.iter().find_map(|name| self.text(&format!("{directory}/{name}")));
+            if let Some(list) = list.filter(|list| !all.contains(list)) {
+                all.push(list);
+            }
+        }
+        all
+    }
+
     /// Adds NUMA_TOPOLOGY.
     fn nodes(&self, features: &mut FeatureWriter) -> Option<()> {
         let online = tasks::parse_cpus(&self.text("devices/system/node/online")?).ok()?;
-        let node = |node: u32| {
+        let mut all: Vec<(u32, u64, u64, String)> = Vec::new();
+        for node in online {
             let meminfo = self.text(&format!("devices/system/node/node{node}/meminfo"))?;
-            // Lines such as: Node 0 MemTotal:       24684084 kB
-            let field = |name: &str| {
-                let mut lines = meminfo.lines().map(str::split_ascii_whitespace);
-                lines.find_map(|mut words| {
-                    (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten()
-                })
-            };
             let cpus = self.text(&format!("devices/system/node/node{node}/cpulist"))?;
-            Some((node, field("MemTotal:")?, field("MemFree:")?, cpus))
-        };
-        let all: Vec<(u32, u64, u64, String)> =
-            online.into_iter().map(node).collect::<Option<_>>()?;
+            let total = meminfo_field(&meminfo, "MemTotal:")?;
+            all.push((node, total, meminfo_field(&meminfo, "MemFree:")?, cpus));
+        }
         let nodes = all.iter().map(|(node, mem_total, mem_free, cpus)| NumaNode {
             node: *node,
             mem_total: *mem_total,
@@ -246,6 +240,13 @@ impl Sysfs<'_> {
             .map(|(pmu, caps)| PmuCapsEntry { caps: pmu_caps(caps), pmu: HeaderString::new(pmu) });
         features.add(&PmuCaps { pmus: List(pmus.collect()) });
     }
+}
+
+/// Parses a line such as `Node 0 MemTotal:       24684084 kB`.
+fn meminfo_field(meminfo: &str, name: &str) -> Option<u64> {
+    let mut lines = meminfo.lines().map(str::split_ascii_whitespace);
+    lines
+        .find_map(|mut words| (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten())
 }
 
 fn pmu_caps(all: &[(String, String)]) -> List<PmuCap<'_>> {

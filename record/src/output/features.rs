@@ -14,8 +14,8 @@ use recrep_format::write::FeatureWriter;
 
 use crate::kernel::counters::Counters;
 use crate::machine::Machine;
-use crate::machine::cpuinfo::field;
 use crate::machine::event_tables::cpuid;
+use crate::machine::event_tables::cpuid::field;
 use crate::machine::topology;
 use crate::output::build_ids::Identified;
 use crate::output::tally::Counts;
@@ -72,15 +72,14 @@ fn add_clock(features: &mut FeatureWriter, number: u32) {
     // CLOCK_TAI is the wall clock without leap seconds.
     let dynamic = known.map_or(DynamicClockId::Tai, DynamicClockId::Known);
     let Ok(now) = clock_gettime_dynamic(dynamic) else { return };
-    let nanoseconds = |time: rustix::time::Timespec| {
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
-    };
     let (clock, wall_clock) = (nanoseconds(now), nanoseconds(clock_gettime(Id::Realtime)));
     features.add(&ClockId { resolution: nanoseconds(clock_getres(known.unwrap_or(Id::Realtime))) });
     features.add(&ClockData { version: 1, clockid: number, wall_clock, clock });
+}
+
+fn nanoseconds(time: rustix::time::Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
@@ -139,7 +138,6 @@ fn add_events(features: &mut FeatureWriter, counters: &Counters) {
 
 /// Returns the groups with more than one event.
 fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     (0..events.len())
         .filter_map(|leader| {
             let led = events.iter().filter(|event| event.leader == Some(leader)).count();
@@ -151,6 +149,10 @@ fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
             (led > 0).then_some(entry)
         })
         .collect()
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// Returns the CPU's name. x86, Arm, PowerPC, s390 and MIPS have it in different fields.

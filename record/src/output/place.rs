@@ -60,15 +60,10 @@ impl Made {
                 names
                     .map(|name| {
                         let path = path.join(name);
-                        let options = || {
-                            OpenOptions::new()
-                                .read(true)
-                                .write(true)
-                                .create_new(true)
-                                .mode(0o600)
-                                .open(&path)
-                        };
-                        options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
+                        let mut options = OpenOptions::new();
+                        options.read(true).write(true).create_new(true).mode(0o600);
+                        let file = options.open(&path).map_err(|e| uncreatable(&path, e))?;
+                        Ok((path, file))
                     })
                     .collect()
             });
@@ -174,7 +169,6 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".old");
     let old = PathBuf::from(name);
-    let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     // Neither a file nor a directory can be renamed over a directory that has files, nor a
     // directory over a file.
     let in_the_way = if is_directory(&old) { is_recording(&old) } else { is_directory(path) };
@@ -193,6 +187,10 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
             e,
         )
     })
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 /// Name of the file with the header in the directory of a recording.

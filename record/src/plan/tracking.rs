@@ -122,7 +122,6 @@ fn side_band(area: &AuxPlan, own: bool, context: &Context<'_>) -> AttrFlags {
 
 /// Returns whether samples have data addresses: if requested, or for unwinding of copied stacks.
 fn samples_data(context: &Context<'_>, own: bool) -> bool {
-    let dwarf = |chain: Option<Callchain>| matches!(chain, Some(Callchain::Dwarf { .. }));
     let asked = &context.config.sample;
     // The first event's terms matter only if it is the tracking event.
     let first = context
@@ -131,5 +130,9 @@ fn samples_data(context: &Context<'_>, own: bool) -> bool {
         .first()
         .filter(|_| !own)
         .and_then(|spec| spec.terms.callchain.flatten());
-    asked.data || dwarf(asked.callchain) || dwarf(first)
+    asked.data || copies_stacks(asked.callchain) || copies_stacks(first)
+}
+
+fn copies_stacks(chain: Option<Callchain>) -> bool {
+    matches!(chain, Some(Callchain::Dwarf { .. }))
 }

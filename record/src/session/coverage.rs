@@ -190,14 +190,11 @@ fn can_filter(config: &Config, plan: &Plan) -> bool {
 /// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended
 /// already.
 fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
-    let open = |id: u32, flags| {
-        Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags))
-    };
     // PIDFD_THREAD is O_EXCL.
     let of_thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
-    let found = if thread { open(task.tid, of_thread) } else { Err(Errno::INVAL) };
+    let found = if thread { open_pidfd(task.tid, of_thread) } else { Err(Errno::INVAL) };
     match found.or_else(|errno| {
-        if errno == Errno::INVAL { open(task.pid, PidfdFlags::empty()) } else { Err(errno) }
+        if errno == Errno::INVAL { open_pidfd(task.pid, PidfdFlags::empty()) } else { Err(errno) }
     }) {
         Ok(end) => Ok(Some(end)),
         Err(Errno::SRCH) => Ok(None),
@@ -206,6 +203,10 @@ fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
             errno,
         )),
     }
+}
+
+fn open_pidfd(id: u32, flags: PidfdFlags) -> Result<OwnedFd, Errno> {
+    Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
     }
-    // Whether it can be had is known before anything runs; it is had only while rings are drained.
+    // Check the permission now; raise the priority only while draining.
     drop(Priority::apply(&config.rings, false)?);
     let recorded = RecordedTasks { tasks: &tasks, coverage: &coverage };
     let recording =

@@ -23,7 +23,7 @@ pub(super) fn open<K: Kernel>(
     machine: &Machine,
     messages: &Messages,
 ) -> Result<(Counters, Vec<Ring>, Areas)> {
-    // Who counts whole CPUs is told of those.
+    // Whole CPUs are counted here, so errors name the system, not the target.
     let target = if *coverage == Coverage::Filtered { &Target::System } else { &config.target };
     loop {
         let mut threads = || coverage.threads(&config.target);

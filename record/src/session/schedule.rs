@@ -85,24 +85,27 @@ impl Drop for Priority {
 /// Returns whether a ring of so many bytes would be full soon, if all events take samples at the
 /// frequency that was asked for. What others take is not known before.
 pub(super) fn is_full_soon(events: &[PlannedEvent], bytes: usize) -> bool {
-    let per_second = |event: &PlannedEvent| {
-        let attr = &event.attr;
-        let of =
-            |bit: SampleType, bytes: usize| if attr.sample_type.contains(bit) { bytes } else { 0 };
-        let stack = usize::try_from(attr.sample_stack_user).unwrap_or(usize::MAX);
-        let regs = |mask: u64| 8 * mask.count_ones() as usize;
-        let variable = of(SampleType::CALLCHAIN, 8 * FRAMES)
-            + of(SampleType::BRANCH_STACK, BRANCHES)
-            + of(SampleType::REGS_USER, regs(attr.sample_regs_user))
-            + of(SampleType::REGS_INTR, regs(attr.sample_regs_intr));
-        let record = SampleLayout::of(attr).variable.at() + variable;
-        let record = record.saturating_add(of(SampleType::STACK_USER, stack));
-        // Rings that are overwritten are not drained.
-        let is_drained = !attr.flags.contains(AttrFlags::WRITE_BACKWARD);
-        attr.frequency().filter(|_| is_drained).unwrap_or(0).saturating_mul(record as u64)
-    };
-    let per_second = events.iter().map(per_second).fold(0, u64::saturating_add);
+    let per_second = events.iter().map(bytes_per_second).fold(0, u64::saturating_add);
     u128::from(per_second) * SOON.as_millis() > bytes as u128 * 1000
+}
+
+fn bytes_per_second(PlannedEvent { attr, .. }: &PlannedEvent) -> u64 {
+    let stack = usize::try_from(attr.sample_stack_user).unwrap_or(usize::MAX);
+    let mut record = SampleLayout::of(attr).variable.at();
+    for (bit, bytes) in [
+        (SampleType::CALLCHAIN, 8 * FRAMES),
+        (SampleType::BRANCH_STACK, BRANCHES),
+        (SampleType::REGS_USER, 8 * attr.sample_regs_user.count_ones() as usize),
+        (SampleType::REGS_INTR, 8 * attr.sample_regs_intr.count_ones() as usize),
+        (SampleType::STACK_USER, stack),
+    ] {
+        if attr.sample_type.contains(bit) {
+            record = record.saturating_add(bytes);
+        }
+    }
+    // Rings that are overwritten are not drained.
+    let is_drained = !attr.flags.contains(AttrFlags::WRITE_BACKWARD);
+    attr.frequency().filter(|_| is_drained).unwrap_or(0).saturating_mul(record as u64)
 }
 
 /// Returns the CPUs on which each ring is drained; empty without `--affinity`.
@@ -113,12 +116,12 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
     let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
     let nodes =
         if affinity == Affinity::Node { cpus::nodes(Path::new("/sys")) } else { Vec::new() };
-    let of = |cpu: Option<u32>| {
+    let places = owners.map(|owner| {
         // A thread's ring can be drained on any CPU.
-        let Some(cpu) = cpu else { return online() };
+        let Some(cpu) = owner.place.cpu else { return online() };
         cpus::set(nodes.iter().find(|node| node.contains(&cpu)).unwrap_or(&vec![cpu]))
-    };
-    owners.map(|owner| of(owner.place.cpu)).collect()
+    });
+    places.collect()
 }
 
 fn online() -> CpuSet {

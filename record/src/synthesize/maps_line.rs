@@ -26,7 +26,6 @@ impl<'a> MapsLine<'a> {
         let (start, rest) = hex(line, b'-')?;
         let (end, rest) = hex(rest, b' ')?;
         let ([r, w, x, s, b' '], rest) = rest.split_first_chunk()? else { return None };
-        let bit = |found: u8, letter: u8, bit: u32| if found == letter { bit } else { 0 };
         let (pgoff, rest) = hex(rest, b' ')?;
         let (maj, rest) = hex(rest, b':')?;
         let (min, rest) = hex(rest, b' ')?;
@@ -39,9 +38,9 @@ impl<'a> MapsLine<'a> {
         Some(Self {
             start,
             end: (end >= start).then_some(end)?,
-            prot: bit(*r, b'r', prot::READ)
-                | bit(*w, b'w', prot::WRITE)
-                | bit(*x, b'x', prot::EXEC),
+            prot: bit_if(*r, b'r', prot::READ)
+                | bit_if(*w, b'w', prot::WRITE)
+                | bit_if(*x, b'x', prot::EXEC),
             flags: if *s == b's' { map_flags::SHARED } else { map_flags::PRIVATE },
             pgoff,
             file: FileId {
@@ -66,6 +65,10 @@ impl<'a> MapsLine<'a> {
     pub(super) fn is_readable(&self) -> bool {
         self.prot & prot::READ != 0
     }
+}
+
+fn bit_if(found: u8, letter: u8, bit: u32) -> u32 {
+    if found == letter { bit } else { 0 }
 }
 
 /// Parses hexadecimal digits up to `end`, which is skipped.

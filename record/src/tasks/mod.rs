@@ -74,17 +74,18 @@ impl Target {
 }
 
 fn threads_of(pid: u32) -> Result<Vec<Task>> {
-    let gone = |why: &std::io::Error| match why.kind() {
-        std::io::ErrorKind::NotFound => Error::Failed(format!(
-            "cannot record process {pid} (-p {pid}): there is no such process; it may have ended \
-             already"
-        )),
-        _ => Error::Failed(format!(
-            "cannot list the threads of process {pid} (-p {pid}): {}",
-            why_words(why)
-        )),
-    };
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| gone(&e))?;
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|why| {
+        Error::Failed(match why.kind() {
+            std::io::ErrorKind::NotFound => format!(
+                "cannot record process {pid} (-p {pid}): there is no such process; it may have \
+                 ended already"
+            ),
+            _ => {
+                let why = why_words(&why);
+                format!("cannot list the threads of process {pid} (-p {pid}): {why}")
+            }
+        })
+    })?;
     let tids = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
     Ok(tids.map(|tid| Task { pid, tid }).collect())
 }

@@ -63,13 +63,14 @@ impl ListEntry {
         let (small, in_table) = (pattern.to_lowercase(), self.description.is_some());
         let matches =
             |name: &str| glob::matches(pattern, name) || (in_table && glob::matches(&small, name));
-        let bare = |name: &str| {
-            name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned())
-        };
         std::iter::once(&self.name)
             .chain(&self.aliases)
-            .any(|name| matches(name) || bare(name).is_some_and(|name| matches(&name)))
+            .any(|name| matches(name) || without_pmu(name).is_some_and(|name| matches(&name)))
     }
+}
+
+fn without_pmu(name: &str) -> Option<String> {
+    name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned())
 }
 
 const KINDS: &[(&str, EntryKind)] = &[
@@ -93,14 +94,12 @@ pub(super) fn find(
     sources: &EventSources,
     is_there: &dyn Fn(&KnownEvent) -> bool,
 ) -> Result<(Vec<ListEntry>, Vec<String>), String> {
-    let kind = |word: &String| KINDS.iter().find(|(name, _)| name == word).map(|(_, kind)| *kind);
-    let kinds: Vec<EntryKind> = what.iter().filter_map(kind).collect();
-    let patterns: Vec<&String> = what.iter().filter(|word| kind(word).is_none()).collect();
+    let kinds: Vec<EntryKind> = what.iter().filter_map(kind_named).collect();
+    let patterns: Vec<&String> = what.iter().filter(|word| kind_named(word).is_none()).collect();
     let mut notes = Vec::new();
     let mut all = generalized(is_there);
-    let counters = |kind: EntryKind| matches!(kind, EntryKind::Hardware | EntryKind::Cache);
-    if (what.is_empty() || kinds.iter().any(|kind| counters(*kind)))
-        && !all.iter().any(|entry| counters(entry.kind))
+    if (what.is_empty() || kinds.iter().any(|kind| is_of_counters(*kind)))
+        && !all.iter().any(|entry| is_of_counters(entry.kind))
     {
         notes.push(NO_COUNTERS.to_owned());
     }
@@ -112,12 +111,12 @@ pub(super) fn find(
     {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
-    let wanted = |entry: &ListEntry| {
+    let found = all.iter().filter(|entry| {
         what.is_empty()
             || kinds.contains(&entry.kind)
             || patterns.iter().any(|pattern| entry.is_called(pattern))
-    };
-    let found: Vec<ListEntry> = all.iter().filter(|entry| wanted(entry)).cloned().collect();
+    });
+    let found: Vec<ListEntry> = found.cloned().collect();
     match (found.is_empty(), what) {
         (false, _) => Ok((found, notes)),
         (true, [word]) if patterns.len() == 1 => {
@@ -132,6 +131,14 @@ pub(super) fn find(
         (true, _) if !notes.is_empty() => Err(notes.join("; ")),
         (true, _) => Err(format!("this machine has no such events: {}", what.join(" "))),
     }
+}
+
+fn is_of_counters(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Hardware | EntryKind::Cache)
+}
+
+fn kind_named(word: &String) -> Option<EntryKind> {
+    KINDS.iter().find(|(name, _)| name == word).map(|(_, kind)| *kind)
 }
 
 /// Returns the events that have the same names on all machines.

@@ -40,8 +40,8 @@ pub(super) fn groups(
         all.entry(key).or_default().push(index);
     }
     if let Split::Masks(masks) = split {
-        let used = |affinity: &[u32]| all.keys().any(|(cpus, _)| cpus == affinity);
-        if let Some(mask) = masks.iter().find(|mask| !used(&mask.affinity)) {
+        let unused = masks.iter().find(|mask| !all.keys().any(|(cpus, _)| *cpus == mask.affinity));
+        if let Some(mask) = unused {
             return Err(Error::Usage(format!(
                 "--threads: none of the CPUs {} is recorded; leave that mask out, or name \
                  recorded CPUs",

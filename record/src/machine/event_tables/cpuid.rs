@@ -13,17 +13,18 @@ use std::path::Path;
 
 use regex_lite::Regex;
 
-use crate::machine::cpuinfo;
-
 /// The variant and the revision in MIDR.
 const MIDR_VARIANT: u64 = 0xf << 20;
 const MIDR_REVISION: u64 = 0xf;
 
 /// Returns the CPU of this machine, unless its cores say so themselves (Arm).
 pub(crate) fn read() -> Option<String> {
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    of_cpuinfo(&text("/proc/cpuinfo"))
-        .or_else(|| of_sysinfo(&text("/proc/sysinfo"), &text("/proc/service_levels")))
+    of_cpuinfo(&text_of("/proc/cpuinfo"))
+        .or_else(|| of_sysinfo(&text_of("/proc/sysinfo"), &text_of("/proc/service_levels")))
+}
+
+fn text_of(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 /// Returns what an Arm core says it is.
@@ -34,20 +35,33 @@ pub(crate) fn of_core(sysfs: &Path, cpu: u32) -> Option<String> {
 
 /// x86, RISC-V and POWER, by the first CPU's fields.
 fn of_cpuinfo(text: &str) -> Option<String> {
-    let field = |name: &str| cpuinfo::field(text, name);
-    let number = |name: &str| field(name)?.parse::<u32>().ok();
-    let x86 = || {
-        let (family, model, stepping) =
-            (number("cpu family")?, number("model")?, number("stepping")?);
-        Some(format!("{}-{family}-{model:X}-{stepping:X}", field("vendor_id")?))
-    };
-    let riscv =
-        || Some(format!("{}-{}-{}", field("mvendorid")?, field("marchid")?, field("mimpid")?));
+    x86(text).or_else(|| riscv(text)).or_else(|| power(text))
+}
+
+fn x86(cpuinfo: &str) -> Option<String> {
+    let family = field(cpuinfo, "cpu family")?.parse::<u32>().ok()?;
+    let model = field(cpuinfo, "model")?.parse::<u32>().ok()?;
+    let stepping = field(cpuinfo, "stepping")?.parse::<u32>().ok()?;
+    Some(format!("{}-{family}-{model:X}-{stepping:X}", field(cpuinfo, "vendor_id")?))
+}
+
+fn riscv(cpuinfo: &str) -> Option<String> {
+    let [vendor, arch, implementation] =
+        ["mvendorid", "marchid", "mimpid"].map(|name| field(cpuinfo, name));
+    Some(format!("{}-{}-{}", vendor?, arch?, implementation?))
+}
+
+fn power(cpuinfo: &str) -> Option<String> {
     // revision : 2.2 (pvr 004e 1202)
-    x86().or_else(riscv).or_else(|| {
-        let pvr = field("revision")?.split_once("(pvr ")?.1.trim_end_matches(')');
-        Some(format!("0x{}", pvr.replace(' ', "")))
-    })
+    let pvr = field(cpuinfo, "revision")?.split_once("(pvr ")?.1.trim_end_matches(')');
+    Some(format!("0x{}", pvr.replace(' ', "")))
+}
+
+/// Returns a field's value in text such as `model name : Intel(R) Xeon(R)`; of several CPUs'
+/// fields, the first.
+pub(crate) fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
+    let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    fields.find_map(|(key, value)| (key.trim_end() == name).then(|| value.trim()))
 }
 
 /// s390.
@@ -79,16 +93,25 @@ fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
 /// expressions. Those of x86 that say nothing of the stepping are for all of them.
 pub(crate) fn is_meant_by(id: &str, pattern: &str) -> bool {
     if let (Some(id), Some(row)) = (midr(id), midr(pattern)) {
-        let version = |midr: u64| (midr & MIDR_VARIANT, midr & MIDR_REVISION);
-        let part = |midr: u64| midr & !(MIDR_VARIANT | MIDR_REVISION);
-        return part(id) == part(row) && version(id) >= version(row);
+        return midr_part(id) == midr_part(row) && midr_version(id) >= midr_version(row);
     }
-    let has_stepping = |text: &str| text.matches('-').count() >= 3;
     let id = match id.rsplit_once('-') {
         Some((without, _)) if has_stepping(id) && !has_stepping(pattern) => without,
         _ => id,
     };
     is_match(pattern, id)
+}
+
+fn has_stepping(text: &str) -> bool {
+    text.matches('-').count() >= 3
+}
+
+fn midr_part(midr: u64) -> u64 {
+    midr & !(MIDR_VARIANT | MIDR_REVISION)
+}
+
+fn midr_version(midr: u64) -> (u64, u64) {
+    (midr & MIDR_VARIANT, midr & MIDR_REVISION)
 }
 
 /// Returns whether a regular expression matches all of the text.

@@ -175,12 +175,15 @@ fn spelt(number: u64) -> String {
 
 /// `64Bytes` in its parts.
 fn scale(text: &str) -> (String, String) {
-    let starts = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    let ends = (1..=text.len()).rev().filter(|_| starts(text));
+    let ends = (1..=text.len()).rev().filter(|_| starts_number(text));
     let split =
         { ends }.find(|at| text.get(..*at).is_some_and(|number| number.parse::<f64>().is_ok()));
     let (number, unit) = split.and_then(|at| text.split_at_checked(at)).unwrap_or(("1", text));
     (number.to_owned(), unit.trim().to_owned())
+}
+
+fn starts_number(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
 }
 
 #[cfg(test)]

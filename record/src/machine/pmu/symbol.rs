@@ -49,14 +49,12 @@ pub(crate) fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String
 /// Like [`functions`], with their names in the symbol table.
 pub(crate) fn named(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     let mut all = all(path)?;
-    let by = |is_it: &dyn Fn(&str) -> bool| all.iter().any(|named| is_it(&named.symbol));
-    // What the symbol table has is meant before what a name may stand for.
-    let is_it: &dyn Fn(&str) -> bool = if by(&|symbol| symbol == name) {
-        &|symbol| symbol == name
+    // A name in the symbol table comes before other spellings.
+    if all.iter().any(|named| named.symbol == name) {
+        all.retain(|named| named.symbol == name);
     } else {
-        &|symbol| is_called(symbol, name)
-    };
-    all.retain(|named| is_it(&named.symbol));
+        all.retain(|named| is_called(&named.symbol, name));
+    }
     all.dedup_by_key(|named| named.function.offset);
     Ok(all)
 }
@@ -136,11 +134,14 @@ fn is_cpp(symbol: &str, name: &str) -> bool {
 
 fn is_cpp_name(symbol: &str, name: &str) -> bool {
     // Spaces differ between demanglers.
-    let unspaced = |text: &str| text.split_whitespace().collect::<String>();
     let name = unspaced(name);
     [CppParts::Name, CppParts::NameAndParameters, CppParts::Whole]
         .into_iter()
         .any(|parts| cpp_name(symbol, parts).is_some_and(|shown| unspaced(&shown) == name))
+}
+
+fn unspaced(text: &str) -> String {
+    text.split_whitespace().collect::<String>()
 }
 
 /// Returns parts of what a C++ symbol demangles to; `None` if it is none.

@@ -51,7 +51,6 @@ pub(super) fn tracing_data<'a>(
         e.u8(0);
         put_file(&mut e, &events.join(header))?;
     }
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     e.u32(0);
     e.u32(count(systems.len()));
     for (system, names) in systems {
@@ -70,6 +69,10 @@ pub(super) fn tracing_data<'a>(
     e.u64(cmdlines.len() as u64);
     e.bytes(&cmdlines);
     Ok(e.into_bytes())
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 fn put_file(e: &mut Encoder, path: &Path) -> Result<(), String> {

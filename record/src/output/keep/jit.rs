@@ -209,11 +209,12 @@ impl Lists {
 
 /// Returns whether a process lives in another mount namespace than rec.
 pub(crate) fn is_elsewhere(pid: u32) -> bool {
-    let namespace = |process: &str| {
-        fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino())
-    };
-    let theirs = namespace(&pid.to_string());
-    theirs.is_some() && theirs != namespace("self")
+    let theirs = mount_namespace(&pid.to_string());
+    theirs.is_some() && theirs != mount_namespace("self")
+}
+
+fn mount_namespace(process: &str) -> Option<u64> {
+    fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|found| found.ino())
 }
 
 /// Returns the time at which a process was started.

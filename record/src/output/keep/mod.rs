@@ -112,10 +112,8 @@ impl Keeper {
     /// Returns the directory where rep looks: `$XDG_CACHE_HOME/recrep/kept`, or
     /// `~/.cache/recrep/kept`.
     pub fn default_directory() -> Option<PathBuf> {
-        let set = |name: &str| {
-            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-        };
-        let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        let cache = directory_in("XDG_CACHE_HOME")
+            .or_else(|| Some(directory_in("HOME")?.join(".cache")))?;
         Some(cache.join("recrep/kept"))
     }
 
@@ -210,6 +208,10 @@ impl Keeper {
             Err(_) => done.failed += 1,
         }
     }
+}
+
+fn directory_in(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Time that copying may take, and how long it takes on this machine.

@@ -96,7 +96,6 @@ impl Store {
                 None => copy_whole(file, &out, before.len())?,
             }
         }
-        let version = |file: &Metadata| (file.mtime(), file.mtime_nsec(), file.len());
         if version(before) != version(&file.metadata()?) {
             return Err(io::Error::other("it was changed after its build ID was read"));
         }
@@ -175,6 +174,10 @@ impl Store {
             size -= bytes;
         }
     }
+}
+
+fn version(file: &Metadata) -> (i64, i64, u64) {
+    (file.mtime(), file.mtime_nsec(), file.len())
 }
 
 /// Copies a file within the kernel where that is possible.
