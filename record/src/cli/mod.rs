@@ -183,25 +183,20 @@ fn config(
             cgroups: flags.all_cgroups,
             no_bpf: flags.no_bpf_event,
             synth: flags.synth.as_deref().map_or(Ok(Synth::default()), values::synth)?,
-            map_timeout: flags.proc_map_timeout.as_deref().map(values::map_timeout).transpose()?,
+            map_timeout: given(&flags.proc_map_timeout, values::map_timeout)?,
         },
         off_cpu: flags.off_cpu,
         only: one_of(flags.all_kernel, flags.all_user),
-        cpus: flags
-            .cpu
-            .as_deref()
-            .map(tasks::parse_cpus)
-            .transpose()
-            .map_err(|e| format!("-C: {e}"))?,
+        cpus: given(&flags.cpu, tasks::parse_cpus).map_err(|e| format!("-C: {e}"))?,
         per_thread: flags.per_thread,
         // -t means exactly these threads, without their children, unless --inherit is given.
         no_inherit: flags.no_inherit || (flags.tid.is_some() && !is_negated(matches, "no_inherit")),
         delay: flags.delay.as_deref().map_or(Ok(Delay::None), values::delay)?,
-        control: flags.control.as_deref().map(values::control).transpose()?,
+        control: given(&flags.control, values::control)?,
         rings: rings(&flags)?,
         aux: Aux {
-            snapshot: flags.snapshot.as_deref().map(values::snapshot).transpose()?,
-            sample: flags.aux_sample.as_deref().map(values::aux_sample).transpose()?,
+            snapshot: given(&flags.snapshot, values::snapshot)?,
+            sample: given(&flags.aux_sample, values::aux_sample)?,
         },
         output: output(&flags)?,
         build_ids: build_ids(matches, &flags),
@@ -210,7 +205,7 @@ fn config(
             Some(size) => Some(values::size("--keep-size", size)?),
             None => Some(KEPT),
         },
-        clock: flags.clockid.as_deref().map(values::clock).transpose()?,
+        clock: given(&flags.clockid, values::clock)?,
         dry_run: flags.dry_run,
         json: flags.json,
         machine: flags.machine.is_some().then(|| machine.clone()),
@@ -224,6 +219,14 @@ fn config(
         command: flags.command,
         cmdline,
     })
+}
+
+/// Parses the value of a flag, if it was given.
+fn given<T>(
+    value: &Option<String>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    value.as_deref().map(parse).transpose()
 }
 
 fn target(flags: &Flags) -> Result<Target, String> {
@@ -263,17 +266,8 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
     };
     let implied = flags.off_cpu && !is_negated(matches, "call_graph");
     let with_callchain = flags.graph || flags.call_graph.is_some() || implied;
-    let max_stack = flags.max_stack.as_deref().map(values::max_stack).transpose()?;
+    let max_stack = given(&flags.max_stack, values::max_stack)?;
     let branches = flags.branch_filter.as_deref().map(sampling::parse_branches).transpose();
-    let registers = |list: &Option<String>, of: Of, flag: &str| {
-        list.as_deref()
-            .map(|list| match list {
-                "" => machine.arch.parse_all(of, machine.sve),
-                _ => machine.arch.parse(list, of, machine.sve),
-            })
-            .transpose()
-            .map_err(|e| format!("{flag}: {e}"))
-    };
     Ok(Sample {
         callchain: with_callchain.then_some(callchain),
         callchain_only: one_of(flags.kernel_callchains, flags.user_callchains),
@@ -288,8 +282,10 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
         code_page_size: flags.code_page_size,
         weight: flags.weight,
         transaction: flags.transaction,
-        regs_intr: registers(&flags.intr_regs, Of::Interrupt, "-I")?,
-        regs_user: registers(&flags.user_regs, Of::User, "--user-regs")?,
+        regs_intr: registers(&flags.intr_regs, Of::Interrupt, machine)
+            .map_err(|e| format!("-I: {e}"))?,
+        regs_user: registers(&flags.user_regs, Of::User, machine)
+            .map_err(|e| format!("--user-regs: {e}"))?,
         raw: flags.raw_samples,
         period: if is_negated(matches, "period") {
             Some(false)
@@ -299,6 +295,13 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
         none: flags.no_samples,
         stat: flags.stat,
         running_time: flags.running_time,
+    })
+}
+
+fn registers(list: &Option<String>, of: Of, machine: &Machine) -> Result<Option<u64>, String> {
+    given(list, |list| match list {
+        "" => machine.arch.parse_all(of, machine.sve),
+        _ => machine.arch.parse(list, of, machine.sve),
     })
 }
 
@@ -329,34 +332,23 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         // Overwritten rings end with the newest records, so tasks and mappings are described as of
         // then.
         tail_synthesize: flags.tail_synthesize || flags.overwrite,
-        flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
+        flush: given(&flags.mmap_flush, values::flush)?,
         no_buffering: flags.no_buffering,
-        nice: flags.nice.as_deref().map(values::niceness).transpose()?,
-        realtime: flags.realtime.as_deref().map(values::priority).transpose()?,
-        threads: Threads {
-            split: flags.threads.as_deref().map(values::threads).transpose()?,
-            affinity,
-        },
+        nice: given(&flags.nice, values::niceness)?,
+        realtime: given(&flags.realtime, values::priority)?,
+        threads: Threads { split: given(&flags.threads, values::threads)?, affinity },
     })
 }
 
 fn output(flags: &Flags) -> Result<OutputOptions, String> {
     let output = OutputOptions {
         path: flags.output.clone(),
-        compression: flags.compression_level.as_deref().map(values::compression).transpose()?,
-        max_size: flags
-            .max_size
-            .as_deref()
-            .map(|text| values::size("--max-size", text))
-            .transpose()?,
-        switch: flags.switch_output.as_deref().map(values::switch).transpose()?,
-        max_files: flags.switch_max_files.as_deref().map(values::max_files).transpose()?,
+        compression: given(&flags.compression_level, values::compression)?,
+        max_size: given(&flags.max_size, |text| values::size("--max-size", text))?,
+        switch: given(&flags.switch_output, values::switch)?,
+        max_files: given(&flags.switch_max_files, values::max_files)?,
         timestamp_name: flags.timestamp_filename,
-        queue: flags
-            .queue_size
-            .as_deref()
-            .map(|text| values::size("--queue-size", text))
-            .transpose()?,
+        queue: given(&flags.queue_size, |text| values::size("--queue-size", text))?,
     };
     if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
         let flag = if output.switch.is_some() { "--switch-output" } else { "--timestamp-filename" };

@@ -1,7 +1,9 @@
 //! Parsers for the values of flags: numbers, sizes, times, clocks, delays. Errors are messages that
 //! name the flag.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::event::sampling::Rate;
@@ -26,7 +28,11 @@ pub(super) fn period(text: &str) -> Result<Rate, String> {
 }
 
 fn positive(text: &str) -> Option<u64> {
-    text.parse::<u64>().ok().filter(|n| *n > 0 && *n < 1 << 63)
+    within(text, 1..=(1 << 63) - 1)
+}
+
+fn within<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+    text.parse().ok().filter(|number| range.contains(number))
 }
 
 /// `-m DATA[,AUX]`.
@@ -102,22 +108,14 @@ fn interval(text: &str) -> Option<Duration> {
 
 /// `--switch-max-files`.
 pub(super) fn max_files(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|n| *n > 0)
+    within(text, 1..=usize::MAX)
         .ok_or_else(|| format!("--switch-max-files: '{text}' is not a number of files"))
 }
 
 /// `-z`.
 pub(super) fn compression(text: &str) -> Result<i32, String> {
-    match text {
-        "" => Ok(1),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|level| (1..=22).contains(level))
-            .ok_or_else(|| format!("-z: '{text}' is not a compression level from 1 to 22")),
-    }
+    within(if text.is_empty() { "1" } else { text }, 1..=22)
+        .ok_or_else(|| format!("-z: '{text}' is not a compression level from 1 to 22"))
 }
 
 /// `--proc-map-timeout`: milliseconds.
@@ -130,25 +128,18 @@ pub(super) fn map_timeout(text: &str) -> Result<Duration, String> {
 
 /// `--nice`.
 pub(super) fn niceness(text: &str) -> Result<i32, String> {
-    text.parse()
-        .ok()
-        .filter(|nice| (-20..=19).contains(nice))
-        .ok_or_else(|| format!("--nice: '{text}' is not a niceness, -20 to 19"))
+    within(text, -20..=19).ok_or_else(|| format!("--nice: '{text}' is not a niceness, -20 to 19"))
 }
 
 /// `-r`.
 pub(super) fn priority(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|priority| (1..=99).contains(priority))
+    within(text, 1..=99)
         .ok_or_else(|| format!("-r: '{text}' is not a SCHED_FIFO priority from 1 to 99"))
 }
 
 /// `--max-stack`.
 pub(super) fn max_stack(text: &str) -> Result<u16, String> {
-    text.parse()
-        .ok()
-        .filter(|n| *n > 0)
+    within(text, 1..=u16::MAX)
         .ok_or_else(|| format!("--max-stack: '{text}' is not a number of frames"))
 }
 

@@ -52,59 +52,27 @@ fn more(said: Option<&String>) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum Problem {
-    /// Nobody has such an event.
     #[error("unknown event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {
         name: String,
-        /// Most similar known name.
         near: Option<String>,
         /// Sentence on the tables that have names of events, or could have.
         tables: Option<String>,
     },
-    /// This machine has no such PMU.
     #[error("this machine has no PMU '{name}' (see rec list pmu){}", hint(.near.as_ref()))]
-    UnknownPmu {
-        name: String,
-        /// Most similar known name.
-        near: Option<String>,
-    },
+    UnknownPmu { name: String, near: Option<String> },
     #[error("{of} has no term '{term}'; it accepts {known}{}", hint(.near.as_ref()))]
-    UnknownTerm {
-        term: String,
-        of: String,
-        /// Most similar known term.
-        near: Option<String>,
-        known: String,
-    },
-    /// A term of perf that does not apply to recordings.
+    UnknownTerm { term: String, of: String, near: Option<String>, known: String },
     #[error("the term '{term}' is for {tool}, not for recordings; leave it out")]
     OthersTerm { term: String, tool: &'static str },
-    /// A term that needs a value.
     #[error("the term '{term}' needs a value: {term}={wanted}")]
-    NoValue {
-        term: String,
-        /// Expected kind of value.
-        wanted: &'static str,
-    },
-    /// A value that the term cannot have.
+    NoValue { term: String, wanted: &'static str },
     #[error("invalid value '{value}' of the term '{term}', which must be {wanted}")]
-    Value {
-        term: String,
-        value: String,
-        /// Expected kind of value.
-        wanted: String,
-    },
-    /// A value that the term refuses.
+    Value { term: String, value: String, wanted: String },
     #[error("the term '{term}': {why}")]
     Refused { term: String, why: String },
-    /// A value that exceeds the term's bits.
     #[error("{value:#x} does not fit the term '{term}', whose largest value is {most:#x}")]
-    TooLarge {
-        term: String,
-        value: u64,
-        /// Largest value that fits.
-        most: u64,
-    },
+    TooLarge { term: String, value: u64, most: u64 },
     /// Invalid contents of a PMU's file in sysfs.
     #[error("the kernel describes the term in an unknown form: {0}")]
     Sysfs(String),
@@ -112,12 +80,7 @@ pub(crate) enum Problem {
     #[error("{0}")]
     Tracefs(String),
     #[error("unknown tracepoint '{name}'{}", hint(.near.as_ref()))]
-    UnknownTracepoint {
-        name: String,
-        /// Most similar known name.
-        near: Option<String>,
-    },
-    /// Invalid location of a probe.
+    UnknownTracepoint { name: String, near: Option<String> },
     #[error("{0}")]
     Probe(String),
     #[error("{0}; write breakpoints as mem:ADDRESS[/LENGTH][:rwx][:MODIFIERS]")]
@@ -125,7 +88,6 @@ pub(crate) enum Problem {
     /// An operation that a cache does not have.
     #[error("there is no event '{name}': {why}")]
     Contradiction { name: String, why: String },
-    /// An event that perf stat computes itself.
     #[error("'{0}' is computed by perf stat; the kernel cannot sample it")]
     Tool(String),
     #[error("unknown modifier '{0}'; the modifiers are u k h G H p P S D I W e")]
@@ -134,22 +96,16 @@ pub(crate) enum Problem {
     RepeatedModifier(char),
     #[error("the modifier '{0}' is for perf stat, not for recordings; leave it out")]
     StatModifier(char),
-    /// Colon without modifiers.
     #[error("modifiers are missing after the colon: u k h G H p P S D I W e")]
     NoModifier,
-    /// `W` without a group.
     #[error("the modifier 'W' applies only to groups: {{a,b}}:W")]
     WeakAlone,
-    /// More than three `p`.
     #[error("more than three p; ppp is the highest precision")]
     TooPrecise,
-    /// Missing event name.
     #[error("an event name is missing")]
     Empty,
-    /// Missing closing brace, slash or quote.
     #[error("the closing '{0}' is missing")]
     Unclosed(char),
-    /// Unexpected character after an event.
     #[error("unexpected '{0}'")]
     Stray(char),
 }

@@ -1,19 +1,19 @@
 //! Main loop of a recording: rounds, waiting, signals, commands and timers.
 //!
 //! ```text
-//!  begin: create a file ─▶ synthesize records ─▶ start counters and command      (a thread drains meanwhile)
-//!            │ error: undo the file                        │
-//!            ▼                                             ▼
-//!         Err ◀────────────────── rounds: ┌─▶ drain AUX areas, then rings; or the drain threads run until a wakeup
-//!                                         │     │ the file has --max-size ──────────────────────────┐
-//!                                         │   wait, unless a ring is nearly full again              │
-//!                                         │     │ stop signal; command or all attached tasks ended ─┤
-//!                                         │   -D: start or stop counting                            │
-//!                                         │   --control: execute commands ─── 'stop' ───────────────┤
-//!                                         │   SIGUSR2: snapshot                                     │
-//!                                         │   --switch-output: switch to the next file              │
-//!                                         └─────┘                                                   ▼
-//!                                              stop counters, drain all, dump overwritten rings, end the file
+//!  begin: create a file ─▶ synthesize ─▶ start counters, command     (a thread drains meanwhile)
+//!    │ error: undo the file                │
+//!    ▼                                     ▼
+//!   Err       ┌─▶ drain AUX areas, then rings; or drain threads run until a wakeup
+//!             │     │ the file has --max-size ────────────────────────────┐
+//!             │   wait, unless a ring is nearly full again                │
+//!             │     │ stop signal; command or attached tasks ended ───────┤
+//!             │   -D: start or stop counting                              │
+//!             │   --control: execute commands ── 'stop' ──────────────────┤
+//!             │   SIGUSR2: snapshot                                       │
+//!             │   --switch-output: switch to the next file                │
+//!             └─────┘                                                     ▼
+//!       stop counters ─▶ drain all ─▶ dump overwritten rings ─▶ end the file
 //! ```
 //!
 //! An error ends the rounds, too: the file is completed with what was written. If only the output

@@ -75,6 +75,10 @@ fn advice_of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Str
     advice
 }
 
+fn with(target: &Target, paranoid: i64) -> Circumstances<'_> {
+    Circumstances { target, paranoid, kernel: (6, 18), arch: Arch::X86_64 }
+}
+
 fn no_hardware(event: &PlannedEvent) -> Option<Errno> {
     (event.attr.kind == EventType::HARDWARE).then_some(Errno::NOENT)
 }
@@ -151,24 +155,15 @@ fn an_event_of_the_kernel_says_that_it_will_be_empty() {
 }
 
 #[test]
-fn who_asked_for_the_kernel_is_told_what_would_allow_it() {
-    let advice = settle("-e cpu-clock:k x", 2, |_| Some(Errno::ACCESS)).unwrap_err();
-    assert!(
-        advice.contains("perf_event_paranoid is 2") && advice.contains("cpu-clock:u"),
-        "{advice}"
-    );
-}
-
-#[test]
-fn the_whole_system_is_not_for_users() {
-    let advice = settle("-a -e cpu-clock", 2, |_| Some(Errno::ACCESS)).unwrap_err();
-    assert!(advice.contains("CAP_PERFMON") && advice.contains("0 or less"), "{advice}");
-}
-
-#[test]
-fn another_users_process() {
-    let advice = settle("-p 1 -e cpu-clock", 2, |_| Some(Errno::ACCESS)).unwrap_err();
-    assert!(advice.contains("belongs to another user"), "{advice}");
+fn who_has_no_permission_is_told_what_would_allow_it() {
+    for (line, words) in [
+        ("-e cpu-clock:k x", ["perf_event_paranoid is 2", "cpu-clock:u"]),
+        ("-a -e cpu-clock", ["CAP_PERFMON", "0 or less"]),
+        ("-p 1 -e cpu-clock", ["belongs to another user", ""]),
+    ] {
+        let advice = settle(line, 2, |_| Some(Errno::ACCESS)).unwrap_err();
+        assert!(words.iter().all(|word| advice.contains(word)), "{line}: {advice}");
+    }
 }
 
 #[test]
@@ -355,7 +350,7 @@ const ERRORS: [Errno; 22] = [
 fn every_refusal_says_more_than_its_errno() {
     let (mut event, target) = first("-e faults x");
     (event.attr.kind, event.pmu) = (EventType(77), Some("box".to_owned()));
-    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let with = with(&target, -1);
     let mut said = std::collections::BTreeSet::new();
     for errno in ERRORS {
         let advice = advice_of(&event, errno, with);
@@ -396,12 +391,7 @@ fn a_member_of_a_group_is_neither_pinned_nor_exclusive() {
         let line = ["rec", "-e", &format!("{{cs,faults:{letter}}}"), "x"].map(Into::into);
         let config = cli::parse(line).unwrap();
         let plan = plan(&config, &Machine::default()).unwrap();
-        let with = Circumstances {
-            target: &Target::Command,
-            paranoid: -1,
-            kernel: (6, 18),
-            arch: Arch::X86_64,
-        };
+        let with = with(&Target::Command, -1);
         let advice = advice_of(&plan.events[1], Errno::INVAL, with);
         assert!(advice.contains(told) && advice.contains(&format!("{{a,b}}:{letter}")), "{advice}");
         // That it would be taken alone is true, and not the reason.
@@ -413,7 +403,7 @@ fn a_member_of_a_group_is_neither_pinned_nor_exclusive() {
 fn trials_show_what_the_kernel_does_not_take() {
     let (mut event, target) = first("-e faults x");
     event.name = "msr/tsc/".to_owned();
-    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let with = with(&target, -1);
     let told = diagnose(&event, with, |attr, _| attr.sample_period == 0).unwrap();
     assert!(
         told.contains("count it with -n") && told.contains("'{cpu-clock,msr/tsc/}:S'"),
@@ -429,7 +419,7 @@ fn trials_show_what_the_kernel_does_not_take() {
 fn an_event_that_ftrace_uses_is_told() {
     let (mut event, target) = first("-e dummy:u x");
     event.tracepoint = Some("probes:mine".to_owned());
-    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let with = with(&target, -1);
     let Fallback::GiveUp(advice) = next(&event, Errno::INTR, with) else {
         panic!("nothing to give up")
     };
@@ -444,7 +434,7 @@ fn a_probe_needs_its_pmu() {
     let (mut event, target) = first("-e dummy:u x");
     event.probe =
         Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
-    let with = Circumstances { target: &target, paranoid: -1, kernel: (6, 18), arch: Arch::X86_64 };
+    let with = with(&target, -1);
     for (pmu, errno, told) in [
         ("uprobe", Errno::NOENT, "the PMU uprobe is missing"),
         ("kprobe", Errno::NOENT, "the PMU kprobe is missing"),
@@ -462,7 +452,7 @@ fn probes_are_for_root() {
     let (mut event, target) = first("-e dummy:u x");
     event.probe =
         Some(crate::event::Probe { target: Some(c"/bin/x".to_owned()), ..Default::default() });
-    let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12), arch: Arch::X86_64 };
+    let with = with(&target, 2);
     let advice = advice_of(&event, Errno::ACCESS, with);
     assert!(advice.contains("run as root or with CAP_SYS_ADMIN"), "{advice}");
 }
@@ -472,15 +462,7 @@ fn switches_that_may_not_be_sampled_are_left_out_and_told() {
     let config = cli::parse(["rec", "--off-cpu", "-e", "cpu-clock", "x"].map(Into::into)).unwrap();
     let plan = plan(&config, &Machine { max_rate: 100_000, ..Machine::default() }).unwrap();
     let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
-    let answer = |errno, paranoid| {
-        let with = Circumstances {
-            target: &Target::Command,
-            paranoid,
-            kernel: (6, 18),
-            arch: Arch::X86_64,
-        };
-        next(event, errno, with)
-    };
+    let answer = |errno, paranoid| next(event, errno, with(&Target::Command, paranoid));
     let Fallback::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
     assert!(told.contains("perf_event_paranoid is 2") && !told.contains('\n'), "{told}");
     // A seccomp filter refuses every event.
