@@ -170,12 +170,18 @@ impl Drain {
     /// then, one per ring; none without a filter.
     fn look<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
         let Some(filter) = &mut self.filter else { return Ok(Vec::new()) };
-        let pending = rings
-            .iter()
-            .map(|ring| ring.borrow().pending().map_err(unreadable))
-            .collect::<Result<Vec<_>>>()?;
+        let mut marks = Vec::with_capacity(rings.len());
+        for ring in rings {
+            marks.push(ring.borrow().pending().map_err(unreadable)?.mark());
+        }
+        // The heads are loaded again after all marks: the FORK of a thread with a record before a
+        // mark is then seen, whichever ring it is in.
+        let mut pending = Vec::with_capacity(rings.len());
+        for ring in rings {
+            pending.push(ring.borrow().pending().map_err(unreadable)?);
+        }
         filter.look(&pending);
-        Ok(pending.iter().map(Pending::mark).collect())
+        Ok(marks)
     }
 
     /// Counts the records that are kept, and appends their parts of the ring. Returns the number of
