@@ -13,10 +13,10 @@
 //!    empty and does nothing.
 //! 2. [`Areas::write_head`] before the records: in each file anew.
 //! 3. [`Areas::drain`] *before* each round over the data rings. `aux_head` is then loaded before
-//!    `data_head`, so that what is in the file as trace was told of by an AUX record of the same
+//!    `data_head`, so that what is in the file as trace is described by an AUX record of the same
 //!    round (the model check in `ring` shows it).
-//! 4. [`Areas::pause`] and [`Areas::resume`] around the last drain and round of a file that another
-//!    one follows.
+//! 4. [`Areas::pause`] and [`Areas::resume`] around the last round of a file that another one
+//!    follows.
 //! 5. [`Areas::snapshot`] where areas are overwritten: at SIGUSR2, and at the end if asked for.
 //! 6. [`Areas::stop`] when counters are stopped for good, before the last drain; [`add_index`] at
 //!    the end of each file.

@@ -2,7 +2,7 @@
 //! and of a second counter that a thread has by inheritance.
 //!
 //! Rings of several CPUs are read one after the other, and a thread's first records may be on
-//! another CPU than the FORK that tells of it. So a round goes over the rings twice:
+//! another CPU than its FORK. So a round goes over the rings twice:
 //!
 //! ```text
 //!  heads of all rings ──▶ look: FORKs, and who gives samples, up to now ──▶ keep: records up to those heads
@@ -116,7 +116,7 @@ impl Filter {
             });
         }
         if let FilterKind::Members(members) = &mut self.kind {
-            // What was forked by whom, in the order of time, whichever CPU it was on.
+            // Forks are applied in the order of time, whichever CPU they were on.
             for fork in forks {
                 if self.forked.get(&fork.child).is_none_or(|applied| *applied < fork.time) {
                     self.forked.insert(fork.child, fork.time);

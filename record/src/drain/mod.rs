@@ -35,7 +35,7 @@ use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
 use filter::Filter;
 
-/// Room is given back after about so many bytes, so that with many CPUs the first ring does not
+/// Room is given back after about this many bytes, so that with many CPUs the first ring does not
 /// wait for the last.
 const BATCH_BYTES: usize = 1 << 20;
 

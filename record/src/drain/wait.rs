@@ -6,6 +6,11 @@
 //! When half of a ring is full, the kernel wakes pollers of any of its counters. A counter whose
 //! threads (inherited ones included) have all ended hangs up; then the next counter of the same
 //! ring is polled instead. When no ring has a counter left, all attached tasks have ended.
+//!
+//! ```text
+//!  polled counter of a ring ── HUP ──▶ next counter of the same event ──▶ … none left: ended
+//!                           └─ ERR ──▶ next counter of another event ───▶ … none left: unknown
+//! ```
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;

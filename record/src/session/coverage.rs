@@ -116,7 +116,8 @@ impl Coverage {
         Some(Filter::members(attr, Members { ids, threads, inherit: !config.no_inherit }))
     }
 
-    /// Readable when the tasks end that whole CPUs are counted for, which no counter tells of.
+    /// Returns descriptors that are readable when the tasks end, which counters of whole CPUs do not
+    /// report.
     /// `None`: counters do.
     pub(super) fn ends(&self, target: &Target, tasks: &[Task]) -> Result<Option<Vec<OwnedFd>>> {
         if *self != Self::Filtered {
@@ -136,7 +137,7 @@ const MOST_IN_STREAM: usize = 8000;
 /// (150 ns each).
 const MOST_WAKEUPS: usize = 10_000_000;
 
-/// Why counters for so many threads cannot be opened, in words.
+/// Returns why counters for this many threads cannot be opened.
 fn too_many(config: &Config, plan: &Plan, threads: usize, files: usize) -> Option<String> {
     let needed = counters::files(plan, threads);
     if needed > files {
@@ -153,7 +154,7 @@ fn too_many(config: &Config, plan: &Plan, threads: usize, files: usize) -> Optio
     })
 }
 
-/// Why counters for so many threads would slow their ends down, in words.
+/// Returns why counters for this many threads would slow down their ends.
 fn too_slow(plan: &Plan, threads: usize) -> Option<String> {
     let needed = counters::files(plan, threads);
     let in_ring = needed.checked_div(plan.cpus.len()).unwrap_or(0);

@@ -17,7 +17,7 @@ use crate::tasks::Target;
 /// Arguments before the file: ten functions, without callchains.
 const ARGUMENTS: [&str; 8] = ["--no-children", "-g", "none", "-s", "symbol", "--limit", "10", "--"];
 
-/// Time that nobody minds to wait for.
+/// Maximum time to wait for the report.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Length of the largest file that is surely read in this time.

@@ -82,7 +82,7 @@ impl Drop for Priority {
     }
 }
 
-/// Returns whether a ring of so many bytes would be full soon, if all events take samples at the
+/// Returns whether a ring of this many bytes would be full soon, if all events take samples at the
 /// frequency that was asked for. What others take is not known before.
 pub(super) fn is_full_soon(events: &[PlannedEvent], bytes: usize) -> bool {
     let per_second = events.iter().map(bytes_per_second).fold(0, u64::saturating_add);

@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The status line's timer, and what it said last.
 #[derive(Debug)]
 pub(super) struct Status {
-    /// Goes off when the line is to be written.
+    /// Expires when the line is to be written.
     pub(super) timer: Timer,
     /// `true` if it is to be written after the next round.
     is_due: bool,
@@ -53,7 +53,7 @@ impl Status {
         }))
     }
 
-    /// Notes that the timer went off.
+    /// Notes that the timer expired.
     pub(super) fn went_off(&mut self) {
         self.timer.clear();
         self.is_due = true;

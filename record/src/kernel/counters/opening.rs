@@ -174,12 +174,12 @@ fn is_of_threads(event: &PlannedEvent) -> bool {
     event.cgroup.is_none() && !event.system_wide
 }
 
-/// Returns the number of counters, and so of files, that the plan takes for so many threads.
+/// Returns the number of counters, and so of files, that the plan takes for this many threads.
 pub(crate) fn files(plan: &Plan, threads: usize) -> usize {
     plan.events.iter().map(|event| files_of(event, plan, threads)).sum()
 }
 
-/// Returns the number of an event's counters for so many threads.
+/// Returns the number of an event's counters for this many threads.
 pub(crate) fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usize {
     let per_thread = plan.per_thread && !event.system_wide;
     let cpus = if per_thread { 1 } else { event.cpus.as_ref().unwrap_or(&plan.cpus).len() };

@@ -2,7 +2,7 @@
 //! attr to try, or to advice.
 //!
 //! ```text
-//!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
+//!  (event, errno, circumstances) ──▶ Retry with less ── a note once it works
 //!                                ├─▶ LeaveOut: what --off-cpu added, and records tell of too
 //!                                └─▶ GiveUp: why, and what would allow it
 //! ```

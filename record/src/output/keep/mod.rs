@@ -232,7 +232,7 @@ impl Budget {
         self.took += time;
     }
 
-    /// Returns whether so many bytes can be copied within the time, of which some is over.
+    /// Returns whether this many bytes can be copied within the time, of which some is over.
     fn allows(&self, over: Duration, bytes: u64) -> bool {
         let nanoseconds = match self.copied {
             MEASURED.. => self.took.as_nanos() * u128::from(bytes) / u128::from(self.copied),
