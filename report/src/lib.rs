@@ -1,12 +1,14 @@
 //! Reports on perf.data files, computed on all cores.
 //!
 //! ```text
-//!             ┌─────────────────────────────────────────────────────────────────────────────────┐
-//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info (+ evlist)  dump   │ a module each
-//!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
-//!               cli  (options)        exports  (a folder for each output format)           │
-//!                │                                  │                                      │
-//!  engine        │    each input ─► its counts ─► one profile of all inputs               ◄─┘
+//!  commands           registry: name, options, what is run; `report`
+//!             ┌──────────┴───────────────┬─────────────────────────────────┐
+//!  analyses   │ mem  c2c  branches       │  listings   script  dump        │
+//!             │ timeline  modules        │  info (+ evlist)  tasks  bundle │
+//!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
+//!               cli  (options)        exports  (a folder for each output format)
+//!                │          │                       │
+//!  engine        │    each input ─► its counts ─► one profile of all inputs
 //!  table         │    rows of a profile in order and within limits, cells as texts
 //!  profile       │    what was counted: events, rows of typed cells, callchains, modules
 //!  scan          │    samples ─► packed keys, on all cores
@@ -29,6 +31,7 @@
 
 #![allow(clippy::len_without_is_empty, reason = "callers never ask for is_empty")]
 
+pub mod analyses;
 pub mod callchain;
 pub mod cli;
 pub mod commands;
@@ -36,6 +39,7 @@ pub mod count;
 pub mod engine;
 mod exports;
 pub mod input;
+pub mod listings;
 mod profile;
 pub mod query;
 pub mod scan;

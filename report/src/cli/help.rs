@@ -3,11 +3,32 @@
 
 use clap::{Arg, Command};
 
-/// A command, for the help.
+/// A command: what is run, for `match`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Id {
+    Report,
+    Script,
+    Timeline,
+    Modules,
+    Mem,
+    C2c,
+    Branches,
+    Bundle,
+    Info,
+    Evlist,
+    Dump,
+    Help,
+    Man,
+    Completions,
+}
+
+/// A command, by which it is found and listed.
 #[derive(Clone, Copy)]
-struct Listed {
-    name: &'static str,
-    shows: &'static str,
+pub(crate) struct Listed {
+    pub(crate) id: Id,
+    pub(crate) name: &'static str,
+    /// What it shows, for its line in lists.
+    pub(crate) shows: &'static str,
     /// Lines of examples.
     examples: &'static [&'static str],
     /// How much `-h` says of it.
@@ -25,11 +46,12 @@ enum Place {
 }
 
 const fn command(
+    id: Id,
     name: &'static str,
     shows: &'static str,
     examples: &'static [&'static str],
 ) -> Listed {
-    Listed { name, shows, examples, place: Place::Line }
+    Listed { id, name, shows, examples, place: Place::Line }
 }
 
 impl Listed {
@@ -38,8 +60,10 @@ impl Listed {
     }
 }
 
-const COMMANDS: [Listed; 14] = [
+/// The commands, in the order of the help.
+pub(crate) static COMMANDS: [Listed; 14] = [
     command(
+        Id::Report,
         "report",
         "histograms of samples (the default)",
         &[
@@ -49,17 +73,25 @@ const COMMANDS: [Listed; 14] = [
         ],
     ),
     command(
+        Id::Script,
         "script",
         "samples, in time order",
         &["rep script -F comm,tid,time,ip,sym", "rep script --comm nginx --time 0%-10%"],
     ),
     command(
+        Id::Timeline,
         "timeline",
         "when threads ran: samples per time slice",
         &["rep timeline --time-quantum 10ms"],
     ),
-    command("modules", "where symbols were found, or why not", &["rep modules --unresolved"]),
     command(
+        Id::Modules,
+        "modules",
+        "where symbols were found, or why not",
+        &["rep modules --unresolved"],
+    ),
+    command(
+        Id::Mem,
         "mem",
         "cost of memory accesses",
         &[
@@ -68,29 +100,47 @@ const COMMANDS: [Listed; 14] = [
         ],
     )
     .at(Place::Name),
-    command("c2c", "contended cache lines", &["rep c2c -c pid,iaddr"]).at(Place::Name),
+    command(Id::C2c, "c2c", "contended cache lines", &["rep c2c -c pid,iaddr"]).at(Place::Name),
     command(
+        Id::Branches,
         "branches",
         "jumps, loops, and the code between branches",
         &["rep branches --limit 20"],
     )
     .at(Place::Name),
     command(
+        Id::Bundle,
         "bundle",
         "a recording with its names, in one file, for other machines",
         &["rep bundle -o named.data"],
     )
     .at(Place::Name),
-    command("info", "header, events and record counts of a file", &["rep info --json out.data"])
+    command(
+        Id::Info,
+        "info",
+        "header, events and record counts of a file",
+        &["rep info --json out.data"],
+    )
+    .at(Place::Name),
+    command(Id::Evlist, "evlist", "events of a file", &["rep evlist -v"]).at(Place::Name),
+    command(
+        Id::Dump,
+        "dump",
+        "all records, raw and decoded",
+        &["rep dump --type MMAP2,COMM --no-raw"],
+    )
+    .at(Place::Name),
+    command(Id::Help, "help", "help of a command, or of a topic: keys, fields", &[])
         .at(Place::Name),
-    command("evlist", "events of a file", &["rep evlist -v"]).at(Place::Name),
-    command("dump", "all records, raw and decoded", &["rep dump --type MMAP2,COMM --no-raw"])
-        .at(Place::Name),
-    command("help", "help of a command, or of a topic: keys, fields", &[]).at(Place::Name),
-    command("man", "the manual page, as roff: rep man [COMMAND]", &["rep man | man -l -"])
+    command(Id::Man, "man", "the manual page, as roff: rep man [COMMAND]", &["rep man | man -l -"])
         .at(Place::Nowhere),
-    command("completions", "completions for bash, zsh or fish: rep completions SHELL", &[])
-        .at(Place::Nowhere),
+    command(
+        Id::Completions,
+        "completions",
+        "completions for bash, zsh or fish: rep completions SHELL",
+        &[],
+    )
+    .at(Place::Nowhere),
 ];
 
 /// Options of `rep report` that `-h` shows, without a heading.
@@ -137,11 +187,6 @@ pub fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 
-/// Returns what a command shows, for its line in lists.
-pub(crate) fn about(name: &str) -> &'static str {
-    listed(name).map_or("", |command| command.shows)
-}
-
 /// Returns the examples of a command (`rep`, `rep mem`), one per line.
 pub(crate) fn examples(command: &str) -> String {
     let name = command.strip_prefix("rep ").unwrap_or("report");
@@ -153,7 +198,8 @@ pub(super) fn is_command(name: &str) -> bool {
     listed(name).is_some()
 }
 
-fn listed(name: &str) -> Option<&'static Listed> {
+/// Returns the command with this name.
+pub(crate) fn listed(name: &str) -> Option<&'static Listed> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 

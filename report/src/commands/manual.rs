@@ -5,21 +5,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Arg, Command, CommandFactory, Parser, ValueEnum};
+use clap::{Command, Parser, ValueEnum};
 use clap_complete::{Shell, generate};
 use jiff::Timestamp;
 
-use super::branches::BranchesArgs;
-use super::bundle::BundleQuery;
-use super::c2c::C2cQuery;
-use super::dump::DumpQuery;
-use super::info::{EvlistQuery, InfoQuery};
-use super::mem::MemArgs;
-use super::modules::ModulesQuery;
-use super::script::{ScriptQuery, field_names};
-use super::timeline::TimelineArgs;
 use crate::cli::outcome::{end, output, refused, written};
-use crate::cli::{Refusal, args, help, lacking, parse};
+use crate::cli::{Refusal, help, lacking, parse};
+use crate::listings::script::field_names;
 use crate::query::{Availability, SortKey};
 
 /// Returns the command line that `rep help` (`words`, the program first) means, or answers it.
@@ -63,7 +55,7 @@ fn keys() -> String {
 /// Print the manual page of rep, or of one of its commands, for man(1): rep man | man -l -
 #[derive(Debug, Parser)]
 #[command(name = "rep man", version, long_about = None)]
-struct ManArgs {
+pub(super) struct ManArgs {
     /// Command of rep
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
@@ -75,7 +67,7 @@ struct ManArgs {
 #[command(after_help = "bash: source <(rep completions bash)\nzsh: rep completions zsh \
                   >DIRECTORY_IN_FPATH/_rep\n\
                   fish: rep completions fish >~/.config/fish/completions/rep.fish")]
-struct CompletionsArgs {
+pub(super) struct CompletionsArgs {
     /// Shell that loads them
     #[arg(
         value_name = "SHELL",
@@ -84,13 +76,13 @@ struct CompletionsArgs {
     shell: String,
 }
 
-/// Prints a manual page.
-pub(super) fn man(words: Vec<OsString>) -> ExitCode {
+/// Prints a manual page: of the `whole` command line, or of a command in it.
+pub(super) fn man(words: Vec<OsString>, whole: Command) -> ExitCode {
     let page = parse(words, |ManArgs { command }| match command {
-        None => Ok(whole()),
+        None => Ok(whole),
         Some(name) => {
             lacking::named(&[&name])?;
-            let found = whole().find_subcommand(&name).cloned();
+            let found = whole.find_subcommand(&name).cloned();
             found.ok_or_else(|| {
                 format!("'{name}' has no page of its own; it is in the page of rep: rep man")
             })
@@ -174,8 +166,8 @@ fn tidy(page: &str, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints completions.
-pub(super) fn completions(words: Vec<OsString>) -> ExitCode {
+/// Prints completions of the `whole` command line.
+pub(super) fn completions(words: Vec<OsString>, mut whole: Command) -> ExitCode {
     let asked = parse(words, |CompletionsArgs { shell }| {
         Shell::from_str(&shell, false).map_err(|_| format!("unknown shell '{shell}'"))
     });
@@ -184,41 +176,7 @@ pub(super) fn completions(words: Vec<OsString>) -> ExitCode {
         Err(refusal) => return refused(&refusal),
     };
     let mut text = Vec::new();
-    generate(shell, &mut whole(), "rep", &mut text);
+    generate(shell, &mut whole, "rep", &mut text);
     let mut out = output(true);
     written(out.write_all(&text).and(end(out)))
-}
-
-/// Returns the definition of the whole command line: the options of `rep report`, and the commands.
-fn whole() -> Command {
-    let commands = [
-        ("report", args::definition()),
-        ("script", ScriptQuery::command()),
-        ("timeline", TimelineArgs::command()),
-        ("mem", MemArgs::command()),
-        ("c2c", C2cQuery::command()),
-        ("branches", BranchesArgs::command()),
-        ("modules", ModulesQuery::command()),
-        ("bundle", BundleQuery::command()),
-        ("info", InfoQuery::command()),
-        ("evlist", EvlistQuery::command()),
-        ("dump", DumpQuery::command()),
-        (
-            "help",
-            Command::new("help")
-                .arg(Arg::new("command").value_name("COMMAND").help("Command or topic")),
-        ),
-        ("man", ManArgs::command()),
-        ("completions", CompletionsArgs::command()),
-    ];
-    let mut rep = args::definition();
-    for (name, command) in commands {
-        // Lists show one line of each command, pages all.
-        let about = help::about(name);
-        let long = command.get_about().map_or_else(|| about.to_owned(), ToString::to_string);
-        rep = rep.subcommand(
-            command.name(name).display_name(format!("rep-{name}")).about(about).long_about(long),
-        );
-    }
-    rep
 }

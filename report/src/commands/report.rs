@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use super::dump::{self, DumpOptions};
-use super::{info, tasks};
 use crate::cli::Asked;
 use crate::cli::args::{self, ReportQuery};
 use crate::cli::outcome::{
@@ -14,6 +12,8 @@ use crate::cli::outcome::{
 use crate::engine::report;
 use crate::exports;
 use crate::input::several;
+use crate::listings::dump::{self, DumpOptions};
+use crate::listings::{info, tasks};
 use crate::profile::Profile;
 use crate::query::{Inspection, Source, Warning};
 use crate::terminal::escape::escape;

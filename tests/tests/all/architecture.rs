@@ -132,6 +132,8 @@ const ROOMS: [(&str, &[&str]); 2] = [
         "report/src",
         &[
             "commands",
+            "analyses",
+            "listings",
             "cli",
             "exports",
             "engine",
@@ -206,7 +208,7 @@ const BYTES: [(&str, usize, &str); 14] = [
     ("report/src/callchain/unwind.rs", 1, "a word of a copied stack"),
     ("report/src/profile/names.rs", 1, "text packed into a number, to sort by"),
     (
-        "report/src/commands/info/gather.rs",
+        "report/src/listings/info/gather.rs",
         1,
         "each entry of the feature table, also those that repeat a number",
     ),

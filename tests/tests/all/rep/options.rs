@@ -4,8 +4,9 @@
 
 use std::ffi::OsString;
 
+use recrep_report::analyses::{c2c, mem};
 use recrep_report::cli::{args, parse};
-use recrep_report::commands::{c2c, mem, script};
+use recrep_report::listings::script;
 
 const TABLES: [&str; 2] = [
     include_str!("../../../../report/docs/options.md"),

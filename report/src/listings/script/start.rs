@@ -164,7 +164,7 @@ fn letters(bits: u16, kind: RecordType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::script::fields::{Rule, fields_of};
+    use crate::listings::script::fields::{Rule, fields_of};
     use recrep_format::attr::Attr;
 
     fn printed(fields: &str, start: &mut Start<'_>, times: &[u64]) -> Vec<String> {

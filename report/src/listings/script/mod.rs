@@ -44,13 +44,13 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::callchain::deferred_chains;
-use crate::commands::dump::{self, DumpOptions};
-use crate::commands::info;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
 use crate::engine::session::{self, Session};
 use crate::engine::unmatched::{self, Recorded};
 use crate::engine::{fetching, multiplexed};
 use crate::input::{Input, Keep};
+use crate::listings::dump::{self, DumpOptions};
+use crate::listings::info;
 use crate::profile::modules::Doubts;
 use crate::query::{
     ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning,

@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 
-use crate::commands::derived::ViewArgs;
+use crate::analyses::derived::ViewArgs;
 use crate::query::{Mode, Query};
 
 /// Show contended cache lines, and which code and threads access them

@@ -18,11 +18,11 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use crate::cli::args::ReportQuery;
-use crate::commands::dump;
-use crate::commands::info::{Value, number};
 use crate::engine::session::{self, Session};
 use crate::exports::write_json;
 use crate::input::{Input, Keep, each, settled};
+use crate::listings::dump;
+use crate::listings::info::{Value, number};
 use crate::query::{Inspection, Warning};
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;

@@ -13,7 +13,6 @@ use super::filter::SampleFilter;
 use super::frames::Finder;
 use super::sample::Found;
 use super::{order, values};
-use crate::commands::derived::Format;
 use crate::engine::fetching;
 use crate::engine::session::{self, Session};
 use crate::engine::unmatched::{self, Recorded};
@@ -52,7 +51,6 @@ impl Access {
 #[derive(Clone, Debug)]
 pub struct AccessQuery {
     pub(crate) query: Query,
-    pub(crate) format: Format,
     /// Kinds of accesses to count; all if empty.
     pub(crate) kinds: Vec<Access>,
     /// `true` if listed accesses have physical addresses.

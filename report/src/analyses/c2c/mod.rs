@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use args::{C2cQuery, query};
 
-use crate::commands::derived;
+use crate::analyses::derived;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::query::Warning;
 use crate::table;

@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
-use crate::commands::derived;
+use crate::analyses::derived;
 use crate::profile::names::Subject;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};

@@ -10,7 +10,7 @@ use recrep_format::record::{
 };
 
 use super::record::{Lines, flat, named};
-use crate::commands::info;
+use crate::listings::info;
 use crate::terminal::escape::escape;
 use crate::tracepoints;
 

@@ -20,8 +20,8 @@ use clap::{Parser, ValueEnum as _};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::analyses::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::cli;
-use crate::commands::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::profile::names::Subject;

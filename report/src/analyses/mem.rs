@@ -14,11 +14,11 @@ use indexmap::IndexMap;
 use recrep_format::abi::DataSrc;
 use serde::Serialize;
 
+use crate::analyses::derived::{self, Format, ViewArgs};
 use crate::cli;
-use crate::commands::derived::{self, ViewArgs};
-use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::listings::script::{Access, AccessQuery, list_accesses};
 use crate::profile::names::Subject;
 use crate::query::{Column, Mode, Warning, times};
 use crate::table::{self, EventTable};
@@ -80,8 +80,14 @@ pub struct MemArgs {
     view: ViewArgs,
 }
 
+/// Query of `rep mem`, and the format of its answer.
+pub struct MemQuery {
+    accesses: AccessQuery,
+    format: Format,
+}
+
 /// Returns the query that the options mean.
-pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
+pub fn query(args: MemArgs) -> Result<MemQuery, String> {
     cli::check(args.percent_limit, args.field_separator.as_deref())?;
     let format = args.view.format();
     let mut query = args.view.query(Mode::Memory)?;
@@ -108,7 +114,8 @@ pub fn query(args: MemArgs) -> Result<AccessQuery, String> {
         (listed && query.filters.events.is_some(), "--event cannot be used with -D"),
     ])?;
     let (physical, page_size) = (args.phys_data, args.data_page_size);
-    Ok(AccessQuery { query, format, kinds, physical, page_size, separator, listed })
+    let accesses = AccessQuery { query, kinds, physical, page_size, separator, listed };
+    Ok(MemQuery { accesses, format })
 }
 
 #[derive(Serialize)]
@@ -169,7 +176,8 @@ impl Latency {
     }
 }
 
-pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let MemQuery { accesses: asked, format } = asked;
     if asked.listed {
         return list_accesses(asked, out);
     }
@@ -184,7 +192,7 @@ pub(crate) fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<V
     if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {
         warnings.push(asked.no_access());
     }
-    derived::print(asked.format, &profile.inputs, &answer, &warnings, out)
+    derived::print(*format, &profile.inputs, &answer, &warnings, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {

@@ -11,7 +11,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::commands::derived::{self, ViewArgs, ViewQuery};
+use crate::analyses::derived::{self, ViewArgs, ViewQuery};
 use crate::count::Count;
 use crate::exports::sheet::{Analysis, Sheet, SheetColumn, SheetRow};
 use crate::query::{Column, Mode, Query, Warning, times};

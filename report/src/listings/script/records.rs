@@ -7,7 +7,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, TextPoke};
 
 use super::frames::hex;
-use crate::commands::dump;
+use crate::listings::dump;
 use crate::terminal::escape::escape;
 use crate::tracepoints;
 

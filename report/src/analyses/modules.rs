@@ -15,15 +15,15 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, SampleFields};
 use serde::{Serialize, Serializer};
 
+use crate::analyses::derived;
+use crate::analyses::derived::Format;
 use crate::cli::SourcesArgs;
-use crate::commands::derived;
-use crate::commands::derived::Format;
-use crate::commands::info::{Value, map, number};
 use crate::count::metrics::{rounded, share};
 use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
+use crate::listings::info::{Value, map, number};
 use crate::profile::Profile;
 use crate::profile::modules::ModuleUse;
 use crate::query::{Column, MAX_STACK, Query, SymbolOptions, Warning};

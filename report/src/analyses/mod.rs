@@ -1,0 +1,10 @@
+//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `timeline`, `modules`. Each makes a query of
+//! its options, and an analysis of the profile that prints in all table formats
+//! ([`exports::sheet`](crate::exports::sheet)).
+
+pub(crate) mod branches;
+pub mod c2c;
+mod derived;
+pub mod mem;
+pub(crate) mod modules;
+pub(crate) mod timeline;

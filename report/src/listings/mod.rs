@@ -1,0 +1,8 @@
+//! Commands that list what is in a file one by one: `rep script`, `dump`, `info`, `evlist`, `bundle`,
+//! and the options `--tasks` and `--mmaps` of `rep report`.
+
+pub(crate) mod bundle;
+pub(crate) mod dump;
+pub(crate) mod info;
+pub mod script;
+pub(crate) mod tasks;
