@@ -8,10 +8,10 @@ use super::*;
 const GO: &str = "package main\n\
     import \"sort\"\n\
     var sink int\n\
-    // go:noinline\n\
+    //go:noinline\n\
     func leaf(n int) int { for i := 0; i < n; i++ { sink ^= i }; return sink }\n\
     type List []int\n\
-    // go:noinline\n\
+    //go:noinline\n\
     func (l *List) Sort() { sort.Ints(*l) }\n\
     func main() { l := List{3, leaf(2)}; l.Sort(); func() { leaf(l[0]) }() }\n";
 
