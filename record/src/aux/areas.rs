@@ -32,7 +32,7 @@ use recrep_format::write::FeatureWriter;
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
 
-use super::head::put;
+use super::info::put;
 use super::kind::TraceKind;
 use super::snapshot::Seen;
 use crate::kernel::counters::{Counter, Counters};

@@ -3,13 +3,11 @@
 use recrep_format::abi::{AttrFlags, Cpu, Tid};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
-use recrep_format::record::{
-    AuxtraceInfo, Body, IdIndex, IdIndexEntry, Record, TimeConv, TimeConvShort,
-};
+use recrep_format::record::{AuxtraceInfo, Body, IdIndex, IdIndexEntry, TimeConv, TimeConvShort};
 use rustc_hash::FxHashMap;
 
 use super::areas::Areas;
-use super::info::{self, Switches, TraceSetup};
+use super::info::{self, Switches, TraceSetup, put};
 use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
 use crate::kernel::counters::Counters;
@@ -121,10 +119,4 @@ fn time_conv(clock: Clock) -> TimeConv {
         time_zero: clock.zero,
         short: Some(short),
     }
-}
-
-pub(super) fn put(e: &mut Encoder, body: Body<'_>) {
-    // No record exceeds the size limit: a filter is shorter than a command line, and the number of
-    // ids is limited.
-    let _ = Record::new(0, body).encode(e);
 }

@@ -1,8 +1,9 @@
 //! Contents of AUXTRACE_INFO for each kind of trace: private words, which perf's decoders read by
 //! position.
 
-use recrep_format::bytes::U64s;
+use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
+use recrep_format::record::{Body, Record};
 
 use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
@@ -84,6 +85,12 @@ fn text_words(text: &[u8]) -> Vec<u64> {
         bytes.resize((text.len() + 1).next_multiple_of(8), 0);
     }
     U64s::new(&bytes, Endian::NATIVE).iter().collect()
+}
+
+pub(super) fn put(e: &mut Encoder, body: Body<'_>) {
+    // No record exceeds the size limit: a filter is shorter than a command line, and the number of
+    // ids is limited.
+    let _ = Record::new(0, body).encode(e);
 }
 
 #[cfg(test)]

@@ -192,11 +192,25 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             }
         };
         progress.pieces += 1;
+        self.describe(&written, &readings, ids.len(), progress);
+        if progress.is_last {
+            // The file is complete.
+            self.keep();
+        }
+        hottest::show(self.config, &finished, counts.samples, self.messages);
+        let name =
+            finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
+        self.sum_up(counts, finished.length, &name);
+        Ok(())
+    }
+
+    /// Prints what the user should know of a complete file: losses, and what samples lack.
+    fn describe(&self, written: &Written, readings: &[Reading], ids: usize, progress: &Progress) {
+        let counts = &written.counts;
         self.messages.explain(|| {
             let stalls = written.stalls;
             format!(
-                "{} build IDs, throttled {} times, waited {stalls} times for the file",
-                ids.len(),
+                "{ids} build IDs, throttled {} times, waited {stalls} times for the file",
                 counts.throttled
             )
         });
@@ -217,13 +231,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 written.stalls
             ));
         }
-        for (event, share) in losses::multiplexed(self.counters, &readings) {
+        for (event, share) in losses::multiplexed(self.counters, readings) {
             self.messages.note(format_args!(
                 "{event} was counted {share:.1} % of the time, as the PMU has too few counters; \
                  record fewer events"
             ));
         }
-        for event in losses::failed(self.counters, &readings) {
+        for event in losses::failed(self.counters, readings) {
             self.messages.warn(format_args!(
                 "{} stopped counting: it is pinned (D), and the PMU had no room for it; leave out \
                  the modifier, or record fewer events",
@@ -237,22 +251,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             self.messages.warn(silenced);
         }
         if let Some(why) =
-            nothing::why(self.config, self.counters, &readings, progress).filter(|_| lacks_samples)
+            nothing::why(self.config, self.counters, readings, progress).filter(|_| lacks_samples)
         {
             self.messages.note(format_args!("no samples: {why}"));
         }
         for limit in rates::limited(&self.counters.events, counts.throttled, self.machine) {
             self.messages.warn(limit);
         }
-        if progress.is_last {
-            // The file is complete.
-            self.keep();
-        }
-        hottest::show(self.config, &finished, counts.samples, self.messages);
-        let name =
-            finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
-        self.sum_up(counts, finished.length, &name);
-        Ok(())
     }
 
     fn add_end(
