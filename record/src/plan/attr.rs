@@ -6,9 +6,10 @@
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
 
-use super::context::{Context, Notes};
+use super::context::Context;
 use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3, ATTR_SIZE_CONFIG4};
 use super::group::{self, Group};
+use super::notes::Notes;
 use crate::event::EventSpec;
 use crate::event::sampling::Callchain;
 use crate::machine::registers::{Arch, Of};

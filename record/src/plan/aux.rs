@@ -5,8 +5,9 @@
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
-use super::context::{Context, Notes};
+use super::context::Context;
 use super::event::PlannedEvent;
+use super::notes::Notes;
 use super::rings;
 use crate::event::EventSpec;
 use crate::messages::error::{Error, Result};

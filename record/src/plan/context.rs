@@ -1,4 +1,4 @@
-//! Context shared by the parts of the plan, and the notes that they add.
+//! Context shared by the parts of the plan.
 
 use super::rate::Rates;
 use crate::machine::Machine;
@@ -18,16 +18,5 @@ impl Context<'_> {
     /// Returns whether the command's exec starts counting.
     pub(super) fn starts_on_exec(&self) -> bool {
         self.config.target == Target::Command && self.config.delay == Delay::None
-    }
-}
-
-/// Notes for the user, without duplicates.
-pub(super) struct Notes(pub(super) Vec<String>);
-
-impl Notes {
-    pub(super) fn add(&mut self, note: String) {
-        if !self.0.contains(&note) {
-            self.0.push(note);
-        }
     }
 }

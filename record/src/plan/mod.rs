@@ -29,6 +29,7 @@ mod context;
 mod event;
 mod group;
 mod inheritance;
+mod notes;
 mod off_cpu;
 mod rate;
 mod rings;
@@ -44,8 +45,9 @@ use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
 use crate::tasks::{Target, ranges};
-use context::{Context, Notes};
+use context::Context;
 use group::Group;
+use notes::Notes;
 use rate::Rates;
 
 pub(crate) use event::{ATTR_SIZE, PlannedEvent};

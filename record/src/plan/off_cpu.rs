@@ -3,8 +3,8 @@
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SwEvent};
 
-use super::context::Notes;
 use super::event::PlannedEvent;
+use super::notes::Notes;
 use crate::event::EventSpec;
 use crate::event::sampling::{Callchain, Rate};
 use crate::messages::error::{Error, Result};

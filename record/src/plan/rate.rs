@@ -3,7 +3,7 @@
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::Attr;
 
-use super::context::Notes;
+use super::notes::Notes;
 use crate::event::sampling::Rate;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};

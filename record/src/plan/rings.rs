@@ -2,8 +2,8 @@
 
 use recrep_format::abi::AttrFlags;
 
-use super::context::Notes;
 use super::event::PlannedEvent;
+use super::notes::Notes;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::{Config, RingSize, Switch};
