@@ -18,6 +18,7 @@ mod module_uses;
 pub(crate) mod multiplexed;
 pub mod report;
 pub mod session;
+mod setup;
 pub(crate) mod signs;
 mod texts;
 pub(crate) mod unmatched;

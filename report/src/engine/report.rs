@@ -12,7 +12,7 @@ use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
 use crate::count::LOWER_VALUES;
-use crate::engine::counted::histogram;
+use crate::engine::counted::{Names, Purpose, histogram};
 use crate::engine::session::{self, Session};
 use crate::engine::{fetching, unmatched};
 use crate::input::several::{each_merged, settled};
@@ -56,6 +56,7 @@ pub(crate) fn gather<T: Send>(
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), AnswerLabels::default());
+    let names = Names { resolver: &resolver, labels: &labels };
     // The first input decides which columns are the default.
     let answered = OnceLock::new();
     let of_input = |source: &Source| {
@@ -66,7 +67,7 @@ pub(crate) fn gather<T: Send>(
                     || query.has_default_columns && Formats::cover_all_events(session.file);
                 let query = answered
                     .get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
-                let profile = of_session(query, (&input, session), (&resolver, &labels))?;
+                let profile = of_session(query, &input, session, names)?;
                 Ok((profile, vec![of(session)]))
             })?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
@@ -139,8 +140,9 @@ fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
 /// Answers the query for one input.
 fn of_session(
     query: &Query,
-    (input, session): (&Input, &Session<'_>),
-    (resolver, labels): (&Resolver, &AnswerLabels),
+    input: &Input,
+    session: &Session<'_>,
+    names: Names<'_>,
 ) -> anyhow::Result<Profile> {
     let name = &input.name;
     check_recorded(name, query.mode, session)?;
@@ -157,13 +159,13 @@ fn of_session(
              out"
         );
     }
-    let not_fetched = fetching::fetch(query, session, resolver)?;
+    let not_fetched = fetching::fetch(query, session, names.resolver)?;
     let mut profile = Profile::of_events(session.profile_events(query.mode));
-    let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
+    let dropped = histogram(&mut profile, query, session, names, Purpose::Rows)?;
     if query.inspection.is_none() {
         let recorded = unmatched::Recorded {
             session,
-            resolver,
+            resolver: names.resolver,
             symbol_sources: &query.symbol_sources,
             mode: query.mode,
         };

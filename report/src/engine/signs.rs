@@ -3,13 +3,17 @@
 //!
 //! Both are computed once per file, from distinct rows and distinct stacks.
 
+use recrep_format::abi::{AttrFlags, SampleType};
+use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
 
 use super::labeller::{Labeller, frame_at};
+use super::session::Session;
+use super::setup::are_calls;
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::Rows;
 use crate::count::metrics::share;
-use crate::query::{End, Field, KeyAddress, Meta, Warning};
+use crate::query::{End, Field, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::timeline::CommRef;
 
 /// The function in which an interpreter runs a program's code, and what shows the program's own
@@ -105,6 +109,32 @@ pub(crate) enum StackSource {
     CallStack,
 }
 
+/// The user parts of callchains in a file.
+pub(crate) struct UserChains {
+    source: StackSource,
+    /// For each event, whether its samples have them.
+    of_events: Vec<bool>,
+}
+
+impl UserChains {
+    fn of(session: &Session<'_>) -> Self {
+        let source = if are_calls(session) {
+            StackSource::CallStack
+        } else if session.samples_have(SampleType::STACK_USER) {
+            StackSource::Copies
+        } else {
+            StackSource::FramePointers
+        };
+        let is_recorded = |entry: &AttrEntry| {
+            let is_left_out = entry.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+                && source == StackSource::FramePointers;
+            entry.attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out
+        };
+        let of_events = session.file.attrs.entries().iter().map(is_recorded).collect();
+        Self { source, of_events }
+    }
+}
+
 /// The outer end of a chain.
 #[derive(Clone, Copy, Default)]
 struct Outer {
@@ -132,6 +162,27 @@ impl UserStacks {
 }
 
 impl Labeller<'_> {
+    /// Returns hints at what the recording could show.
+    pub(super) fn hints(
+        &self,
+        session: &Session<'_>,
+        rows: &Rows,
+        stacks: &Stacks,
+    ) -> Vec<Warning> {
+        let (query, layout) = (self.query, rows.layout());
+        let mut hints = Vec::new();
+        if layout.has(Field::Address) && query.has(SortKey::Symbol) {
+            hints = self.interpreters(rows, stacks);
+        }
+        // Frames without a function must be there, and none of branches.
+        let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
+        let is_whole = !query.chains.branches && !query.filters.resolved;
+        if has_chains && is_whole && query.chains.frames() >= MAX_STACK {
+            hints.extend(self.broken_stacks(rows, stacks, &UserChains::of(session)));
+        }
+        hints
+    }
+
     /// Returns a hint if an interpreter's function has at least 5 % of the samples.
     pub(crate) fn interpreters(&self, rows: &Rows, stacks: &Stacks) -> Vec<Warning> {
         let mut samples = FxHashMap::<Frame, u64>::default();
@@ -191,7 +242,7 @@ impl Labeller<'_> {
         &self,
         rows: &Rows,
         stacks: &Stacks,
-        (source, has_chains): (StackSource, &[bool]),
+        recorded: &UserChains,
     ) -> Option<Warning> {
         /// Least number of user stacks that tell anything.
         const LEAST: u64 = 20;
@@ -203,14 +254,18 @@ impl Labeller<'_> {
                 _ => callers.frames,
             },
         });
-        let is_entry: Vec<Entry> = stacks.of_frames(|frame| self.entry(frame));
-        let entry =
-            |frame: Option<u32>| frame.and_then(|number| is_entry.get(number as usize)).copied();
+        // Few frames are outermost ones.
+        let mut known = FxHashMap::<u32, Entry>::default();
+        let mut entry = |number: Option<u32>| {
+            let frame = stacks.frame(number?)?;
+            Some(*known.entry(number?).or_insert_with(|| self.entry(frame)))
+        };
         let mut all = UserStacks::default();
         let mut programs = FxHashMap::<u64, UserStacks>::default();
         for row in 0..rows.len() {
             let key = rows.key(row);
-            if has_chains.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event)) != Some(&true)
+            if recorded.of_events.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event))
+                != Some(&true)
             {
                 continue;
             }
@@ -242,7 +297,7 @@ impl Labeller<'_> {
         let has_comms = rows.layout().has(Field::Comm);
         let programs = if has_comms { self.programs(&programs, all) } else { String::new() };
         let percent = share(all.broken, all.all);
-        let remedy = remedy(source, all);
+        let remedy = remedy(recorded.source, all);
         let message = format!(
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"

@@ -4,7 +4,7 @@
 //! This reads the samples again. It happens where nothing passed, and where a list names several
 //! values.
 
-use crate::engine::counted::histogram;
+use crate::engine::counted::{Names, Purpose, histogram};
 use crate::engine::session::Session;
 use crate::profile::Profile;
 use crate::profile::names::{AnswerLabels, Subject};
@@ -115,7 +115,8 @@ impl Recorded<'_> {
     fn profile(self, query: &Query) -> Result<Profile, KeyError> {
         let labels = AnswerLabels::default();
         let mut profile = Profile::of_events(self.session.profile_events(query.mode));
-        histogram(&mut profile, query, self.session, (self.resolver, &labels), false)?;
+        let names = Names { resolver: self.resolver, labels: &labels };
+        histogram(&mut profile, query, self.session, names, Purpose::Rows)?;
         profile.labels = labels.into_parts().0;
         profile.settle();
         Ok(profile)

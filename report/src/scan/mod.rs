@@ -20,5 +20,5 @@ mod worker;
 
 pub(crate) use counters::{counted_by_thread, scaled};
 pub use filter::SampleFilter;
-pub(crate) use run::Naming;
+pub(crate) use run::{Naming, Scanned};
 pub(crate) use task::{Dropped, Scan};
