@@ -180,6 +180,7 @@ fn of_session(
     profile.inputs.push(InputSummary {
         path: name.clone(),
         bytes: input.len(),
+        samples: split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0),
         records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
         lost_samples: total(&side_band.lost_samples),

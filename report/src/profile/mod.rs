@@ -42,6 +42,9 @@ pub struct InputSummary {
     pub bytes: u64,
     /// Number of records by type.
     pub records: BTreeMap<String, u64>,
+    /// Number of samples among them.
+    #[serde(skip)]
+    pub samples: u64,
     /// Number of records lost because they did not fit in a ring.
     pub lost_events: u64,
     pub lost_samples: u64,
@@ -130,7 +133,7 @@ impl Profile {
 
     /// Returns the number of samples in the inputs, whether they were counted or not.
     pub fn samples(&self) -> u64 {
-        self.inputs.iter().filter_map(|input| input.records.get("SAMPLE")).sum()
+        self.inputs.iter().map(|input| input.samples).sum()
     }
 
     /// Records which tracepoint columns an input has.

@@ -102,7 +102,7 @@ pub(super) fn numbers(query: &Query, text: impl Fn(Number) -> String) -> String 
 pub(super) fn advice(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let lost = sum(profile, |input| input.lost_samples);
     let throttled = sum(profile, |input| input.recording.throttled);
-    let taken = sum(profile, |input| input.records.get("SAMPLE").copied().unwrap_or(0));
+    let taken = profile.samples();
     let mut all = Vec::new();
     if lost > 0 {
         let percent = share(lost, lost.saturating_add(taken));
