@@ -144,21 +144,8 @@ fn of_session(
     session: &Session<'_>,
     names: Names<'_>,
 ) -> anyhow::Result<Profile> {
-    let name = &input.name;
-    check_recorded(name, query.mode, session)?;
-    let has_history = query.chains.branches && session.samples_have(SampleType::BRANCH_STACK);
-    if query.chains.is_asked && !session.samples_have(SampleType::CALLCHAIN) && !has_history {
-        if query.chains.branches {
-            anyhow::bail!(
-                "{name}: no branch stacks or callchains were recorded; record with -b or leave \
-                 --branch-history out"
-            );
-        }
-        anyhow::bail!(
-            "{name}: no callchains were recorded; record with -g, or leave --children, -g and -G \
-             out"
-        );
-    }
+    check_recorded(&input.name, query.mode, session)?;
+    check_chains(&input.name, query, session)?;
     let not_fetched = fetching::fetch(query, session, names.resolver)?;
     let mut profile = Profile::of_events(session.profile_events(query.mode));
     let dropped = histogram(&mut profile, query, session, names, Purpose::Rows)?;
@@ -172,43 +159,77 @@ fn of_session(
         profile.filter_values =
             unmatched::filter_values(&query.filters, profile.is_without_rows(), recorded)?;
     }
+    profile.inputs.push(summary(query, input, session));
+    profile.warnings.extend(session.warnings());
+    profile.warnings.extend(not_fetched);
+    profile.chain_ends = dropped.ends;
+    profile.warnings.extend(dropped_warnings(dropped));
+    if let Some(times) = &session.off_cpu {
+        profile.warnings.extend(time_warnings(&times.counts));
+    }
+    profile.hints = hints(query, &input.name, session);
+    Ok(profile)
+}
+
+fn summary(query: &Query, input: &Input, session: &Session<'_>) -> InputSummary {
     let (split, side_band) = (session.split, &session.side_band);
-    let throttled = split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0);
-    let mut recording = Recording::of(session.file, throttled);
-    recording.when =
-        query.is_default_input.then(|| When::of(session.file, Path::new(name))).flatten();
-    profile.inputs.push(InputSummary {
-        path: name.clone(),
+    let count = |kind: RecordType| split.counts.get(&kind).copied().unwrap_or(0);
+    let mut recording = Recording::of(session.file, count(RecordType::THROTTLE));
+    if query.is_default_input {
+        recording.when = When::of(session.file, Path::new(&input.name));
+    }
+    InputSummary {
+        path: input.name.clone(),
         bytes: input.len(),
-        samples: split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0),
+        samples: count(RecordType::SAMPLE),
         records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
         lost_samples: total(&side_band.lost_samples),
         filtered_samples: total(&side_band.filtered_samples),
         complete: session.is_complete(),
         recording,
-    });
-    profile.warnings.extend(session.warnings());
-    profile.warnings.extend(not_fetched);
-    profile.chain_ends = dropped.ends;
-    profile.warnings.extend(dropped_warnings(dropped));
-    if let Some(times) = &session.off_cpu {
-        if times.counts.unfinished > 0 {
-            let message = "threads were off their CPUs when the recording ended; that time counts \
-                           until its last record";
-            profile.hints.push(format!("{name}: {} {message}", times.counts.unfinished));
-        }
-        profile.warnings.extend(time_warnings(&times.counts));
+    }
+}
+
+/// Returns options that would show more of an input.
+fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
+    let mut hints = Vec::new();
+    if let Some(times) = &session.off_cpu
+        && times.counts.unfinished > 0
+    {
+        hints.push(format!(
+            "{name}: {} threads were off their CPUs when the recording ended; that time counts \
+             until its last record",
+            times.counts.unfinished
+        ));
     }
     if query.mode == Mode::Samples && have_switches(session) {
-        let message = "also has waits of threads: see where with --off-cpu, or waiting and \
-                       running with --wall";
-        profile.hints.push(format!("{name} {message}"));
+        hints.push(format!(
+            "{name} also has waits of threads: see where with --off-cpu, or waiting and running \
+             with --wall"
+        ));
     }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
-        profile.hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
+        hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
     }
-    Ok(profile)
+    hints
+}
+
+/// Returns an error if the query asks for callchains of which none were recorded.
+fn check_chains(name: &str, query: &Query, session: &Session<'_>) -> anyhow::Result<()> {
+    let has_history = query.chains.branches && session.samples_have(SampleType::BRANCH_STACK);
+    if !query.chains.is_asked || session.samples_have(SampleType::CALLCHAIN) || has_history {
+        return Ok(());
+    }
+    if query.chains.branches {
+        anyhow::bail!(
+            "{name}: no branch stacks or callchains were recorded; record with -b or leave \
+             --branch-history out"
+        );
+    }
+    anyhow::bail!(
+        "{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out"
+    )
 }
 
 /// Returns whether samples have branch stacks other than the hardware's call stack.
