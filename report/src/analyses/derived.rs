@@ -7,13 +7,13 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::cli::SourcesArgs;
+use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::report;
 use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, write_csv, write_json};
 use crate::input::settled;
 use crate::profile::Profile;
-use crate::query::{Column, Filters, Mode, Needs, Query, SymbolOptions, Warning};
+use crate::query::{Column, Mode, Needs, Query, Warning};
 use crate::terminal::parts::CANNOT_WRITE;
 
 /// Options that all these commands share.
@@ -39,10 +39,10 @@ pub(crate) struct ViewArgs {
     format: Format,
 
     #[command(flatten)]
-    filters: Filters,
+    filters: FilterArgs,
 
     #[command(flatten)]
-    symbol_sources: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
 impl ViewArgs {
@@ -58,16 +58,13 @@ impl ViewArgs {
 
     /// Builds a query from these options.
     pub(crate) fn query(self, mode: Mode) -> Result<Query, String> {
-        let needs = self.format().needs();
-        let (sources, filters) = (self.sources.sources(), self.filters);
-        let symbol_sources = self.symbol_sources.with_environment()?;
         Ok(Query {
-            sources,
+            sources: self.sources.sources(),
             mode,
-            needs,
+            needs: self.format().needs(),
             limit: self.limit,
-            filters,
-            symbol_sources,
+            filters: self.filters.filters(false),
+            symbol_sources: self.symbols.options()?,
             ..Query::default()
         })
     }

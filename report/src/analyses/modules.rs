@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::analyses::derived;
 use crate::analyses::derived::Format;
-use crate::cli::SourcesArgs;
+use crate::cli::{SourcesArgs, SymbolArgs};
 use crate::count::metrics::{rounded, share};
 use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
@@ -26,7 +26,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::listings::info::{Value, map, number};
 use crate::profile::Profile;
 use crate::profile::modules::ModuleUse;
-use crate::query::{Column, MAX_STACK, Query, SymbolOptions, Warning};
+use crate::query::{Column, MAX_STACK, Query, Warning};
 use crate::symbols::{Attempt, Explanation, Module};
 use crate::terminal::escape::escape;
 
@@ -54,7 +54,7 @@ pub(crate) struct ModulesQuery {
     format: Format,
 
     #[command(flatten)]
-    symbol_sources: SymbolOptions,
+    symbols: SymbolArgs,
 
     /// Histogram from which modules are counted.
     #[arg(skip)]
@@ -63,7 +63,7 @@ pub(crate) struct ModulesQuery {
 
 pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
     let sources = asked.sources.sources();
-    let symbol_sources = asked.symbol_sources.clone().with_environment()?;
+    let symbol_sources = asked.symbols.clone().options()?;
     Ok(ModulesQuery { report: Query { sources, symbol_sources, ..Query::default() }, ..asked })
 }
 

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use clap::builder::PossibleValuesParser;
-use clap::{ColorChoice, CommandFactory as _, Parser};
+use clap::{CommandFactory as _, Parser};
 
-use crate::cli::{self, Asked, Refusal, SourcesArgs};
+use super::chain_args::ChainArgs;
+use super::style_args::StyleArgs;
+use crate::cli::{self, Asked, FilterArgs, Refusal, SourcesArgs, SymbolArgs};
 use crate::exports::{self, EXPORTS, Export};
-use crate::query::{
-    ChainOptions, Column, FrameKey, Graph, Inspection, Mode, Number, Query, SortKey, TableColumn,
-    lists::pattern,
-};
+use crate::query::{Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
+use crate::terminal::style::Colour;
 
 /// Read perf.data files and report where samples were taken
 #[derive(Debug, Parser)]
@@ -89,8 +89,44 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
     wall: bool,
 
+    /// Show a hierarchy of rows, one level per sort key
+    #[arg(short = 'H', long, conflicts_with = "group", help_heading = TABLE)]
+    hierarchy: bool,
+
+    /// Show all events in one table, with one column per event
+    #[arg(long, help_heading = TABLE)]
+    group: bool,
+
+    /// Show tracepoint fields raw, ignoring the kernel's print format
+    #[arg(long, help_heading = TABLE)]
+    raw_trace: bool,
+
+    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
+    #[arg(
+        long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum,
+        help_heading = TABLE
+    )]
+    time_quantum: u64,
+
+    /// Show times to the nanosecond
+    #[arg(long, help_heading = TABLE)]
+    ns: bool,
+
+    /// Separate fields with SEP, without padding; SEP inside a field becomes a dot
+    #[arg(short = 't', long, value_name = "SEP", help_heading = "Output")]
+    field_separator: Option<String>,
+
     #[command(flatten)]
-    query: Query,
+    chains: ChainArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    symbols: SymbolArgs,
+
+    #[command(flatten)]
+    style: StyleArgs,
 
     /// Leave out samples without a known function, also from the totals
     #[arg(short = 'U', long, help_heading = "Filters")]
@@ -190,8 +226,8 @@ pub(crate) struct ReportQuery {
 }
 
 fn query(args: Args) -> Result<ReportQuery, String> {
-    cli::check(args.percent_limit, args.query.separator.as_deref())?;
-    let by_history = args.query.chains.branch_details;
+    cli::check(args.percent_limit, args.field_separator.as_deref())?;
+    let by_history = args.chains.branch_details;
     let mode = match (args.branch_stack, args.mem_mode) {
         // As in perf, --branch-history counts samples.
         (true, _) if !by_history => Mode::Branches,
@@ -213,9 +249,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         _ => mode.default_keys(),
     });
     let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
-    if args.query.chains.parent.is_some()
-        && columns.iter().all(|column| column.key != SortKey::Parent)
-    {
+    if args.chains.parent.is_some() && columns.iter().all(|column| column.key != SortKey::Parent) {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
     }
@@ -233,72 +267,20 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         limit: args.limit,
         percent_limit: args.percent_limit,
         inspection: inspection(&args),
-        ..args.query
+        hierarchy: args.hierarchy,
+        group: args.group,
+        raw_trace: args.raw_trace,
+        quantum: args.time_quantum,
+        nanosecs: args.ns,
+        separator: args.field_separator,
+        filters: args.filters.filters(args.hide_unresolved),
+        style: args.style.style(),
+        ..Query::default()
     };
-    query.filters.resolved = args.hide_unresolved;
-    query.chains = chains(&query)?;
+    query.chains = args.chains.options(&query)?;
     check_format(&query, export)?;
-    query.symbol_sources = query.symbol_sources.with_environment()?;
+    query.symbol_sources = args.symbols.options()?;
     Ok(ReportQuery { query, export })
-}
-
-/// perf's default for `--parent`.
-const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
-
-/// Returns the options of callchains with what follows from them. As in perf, text has children and
-/// trees by default; not if rows are sampled addresses: no sample has the address of its callers'
-/// calls. JSON and CSV have children only on request, by option or as a column. A hierarchy has no
-/// children.
-fn chains(query: &Query) -> Result<ChainOptions, String> {
-    let Query { chains: asked, mode, .. } = query;
-    let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
-    let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));
-    let has_callers = query.needs.callers && !mode.is_of_branches();
-    let default_children = has_callers && *mode != Mode::Memory && !query.hierarchy && !by_ip;
-    let mut graph = match &asked.call_graph {
-        Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
-        None => Some(Graph::default()),
-    };
-    if let (Some(graph), true) = (&mut graph, asked.inverted) {
-        graph.from_caller = Some(true);
-    }
-    if let (Some(graph), Some(percent)) = (&mut graph, query.percent_limit) {
-        graph.percent = percent;
-    }
-    let key = match graph {
-        _ if asked.branch_details => FrameKey::Address,
-        graph => graph.map(|graph| graph.key).unwrap_or_default(),
-    };
-    let branches = asked.branch_details || graph.is_some_and(|graph| graph.branches);
-    let children_requested = !asked.no_children && (asked.children || has_column);
-    let has_graph = asked.call_graph.is_some() && graph.is_some();
-    let is_asked = asked.children || asked.inverted || branches || has_graph;
-    if mode.is_of_branches()
-        && (is_asked || has_column || has_parent || asked.ignored_callees.is_some())
-    {
-        return Err(
-            "-b counts branches, which have no callchains: leave out -b or the callchain options"
-                .into(),
-        );
-    }
-    if asked.only_parents && !has_parent {
-        return Err("--exclude-other needs the sort key `parent`: add -p REGEX or -s parent".into());
-    }
-    let parent = has_parent
-        .then(|| asked.parent.clone().map_or_else(|| pattern(DEFAULT_PARENT), Ok))
-        .transpose()?;
-    Ok(ChainOptions {
-        counted: query.needs.stacks,
-        children: children_requested || (default_children && !asked.no_children),
-        children_requested,
-        graph: graph.filter(|_| has_callers && (is_asked || !by_ip)),
-        key,
-        branches,
-        inlined: (asked.inline || asked.no_inline).then_some(asked.inline),
-        parent,
-        is_asked,
-        ..asked.clone()
-    })
 }
 
 /// Rejects options that the output format does not support.
@@ -306,10 +288,10 @@ fn check_format(query: &Query, export: &dyn Export) -> Result<(), String> {
     let (style, is_other) = (&query.style, !export.is_for_people());
     let is_nested = query.hierarchy || query.group || query.inspection.is_some();
     cli::refuse([
-        (is_other && style.header.is_asked(), "--header needs text output (--format text)"),
+        (is_other && style.header, "--header needs text output (--format text)"),
         (is_other && style.widths.is_some(), "--column-widths needs text output (--format text)"),
         (
-            is_other && style.colour == ColorChoice::Always,
+            is_other && style.colour == Colour::Always,
             "--stdio-color needs text output (--format text)",
         ),
         (
@@ -333,7 +315,7 @@ fn inspection(args: &Args) -> Option<Inspection> {
         (args.tasks, Inspection::Tasks),
         (args.mmaps, Inspection::Mmaps),
         (args.dump_raw_trace, Inspection::Records),
-        (args.query.style.header_only, Inspection::Header),
+        (args.style.header_only, Inspection::Header),
     ];
     all.into_iter().find_map(|(is_asked, inspection)| is_asked.then_some(inspection))
 }

@@ -2,17 +2,24 @@
 //! `Query`.
 
 pub mod args;
+mod chain_args;
+mod filter_args;
 pub mod help;
 pub mod lacking;
 pub mod outcome;
 mod refusal;
+mod style_args;
+mod symbol_args;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Parser, ValueHint};
 
+pub(crate) use filter_args::{FilterArgs, SampleFilterArgs};
 pub use refusal::Refusal;
+pub(crate) use style_args::HeaderArgs;
+pub(crate) use symbol_args::SymbolArgs;
 
 use crate::query::Source;
 

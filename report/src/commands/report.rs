@@ -80,7 +80,7 @@ fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
     }
     let screen = Screen::of(&io::stdout(), query.style.colour);
     let mut out = output(asked.no_pager);
-    if query.style.header.is_asked()
+    if query.style.header
         && let Err(error) = each(info::comment)(&asked.query, &mut out)
     {
         return failed(&error);

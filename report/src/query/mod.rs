@@ -1,5 +1,5 @@
-//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] and
-//! [`Filters`] also declare arguments for clap: their flags and help are here.
+//! The query as plain data: sort keys, fields, filters, times, options. `cli` makes it of
+//! arguments.
 
 mod column;
 mod filter_values;

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-
 /// How names of functions are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Demangle {
     /// As the file spells them.
     No,
@@ -18,98 +16,54 @@ pub enum Demangle {
 }
 
 /// Options for finding and showing symbols.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Symbols")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolOptions {
-    // This machine's kernel is not used then.
-    /// Look for the recorded programs and libraries below DIR, not below /; implies --trust-paths
-    #[arg(long, value_name = "DIR")]
+    /// Directory below which the recorded files are, in place of `/`. This machine's kernel is not
+    /// used then.
     pub symfs: Option<PathBuf>,
-
-    /// Read kernel symbols from FILE, a copy of the recorded kernel's /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
+    /// Copy of the recorded kernel's `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
-
-    /// Read kernel symbols from FILE, the recorded kernel's vmlinux
-    #[arg(short = 'k', long, value_name = "FILE")]
+    /// The recorded kernel's vmlinux.
     pub vmlinux: Option<PathBuf>,
-
-    /// Do not search the usual places for a vmlinux
-    #[arg(long, conflicts_with = "vmlinux")]
+    /// `true` if no vmlinux is searched for.
     pub ignore_vmlinux: bool,
-
-    /// If no file is proven to be the recorded program or library, use the one at the recorded path
-    #[arg(long)]
+    /// `true` if files at the recorded paths need no proof.
     pub trust_paths: bool,
-
-    /// Show source files with their full paths
-    #[arg(long = "full-source-path")]
+    /// `true` if source files are shown with their full paths.
     pub source_paths: bool,
-
-    /// Demangle kernel symbols too
-    #[arg(long, conflicts_with = "mangled")]
+    /// `true` if kernel symbols are demangled too.
     pub demangle_kernel: bool,
-
-    /// Directory of the build ID cache [default: $PERF_BUILDID_DIR, else ~/.debug]
-    #[arg(long = "buildid-dir", value_name = "DIR")]
+    /// How names of functions are printed.
+    pub demangle: Demangle,
+    /// Directory of the build ID cache.
     pub build_id_dir: Option<PathBuf>,
-
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with unresolved addresses
-    /// in at least PERCENT [default: 1] of all samples (and those that lack source lines)
-    ///
-    /// Without this option nothing is fetched
-    #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-          value_parser = Servers::share)]
-    pub debuginfod: Option<u32>,
-
-    /// Do not demangle symbols, same as --demangle no
-    #[arg(long = "no-demangle")]
-    pub mangled: bool,
-
-    /// Demangle C++ and Rust symbols: `no`; `normal` (default), without parameters unless functions
-    /// would read alike; `full`, with parameters, return types and hashes
-    #[arg(long, overrides_with = "mangled", value_name = "WHICH", num_args = 0..=1, require_equals = true,
-          default_missing_value = "normal")]
-    pub demangle: Option<Demangle>,
-
     /// Servers from which missing files are fetched, if the user wants that.
-    #[arg(skip)]
     pub servers: Option<Servers>,
-
     /// Cache directory of debuginfod's clients, which rep shares.
-    #[arg(skip)]
     pub debuginfod_cache: Option<PathBuf>,
-
     /// Directory in which rep keeps copies of `/proc/kallsyms`, by default `~/.cache/recrep`.
-    #[arg(skip)]
     pub cache: Option<PathBuf>,
 }
 
 impl SymbolOptions {
-    /// Adds the settings in environment variables to these options.
+    /// Adds the settings in environment variables to these options; with `least`, a share as in
+    /// [`Servers::least`], files are fetched.
     ///
     /// # Errors
-    /// Returns an error if `--debuginfod` is given and its environment variables are missing or
+    /// Returns an error if files are to be fetched and the environment variables are missing or
     /// malformed.
-    pub fn with_environment(self) -> Result<Self, String> {
+    pub fn with_environment(self, least: Option<u32>) -> Result<Self, String> {
         let set = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
         let default_dir = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
         let debuginfod_cache = debuginfod_cache(set);
         let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
-        let servers = self
-            .debuginfod
-            .map(|least| Servers::of(text, least, debuginfod_cache.clone()))
-            .transpose()?;
+        let servers =
+            least.map(|least| Servers::of(text, least, debuginfod_cache.clone())).transpose()?;
         let build_id_dir = self.build_id_dir.or_else(default_dir);
         let cache = user_cache(set).map(|cache| cache.join("recrep"));
         Ok(Self { build_id_dir, servers, debuginfod_cache, cache, ..self })
-    }
-
-    /// Returns how names are printed.
-    pub fn demangle(&self) -> Demangle {
-        if self.mangled { Demangle::No } else { self.demangle.unwrap_or_default() }
     }
 
     /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded

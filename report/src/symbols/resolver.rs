@@ -265,7 +265,7 @@ impl Resolver {
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome =
             Outcome { note: module.is_moved.then(|| MOVED.into()), ..Outcome::default() };
-        let mut demangle = self.search.options.demangle();
+        let mut demangle = self.search.options.demangle;
         let demangles = demangle != Demangle::No;
         let bundled = module.bundled().and_then(|bundled| {
             outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles)))

@@ -241,7 +241,7 @@ impl Folding<'_> {
             None => text,
         };
         let is_whole = named.as_ref().is_some_and(|named| named.is_whole);
-        if is_whole || self.query.symbol_sources.demangle() == Demangle::Full {
+        if is_whole || self.query.symbol_sources.demangle == Demangle::Full {
             return Some(name.replace(';', ":"));
         }
         function(name)

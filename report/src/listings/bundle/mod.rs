@@ -22,7 +22,7 @@ use recrep_format::write::{FeatureWriter, copy_with};
 use tempfile::NamedTempFile;
 
 use crate::callchain::deferred_chains;
-use crate::cli::SourceArgs;
+use crate::cli::{SourceArgs, SymbolArgs};
 use crate::engine::session::{self, Session};
 use crate::input::{Input, Keep};
 use crate::query::{Source, SymbolOptions, Warning};
@@ -45,12 +45,16 @@ pub(crate) struct BundleQuery {
     output: PathBuf,
 
     #[command(flatten)]
+    symbols: SymbolArgs,
+
+    /// What `symbols` ask for.
+    #[arg(skip)]
     symbol_sources: SymbolOptions,
 }
 
 pub(crate) fn query(asked: BundleQuery) -> Result<BundleQuery, String> {
     // Names are packed as the symbol tables have them.
-    let symbol_sources = asked.symbol_sources.clone().with_environment()?;
+    let symbol_sources = asked.symbols.clone().options()?;
     Ok(BundleQuery { symbol_sources, ..asked })
 }
 

@@ -8,9 +8,8 @@ use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
 use super::fields::Rule;
-use crate::cli::SourceArgs;
+use crate::cli::{HeaderArgs, SampleFilterArgs, SourceArgs, SymbolArgs};
 use crate::query::{SampleFilters, Source, SymbolOptions, UsageError, lists};
-use crate::terminal::style::HeaderArgs;
 
 /// Print samples as text, in time order
 #[derive(Clone, Debug, Parser)]
@@ -57,6 +56,10 @@ pub struct ScriptQuery {
     pub(super) filters: ScriptFilters,
 
     #[command(flatten)]
+    symbols: SymbolArgs,
+
+    /// What `symbols` ask for.
+    #[arg(skip)]
     pub(super) symbol_sources: SymbolOptions,
 
     #[command(flatten)]
@@ -126,6 +129,10 @@ impl ScriptStyle {
 #[command(next_help_heading = "Filters")]
 pub(super) struct ScriptFilters {
     #[command(flatten)]
+    of_samples: SampleFilterArgs,
+
+    /// What `of_samples` ask for.
+    #[arg(skip)]
     pub(super) samples: SampleFilters,
 
     /// Only these functions, by name or by address (0x…)
@@ -200,11 +207,13 @@ pub(super) struct RecordArgs {
 }
 
 /// Checks the query and completes it.
-pub fn query(asked: ScriptQuery) -> Result<ScriptQuery, String> {
+pub fn query(mut asked: ScriptQuery) -> Result<ScriptQuery, String> {
     if asked.per_event_dump && asked.source.source() == Source::Stdin {
         return Err("--per-event-dump needs an input file to name its output files after".into());
     }
-    Ok(ScriptQuery { symbol_sources: asked.symbol_sources.with_environment()?, ..asked })
+    asked.filters.samples = asked.filters.of_samples.clone().filters();
+    asked.symbol_sources = asked.symbols.clone().options()?;
+    Ok(asked)
 }
 
 fn rule(list: &str) -> Result<Rule, UsageError> {

@@ -37,7 +37,7 @@ pub(crate) fn load(
         let path = module.as_path().into();
         opened(Source::RunningVdso, path, image(search, kernel, module), outcome)
     })?;
-    build(Some(&place), None, search.options.demangle() != Demangle::No, outcome)
+    build(Some(&place), None, search.options.demangle != Demangle::No, outcome)
 }
 
 /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if

@@ -84,7 +84,7 @@ impl Search {
             build(
                 runtime.as_ref(),
                 separate.as_ref(),
-                self.options.demangle() != Demangle::No,
+                self.options.demangle != Demangle::No,
                 outcome,
             )
         })

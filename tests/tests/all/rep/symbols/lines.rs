@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use recrep_report::query::SymbolOptions;
+use recrep_report::query::{Demangle, SymbolOptions};
 use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
 
 use super::*;
@@ -120,7 +120,7 @@ fn compare(program: &Path, most: usize) -> usize {
     let (addresses, bias) = addresses(program, most);
     let path = program.to_str().unwrap().as_bytes();
     let resolver = Resolver::new(SymbolOptions {
-        mangled: true,
+        demangle: Demangle::No,
         trust_paths: true,
         ..SymbolOptions::default()
     });

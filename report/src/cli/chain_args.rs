@@ -1,0 +1,143 @@
+//! Arguments of callchains, and what follows from them.
+
+use clap::Args;
+use regex_lite::Regex;
+
+use crate::query::lists::pattern;
+use crate::query::{ChainOptions, FrameKey, Graph, Mode, Number, Query, SortKey, TableColumn};
+
+/// Options of callchains.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Callchains")]
+pub(super) struct ChainArgs {
+    /// Count samples in their callers too
+    ///
+    /// This is the default for text if callchains were recorded, but not with -b, --mem-mode, -H or
+    /// the sort key `ip`
+    #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
+    children: bool,
+
+    /// Count each sample only in the function where it was taken
+    #[arg(long, overrides_with = "children")]
+    no_children: bool,
+
+    /// Show call trees: caller, callee, flat, none, a minimum percentage, …
+    ///
+    /// Call trees below rows are the default for text, but not with -b or the sort key `ip`. The
+    /// words: a shape (graph, fractal, flat, folded or none); caller (outermost function first;
+    /// default with --children) or callee (sampled function first; default otherwise); the frame
+    /// key (function, address or srcline); the value (percent, period or count); branch (like
+    /// --branch-history, without predictions); a minimum percentage, and after it a maximum number
+    /// of entries per level [default: graph,0.5,percent,function]
+    #[arg(
+        short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1,
+        default_missing_value = ""
+    )]
+    call_graph: Option<String>,
+
+    /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
+    #[arg(short = 'G', long)]
+    inverted: bool,
+
+    /// Add the branches of each sample's branch stack to its callchain
+    ///
+    /// The target and the source address of each branch become frames. Call trees also show
+    /// predictions, cycles and loop iterations
+    #[arg(long = "branch-history", conflicts_with = "hierarchy")]
+    pub(super) branch_details: bool,
+
+    /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too
+    /// [default with -s parent: ^sys_|^do_page_fault]
+    #[arg(short = 'p', long, value_name = "REGEX", value_parser = pattern)]
+    pub(super) parent: Option<Regex>,
+
+    /// Only samples with a caller that matches --parent (needs -p or -s parent)
+    #[arg(short = 'x', long = "exclude-other")]
+    only_parents: bool,
+
+    /// Count whatever the functions that match REGEX call as themselves
+    #[arg(long = "ignore-callees", value_name = "REGEX", value_parser = pattern)]
+    ignored_callees: Option<Regex>,
+
+    /// Show inlined functions as frames (needs debug information) [default: only in callchains of
+    /// recordings made with --call-graph dwarf]
+    #[arg(long, overrides_with = "no_inline")]
+    inline: bool,
+
+    /// Do not show inlined functions
+    #[arg(long, overrides_with = "inline")]
+    no_inline: bool,
+
+    /// Use at most N frames of each callchain [default: 127]
+    #[arg(long = "max-stack", value_name = "N")]
+    most: Option<usize>,
+}
+
+/// perf's default for `--parent`.
+const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
+
+impl ChainArgs {
+    /// Returns the options of callchains in a query that has all else. As in perf, text has
+    /// children and trees by default; not if rows are sampled addresses: no sample has the address
+    /// of its callers' calls. JSON and CSV have children only on request, by option or as a column.
+    /// A hierarchy has no children.
+    ///
+    /// # Errors
+    /// Returns an error if the words of `-g` are wrong, or the query has no use for an argument.
+    pub(super) fn options(self, query: &Query) -> Result<ChainOptions, String> {
+        let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
+        let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));
+        let has_callers = query.needs.callers && !query.mode.is_of_branches();
+        let default_children =
+            has_callers && query.mode != Mode::Memory && !query.hierarchy && !by_ip;
+        let mut graph = match &self.call_graph {
+            Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
+            None => Some(Graph::default()),
+        };
+        if let (Some(graph), true) = (&mut graph, self.inverted) {
+            graph.from_caller = Some(true);
+        }
+        if let (Some(graph), Some(percent)) = (&mut graph, query.percent_limit) {
+            graph.percent = percent;
+        }
+        let key = match graph {
+            _ if self.branch_details => FrameKey::Address,
+            graph => graph.map(|graph| graph.key).unwrap_or_default(),
+        };
+        let branches = self.branch_details || graph.is_some_and(|graph| graph.branches);
+        let children_requested = !self.no_children && (self.children || has_column);
+        let has_graph = self.call_graph.is_some() && graph.is_some();
+        let is_asked = self.children || self.inverted || branches || has_graph;
+        if query.mode.is_of_branches()
+            && (is_asked || has_column || has_parent || self.ignored_callees.is_some())
+        {
+            return Err("-b counts branches, which have no callchains: leave out -b or the \
+                        callchain options"
+                .into());
+        }
+        if self.only_parents && !has_parent {
+            return Err(
+                "--exclude-other needs the sort key `parent`: add -p REGEX or -s parent".into()
+            );
+        }
+        let parent = match self.parent {
+            None if has_parent => Some(pattern(DEFAULT_PARENT)?),
+            parent => parent,
+        };
+        Ok(ChainOptions {
+            counted: query.needs.stacks,
+            children: children_requested || (default_children && !self.no_children),
+            children_requested,
+            graph: graph.filter(|_| has_callers && (is_asked || !by_ip)),
+            key,
+            branches,
+            branch_details: self.branch_details,
+            parent,
+            only_parents: self.only_parents,
+            ignored_callees: self.ignored_callees,
+            inlined: (self.inline || self.no_inline).then_some(self.inline),
+            most: self.most,
+            is_asked,
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! Arguments of filters.
+
+use std::collections::HashSet;
+
+use clap::Args;
+
+use crate::query::lists::{Names, cpus, functions, names, numbers};
+use crate::query::{Filters, SampleFilters, Times};
+
+/// Filters that commands have which print samples as well as those which count them.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct SampleFilterArgs {
+    /// Only samples in these time ranges, such as 10%-20% or 12.5,13 (seconds)
+    ///
+    /// Either pairs START,END in seconds, like the times in `rep script`, with spaces between
+    /// pairs; or comma-separated parts of the recording: 0%-10% or 10%/1 is the first tenth, 10%/2
+    /// the second
+    #[arg(long = "time", value_name = "TIMES", value_parser = Times::parse)]
+    times: Option<Times>,
+
+    /// Only threads with these names
+    #[arg(
+        short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]",
+        value_parser = names::<HashSet<String>>
+    )]
+    comms: Option<HashSet<String>>,
+
+    /// Only modules (shared objects) with these names or paths
+    #[arg(
+        short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]",
+        value_parser = names::<HashSet<String>>
+    )]
+    dsos: Option<HashSet<String>>,
+
+    /// Only these processes
+    #[arg(
+        long = "pid", value_name = "PID[,PID…]", value_parser = |list: &str| numbers("--pid", list)
+    )]
+    pids: Option<HashSet<i32>>,
+
+    /// Only these threads
+    #[arg(
+        long = "tid", value_name = "TID[,TID…]", value_parser = |list: &str| numbers("--tid", list)
+    )]
+    tids: Option<HashSet<i32>>,
+
+    /// Only these CPUs, such as 0,2-4
+    #[arg(short = 'C', long = "cpu", value_name = "CPU[,CPU…]", value_parser = cpus)]
+    cpus: Option<HashSet<u32>>,
+}
+
+impl SampleFilterArgs {
+    pub(crate) fn filters(self) -> SampleFilters {
+        let Self { times, comms, dsos, pids, tids, cpus } = self;
+        SampleFilters { times, comms, dsos, pids, tids, cpus }
+    }
+}
+
+/// Filters of the samples that make rows.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    samples: SampleFilterArgs,
+
+    /// Only samples of these events
+    #[arg(long = "event", value_name = "EVENT[,EVENT…]", value_parser = names::<Names>)]
+    events: Option<Names>,
+
+    /// Only functions with these names
+    ///
+    /// A name is short (`f`), whole (`f(int)`) or mangled (`_Z1fi`)
+    #[arg(
+        short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]",
+        value_parser = functions
+    )]
+    symbols: Option<HashSet<String>>,
+
+    /// Only functions whose names contain TEXT
+    #[arg(long = "symbol-filter", value_name = "TEXT")]
+    symbol_part: Option<String>,
+
+    /// Only CPUs of this socket
+    #[arg(long = "socket-filter", value_name = "SOCKET")]
+    socket: Option<u32>,
+}
+
+impl FilterArgs {
+    /// Returns the filters; with `resolved`, functions must be known.
+    pub(crate) fn filters(self, resolved: bool) -> Filters {
+        let Self { samples, events, symbols, symbol_part, socket } = self;
+        Filters { samples: samples.filters(), events, symbols, symbol_part, socket, resolved }
+    }
+}
