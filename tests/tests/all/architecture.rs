@@ -108,6 +108,14 @@ fn what_is_called_pure_is() {
     );
 }
 
+#[test]
+fn below_the_command_line_of_rep_requests_are_plain_data() {
+    let [_, (folder, rooms)] = ROOMS;
+    for room in rooms.iter().skip_while(|room| **room != "cli").skip(1) {
+        assert_without(&code_of(folder, room), &["clap"]);
+    }
+}
+
 /// The rooms of a crate, from the top floor down: a room imports from those below it only.
 const ROOMS: [(&str, &[&str]); 2] = [
     (
