@@ -73,8 +73,18 @@ impl SymbolArgs {
     /// Returns an error if `--debuginfod` is given and its environment variables are missing or
     /// malformed.
     pub(crate) fn options(self) -> Result<SymbolOptions, String> {
+        let set = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        let default_dir = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
+        let debuginfod_cache = debuginfod_cache(set);
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        let servers = self
+            .debuginfod
+            .map(|least| Servers::of(text, least, debuginfod_cache.clone()))
+            .transpose()?;
         let demangle = if self.mangled { Some(Demangle::No) } else { self.demangle };
-        let options = SymbolOptions {
+        Ok(SymbolOptions {
             symfs: self.symfs,
             kallsyms: self.kallsyms,
             vmlinux: self.vmlinux,
@@ -83,11 +93,28 @@ impl SymbolArgs {
             source_paths: self.source_paths,
             demangle_kernel: self.demangle_kernel,
             demangle: demangle.unwrap_or_default(),
-            build_id_dir: self.build_id_dir,
-            ..SymbolOptions::default()
-        };
-        options.with_environment(self.debuginfod)
+            build_id_dir: self.build_id_dir.or_else(default_dir),
+            servers,
+            debuginfod_cache,
+            cache: user_cache(set).map(|cache| cache.join("recrep")),
+        })
     }
+}
+
+/// Returns the cache directory of debuginfod's clients: debuginfod-client-config(7), "CACHE".
+fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    if let Some(path) = set("DEBUGINFOD_CACHE_PATH") {
+        return Some(path);
+    }
+    // The cache of the first versions is still used if it exists.
+    let old =
+        set("HOME").map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
+    old.or_else(|| Some(user_cache(set)?.join("debuginfod_client")))
+}
+
+/// Returns the user's directory for caches (XDG Base Directory Specification).
+fn user_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
 impl ValueEnum for Demangle {

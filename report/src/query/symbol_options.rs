@@ -46,47 +46,11 @@ pub struct SymbolOptions {
 }
 
 impl SymbolOptions {
-    /// Adds the settings in environment variables to these options; with `least`, a share as in
-    /// [`Servers::least`], files are fetched.
-    ///
-    /// # Errors
-    /// Returns an error if files are to be fetched and the environment variables are missing or
-    /// malformed.
-    pub fn with_environment(self, least: Option<u32>) -> Result<Self, String> {
-        let set = |name: &str| {
-            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-        };
-        let default_dir = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
-        let debuginfod_cache = debuginfod_cache(set);
-        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
-        let servers =
-            least.map(|least| Servers::of(text, least, debuginfod_cache.clone())).transpose()?;
-        let build_id_dir = self.build_id_dir.or_else(default_dir);
-        let cache = user_cache(set).map(|cache| cache.join("recrep"));
-        Ok(Self { build_id_dir, servers, debuginfod_cache, cache, ..self })
-    }
-
     /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded
     /// ones without proof.
     pub fn trusts_paths(&self) -> bool {
         self.trust_paths || self.symfs.is_some()
     }
-}
-
-/// Returns the cache directory of debuginfod's clients: debuginfod-client-config(7), "CACHE".
-fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    if let Some(path) = set("DEBUGINFOD_CACHE_PATH") {
-        return Some(path);
-    }
-    // The cache of the first versions is still used if it exists.
-    let old =
-        set("HOME").map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
-    old.or_else(|| Some(user_cache(set)?.join("debuginfod_client")))
-}
-
-/// Returns the user's directory for caches (XDG Base Directory Specification).
-fn user_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
 /// The debuginfod servers, their timeouts and limits, from the environment variables of
