@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p recrep-report` creates and reads a file of 256 MiB (samples like those of
 //! `rec -a -g`, at 20,000 addresses); `RECREP_BENCH_FILE=x.data` reads a real one. The results are
-//! in `docs/design.md`.
+//! in `docs/speed.md`.
 #![allow(
     missing_docs,
     clippy::unwrap_used,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A key holds only what the query needs, so that samples of one row are merged early. The texts
-//! for its numbers are looked up afterwards, once per distinct key (`table`). `(names)`: before
+//! for its numbers are looked up afterwards, once per distinct key (`engine`). `(names)`: before
 //! tables are merged, the scan replaces addresses by numbers of functions.
 
 mod histogram;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Input ─► Session (parts, records, frozen side-band) ─► Scan (all cores)
-//!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
+//!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► exports
 //! ```
 
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! it needs, and what it shows of them.
 //!
 //! To add one, add a row to `keys!`. Where no [`Shown`] fits, add a text of the first field to
-//! `word_text.rs`, or a [`Name`] to `shown.rs` and its text to `table/texts.rs`; a new [`Field`] is
-//! filled by `scan`. List the key in `docs/options.md`; if perf has it too, compare it in
+//! `word_text.rs`, or a [`Name`] to `shown.rs` and its text to `engine/texts.rs`; a new [`Field`]
+//! is filled by `scan`. List the key in `docs/options.md`; if perf has it too, compare it in
 //! `tests/tests/all/keys_agree.rs`.
 
 use recrep_format::abi::{BranchFlags, DataSrc};

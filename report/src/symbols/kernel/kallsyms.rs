@@ -1,4 +1,4 @@
-//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which `kernel.rs`
+//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which [`super`]
 //! reads.
 //!
 //! ```text

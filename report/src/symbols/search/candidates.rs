@@ -1,4 +1,4 @@
-//! Paths at which the symbols of a mapped file may be found; `search.rs` opens the files and checks
+//! Paths at which the symbols of a mapped file may be found; [`super`] opens the files and checks
 //! them.
 //!
 //! Distributions strip their binaries and ship the symbols separately. The search tries these
