@@ -1,5 +1,7 @@
-//! `rep mem`, `c2c`, `branches` and `timeline` on streams of which the whole answer is known.
+//! `rep mem`, `c2c`, `branches` and `timeline` on streams of which the whole answer is known; these
+//! and `modules` as CSV.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
@@ -268,4 +270,200 @@ fn slices_are_exact() {
     assert!(text.contains("        3  9..5  10:known\n        1  .5..  11:other\n"), "{text}");
     let fine = json_of(&["timeline", "--time-quantum", "50ms"], &path);
     assert_eq!(fine["events"][0]["threads"][0]["slices"].as_array().unwrap().len(), 3);
+}
+
+/// A row of CSV, or what JSON has of the same thing.
+type Fields = BTreeMap<String, Value>;
+
+/// Returns the heading of a command's CSV, and its rows. Cells that are numbers in JSON are numbers;
+/// empty ones are missing.
+fn csv_of(command: &[&str], path: &Path) -> (String, Vec<Fields>) {
+    let text = text_of(&[command, &["--format", "csv"]].concat(), path);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let heading = reader.headers().unwrap().iter().collect::<Vec<_>>().join(",");
+    let value = |name: &str, cell: &str| match cell.parse::<f64>() {
+        Ok(number) if !["time", "thread"].contains(&name) => number.into(),
+        _ => cell.into(),
+    };
+    let row = |row: csv::Result<BTreeMap<String, String>>| {
+        let cells = row.unwrap().into_iter().filter(|(_, cell)| !cell.is_empty());
+        cells.map(|(name, cell)| (name.clone(), value(&name, &cell))).collect()
+    };
+    (heading, reader.deserialize().map(row).collect())
+}
+
+/// Adds the fields of an object that have one value, with `prefix` before their names. All numbers
+/// become floating-point ones.
+fn flatten(into: &mut Fields, prefix: &str, object: &Value) {
+    for (name, value) in object.as_object().unwrap() {
+        let value = value.as_f64().map_or_else(|| value.clone(), Value::from);
+        if value.is_string() || value.is_number() {
+            into.insert(format!("{prefix}{name}"), value);
+        }
+    }
+}
+
+fn flat(parts: &[(&str, &Value)]) -> Fields {
+    let mut fields = Fields::new();
+    for (prefix, object) in parts {
+        flatten(&mut fields, prefix, object);
+    }
+    fields
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().unwrap()
+}
+
+/// Checks that CSV has this heading and these rows, but for fields without a column.
+#[track_caller]
+fn check_csv(command: &[&str], path: &Path, heading: &str, mut rows: Vec<Fields>) {
+    let (named, found) = csv_of(command, path);
+    assert_eq!(named, heading);
+    let columns: Vec<&str> = heading.split(',').collect();
+    for row in &mut rows {
+        row.retain(|name, _| columns.contains(&name.as_str()));
+    }
+    assert!(rows.len() > 1, "{rows:?}");
+    assert_eq!(found, rows);
+}
+
+#[test]
+fn csv_of_accesses_has_the_values_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut stream = accesses(Endian::NATIVE);
+    for turn in 0..30u64 {
+        let (op, level) = if turn % 3 == 0 { (STORE, L3) } else { (LOAD, L1) };
+        stream = stream.sample(
+            SampleSpec::at(TEXT + turn % 2).addr(LIB + turn).data_src(op | level).weight(turn + 1),
+        );
+    }
+    let path = written(dir.path(), &stream);
+    for (keys, names) in [("op,mem", "op,mem"), ("symbol", "symbol,cpumode")] {
+        let command = ["mem", "-s", keys];
+        let answer = json_of(&command, &path);
+        let mut rows = Vec::new();
+        for event in items(&answer["events"]) {
+            for row in items(&event["rows"]) {
+                let name = json!({ "event": event["name"] });
+                let parts = [("", &name), ("", row), ("", &row["key"]), ("", &row["latency"])];
+                rows.push(flat(&parts));
+            }
+        }
+        let heading = format!("event,samples,percent,weight,min,p50,p90,p99,max,{names}");
+        check_csv(&command, &path, &heading, rows);
+    }
+}
+
+#[test]
+fn csv_of_cache_lines_has_the_values_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut stream = accesses(Endian::NATIVE).map("/nowhere/shared.so", LIB, 0x1000, 0);
+    for turn in 0..12u64 {
+        let src = [LOAD | L3 | HITM, LOAD | REMOTE | HITM, STORE | L1][turn as usize % 3];
+        let touch = SampleSpec::at(TEXT + turn % 2 * 16).addr(LIB + turn * 16).data_src(src);
+        stream = stream.sample(touch.weight(1));
+    }
+    let path = written(dir.path(), &stream);
+    let answer = json_of(&["c2c"], &path);
+    let mut rows = Vec::new();
+    for line in items(&answer["lines"]) {
+        for offset in items(&line["offsets"]) {
+            // The CPU mode of CSV is that of the line.
+            let mut fields = flat(&[("", line), ("", offset)]);
+            fields.insert("cpumode".into(), line["cpumode"].clone());
+            rows.push(fields);
+        }
+    }
+    let heading = "line,dso,cpumode,mapping,offset,symbol,samples,loads,stores,local_hitm,\
+                   remote_hitm,local_peer,remote_peer";
+    check_csv(&["c2c"], &path, heading, rows);
+}
+
+#[test]
+fn csv_of_branches_has_the_values_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = written(dir.path(), &looping(Endian::NATIVE));
+    let answer = json_of(&["branches"], &path);
+    let all = answer["branches"].as_f64().unwrap();
+    let mut rows = Vec::new();
+    for table in ["edges", "loops"] {
+        for edge in items(&answer[table]) {
+            let percent = edge["count"].as_f64().unwrap() * 10_000.0 / all;
+            let computed = json!({ "table": table, "percent": percent.round() / 100.0 });
+            rows.push(flat(&[
+                ("", &computed),
+                ("", edge),
+                ("from_", &edge["from"]),
+                ("to_", &edge["to"]),
+            ]));
+        }
+    }
+    let table = json!({ "table": "fall_throughs" });
+    for range in items(&answer["ranges"]) {
+        let (start, end) = (&range["start"], &range["end"]);
+        rows.push(flat(&[("", &table), ("", range), ("from_", start), ("to_", end)]));
+    }
+    let heading = "table,count,percent,mispredict_percent,mean_cycles,from_address,from_dso,\
+                   from_symbol,from_cpumode,to_address,to_dso,to_symbol,to_cpumode";
+    check_csv(&["branches"], &path, heading, rows);
+}
+
+#[test]
+fn csv_of_slices_has_the_values_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut stream =
+        Stream::new(Endian::NATIVE).event(Event::new("clock:u")).task(10, 10).comm("known, \"a\"");
+    for time in [1_000_000_000, 1_050_000_000, 1_310_000_000] {
+        stream = stream.at(time).sample(SampleSpec::at(TEXT).period(10));
+    }
+    let stream = stream.task(10, 11).comm("other").at(1_199_999_999).sample(SampleSpec::at(TEXT));
+    let path = written(dir.path(), &stream);
+    let answer = json_of(&["timeline"], &path);
+    let mut rows = Vec::new();
+    for event in items(&answer["events"]) {
+        for thread in items(&event["threads"]) {
+            let of = json!({ "event": event["name"], "thread": thread["thread"] });
+            rows.extend(
+                items(&thread["slices"]).iter().map(|slice| flat(&[("", &of), ("", slice)])),
+            );
+        }
+    }
+    check_csv(&["timeline"], &path, "event,thread,time,samples,period", rows);
+}
+
+#[test]
+fn modules_are_one_answer_in_each_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut stream =
+        Stream::new(Endian::NATIVE).event(Event::new("clock:u")).task(10, 10).comm("known");
+    for (place, path) in (0..).zip(["/nowhere/known", "/nowhere/lib, \"b\".so"]) {
+        let at = TEXT + place * 0x10_0000;
+        stream = stream.map(path, at, 0x1000, 0);
+        for _ in 0..=place {
+            stream = stream.sample(SampleSpec::at(at).period(10));
+        }
+    }
+    // Nothing is mapped there.
+    let path = written(dir.path(), &stream.sample(SampleSpec::at(LIB).period(7)));
+    let answer = json_of(&["modules"], &path);
+    let mut rows = Vec::new();
+    for module in items(&answer["modules"]) {
+        let reason = json!({ "reason": module["reason"]["code"] });
+        rows.push(flat(&[("", module), ("", &reason)]));
+    }
+    let heading = "samples,percent,resolved_percent,name,path,build_id,period,symbols,reason";
+    check_csv(&["modules"], &path, heading, rows);
+    let format = |format: &str| text_of(&["modules", "--format", format], &path);
+    assert_eq!(format("json"), text_of(&["modules", "--json"], &path));
+    let text = format("text");
+    assert_eq!(text, text_of(&["modules"], &path));
+    for line in [
+        "# 4 samples, 0.00% of them with a function\n",
+        "          2    50.00%     0.00%  /nowhere/lib, \"b\".so\n",
+        "missing: ",
+        "tried /nowhere/known (recorded path): ",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }
