@@ -154,7 +154,9 @@ fn held(
         let their = nameless.as_ref().unwrap_or(their);
         match forms(our, their, &listing.fields, right) {
             Some(forms) => {
-                forms.iter().for_each(|form| *listing.forms.entry(*form).or_insert(0) += 1)
+                for form in forms {
+                    *listing.forms.entry(form).or_insert(0) += 1;
+                }
             }
             None => wrong.push(format!("line {}\n  perf {their}\n  rep  {our}", number + 1)),
         }
