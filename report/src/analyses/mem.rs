@@ -119,8 +119,8 @@ pub fn query(args: MemArgs) -> Result<MemQuery, String> {
 }
 
 #[derive(Serialize)]
-struct Answer<'p> {
-    events: Vec<Event<'p>>,
+struct MemAnalysis<'p> {
+    events: Vec<MemEvent<'p>>,
     #[serde(skip)]
     keys: &'p [Column],
     #[serde(skip)]
@@ -128,7 +128,7 @@ struct Answer<'p> {
 }
 
 #[derive(Serialize)]
-struct Event<'p> {
+struct MemEvent<'p> {
     name: &'p str,
     samples: u64,
     sort: Vec<&'p str>,
@@ -188,14 +188,14 @@ pub(crate) fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     let mut warnings = profile.warnings.clone();
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let (keys, separator) = (&asked.query.columns, asked.separator.as_deref());
-    let answer = Answer { events, keys, separator };
+    let answer = MemAnalysis { events, keys, separator };
     if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {
         warnings.push(asked.no_access());
     }
     derived::print(*format, &profile.inputs, &answer, &warnings, out)
 }
 
-fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
+fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
     let mut samples = 0;
     // The operation and the weight are the two columns after the keys.
@@ -241,7 +241,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
             .then_with(|| a.texts.cmp(&b.texts))
     });
     rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
-    Event { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
+    MemEvent { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
 }
 
 /// Columns before the keys.
@@ -270,7 +270,7 @@ impl LatencyRow {
     }
 }
 
-impl Analysis for Answer<'_> {
+impl Analysis for MemAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-mem/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {

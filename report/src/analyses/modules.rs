@@ -23,7 +23,7 @@ use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::listings::info::{Value, map, number};
+use crate::listings::info::{InfoValue, map, number};
 use crate::profile::Profile;
 use crate::profile::modules::ModuleUse;
 use crate::query::{Column, MAX_STACK, Query, Warning};
@@ -72,7 +72,7 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let columns = Column::list("dso,symbol", query.report.mode)?;
     let (profile, _, stacks) = derived::profile(&query.report, columns, StackSummary::of)?;
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
-    let listing = Listing::of(&profile, stacks, query.unresolved);
+    let listing = ModuleListing::of(&profile, stacks, query.unresolved);
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
     let format = if query.json { Format::Json } else { query.format };
     derived::print(format, &inputs, &listing, &profile.warnings, out)
@@ -80,7 +80,7 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
 
 /// Output of `rep modules`.
 #[derive(Serialize)]
-struct Listing<'p> {
+struct ModuleListing<'p> {
     samples: u64,
     /// Number of samples with a function.
     resolved: u64,
@@ -125,7 +125,7 @@ const AT_LIMIT: Explanation = Explanation {
     help: "raise kernel.perf_event_max_stack and record with --max-stack",
 };
 
-impl<'p> Listing<'p> {
+impl<'p> ModuleListing<'p> {
     fn of(profile: &'p Profile, stacks: StackSummary, unresolved: bool) -> Self {
         let uses = &profile.module_uses;
         let (all, resolved) = uses.total();
@@ -144,7 +144,7 @@ impl<'p> Listing<'p> {
     }
 }
 
-impl Analysis for Listing<'_> {
+impl Analysis for ModuleListing<'_> {
     const SCHEMA: &'static str = "recrep-modules/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
@@ -251,10 +251,14 @@ fn attempts<S: Serializer>(attempts: &&[Attempt], serializer: S) -> Result<S::Ok
     serializer.collect_seq(attempts.iter().map(|Attempt { source, path, result }| {
         let result = match result {
             Ok(symbols) => ("symbols", number(*symbols as u64)),
-            Err(refusal) => ("refused", Value::Text(refusal.to_string())),
+            Err(refusal) => ("refused", InfoValue::Text(refusal.to_string())),
         };
         let path = path.to_string_lossy().into_owned();
-        map([("source", Value::Text(source.to_string())), ("path", Value::Text(path)), result])
+        map([
+            ("source", InfoValue::Text(source.to_string())),
+            ("path", InfoValue::Text(path)),
+            result,
+        ])
     }))
 }
 

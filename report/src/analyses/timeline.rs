@@ -43,13 +43,13 @@ pub(crate) fn query(args: TimelineArgs) -> Result<ViewQuery, String> {
 }
 
 #[derive(Serialize)]
-struct Answer<'p> {
+struct TimelineAnalysis<'p> {
     quantum_ns: u64,
-    events: Vec<Event<'p>>,
+    events: Vec<TimelineEvent<'p>>,
 }
 
 #[derive(Serialize)]
-struct Event<'p> {
+struct TimelineEvent<'p> {
     name: &'p str,
     samples: u64,
     threads: Vec<Thread>,
@@ -80,11 +80,11 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
         derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
     let tables = table::tables(&profile, &query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
-    let answer = Answer { quantum_ns: asked.quantum, events };
+    let answer = TimelineAnalysis { quantum_ns: asked.quantum, events };
     derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
 }
 
-impl Analysis for Answer<'_> {
+impl Analysis for TimelineAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-timeline/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
@@ -113,7 +113,7 @@ impl Analysis for Answer<'_> {
     }
 }
 
-fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
+fn event<'p>(table: &EventTable<'p>, asked: &Query) -> TimelineEvent<'p> {
     let mut threads = IndexMap::<String, Vec<Slice>>::new();
     for row in table.rows() {
         let Count { samples, period } = row.count();
@@ -128,10 +128,10 @@ fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
     let mut threads: Vec<Thread> = threads.into_iter().map(thread).collect();
     threads.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.thread.cmp(&b.thread)));
     threads.truncate(asked.limit.unwrap_or(usize::MAX));
-    Event { name: table.name, samples: table.total.samples, threads }
+    TimelineEvent { name: table.name, samples: table.total.samples, threads }
 }
 
-fn print(events: &[Event<'_>], quantum: u64, out: &mut dyn Write) -> io::Result<()> {
+fn print(events: &[TimelineEvent<'_>], quantum: u64, out: &mut dyn Write) -> io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         let all = || event.threads.iter().flat_map(|thread| &thread.slices);
         let first = all().map(|slice| slice.nanoseconds).min().unwrap_or(0);

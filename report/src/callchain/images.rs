@@ -101,7 +101,7 @@ pub(super) fn word_of(image: u32, address: u64) -> Option<u64> {
 
 /// Piece of an address space in which the same is mapped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct MappedPiece {
     pub(super) start: u64,
     pub(super) end: u64,
     /// Number to add to an address to get the address in the module.
@@ -114,7 +114,7 @@ pub(super) struct Piece {
     pub(super) is_mapped: bool,
 }
 
-impl Piece {
+impl MappedPiece {
     #[inline]
     pub(super) fn has(&self, context: u32, ip: u64) -> bool {
         self.context == context && self.start <= ip && ip < self.end
@@ -123,7 +123,7 @@ impl Piece {
 
 /// Recent pieces of each kind: small ones and large ones.
 #[derive(Debug, Default)]
-pub(super) struct RecentPieces([Vec<Piece>; 2]);
+pub(super) struct RecentPieces([Vec<MappedPiece>; 2]);
 
 /// Log2 of the number of recent pieces of each kind.
 const PIECES: u32 = 10;
@@ -134,20 +134,20 @@ const LARGE: u64 = 1 << 26;
 impl RecentPieces {
     /// Returns the piece that has an address, if it is known.
     #[inline]
-    pub(super) fn get(&self, context: u32, ip: u64) -> Option<Piece> {
-        let at = |(pieces, place): (&Vec<Piece>, usize)| {
+    pub(super) fn get(&self, context: u32, ip: u64) -> Option<MappedPiece> {
+        let at = |(pieces, place): (&Vec<MappedPiece>, usize)| {
             pieces.get(place).filter(|piece| piece.has(context, ip)).copied()
         };
         self.0.iter().zip(places(context, ip)).find_map(at)
     }
 
     /// Adds the piece that has an address.
-    pub(super) fn put(&mut self, piece: Piece, ip: u64) {
+    pub(super) fn put(&mut self, piece: MappedPiece, ip: u64) {
         let kind = usize::from(piece.end - piece.start >= LARGE);
         if let Some((pieces, at)) =
             self.0.get_mut(kind).zip(places(piece.context, ip).get(kind).copied())
         {
-            pieces.resize(1 << PIECES, Piece::default());
+            pieces.resize(1 << PIECES, MappedPiece::default());
             pieces.get_mut(at).into_iter().for_each(|slot| *slot = piece);
         }
     }

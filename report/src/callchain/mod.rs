@@ -31,7 +31,9 @@ pub(crate) use cumulate::{Classified, RowId, Sample};
 pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
-pub(crate) use source::{ChainLimit, ChainSources, Deferred, Origin, Recorded, UnwindStats};
+pub(crate) use source::{
+    ChainLimit, ChainOrigin, ChainSources, Deferred, RecordedChains, UnwindStats,
+};
 pub(crate) use source::{callers, deferred_chains, for_each_address, is_sound};
 pub(crate) use stacks::{ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
 pub(crate) use unwind::StackUnwinder;

@@ -23,7 +23,7 @@ use std::ops::Range;
 use recrep_format::abi::CpuMode;
 
 use super::history::parts;
-use super::images::{FrameFields, Image, Images, Piece, RecentPieces, UNMAPPED, word_of};
+use super::images::{FrameFields, Image, Images, MappedPiece, RecentPieces, UNMAPPED, word_of};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::End;
@@ -43,9 +43,9 @@ pub(crate) struct FrameFinder<'t> {
     /// `true` if callers get functions too, not only sampled instructions.
     names_callers: bool,
     epoch: Option<Epoch>,
-    contexts: Contexts<Kind>,
+    contexts: Contexts<AddressKind>,
     /// The piece that was used last.
-    last: Piece,
+    last: MappedPiece,
     pieces: RecentPieces,
     pub images: Images,
     /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if
@@ -62,7 +62,7 @@ pub(crate) struct FrameFinder<'t> {
 
 /// Properties of an address that decide its frame, besides the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Kind {
+struct AddressKind {
     /// CPU mode; `None` for branches: it is not recorded.
     mode: Option<CpuMode>,
     is_return: bool,
@@ -70,7 +70,7 @@ struct Kind {
     branch: u64,
 }
 
-impl Kind {
+impl AddressKind {
     /// Returns the number of the context that an address of this kind has in an epoch.
     #[inline]
     fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
@@ -131,7 +131,7 @@ impl<'t> FrameFinder<'t> {
             names_callers,
             epoch: None,
             contexts: Contexts::default(),
-            last: Piece::default(),
+            last: MappedPiece::default(),
             pieces: RecentPieces::default(),
             images: Images::default(),
             of_symbols: Vec::new(),
@@ -161,7 +161,7 @@ impl<'t> FrameFinder<'t> {
     /// has one (see [`Images::frame`]).
     #[inline]
     pub(crate) fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
-        let Piece { shift, image, is_mapped, .. } = self.piece(sampled.context, ip, at);
+        let MappedPiece { shift, image, is_mapped, .. } = self.piece(sampled.context, ip, at);
         let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
         let frame = if is_mapped { self.frame_at(address, image, false) } else { NO_FUNCTION };
@@ -183,7 +183,7 @@ impl<'t> FrameFinder<'t> {
         at: Moment,
     ) -> Frame {
         let context = self.context(mode, false, space, at);
-        let Piece { shift, image, .. } = self.piece(context, ip, || at);
+        let MappedPiece { shift, image, .. } = self.piece(context, ip, || at);
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
         Frame { address: ip.wrapping_add(shift), ..frame }
     }
@@ -198,7 +198,8 @@ impl<'t> FrameFinder<'t> {
         at: Moment,
     ) -> u32 {
         let epoch = self.epoch(space, at);
-        Kind { mode, is_return: false, is_named, branch: 0 }.context(&mut self.contexts, epoch)
+        AddressKind { mode, is_return: false, is_named, branch: 0 }
+            .context(&mut self.contexts, epoch)
     }
 
     /// Appends the number of the frame of each address, with its function if it has one, and the
@@ -212,7 +213,8 @@ impl<'t> FrameFinder<'t> {
     ) {
         let mut last = None;
         for (mode, ip) in addresses {
-            let kind = Kind { mode: Some(mode), is_return: false, is_named: true, branch: 0 };
+            let kind =
+                AddressKind { mode: Some(mode), is_return: false, is_named: true, branch: 0 };
             let context = match last {
                 Some((before, context)) if before == mode => context,
                 _ => kind.context(&mut self.contexts, epoch),
@@ -233,7 +235,7 @@ impl<'t> FrameFinder<'t> {
         found.clear();
         let (branches, callers) = parts(words);
         for [ip, branch] in branches.as_chunks().0 {
-            let kind = Kind {
+            let kind = AddressKind {
                 mode: None,
                 is_return: false,
                 is_named: self.names_callers,
@@ -245,11 +247,15 @@ impl<'t> FrameFinder<'t> {
                 chain: 0,
             });
         }
-        let mut last: Option<(Kind, u32)> = None;
+        let mut last: Option<(AddressKind, u32)> = None;
         for_each_address(CpuMode::User, callers, |mode, ip, is_return| {
             let is_return = is_return && self.fields.returns;
-            let kind =
-                Kind { mode: Some(mode), is_return, is_named: self.names_callers, branch: 0 };
+            let kind = AddressKind {
+                mode: Some(mode),
+                is_return,
+                is_named: self.names_callers,
+                branch: 0,
+            };
             let context = match last {
                 Some((before, context)) if before == kind => context,
                 _ => kind.context(&mut self.contexts, epoch),
@@ -293,7 +299,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the number of an address's frame, and the address in its module.
     #[inline]
     fn frame(&mut self, context: u32, ip: u64, at: Moment) -> (u32, u64) {
-        let Piece { shift, mask, image, .. } = self.piece(context, ip, || at);
+        let MappedPiece { shift, mask, image, .. } = self.piece(context, ip, || at);
         let address = ip.wrapping_add(shift);
         (self.frame_at(address & mask, image, true), address)
     }
@@ -388,7 +394,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the piece that an address is in.
     #[inline]
-    fn piece(&mut self, context: u32, ip: u64, at: impl FnOnce() -> Moment) -> Piece {
+    fn piece(&mut self, context: u32, ip: u64, at: impl FnOnce() -> Moment) -> MappedPiece {
         if !self.last.has(context, ip) {
             self.last =
                 self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at()));
@@ -397,11 +403,11 @@ impl<'t> FrameFinder<'t> {
     }
 
     #[cold]
-    fn new_piece(&mut self, context: u32, ip: u64, at: Moment) -> Piece {
+    fn new_piece(&mut self, context: u32, ip: u64, at: Moment) -> MappedPiece {
         let Some((kind, SpaceEpoch { space, .. })) = self.contexts.get(context) else {
-            return Piece::default();
+            return MappedPiece::default();
         };
-        let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, kind);
+        let (fields, AddressKind { mode, is_return, is_named, branch }) = (self.fields, kind);
         let (mode, place, Range { start, end }) = match mode {
             Some(mode) => {
                 let (place, range) = self.timeline.place_in(mode, space, ip, at);
@@ -425,7 +431,7 @@ impl<'t> FrameFinder<'t> {
         let is_mapped = frame.module > 0;
         let is_distinct = is_mapped || fields.unmapped || fields.ip;
         let mask = if is_distinct { u64::MAX } else { 0 };
-        let piece = Piece { start, end, shift, mask, context, image, is_mapped };
+        let piece = MappedPiece { start, end, shift, mask, context, image, is_mapped };
         self.pieces.put(piece, ip);
         piece
     }

@@ -50,12 +50,12 @@ pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) ->
 
 /// Chains as recorded, completed by user parts that were recorded later.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Recorded<'d> {
+pub(crate) struct RecordedChains<'d> {
     pub deferred: &'d Deferred<'d>,
     pub most: ChainLimit,
 }
 
-impl Recorded<'_> {
+impl RecordedChains<'_> {
     /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a
     /// context marker (`PERF_CONTEXT_*`) before those of each CPU mode. Fails if the record is too
     /// short for its fields.
@@ -113,7 +113,7 @@ impl Recorded<'_> {
 
 /// Source of an event's callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ChainOrigin {
     /// Callchains from the kernel, which followed frame pointers.
     Recorded,
     /// Calls recorded by the hardware.
@@ -122,7 +122,7 @@ pub(crate) enum Origin {
     Copied,
 }
 
-impl Origin {
+impl ChainOrigin {
     /// Returns the source for an event with this attr.
     pub(crate) fn of(attr: &Attr) -> Self {
         let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
@@ -168,7 +168,7 @@ impl UnwindStats {
 /// All sources of a file's callchains: the state of one worker.
 pub(crate) struct ChainSources<'u> {
     /// Source of chains as recorded.
-    pub recorded: Recorded<'u>,
+    pub recorded: RecordedChains<'u>,
     unwinding: Option<(&'u StackUnwinder<'u>, Scratch)>,
     /// Addresses of the frames of the last chain that was unwound, innermost first.
     ips: Vec<u64>,
@@ -178,24 +178,27 @@ pub(crate) struct ChainSources<'u> {
 
 impl<'u> ChainSources<'u> {
     /// Creates the sources; without `unwinding`, copied stacks are ignored.
-    pub(crate) fn new(recorded: Recorded<'u>, unwinding: Option<&'u StackUnwinder<'u>>) -> Self {
+    pub(crate) fn new(
+        recorded: RecordedChains<'u>,
+        unwinding: Option<&'u StackUnwinder<'u>>,
+    ) -> Self {
         let unwinding = unwinding.map(|unwinding| (unwinding, Scratch::default()));
         Self { recorded, unwinding, ips: Vec::new(), ends: UnwindStats::default() }
     }
 
-    /// Writes the chain of a sample into the empty `words`, as [`Recorded::chain`] does.
+    /// Writes the chain of a sample into the empty `words`, as [`RecordedChains::chain`] does.
     #[inline]
     pub(crate) fn chain(
         &mut self,
-        (sample, origin): (&Sample<'_, '_>, Origin),
+        (sample, origin): (&Sample<'_, '_>, ChainOrigin),
         at: SampleContext,
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        if origin == Origin::Calls {
+        if origin == ChainOrigin::Calls {
             return self.recorded.with_hardware_calls(sample, words);
         }
         self.recorded.chain(sample, words)?;
-        if origin == Origin::Copied { self.unwind(sample, at, words) } else { Ok(()) }
+        if origin == ChainOrigin::Copied { self.unwind(sample, at, words) } else { Ok(()) }
     }
 
     /// Appends the frames of a sample's copied stack to `words`.
@@ -218,13 +221,13 @@ impl<'u> ChainSources<'u> {
     }
 
     /// Returns whether chains of this origin are unwound.
-    pub(crate) fn unwinds(&self, origin: Origin) -> bool {
-        self.unwinding.is_some() && origin == Origin::Copied
+    pub(crate) fn unwinds(&self, origin: ChainOrigin) -> bool {
+        self.unwinding.is_some() && origin == ChainOrigin::Copied
     }
 
     /// Returns the number of frames at the end of the last chain that were unwound.
-    pub(crate) fn unwound(&self, origin: Origin) -> usize {
-        if origin == Origin::Copied { self.ips.len() } else { 0 }
+    pub(crate) fn unwound(&self, origin: ChainOrigin) -> usize {
+        if origin == ChainOrigin::Copied { self.ips.len() } else { 0 }
     }
 }
 

@@ -39,12 +39,12 @@ impl Metrics {
     }
 
     /// Returns a number of the row: a percentage of `total` (the event's period), a mean or a sum.
-    pub fn value(&self, number: Number, total: u64) -> Value {
+    pub fn value(&self, number: Number, total: u64) -> MetricValue {
         let Parts { levels, weights } = self.parts.as_deref().copied().unwrap_or_default();
         let [sys, us, guest_sys, guest_us] = levels;
         let [weight1, weight2, weight3] = weights;
-        let percent = |part: u64| Value::Percent(share(part, total));
-        let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
+        let percent = |part: u64| MetricValue::Percent(share(part, total));
+        let mean = |sum: u64| MetricValue::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
         match number {
             Number::Overhead => percent(self.count.period),
             Number::Children => percent(self.all.period),
@@ -52,8 +52,8 @@ impl Metrics {
             Number::OverheadUs => percent(us),
             Number::OverheadGuestSys => percent(guest_sys),
             Number::OverheadGuestUs => percent(guest_us),
-            Number::Samples => Value::Whole(self.count.samples),
-            Number::Period => Value::Whole(self.count.period),
+            Number::Samples => MetricValue::Whole(self.count.samples),
+            Number::Period => MetricValue::Whole(self.count.period),
             Number::Weight1 => mean(weight1),
             Number::Weight2 => mean(weight2),
             Number::Weight3 => mean(weight3),
@@ -103,12 +103,12 @@ pub(crate) fn rounded(percent: f64) -> f64 {
 
 /// Number in a table.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub enum Value {
+pub enum MetricValue {
     Percent(f64),
     Whole(u64),
 }
 
-impl Value {
+impl MetricValue {
     /// Returns a percentage as it is printed.
     pub(crate) fn percent(self) -> Option<f64> {
         match self {
@@ -118,7 +118,7 @@ impl Value {
     }
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for MetricValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Percent(percent) => write!(f, "{percent:.2}%"),
@@ -127,7 +127,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-impl serde::Serialize for Value {
+impl serde::Serialize for MetricValue {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Percent(percent) => serializer.serialize_f64(rounded(*percent)),

@@ -13,13 +13,13 @@ use crate::query::{Key, NO_KEY};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     layout: Layout,
-    parts: Vec<Part>,
+    parts: Vec<RowPart>,
     len: usize,
 }
 
 /// Rows of a partition.
 #[derive(Clone, Debug)]
-struct Part {
+struct RowPart {
     /// Number of rows before them.
     start: usize,
     words: Vec<u64>,
@@ -31,13 +31,13 @@ impl Rows {
     pub(crate) fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
         let parts = table.into_iter().map(|partition| {
             let (words, counts) = partition.into_parts();
-            Part { start: 0, words, counts }
+            RowPart { start: 0, words, counts }
         });
         Self { layout: layout.clone(), ..Self::default() }.with(parts.collect())
     }
 
     /// Returns rows of these parts, which get their starts.
-    fn with(self, mut parts: Vec<Part>) -> Self {
+    fn with(self, mut parts: Vec<RowPart>) -> Self {
         parts.retain(|part| !part.counts.is_empty());
         let mut len = 0;
         for part in &mut parts {
@@ -57,7 +57,7 @@ impl Rows {
 
     /// Returns the part of a row, and the row's index in it.
     #[inline]
-    fn find(&self, row: usize) -> Option<(&Part, usize)> {
+    fn find(&self, row: usize) -> Option<(&RowPart, usize)> {
         let after = self.parts.partition_point(|part| part.start <= row);
         let part = self.parts.get(after.checked_sub(1)?)?;
         Some((part, row - part.start))
@@ -97,7 +97,7 @@ impl Rows {
     #[must_use]
     pub(crate) fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
         let (layout, width) = (&self.layout, self.layout.len().max(1));
-        let change = |mut part: Part| {
+        let change = |mut part: RowPart| {
             let mut kept = 0;
             for row in 0..part.counts.len() {
                 let from = row * width..(row + 1) * width;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Labeller;
 use crate::callchain::{ChainRef, Stacks};
 use crate::count::{Count, Rows};
-use crate::profile::modules::{Doubts, ModuleUse, ModuleUses, Named};
+use crate::profile::modules::{Doubts, ModuleUse, ModuleUses, NamedShare};
 use crate::query::{Field, Meta};
 use crate::symbols::{Loaded, Module, SymbolId};
 
@@ -54,7 +54,7 @@ impl Labeller<'_> {
             let ModuleRows { all, resolved, judged } = of_module;
             let (module, loaded) = self.module_of(number);
             if let Some(loaded) = &loaded {
-                let named = Named { all: all.samples, resolved: resolved.samples, judged };
+                let named = NamedShare { all: all.samples, resolved: resolved.samples, judged };
                 doubts.add(&loaded.outcome, named);
             }
             uses.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });

@@ -4,7 +4,7 @@ use recrep_format::abi::{BranchSampleType, SampleType};
 
 use super::session::Session;
 use crate::callchain::{
-    ChainLimit, Deferred, FrameFields, Recorded, StackUnwinder, deferred_chains,
+    ChainLimit, Deferred, FrameFields, RecordedChains, StackUnwinder, deferred_chains,
 };
 use crate::count::Layout;
 use crate::query::{ChainOptions, Field, FrameKey, KeyError, Mode, Query, SortKey};
@@ -140,7 +140,7 @@ impl<'s> Setup<'s> {
             off_cpu: session.off_cpu.as_ref(),
             traced,
             module_count: session.side_band.modules.len(),
-            recorded: Recorded { deferred: &self.deferred, most: self.most },
+            recorded: RecordedChains { deferred: &self.deferred, most: self.most },
             unwinding: self.unwinding.as_ref(),
             // Keys hold the function of the sampled instruction, which does not give inlined
             // functions or addresses.

@@ -21,7 +21,8 @@ pub(crate) use export::{Answer, Export};
 pub(crate) use json::write as write_json;
 
 /// The output formats; the first is the default.
-pub(crate) const EXPORTS: [&dyn Export; 4] = [&text::Text, &json::Json, &folded::Folded, &csv::Csv];
+pub(crate) const EXPORTS: [&dyn Export; 4] =
+    [&text::TextReport, &json::Json, &folded::Folded, &csv::Csv];
 
 /// Returns the output format with this name; the default one if there is none.
 pub(crate) fn named(name: &str) -> &'static dyn Export {

@@ -22,7 +22,7 @@ use crate::engine::session::{self, Session};
 use crate::exports::write_json;
 use crate::input::{Input, Keep, each, settled};
 use crate::listings::dump;
-use crate::listings::info::{Value, number};
+use crate::listings::info::{InfoValue, number};
 use crate::query::{Inspection, Warning};
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
@@ -67,7 +67,7 @@ struct MappedRow {
     pgoff: u64,
     /// Inode (`ino`; 0 if there is none) or build ID of the file (`build_id`).
     #[serde(flatten)]
-    file: BTreeMap<&'static str, Value>,
+    file: BTreeMap<&'static str, InfoValue>,
     /// Path of the file, or a name such as `[heap]`.
     path: String,
 }
@@ -137,7 +137,7 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
         Some(MmapIdentity::Inode(inode)) => ("ino", number(inode.ino)),
         Some(identity) => (
             "build_id",
-            Value::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default()),
+            InfoValue::Text(identity.build_id().map(|id| id.to_string()).unwrap_or_default()),
         ),
         None => ("ino", number(0)),
     };

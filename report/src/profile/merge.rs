@@ -122,7 +122,7 @@ mod tests {
     use crate::callchain::Sample;
     use crate::count::Count;
     use crate::profile::names::SharedLabels;
-    use crate::profile::stacks::{Node, Shows, TreeOptions};
+    use crate::profile::stacks::{Shows, TreeNode, TreeOptions};
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {
@@ -244,10 +244,10 @@ mod tests {
         let trees = all.calls.trees(&[row], all.frame_names(), wanted);
         assert_eq!(
             trees,
-            [vec![Node {
+            [vec![TreeNode {
                 names: vec![5],
                 own: Count { samples: 2, period: 2 },
-                ..Node::default()
+                ..TreeNode::default()
             }]]
         );
     }

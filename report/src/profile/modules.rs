@@ -97,7 +97,7 @@ impl ModuleUses {
 
 /// Samples or addresses in a module.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedShare {
     pub all: u64,
     /// Those with a function.
     pub resolved: u64,
@@ -119,7 +119,11 @@ pub(crate) struct Doubts {
 
 impl Doubts {
     /// Adds samples of a module.
-    pub(crate) fn add(&mut self, outcome: &Outcome, Named { all, resolved, judged }: Named) {
+    pub(crate) fn add(
+        &mut self,
+        outcome: &Outcome,
+        NamedShare { all, resolved, judged }: NamedShare,
+    ) {
         self.all += all;
         if outcome.unproven().is_some() {
             self.unproven += all - resolved.min(all);

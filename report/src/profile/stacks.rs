@@ -176,7 +176,7 @@ pub struct TreeOptions {
     pub least: u64,
     /// Minimum share (0 to 1) of a node in the period of all its siblings, hidden ones included.
     pub share: f64,
-    /// `true` to fill [`Node::passed`].
+    /// `true` to fill [`TreeNode::passed`].
     pub passed: bool,
     /// `true` if a row's tree has the chains of all samples that contain the row, starting at the
     /// row's frame; otherwise only those of the row's own samples.
@@ -186,7 +186,7 @@ pub struct TreeOptions {
 
 /// Node of a tree: consecutive frames without a fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct TreeNode {
     /// Labels of the frames.
     pub names: Vec<u32>,
     /// Branch information for each frame, if asked for.
@@ -199,7 +199,7 @@ pub struct Node {
     pub nodes: Vec<Self>,
 }
 
-impl Node {
+impl TreeNode {
     /// Returns the count of all samples through this node.
     pub fn all(&self) -> Count {
         [self.own, self.below].into_iter().sum()
@@ -213,19 +213,19 @@ impl CallTrees {
         rows: &[RowIndex],
         names: FrameNames<'_>,
         wanted: TreeOptions,
-    ) -> Vec<Vec<Node>> {
+    ) -> Vec<Vec<TreeNode>> {
         let places: FxHashMap<RowIndex, usize> =
             rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
         let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
         let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
         let made = parts.into_par_iter().map(|part| self.part(part, &wanted_rows, wanted));
-        let (parts, of_parts): (Vec<Part<'_>>, Vec<RowItems>) = made.unzip();
+        let (parts, of_parts): (Vec<SamplePart<'_>>, Vec<RowItems>) = made.unzip();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
         for (row, item) in of_parts.into_iter().flatten() {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
-        let walk = Walk { trees: self, parts: &parts, names, wanted };
+        let walk = TreeBuilder { trees: self, parts: &parts, names, wanted };
         items.par_iter().with_max_len(1).map(|items| walk.nodes(items, 0)).collect()
     }
 
@@ -235,8 +235,8 @@ impl CallTrees {
         (number, samples): (u32, &'f [Sample]),
         rows: &FxHashMap<RowId, usize>,
         wanted: TreeOptions,
-    ) -> (Part<'f>, RowItems) {
-        let mut part = Part { samples, frames: Vec::new() };
+    ) -> (SamplePart<'f>, RowItems) {
+        let mut part = SamplePart { samples, frames: Vec::new() };
         // Of each class that wanted rows have, the last sample with it.
         let mut last =
             vec![None; rows.keys().map(|(_, class)| *class as usize + 1).max().unwrap_or(0)];
@@ -290,7 +290,7 @@ struct Item {
 
 /// Frames of some samples, in the direction in which trees are built.
 #[derive(Debug)]
-struct Part<'f> {
+struct SamplePart<'f> {
     samples: &'f [Sample],
     /// Each sample's frames are followed by [`END`].
     frames: Vec<u32>,
@@ -307,16 +307,16 @@ const PART: usize = 1 << 16;
 
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
-struct Walk<'c> {
+struct TreeBuilder<'c> {
     trees: &'c CallTrees,
-    parts: &'c [Part<'c>],
+    parts: &'c [SamplePart<'c>],
     names: FrameNames<'c>,
     wanted: TreeOptions,
 }
 
-impl<'c> Walk<'c> {
+impl<'c> TreeBuilder<'c> {
     /// Returns the nodes of items that have the same frames before `depth`.
-    fn nodes(self, items: &[Item], depth: u32) -> Vec<Node> {
+    fn nodes(self, items: &[Item], depth: u32) -> Vec<TreeNode> {
         let mut groups = FxHashMap::<u32, Vec<Item>>::default();
         for item in items {
             self.name(item, depth)
@@ -325,18 +325,18 @@ impl<'c> Walk<'c> {
         }
         let least = self.wanted.least.max(part_of(self.sum(items).period, self.wanted.share));
         groups.retain(|_, group| self.sum(group).period >= least);
-        let mut nodes: Vec<Node> =
+        let mut nodes: Vec<TreeNode> =
             groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
-            let name = |node: &Node| node.names.first().copied().unwrap_or(0);
+            let name = |node: &TreeNode| node.names.first().copied().unwrap_or(0);
             b.all().period.cmp(&a.all().period).then_with(|| self.names.compare(name(a), name(b)))
         });
         nodes
     }
 
     /// Returns the node of items that have the same frame at `depth`.
-    fn node(self, items: &[Item], depth: u32) -> Node {
-        let mut node = Node::default();
+    fn node(self, items: &[Item], depth: u32) -> TreeNode {
+        let mut node = TreeNode::default();
         let Some(first) = items.first() else { return node };
         let mut depth = depth;
         loop {

@@ -7,7 +7,8 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
 use crate::callchain::{
-    ChainLimit, ChainRef, ChainSources, FrameFinder, History, Origin, Recorded, callers, is_sound,
+    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, RecordedChains, callers,
+    is_sound,
 };
 use crate::timeline::{Moment, SampleContext, StandIn};
 
@@ -44,14 +45,14 @@ impl<'f> ChainCounter<'f> {
     #[inline]
     pub(super) fn of(
         &mut self,
-        (sample, origin): (&Sample<'_, '_>, Origin),
+        (sample, origin): (&Sample<'_, '_>, ChainOrigin),
         at: SampleContext,
         stand_in: Option<StandIn>,
     ) -> u64 {
         self.words.clear();
         let words = &mut self.words;
         let found = match &mut self.history {
-            Some(history) if origin != Origin::Calls => {
+            Some(history) if origin != ChainOrigin::Calls => {
                 with_history(history, &mut self.sources, (sample, origin), at, words)
             }
             _ => self.sources.chain((sample, origin), at, words),
@@ -60,7 +61,7 @@ impl<'f> ChainCounter<'f> {
             self.torn += 1;
             return ChainRef::default().pack();
         }
-        if (self.history.is_none() || origin == Origin::Calls) && !is_sound(&self.words) {
+        if (self.history.is_none() || origin == ChainOrigin::Calls) && !is_sound(&self.words) {
             self.words.clear();
         }
         match stand_in {
@@ -98,7 +99,7 @@ impl<'f> ChainCounter<'f> {
 fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
-    (sample, origin): (&Sample<'_, '_>, Origin),
+    (sample, origin): (&Sample<'_, '_>, ChainOrigin),
     at: SampleContext,
     words: &mut Vec<u64>,
 ) -> Result<()> {
@@ -110,7 +111,7 @@ fn with_history(
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
         let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };
-        Recorded { most, ..sources.recorded }.chain(sample, words)?;
+        RecordedChains { most, ..sources.recorded }.chain(sample, words)?;
     }
     if !is_sound(words) {
         words.clear();

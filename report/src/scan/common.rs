@@ -8,14 +8,14 @@ use recrep_format::attr::AttrIndex;
 use recrep_format::layout::{SampleLayout, Slot};
 
 use super::task::Scan;
-use crate::callchain::{Origin, Sampled};
+use crate::callchain::{ChainOrigin, Sampled};
 use crate::count::Layout;
 use crate::query::Field;
 use crate::timeline::Moment;
 
 /// Properties common to all samples of an event.
 #[derive(Clone, Copy)]
-pub(super) struct Event {
+pub(super) struct EventTraits {
     pub(super) number: u16,
     pub(super) period: u64,
     pub(super) reads: bool,
@@ -24,7 +24,7 @@ pub(super) struct Event {
     /// `true` if increments of these values are scaled to the time that the counter was enabled.
     pub(super) scales: bool,
     pub(super) group: bool,
-    pub(super) origin: Origin,
+    pub(super) origin: ChainOrigin,
 }
 
 /// Number of words of the widest keys that are counted the short way.
@@ -52,7 +52,7 @@ pub(super) struct Short<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct KnownEvent<'s> {
     pub(super) index: AttrIndex,
-    pub(super) event: Event,
+    pub(super) event: EventTraits,
     pub(super) layout: &'s SampleLayout,
     /// Its id, as recorded.
     pub(super) id: Option<Recorded>,

@@ -4,7 +4,7 @@ use recrep_format::abi::CpuMode;
 use recrep_format::attr::AttrIndex;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::common::Event;
+use super::common::EventTraits;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, Mode, NO_KEY};
@@ -19,7 +19,7 @@ impl Worker<'_> {
     pub(super) fn times(
         &mut self,
         off_cpu: &OffCpu,
-        (index, event): (AttrIndex, Event),
+        (index, event): (AttrIndex, EventTraits),
         sample: &Sample<'_, '_>,
     ) {
         let point = Point::of(sample);
@@ -74,7 +74,7 @@ impl Worker<'_> {
     fn time(
         &mut self,
         point: &Point,
-        (event, sample): (Event, &Sample<'_, '_>),
+        (event, sample): (EventTraits, &Sample<'_, '_>),
         (length, activity): (u64, Activity),
     ) {
         if !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0)) {
@@ -88,7 +88,7 @@ impl Worker<'_> {
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
         let mut key = NO_KEY;
-        let found = self.key(Event { number: EVENT, ..event }, sample, &mut key);
+        let found = self.key(EventTraits { number: EVENT, ..event }, sample, &mut key);
         if found.is_none() {
             return;
         }
@@ -104,7 +104,7 @@ impl Worker<'_> {
         &mut self,
         unsampled: &Unsampled,
         nearest: Point,
-        sample: Option<(Event, &Sample<'_, '_>)>,
+        sample: Option<(EventTraits, &Sample<'_, '_>)>,
     ) {
         let Unsampled { at: start, length, cpu, activity } = *unsampled;
         let cpu = (cpu != u32::MAX).then_some(cpu);

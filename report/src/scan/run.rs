@@ -39,7 +39,7 @@ pub(crate) trait Naming: Sync {
 }
 
 /// Meaning of the numbers in one worker's keys.
-struct Part {
+struct WorkerPart {
     images: Images,
     /// Its frames, by the numbers in [`Field::Frame`], and its chains, until they are joined.
     stacks: Stacks,
@@ -92,13 +92,13 @@ impl Scan<'_> {
             add_totals(&mut totals, &own);
             counts.push(table);
             reads.push(worker.reads);
-            parts.push(Part { images, stacks, numbers: Vec::new() });
+            parts.push(WorkerPart { images, stacks, numbers: Vec::new() });
         }
         let naming = prepare(&hits);
         let has_chains = self.layout.has(Field::Chain);
         let mut stacks = if has_chains { joined(&mut parts, &naming) } else { Stacks::default() };
         let (counted, width) = (self.counted(), self.layout.len());
-        let row = |part: &Part, words: &[u64], row: &mut [u64]| {
+        let row = |part: &WorkerPart, words: &[u64], row: &mut [u64]| {
             let mut key = counted.unpack(words);
             part.complete(&mut key, &counted);
             self.layout.pack(&naming.key(key), row);
@@ -121,10 +121,10 @@ impl Scan<'_> {
         if naming.changes() || has_chains || counted.has(Field::Frame) {
             let all = counts.into_iter().zip(&parts);
             let all = all.flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
-            let all: Vec<(Partition<Count>, &Part)> = all.collect();
+            let all: Vec<(Partition<Count>, &WorkerPart)> = all.collect();
             type Named = (Vec<Partition<Count>>, Vec<u64>);
             let named_rows =
-                |(mut into, mut words): Named, (mut one, part): (Partition<Count>, &Part)| {
+                |(mut into, mut words): Named, (mut one, part): (Partition<Count>, &WorkerPart)| {
                     one.settle();
                     for (key, count) in one.iter() {
                         row(part, key, &mut words);
@@ -171,7 +171,7 @@ impl Scan<'_> {
     }
 }
 
-impl Part {
+impl WorkerPart {
     /// Sets the words of a counted key that its frame stands for, and the number of its chain among
     /// those of all workers.
     #[inline]
@@ -191,8 +191,8 @@ impl Part {
 
 /// Replaces addresses by functions in the chains of all workers, joins the chains, and sets the new
 /// numbers of each worker's chains.
-fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
-    let named = |part: &mut Part| {
+fn joined(parts: &mut [WorkerPart], naming: &impl Naming) -> Stacks {
+    let named = |part: &mut WorkerPart| {
         let mut stacks = Stacks::default();
         let own = std::mem::take(&mut part.stacks);
         part.numbers = stacks.join(&own, |frame, into| naming.frames(frame, into));

@@ -13,7 +13,7 @@ use recrep_format::abi::CpuMode;
 use recrep_format::layout::Slot;
 use recrep_format::record::{FixedFields, RawRecord, Sample};
 
-use super::common::{Common, Deciding, Event, KnownEvent, Short, WIDEST};
+use super::common::{Common, Deciding, EventTraits, KnownEvent, Short, WIDEST};
 use super::task::Scan;
 use super::worker::{Point, Worker};
 use crate::count::Count;
@@ -94,7 +94,7 @@ impl<'s> Worker<'s> {
     fn common(
         &mut self,
         of: Deciding,
-        (event, sample): (Event, &Sample<'_, '_>),
+        (event, sample): (EventTraits, &Sample<'_, '_>),
         before: Option<Common>,
     ) -> Option<Common> {
         let point = Point::of(sample);

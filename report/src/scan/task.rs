@@ -3,7 +3,7 @@
 use recrep_format::attr::AttrTable;
 
 use super::filter::SampleFilter;
-use crate::callchain::{FrameFields, Recorded, StackUnwinder, UnwindStats};
+use crate::callchain::{FrameFields, RecordedChains, StackUnwinder, UnwindStats};
 use crate::count::Layout;
 use crate::query::{Field, Query};
 use crate::symbols::Functions;
@@ -32,7 +32,7 @@ pub(crate) struct Scan<'f> {
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
     pub module_count: usize,
-    pub recorded: Recorded<'f>,
+    pub recorded: RecordedChains<'f>,
     pub unwinding: Option<&'f StackUnwinder<'f>>,
     /// Fields that distinguish frames.
     pub placed: FrameFields,

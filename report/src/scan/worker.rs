@@ -9,10 +9,10 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
-use super::common::{Event, Short};
+use super::common::{EventTraits, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
-use crate::callchain::{Frame, FrameFinder, Origin};
+use crate::callchain::{ChainOrigin, Frame, FrameFinder};
 use crate::count::{
     Count, CounterKey, Histogram, Layout, PieceReads, Reading, SampleRows, for_width,
 };
@@ -41,7 +41,7 @@ pub(super) struct Worker<'s> {
     pub(super) seen: PayloadTexts,
     /// Callchains of the samples.
     pub(super) chains: ChainCounter<'s>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<EventTraits>,
     /// Last field to decode.
     pub(super) last: UpTo,
     /// Rows of recent branches, if branches are counted.
@@ -88,14 +88,14 @@ impl Point {
 impl<'s> Worker<'s> {
     /// Creates a worker that has counted nothing yet.
     pub(super) fn new(scan: &'s Scan<'s>) -> Self {
-        let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
+        let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| EventTraits {
             number: u16::try_from(number).unwrap_or(u16::MAX),
             period: entry.attr.sample_period,
             reads: entry.attr.sample_type.contains(SampleType::READ),
             by_thread: scan.by_thread.get(number) == Some(&true),
             scales: scan.scales.get(number) == Some(&true),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
-            origin: Origin::of(&entry.attr),
+            origin: ChainOrigin::of(&entry.attr),
         });
         let events: Vec<_> = events.collect();
         // READ follows the fields of fixed size and precedes all others.
@@ -204,7 +204,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Counts a sample whose fields of variable size must be walked.
-    fn walk_sample(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
+    fn walk_sample(&mut self, event: EventTraits, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let mut fields = SampleFields::default();
         if sample.walk(self.last, &mut fields).is_err() {
             self.dropped.malformed += 1;
@@ -255,7 +255,7 @@ impl<'s> Worker<'s> {
     /// access, data of a tracepoint), and returns the weight.
     pub(super) fn extras(
         &mut self,
-        event: Event,
+        event: EventTraits,
         (key, found): (&mut Key, Option<SampleContext>),
         sample: &Sample<'_, '_>,
         fields: &SampleFields<'_>,
@@ -306,7 +306,7 @@ impl<'s> Worker<'s> {
     /// Counts the sample's rows for one of its counter readings.
     fn reading(
         &mut self,
-        event: Event,
+        event: EventTraits,
         sample: &Sample<'_, '_>,
         (id, reading): (Option<u64>, Reading),
         reads: &mut PieceReads,
@@ -341,10 +341,10 @@ impl<'s> Worker<'s> {
 
     fn counter_of(
         &self,
-        event: Event,
+        event: EventTraits,
         sample: &Sample<'_, '_>,
         id: Option<u64>,
-    ) -> Option<(u64, Event)> {
+    ) -> Option<(u64, EventTraits)> {
         let Some(id) = id.or_else(|| sample.event_id()) else { return Some((0, event)) };
         match self.scan.attrs.by_id(id) {
             Some(index) => Some((id, *self.events.get(index.0)?)),
@@ -356,7 +356,7 @@ impl<'s> Worker<'s> {
     #[inline(always)]
     pub(super) fn key(
         &mut self,
-        event: Event,
+        event: EventTraits,
         sample: &Sample<'_, '_>,
         key: &mut Key,
     ) -> Option<SampleContext> {

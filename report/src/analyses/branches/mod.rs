@@ -61,7 +61,7 @@ pub(crate) fn query(args: BranchesArgs) -> Result<ViewQuery, String> {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct BranchAnalysis {
     branches: u64,
     edges: Vec<Edge>,
     loops: Vec<Edge>,
@@ -87,7 +87,7 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     let loops = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
     edges.truncate(most);
     ranges.truncate(most);
-    let answer = Answer { branches, edges, loops, ranges };
+    let answer = BranchAnalysis { branches, edges, loops, ranges };
     derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
 }
 
@@ -117,7 +117,7 @@ fn columns(heading: &str, all: bool) -> Vec<SheetColumn<'_>> {
     numbers.into_iter().chain([SheetColumn::shown(heading)]).chain(ends).collect()
 }
 
-impl Analysis for Answer {
+impl Analysis for BranchAnalysis {
     const SCHEMA: &'static str = "recrep-branches/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
@@ -156,13 +156,13 @@ fn sheet_row<'a>(
     table: &'a str,
     numbers: [Cell<'a>; 4],
     arrow: &str,
-    [from, to]: [&'a End; 2],
+    [from, to]: [&'a BranchEnd; 2],
 ) -> SheetRow<'a> {
     let ends = format!("{from} {arrow} {to}");
     let mut cells = vec![table.into()];
     cells.extend(numbers);
     cells.push(Cell::Text(ends.into()));
-    for End { address, dso, symbol, cpumode, .. } in [from, to] {
+    for BranchEnd { address, dso, symbol, cpumode, .. } in [from, to] {
         cells.extend([address, dso, symbol, cpumode].map(|text| Cell::from(text.as_str())));
     }
     SheetRow { cells, below: Vec::new() }
@@ -189,7 +189,7 @@ impl Edge {
 
 /// One end of a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-struct End {
+struct BranchEnd {
     address: String,
     dso: String,
     symbol: String,
@@ -200,7 +200,7 @@ struct End {
     is_function: bool,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for BranchEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, dso, symbol, cpumode, .. } = self;
         let mode = match cpumode.as_str() {
@@ -215,8 +215,8 @@ impl fmt::Display for End {
 /// A branch from one address to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Edge {
-    from: End,
-    to: End,
+    from: BranchEnd,
+    to: BranchEnd,
     count: u64,
     mispredicted: u64,
     predicted: u64,
@@ -242,9 +242,9 @@ impl Edge {
 /// Code that ran without a taken branch.
 #[derive(Debug, Serialize)]
 struct Range {
-    start: End,
+    start: BranchEnd,
     /// Address of the branch at the end.
-    end: End,
+    end: BranchEnd,
     count: u64,
 }
 
@@ -252,11 +252,11 @@ struct Range {
 /// them.
 const COLUMNS: &str = "addr_from,dso_from,symbol_from,addr_to,dso_to,symbol_to,mispredict,cycles";
 
-fn ends(row: Row<'_>) -> (End, End) {
+fn ends(row: Row<'_>) -> (BranchEnd, BranchEnd) {
     let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
         let text = |column: usize| row.text(column).into_owned();
         let number = row.cell(address);
-        End {
+        BranchEnd {
             address: text(address),
             dso: text(dso),
             symbol: text(symbol),
@@ -275,7 +275,7 @@ const CYCLES: usize = 7;
 
 /// Returns all edges, highest counts first.
 fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
-    let mut edges = IndexMap::<(End, End), Edge>::new();
+    let mut edges = IndexMap::<(BranchEnd, BranchEnd), Edge>::new();
     for row in tables.iter().flat_map(EventTable::rows) {
         let edge = edges.entry(ends(row)).or_default();
         let count = row.count().samples;
@@ -292,7 +292,7 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
                 (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
         }
     }
-    let whole = |((from, to), edge): ((End, End), Edge)| {
+    let whole = |((from, to), edge): ((BranchEnd, BranchEnd), Edge)| {
         let known = edge.mispredicted + edge.predicted;
         let mispredict_percent = (known > 0).then(|| rounded(share(edge.mispredicted, known)));
         let (cycles, of) = edge.cycles;

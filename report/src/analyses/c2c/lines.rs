@@ -16,7 +16,7 @@ use crate::table::EventTable;
 
 /// A cache line.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Line {
+pub(super) struct SharedLine {
     pub(super) line: String,
     pub(super) dso: String,
     /// CPU mode and mapping, in JSON only; text has a letter before the line instead.
@@ -117,9 +117,10 @@ pub(super) fn lines(
     tables: &[EventTable<'_>],
     asked: &C2cQuery,
     nodes: &BTreeMap<u32, u32>,
-) -> Vec<Line> {
+) -> Vec<SharedLine> {
     type Offsets<'r> = BTreeMap<(Cow<'r, str>, Details), Offset>;
-    let mut lines = BTreeMap::<(Cow<'_, str>, Cow<'_, str>, Details), (Line, Offsets<'_>)>::new();
+    let mut lines =
+        BTreeMap::<(Cow<'_, str>, Cow<'_, str>, Details), (SharedLine, Offsets<'_>)>::new();
     let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
     for row in tables.iter().flat_map(EventTable::rows) {
         let [address, dso, place, thread] = [0, 1, 2, 3].map(|column| row.text(column));
@@ -154,12 +155,12 @@ pub(super) fn lines(
     }
     // Equal ones stay in the order of their names.
     let order = |stats: &Stats| Reverse((stats.shown(asked.display), stats.records));
-    let whole = |((address, dso, companions), (line, offsets)): (_, (Line, Offsets<'_>))| {
+    let whole = |((address, dso, companions), (line, offsets)): (_, (SharedLine, Offsets<'_>))| {
         let offset =
             |((offset, detail), at)| Offset { offset: Cow::into_owned(offset), detail, ..at };
         let mut offsets: Vec<Offset> = offsets.into_iter().map(offset).collect();
         offsets.sort_by_key(|offset| order(&offset.stats));
-        Line {
+        SharedLine {
             line: Cow::into_owned(address),
             dso: Cow::into_owned(dso),
             companions,
@@ -167,13 +168,13 @@ pub(super) fn lines(
             ..line
         }
     };
-    let mut lines: Vec<Line> = lines.into_iter().map(whole).collect();
+    let mut lines: Vec<SharedLine> = lines.into_iter().map(whole).collect();
     lines.sort_by_key(|line| order(&line.stats));
     lines
 }
 
 /// Returns the sum of the lines' accesses.
-pub(super) fn total<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Stats {
+pub(super) fn total<'l>(lines: impl IntoIterator<Item = &'l SharedLine>) -> Stats {
     let mut total = Stats::default();
     lines.into_iter().for_each(|line| total.add(&line.stats));
     total

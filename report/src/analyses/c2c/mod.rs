@@ -24,18 +24,18 @@ use crate::query::Warning;
 use crate::table;
 use crate::terminal::escape::escape;
 use args::Display;
-use lines::{Details, Line};
+use lines::{Details, SharedLine};
 use stats::Stats;
 
 #[derive(Serialize)]
-struct Answer<'p> {
+struct C2cAnalysis<'p> {
     #[serde(rename = "total", serialize_with = "lines::counts")]
     counts: Stats,
     stats: Stats,
     /// Number of lines with HITMs or peer loads; their accesses are in `shared`.
     shared_lines: usize,
     shared: Stats,
-    lines: &'p [Line],
+    lines: &'p [SharedLine],
     #[serde(skip)]
     asked: &'p C2cQuery,
 }
@@ -47,17 +47,17 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     let tables = table::tables(&profile, &query);
     let mut lines = lines::lines(&tables, asked, &nodes);
     let stats = lines::total(&lines);
-    let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
+    let is_shared = |line: &&SharedLine| line.stats.hitm() > 0 || line.stats.peer() > 0;
     let shared_lines = lines.iter().filter(is_shared).count();
     let shared = lines::total(lines.iter().filter(is_shared));
     lines.retain(|line| asked.show_all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let listed = if asked.stats { &[] } else { &lines[..] };
-    let answer = Answer { counts: stats, stats, shared_lines, shared, lines: listed, asked };
+    let answer = C2cAnalysis { counts: stats, stats, shared_lines, shared, lines: listed, asked };
     derived::print(asked.view.format(), &profile.inputs, &answer, &profile.warnings, out)
 }
 
-impl Analysis for Answer<'_> {
+impl Analysis for C2cAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-c2c/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
@@ -93,7 +93,12 @@ impl Analysis for Answer<'_> {
     }
 }
 
-fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut dyn Write) -> io::Result<()> {
+fn print(
+    lines: &[SharedLine],
+    stats: &Stats,
+    asked: &C2cQuery,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let by_peer = asked.display == Display::Peer;
     let number = |stats: &Stats| {
         let Stats { records, load, store, .. } = stats;

@@ -6,9 +6,9 @@
 //!   lines   event, chain of the columns, chain of the frames, count
 //! ```
 //!
-//! Lines can be added in any order and repeatedly. [`Lines::settle`] sorts the lines of each event
-//! by their bytes and merges equal ones, so that the result does not depend on the order of threads
-//! and files. It sorts the tree: the lines then have the order of its nodes.
+//! Lines can be added in any order and repeatedly. [`FoldedLines::settle`] sorts the lines of each
+//! event by their bytes and merges equal ones, so that the result does not depend on the order of
+//! threads and files. It sorts the tree: the lines then have the order of its nodes.
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -19,19 +19,19 @@ use crate::count::merge_equal;
 
 /// Lines of texts.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    pub(super) texts: Texts,
+pub(super) struct FoldedLines {
+    pub(super) texts: FoldedTexts,
     chains: Chains,
-    lines: Vec<Line>,
+    lines: Vec<FoldedLine>,
     /// Chains by rank, once lines have ranks.
     order: Vec<u32>,
 }
 
 /// Distinct texts, by number.
 #[derive(Debug, Default)]
-pub(super) struct Texts(IndexSet<String, FxBuildHasher>);
+pub(super) struct FoldedTexts(IndexSet<String, FxBuildHasher>);
 
-impl Texts {
+impl FoldedTexts {
     /// Returns the number of a text, adding the text if it is new.
     pub(super) fn number(&mut self, text: String) -> u32 {
         u32::try_from(self.0.insert_full(text).0).unwrap_or(u32::MAX)
@@ -49,14 +49,14 @@ impl Texts {
 /// A line: index of its event in the profile, the chains of its columns and of its frames, and its
 /// count.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct FoldedLine {
     event: usize,
     columns: u32,
     frames: u32,
     count: u64,
 }
 
-impl Lines {
+impl FoldedLines {
     /// Appends a label to a chain of labels, outermost first; 0 is the empty chain.
     #[inline]
     pub(super) fn chain(&mut self, before: u32, label: u32) -> u32 {
@@ -67,7 +67,7 @@ impl Lines {
     /// not be empty.
     #[inline]
     pub(super) fn add(&mut self, event: usize, columns: u32, frames: u32, count: u64) {
-        self.lines.push(Line { event, columns, frames, count });
+        self.lines.push(FoldedLine { event, columns, frames, count });
     }
 
     /// Sorts the lines by event, then by text, and merges equal ones.
@@ -83,7 +83,7 @@ impl Lines {
 
     /// Sorts the lines and merges equal ones.
     fn merge_equal(&mut self) {
-        let key = |line: &Line| (line.event, line.columns, line.frames);
+        let key = |line: &FoldedLine| (line.event, line.columns, line.frames);
         merge_equal(&mut self.lines, key, |line, next| {
             line.count = line.count.wrapping_add(next.count)
         });
@@ -144,8 +144,8 @@ impl Lines {
         self.lines.iter().map(|line| (line.event, line.count))
     }
 
-    /// Writes the labels of the line at `index` into the empty `labels`, after [`Lines::settle`],
-    /// and returns the line's event and count.
+    /// Writes the labels of the line at `index` into the empty `labels`, after
+    /// [`FoldedLines::settle`], and returns the line's event and count.
     pub(super) fn line(&self, index: usize, labels: &mut Vec<u32>) -> Option<(usize, u64)> {
         let line = self.lines.get(index)?;
         for rank in [line.frames, line.columns] {
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(folded: &Lines) -> Vec<(usize, String, u64)> {
+    fn texts(folded: &FoldedLines) -> Vec<(usize, String, u64)> {
         let line = |index| {
             let mut labels = Vec::new();
             let (event, count) = folded.line(index, &mut labels)?;
@@ -183,11 +183,11 @@ mod tests {
         fn lines_are_sorted_by_their_bytes(
             lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 2..5), 1u64..9), 0..40),
         ) {
-            let mut folded = Lines::default();
+            let mut folded = FoldedLines::default();
             let mut want = std::collections::BTreeMap::<(usize, String), u64>::new();
             for (event, labels, count) in &lines {
                 let numbers: Vec<u32> = labels.iter().map(|label| folded.texts.number(label.clone())).collect();
-                let chain = |folded: &mut Lines, labels: &[u32]| {
+                let chain = |folded: &mut FoldedLines, labels: &[u32]| {
                     labels.iter().fold(0, |before, label| folded.chain(before, *label))
                 };
                 let (columns, frames) = (chain(&mut folded, &numbers[..1]), chain(&mut folded, &numbers[1..]));

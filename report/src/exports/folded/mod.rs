@@ -15,7 +15,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use self::lines::{Lines, Texts};
+use self::lines::{FoldedLines, FoldedTexts};
 use super::export::{Answer, Export};
 use crate::callchain::{RowId, Sample};
 use crate::count::metrics::share;
@@ -80,7 +80,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
 
 /// Returns the indexes of the lines that pass `--percent-limit`, a share of all lines of their
 /// event, and are the first `--limit` ones of their event by count.
-fn within_limits(folded: &Lines, query: &Query) -> Vec<usize> {
+fn within_limits(folded: &FoldedLines, query: &Query) -> Vec<usize> {
     let mut of_events = BTreeMap::<usize, Vec<(Reverse<u64>, usize)>>::new();
     for (index, (event, count)) in folded.counts().enumerate() {
         of_events.entry(event).or_default().push((Reverse(count), index));
@@ -109,7 +109,7 @@ struct Folding<'p> {
 }
 
 /// Texts of frames and chains, as parts of lines.
-struct Named {
+struct NamedStacks {
     /// Texts by the frames' numbers; `None` for frames that are left out.
     frames: Vec<Option<u32>>,
     /// Chains of the texts, by the numbers of the chains of frames.
@@ -128,11 +128,11 @@ struct Root {
 }
 
 impl Folding<'_> {
-    fn lines(self) -> Lines {
+    fn lines(self) -> FoldedLines {
         let calls = &self.profile.calls;
         let texts: Vec<Option<String>> =
             calls.names.par_iter().map(|label| self.frame(*label)).collect();
-        let mut lines = Lines::default();
+        let mut lines = FoldedLines::default();
         let usual = texts
             .into_iter()
             .map(|text| text.map(|text| lines.texts.number(text)))
@@ -159,7 +159,7 @@ impl Folding<'_> {
 
     /// Returns the chain of a sample's frames. Every sample is in a line: without frames, its frame
     /// is the sampled function.
-    fn stack(self, sample: &Sample, named: &Named, lines: &mut Lines) -> u32 {
+    fn stack(self, sample: &Sample, named: &NamedStacks, lines: &mut FoldedLines) -> u32 {
         let text = |frame: u32| named.frames.get(frame as usize).copied().flatten();
         let callers = named.chains.get(sample.callers as usize).copied().unwrap_or(0);
         let frames = match text(sample.frame).filter(|_| sample.is_in_chain) {
@@ -177,18 +177,18 @@ impl Folding<'_> {
     }
 
     /// Returns the chains of these frames.
-    fn named(self, frames: Vec<Option<u32>>, lines: &mut Lines) -> Named {
+    fn named(self, frames: Vec<Option<u32>>, lines: &mut FoldedLines) -> NamedStacks {
         let chains = self.profile.calls.chains.fold_callers(0, |node, callers| {
             match frames.get(node.frame as usize) {
                 Some(Some(text)) => lines.chain(callers, *text),
                 _ => callers,
             }
         });
-        Named { frames, chains }
+        NamedStacks { frames, chains }
     }
 
     /// Returns what precedes the frames, by row.
-    fn roots(self, lines: &mut Lines) -> FxHashMap<RowId, Root> {
+    fn roots(self, lines: &mut FoldedLines) -> FxHashMap<RowId, Root> {
         let by_samples = self.query.numbers().any(|number| number == Number::Samples);
         let mut roots = FxHashMap::default();
         for (id, row) in &self.profile.calls.rows {
@@ -253,7 +253,7 @@ fn root(text: &str) -> String {
     text.trim().replace(' ', "_").replace(';', ":")
 }
 
-impl Texts {
+impl FoldedTexts {
     /// Returns the texts of frames in Java processes, given the usual ones.
     fn without_java_marks(&mut self, usual: &[Option<u32>]) -> Vec<Option<u32>> {
         let mut in_java = |number: u32| {
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn limits_leave_the_largest_lines_of_each_event() {
-        let mut folded = Lines::default();
+        let mut folded = FoldedLines::default();
         for (event, text, count) in [(0, "x", 1), (0, "y", 7), (0, "z", 2), (1, "x", 3)] {
             let [columns, frames] = ["ls", text].map(|text| {
                 let text = folded.texts.number(text.into());

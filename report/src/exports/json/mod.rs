@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::export::{Answer, Export};
-use crate::count::metrics::{Metrics, Value, share};
+use crate::count::metrics::{MetricValue, Metrics, share};
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, Needs, Number, Query, Warning};
 use crate::table::group::{self, GroupRow};
@@ -39,14 +39,14 @@ impl Export for Json {
 struct Report<'p> {
     schema: &'static str,
     inputs: &'p [InputSummary],
-    events: Vec<Event<'p>>,
+    events: Vec<JsonEvent<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Vec<GroupOut<'p>>>,
     warnings: &'p [Warning],
 }
 
 #[derive(Serialize)]
-struct Event<'p> {
+struct JsonEvent<'p> {
     index: usize,
     name: &'p str,
     samples: u64,
@@ -54,7 +54,7 @@ struct Event<'p> {
     lost_samples: u64,
     filtered_samples: u64,
     sort: Vec<&'p str>,
-    rows: Rows<'p>,
+    rows: JsonRows<'p>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hierarchy: Option<Vec<Level<'p>>>,
 }
@@ -67,7 +67,7 @@ struct GroupOut<'p> {
 }
 
 /// Rows of a table; none if they are printed as a hierarchy or group, or not at all.
-struct Rows<'p> {
+struct JsonRows<'p> {
     table: Option<&'p EventTable<'p>>,
     query: &'p Query,
 }
@@ -78,7 +78,7 @@ struct RowOut<'p> {
     #[serde(flatten)]
     own: Counts,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    fields: BTreeMap<&'static str, Value>,
+    fields: BTreeMap<&'static str, MetricValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Counts>,
 }
@@ -106,7 +106,7 @@ fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
     query.columns.iter().enumerate().filter_map(of_column).collect()
 }
 
-impl<'p> Serialize for Rows<'p> {
+impl<'p> Serialize for JsonRows<'p> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
         let total = self.table.map_or(0, |table| table.total.period);
@@ -149,7 +149,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
     let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
     let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
     let has_rows = query.inspection.is_none() && !query.hierarchy && !query.group;
-    let events = shown.map(|(index, table)| Event {
+    let events = shown.map(|(index, table)| JsonEvent {
         index,
         name: table.name,
         samples: table.total.samples,
@@ -158,7 +158,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
         filtered_samples: table.filtered_samples,
         sort: query.sort().collect(),
         hierarchy: query.hierarchy.then(|| hierarchy::levels(table, query)),
-        rows: Rows { table: has_rows.then_some(table), query },
+        rows: JsonRows { table: has_rows.then_some(table), query },
     });
     let (events, warnings) = (events.collect(), &profile.warnings);
     write(

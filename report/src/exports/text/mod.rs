@@ -13,9 +13,9 @@ use std::io::{self, Write};
 use super::export::{Answer, Export};
 use crate::query::{Inspection, Needs};
 
-pub(super) struct Text;
+pub(super) struct TextReport;
 
-impl Export for Text {
+impl Export for TextReport {
     fn name(&self) -> &'static str {
         "text"
     }

@@ -17,7 +17,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
-use crate::count::metrics::{Metrics, Value};
+use crate::count::metrics::{MetricValue, Metrics};
 use crate::profile::Profile;
 use crate::profile::names::Subject;
 use crate::query::{Field, Query, SortKey, TableColumn};
@@ -176,7 +176,7 @@ impl<'q> CellTexts<'q> {
         }
         let numbers =
             widths.iter_mut().zip(largest).filter_map(|(width, largest)| Some((width, largest?)));
-        numbers.for_each(|(width, largest): (_, Value)| {
+        numbers.for_each(|(width, largest): (_, MetricValue)| {
             *width = largest.to_string().len().max(*width)
         });
         widths

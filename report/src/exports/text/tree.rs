@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::profile::Profile;
-use crate::profile::stacks::{Node, TreeOptions};
+use crate::profile::stacks::{TreeNode, TreeOptions};
 use crate::query::{Graph, Query, Shape, graph::Value};
 use crate::table::{EventTable, Row};
 use crate::terminal::escape::escape;
@@ -69,7 +69,7 @@ const LEVEL: usize = 11;
 
 impl Drawing<'_> {
     /// Draws the tree of a row with period `row`.
-    fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
+    fn draw(&self, nodes: &[TreeNode], row: u64, text: &mut String) {
         let before = text.len();
         match self.graph.shape {
             Shape::Flat | Shape::Folded => return self.chains(nodes, text),
@@ -80,7 +80,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn tree(&self, nodes: &[Node], row: u64, text: &mut String) {
+    fn tree(&self, nodes: &[TreeNode], row: u64, text: &mut String) {
         let mut margin = MARGIN;
         let mut nodes = nodes;
         if let [only] = nodes
@@ -106,8 +106,8 @@ impl Drawing<'_> {
     /// continues.
     fn level(
         &self,
-        nodes: &[Node],
-        parent: Option<&Node>,
+        nodes: &[TreeNode],
+        parent: Option<&TreeNode>,
         total: u64,
         bars: &mut Vec<bool>,
         margin: usize,
@@ -147,7 +147,7 @@ impl Drawing<'_> {
     }
 
     /// Writes complete callchains, sorted by period, largest first.
-    fn chains(&self, nodes: &[Node], text: &mut String) {
+    fn chains(&self, nodes: &[TreeNode], text: &mut String) {
         let mut chains = Vec::new();
         ends(nodes, &mut Vec::new(), &mut chains);
         let least = self.graph.least(self.total);
@@ -172,7 +172,7 @@ impl Drawing<'_> {
     }
 
     /// Formats a frame of a node, with the branch information of the frame if there is any.
-    fn frame(&self, node: &Node, place: usize) -> String {
+    fn frame(&self, node: &TreeNode, place: usize) -> String {
         let name = node.names.get(place).map_or_else(String::new, |name| self.function(*name));
         node.passed.get(place).map_or_else(|| name.clone(), |passed| format!("{name}{passed}"))
     }
@@ -191,7 +191,7 @@ impl Drawing<'_> {
 }
 
 /// Collects the nodes at which chains end, each with the names on its path (`way`).
-fn ends<'n>(nodes: &'n [Node], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'n Node)>) {
+fn ends<'n>(nodes: &'n [TreeNode], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'n TreeNode)>) {
     for node in nodes {
         way.extend(&node.names);
         if node.own.samples > 0 {
@@ -230,18 +230,18 @@ mod tests {
         let [main, work, parse, read, print] = ["main", "work", "parse", "read", "print"]
             .map(|name| profile.frames.intern(name.into()));
         let count = |period| Count { samples: period, period };
-        let leaf = |names: &[u32], period| Node {
+        let leaf = |names: &[u32], period| TreeNode {
             names: names.to_vec(),
             own: count(period),
-            ..Node::default()
+            ..TreeNode::default()
         };
         let nodes = vec![leaf(&[parse, read], 60), leaf(&[print], 40)];
-        let tree = [Node {
+        let tree = [TreeNode {
             names: vec![main, work],
             own: count(0),
             below: count(100),
             nodes,
-            ..Node::default()
+            ..TreeNode::default()
         }];
         let drawn = |shape, row, total| {
             let graph = Graph { shape, ..Graph::default() };

@@ -9,8 +9,8 @@ use recrep_format::record::{RawRecord, SampleFields};
 use rustc_hash::FxHashSet;
 
 use crate::callchain::{
-    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
-    for_each_address,
+    ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, RecordedChains,
+    StackUnwinder, for_each_address,
 };
 use crate::engine::session::Session;
 use crate::input::split::Piece;
@@ -63,7 +63,7 @@ struct Collector<'s> {
 impl<'s> Collector<'s> {
     fn new(samples: Samples<'s>, modules: usize) -> Self {
         let whole = ChainLimit { frames: usize::MAX, outermost: false };
-        let recorded = Recorded { deferred: samples.deferred, most: whole };
+        let recorded = RecordedChains { deferred: samples.deferred, most: whole };
         Self {
             session: samples.session,
             sources: ChainSources::new(recorded, samples.unwinding),
@@ -106,7 +106,7 @@ impl<'s> Collector<'s> {
         }
         let mut words = std::mem::take(&mut self.words);
         words.clear();
-        if self.sources.chain((&sample, Origin::of(&entry.attr)), at, &mut words).is_ok() {
+        if self.sources.chain((&sample, ChainOrigin::of(&entry.attr)), at, &mut words).is_ok() {
             for_each_address(mode, &words, |mode, address, _| self.add(Some(mode), address, at));
         }
         self.words = words;

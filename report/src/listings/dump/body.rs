@@ -9,14 +9,14 @@ use recrep_format::record::{
     Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, Namespaces, RawRecord,
 };
 
-use super::record::{Lines, flat, named};
+use super::record::{RecordLines, flat, named};
 use crate::listings::info;
 use crate::terminal::escape::escape;
 use crate::tracepoints;
 
 const MAX_CPUS: usize = 1 << 16;
 
-impl Lines<'_> {
+impl RecordLines<'_> {
     pub(super) fn body(&mut self, raw: &RawRecord<'_>, body: &Body<'_>) {
         if let Body::CallchainDeferred(_) = body {
             self.begin("callchain:");

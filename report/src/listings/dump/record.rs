@@ -37,14 +37,14 @@ impl<'f> FileFacts<'f> {
 }
 
 /// Text of records of a file.
-pub(super) struct Lines<'k> {
+pub(super) struct RecordLines<'k> {
     pub(super) known: &'k FileFacts<'k>,
     pub(super) out: Vec<u8>,
     /// Text before the next field of the current line; `None` if the line is empty.
     separator: Option<&'static str>,
 }
 
-impl<'k> Lines<'k> {
+impl<'k> RecordLines<'k> {
     /// Replaces the text in `out`.
     pub(super) fn new(known: &'k FileFacts<'k>, mut out: Vec<u8>) -> Self {
         out.clear();

@@ -5,9 +5,9 @@ use recrep_format::bytes::U64s;
 use recrep_format::fields::{Fields as _, Value};
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
-use super::record::Lines;
+use super::record::RecordLines;
 
-impl Lines<'_> {
+impl RecordLines<'_> {
     /// Prints the fields that the sample has: single values first, then those with lines of their
     /// own.
     pub(super) fn sample(&mut self, fields: &SampleFields<'_>) {

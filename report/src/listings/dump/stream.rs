@@ -9,7 +9,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 
 use super::DumpOptions;
-use super::record::{FileFacts, Lines, hex_dump};
+use super::record::{FileFacts, RecordLines, hex_dump};
 use crate::input::unpack::Unpacking;
 use crate::query::Warning;
 
@@ -30,7 +30,7 @@ pub(super) struct Walk<'f, 'q> {
     known: &'q FileFacts<'f>,
     options: &'q DumpOptions,
     /// Streams that have not ended.
-    streams: VecDeque<Stream<'f>>,
+    streams: VecDeque<RecordStream<'f>>,
     /// Chunks that are ready, behind the one that was returned last.
     unpacked: VecDeque<Chunk<'f>>,
     /// What ended streams.
@@ -40,7 +40,7 @@ pub(super) struct Walk<'f, 'q> {
 }
 
 /// A stream, and the state of the unpacking of its compressed records.
-struct Stream<'f> {
+struct RecordStream<'f> {
     records: Frames<'f>,
     name: Arc<str>,
     unpacked_name: Arc<str>,
@@ -55,7 +55,7 @@ impl<'f, 'q> Walk<'f, 'q> {
         options: &'q DumpOptions,
         streams: impl IntoIterator<Item = (Frames<'f>, String)>,
     ) -> Self {
-        let stream = |(records, name): (Frames<'f>, String)| Stream {
+        let stream = |(records, name): (Frames<'f>, String)| RecordStream {
             bytes: records.left().len(),
             records,
             unpacked_name: format!("{name}unpacked:").into(),
@@ -83,7 +83,7 @@ impl<'f, 'q> Walk<'f, 'q> {
     }
 
     /// Walks a chunk of a stream, and returns whether the stream goes on.
-    fn chunk(&mut self, stream: &mut Stream<'f>) -> (Chunk<'f>, bool) {
+    fn chunk(&mut self, stream: &mut RecordStream<'f>) -> (Chunk<'f>, bool) {
         let (bytes, offset) = (stream.records.left(), stream.records.offset());
         let (mut len, mut goes_on) = (0, true);
         while len < CHUNK && goes_on && self.unpacked.is_empty() {
@@ -111,7 +111,7 @@ impl<'f, 'q> Walk<'f, 'q> {
 
     /// Unpacks the records that a piece of the compressed stream completes, and returns whether the
     /// stream goes on.
-    fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> bool {
+    fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut RecordStream<'_>) -> bool {
         let new = || Unpacking::new(stream.bytes, self.known.file.endian);
         let mut unpacking = stream.unpacking.take().unwrap_or_else(new);
         let outcome = unpacking.feed(piece, offset);
@@ -185,7 +185,7 @@ pub(super) fn print(
     chunk: &Chunk<'_>,
     out: Vec<u8>,
 ) -> Printed {
-    let mut lines = Lines::new(known, out);
+    let mut lines = RecordLines::new(known, out);
     let mut malformed = None;
     let name = &*chunk.name;
     for raw in Frames::new(&chunk.bytes, chunk.offset, known.file.endian).map_while(Result::ok) {

@@ -10,18 +10,18 @@ use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::Attr;
 use recrep_format::fields::{Fields as _, Value as Field};
 
-use super::value::{Value, hex, number, shown};
+use super::value::{InfoValue, hex, number, shown};
 use crate::tracepoints;
 
 /// Returns all fields, those of unions under the name that applies.
-fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
+fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, InfoValue)> {
     let has = |flag| attr.flags.contains(flag);
     let mut fields = Vec::with_capacity(70);
     attr.each(&mut |name, value| match name {
         "flags" => fields.extend(flags(attr.flags)),
         "unknown_bytes" if attr.extra.is_empty() => {}
         "unknown_bytes" => {
-            fields.push((name.into(), Value::Text(tracepoints::hex(&attr.extra, " "))));
+            fields.push((name.into(), InfoValue::Text(tracepoints::hex(&attr.extra, " "))));
         }
         _ => {
             let name = match name {
@@ -47,7 +47,7 @@ fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
 }
 
 /// Returns a field per flag, `precise_ip` as one number, and bits without a name as a number.
-fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
+fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, InfoValue)> {
     let mut unknown = flags;
     let mut fields = Vec::with_capacity(40);
     for (name, flag) in AttrFlags::all().iter_names() {
@@ -65,14 +65,17 @@ fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
 }
 
 /// Returns the names of set bits; those without a name are one number at the end.
-fn bits(mut known: Vec<(&str, u64)>, unknown: u64) -> Value {
+fn bits(mut known: Vec<(&str, u64)>, unknown: u64) -> InfoValue {
     known.sort_by_key(|(name, bit)| place(name, *bit));
     let mut names: Vec<String> = known.into_iter().map(|(name, _)| name.to_owned()).collect();
     if unknown != 0 {
         names.push(format!("{unknown:#x}"));
     }
     let text = names.join("|");
-    Value::Shown(Box::new(Value::List(names.into_iter().map(Value::Text).collect())), text)
+    InfoValue::Shown(
+        Box::new(InfoValue::List(names.into_iter().map(InfoValue::Text).collect())),
+        text,
+    )
 }
 
 /// Returns the place of a bit in perf's order: three of `sample_type` are not in the order of the
@@ -106,8 +109,8 @@ fn union_of(name: &str) -> &str {
 }
 
 /// Returns every field of an attr, and its [`text`].
-pub(super) fn value(attr: &Attr) -> Value {
-    Value::Shown(Box::new(Value::Map(fields(attr))), text(attr))
+pub(super) fn value(attr: &Attr) -> InfoValue {
+    InfoValue::Shown(Box::new(InfoValue::Map(fields(attr))), text(attr))
 }
 
 #[cfg(test)]

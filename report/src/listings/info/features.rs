@@ -13,7 +13,7 @@ use recrep_format::feature::FeatureId;
 use recrep_format::fields::Field as _;
 
 use super::attr;
-use super::value::{Value, hex, map, maps, number, shown, text};
+use super::value::{InfoValue, hex, map, maps, number, shown, text};
 
 /// Fields that are shown before the others of their structure, which stand as they lie in the file.
 const FIRST: &[(FeatureId, &[&str])] = &[
@@ -26,7 +26,7 @@ const FIRST: &[(FeatureId, &[&str])] = &[
 /// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown.
 /// `cpus` is the number of available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail
 /// depends.
-pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
+pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<InfoValue>> {
     use f::FeatureBody as B;
     let endian = c.endian();
     let body = B::decode(id, c)?;
@@ -37,7 +37,12 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             let pid = number(entry.body.pid.0.cast_signed());
             let misc = hex(entry.misc.into());
             let filename = text(entry.name());
-            [("build_id", Value::Text(id)), ("misc", misc), ("pid", pid), ("filename", filename)]
+            [
+                ("build_id", InfoValue::Text(id)),
+                ("misc", misc),
+                ("pid", pid),
+                ("filename", filename),
+            ]
         }),
         B::EventDesc(it) => maps(&it.events, |event| {
             let (name, ids) = (shown(&event.name.value()), shown(&event.ids.value()));
@@ -52,7 +57,7 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             let nodes = maps(&it.nodes, |node| {
                 let blocks = ranges(bits(node.set.iter(), node.bits), |last, bit| last + 1 == bit);
                 let (number_of, size) = (number(node.node), number(node.size));
-                [("node", number_of), ("size", size), ("blocks", Value::Text(blocks))]
+                [("node", number_of), ("size", size), ("blocks", InfoValue::Text(blocks))]
             });
             let (version, block_size) = (number(it.version), hex(it.block_size));
             map([("version", version), ("block_size_bytes", block_size), ("nodes", nodes)])
@@ -76,10 +81,10 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
 }
 
 /// Moves parts with these names before the other parts.
-fn put_first(names: &[&str], value: &mut Value) {
+fn put_first(names: &[&str], value: &mut InfoValue) {
     match value {
-        Value::List(items) => items.iter_mut().for_each(|item| put_first(names, item)),
-        Value::Map(parts) => {
+        InfoValue::List(items) => items.iter_mut().for_each(|item| put_first(names, item)),
+        InfoValue::Map(parts) => {
             let place = |name: &str| names.iter().position(|first| *first == name);
             parts.sort_by_key(|(name, _)| place(name).unwrap_or(names.len()));
             parts.iter_mut().for_each(|(_, part)| put_first(names, part));
@@ -88,7 +93,7 @@ fn put_first(names: &[&str], value: &mut Value) {
     }
 }
 
-fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> {
+fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<InfoValue> {
     let (cores, dies) = (topology.tail.cpus(available)?, topology.tail.die_ids(available)?);
     let cpus = cores.iter().enumerate().map(|(cpu, (core, socket))| {
         let mut parts = vec![
@@ -103,7 +108,7 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
         ("sibling_sockets", shown(&topology.sockets.value())),
         ("sibling_dies", shown(&topology.tail.dies(available)?.value())),
         ("sibling_threads", shown(&topology.cores.value())),
-        ("cpus", Value::List(cpus.collect())),
+        ("cpus", InfoValue::List(cpus.collect())),
     ]))
 }
 
@@ -134,7 +139,7 @@ pub(crate) fn ranges<N: Copy + PartialEq + Display>(
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<Value> {
+fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<InfoValue> {
     let body = it.unpack()?;
     let modules = maps(&f::bundled_modules(&body, endian)?, |module| {
         let count = |count: usize| number(count as u64);

@@ -14,7 +14,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 
 use super::attr;
 use super::features;
-use super::value::{Value, hex, map, maps, number};
+use super::value::{InfoValue, hex, map, maps, number};
 use crate::engine::session::Session;
 use crate::input::{Input, Stream, unpack};
 use crate::query::Warning;
@@ -43,7 +43,7 @@ struct Feature {
     offset: u64,
     size: u64,
     /// Decoded contents; `None` if the feature is unknown or malformed.
-    value: Option<Value>,
+    value: Option<InfoValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Warning>,
 }
@@ -114,14 +114,14 @@ impl Serialize for Info<'_> {
         let session = self.session;
         let stream = |stream: &Stream| {
             [
-                ("name", Value::Text(stream.name.clone())),
+                ("name", InfoValue::Text(stream.name.clone())),
                 ("bytes", number(stream.bytes.len() as u64)),
             ]
         };
         let events = session.file.attrs.entries().iter().zip(&session.events).enumerate();
         let event = |(index, (entry, name)): (usize, (&AttrEntry, &String))| {
-            let ids = Value::List(entry.ids.iter().copied().map(number).collect());
-            let name = Value::Text(name.clone());
+            let ids = InfoValue::List(entry.ids.iter().copied().map(number).collect());
+            let name = InfoValue::Text(name.clone());
             [
                 ("index", number(index as u64)),
                 ("name", name),
@@ -253,10 +253,10 @@ fn print_features(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Prints a value on the rest of the line, or its parts on separate lines.
-fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
+fn block(value: &InfoValue, indent: usize, out: &mut impl Write) -> io::Result<()> {
     match value {
-        Value::List(items) if items.is_empty() => writeln!(out, " none"),
-        Value::List(items) if value.is_block() => {
+        InfoValue::List(items) if items.is_empty() => writeln!(out, " none"),
+        InfoValue::List(items) if value.is_block() => {
             writeln!(out)?;
             for item in items {
                 write!(out, "{:indent$}", "")?;
@@ -264,7 +264,7 @@ fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
             }
             Ok(())
         }
-        Value::Map(parts) if value.is_block() => {
+        InfoValue::Map(parts) if value.is_block() => {
             writeln!(out)?;
             for (name, part) in parts {
                 write!(out, "{:indent$}{name}:", "")?;
@@ -277,8 +277,8 @@ fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Prints an item of a list: simple parts on one line, blocks below it.
-fn part(item: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
-    let Value::Map(parts) = item else { return writeln!(out, "{item}") };
+fn part(item: &InfoValue, indent: usize, out: &mut impl Write) -> io::Result<()> {
+    let InfoValue::Map(parts) = item else { return writeln!(out, "{item}") };
     let (blocks, flat): (Vec<_>, Vec<_>) = parts.iter().partition(|(_, part)| part.is_block());
     let flat: Vec<String> = flat.iter().map(|(name, part)| format!("{name}: {part}")).collect();
     writeln!(out, "{}", flat.join(", "))?;

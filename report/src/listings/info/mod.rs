@@ -33,7 +33,7 @@ pub(crate) use attr::text as attr_text;
 pub(crate) use evlist::{EvlistQuery, run as run_evlist};
 pub(crate) use features::{ranges, value as feature_value};
 use gather::Info;
-pub(crate) use value::{Value, map, number};
+pub(crate) use value::{InfoValue, map, number};
 
 /// Show the layout, events, header features and record counts of a file
 #[derive(Debug, Parser)]

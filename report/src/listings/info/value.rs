@@ -10,7 +10,7 @@ use crate::terminal::escape::escape;
 
 /// A value for text and JSON.
 #[derive(Debug)]
-pub(crate) enum Value {
+pub(crate) enum InfoValue {
     Number(i128),
     /// Text from the file, not escaped; printing escapes it. Hexadecimal numbers (`0x…`) are text,
     /// as in JSON.
@@ -22,7 +22,7 @@ pub(crate) enum Value {
     Shown(Box<Self>, String),
 }
 
-impl Value {
+impl InfoValue {
     /// Returns whether text output has separate lines for the parts.
     pub(crate) fn is_block(&self) -> bool {
         match self {
@@ -37,45 +37,45 @@ impl Value {
     }
 }
 
-pub(crate) fn number(value: impl Into<i128>) -> Value {
-    Value::Number(value.into())
+pub(crate) fn number(value: impl Into<i128>) -> InfoValue {
+    InfoValue::Number(value.into())
 }
 
-pub(crate) fn hex(value: u64) -> Value {
-    Value::Text(format!("{value:#x}"))
+pub(crate) fn hex(value: u64) -> InfoValue {
+    InfoValue::Text(format!("{value:#x}"))
 }
 
 /// Returns named parts.
-pub(crate) fn map(parts: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    Value::Map(parts.into_iter().map(|(name, part)| (name.into(), part)).collect())
+pub(crate) fn map(parts: impl IntoIterator<Item = (&'static str, InfoValue)>) -> InfoValue {
+    InfoValue::Map(parts.into_iter().map(|(name, part)| (name.into(), part)).collect())
 }
 
 /// Returns a list with the named parts of each item.
 pub(crate) fn maps<T, const N: usize>(
     items: impl IntoIterator<Item = T>,
-    one: impl Fn(T) -> [(&'static str, Value); N],
-) -> Value {
-    Value::List(items.into_iter().map(|item| map(one(item))).collect())
+    one: impl Fn(T) -> [(&'static str, InfoValue); N],
+) -> InfoValue {
+    InfoValue::List(items.into_iter().map(|item| map(one(item))).collect())
 }
 
 /// Returns the value of a field of the format, as JSON has it: numbers without their names, bytes as
 /// their number.
-pub(super) fn shown(value: &Field<'_>) -> Value {
+pub(super) fn shown(value: &Field<'_>) -> InfoValue {
     match value {
-        Field::Number(value) => Value::Number(*value),
+        Field::Number(value) => InfoValue::Number(*value),
         Field::Named(value, _) => number(*value),
         Field::Hex(value) => hex(*value),
         Field::Text(bytes) => text(bytes),
         Field::Bytes(bytes) => number(bytes.len() as u64),
-        Field::Words(words) => Value::List(words.iter().map(number).collect()),
-        Field::List(items) => Value::List(items.iter().map(shown).collect()),
+        Field::Words(words) => InfoValue::List(words.iter().map(number).collect()),
+        Field::List(items) => InfoValue::List(items.iter().map(shown).collect()),
         Field::Fields(fields) => parts(*fields),
-        other => Value::Text(format!("{other:?}")),
+        other => InfoValue::Text(format!("{other:?}")),
     }
 }
 
 /// Returns the fields of a structure; for one that is only a list, the list.
-fn parts(fields: &dyn Fields) -> Value {
+fn parts(fields: &dyn Fields) -> InfoValue {
     let mut parts = Vec::new();
     fields.each(&mut |name, value| {
         if !matches!(value, Field::Absent) {
@@ -83,18 +83,18 @@ fn parts(fields: &dyn Fields) -> Value {
         }
     });
     match parts.pop() {
-        Some((_, Value::List(list))) if parts.is_empty() => Value::List(list),
-        last => Value::Map(parts.into_iter().chain(last).collect()),
+        Some((_, InfoValue::List(list))) if parts.is_empty() => InfoValue::List(list),
+        last => InfoValue::Map(parts.into_iter().chain(last).collect()),
     }
 }
 
 /// Returns text that need not be UTF-8.
-pub(super) fn text(bytes: &[u8]) -> Value {
-    Value::Text(String::from_utf8_lossy(bytes).into_owned())
+pub(super) fn text(bytes: &[u8]) -> InfoValue {
+    InfoValue::Text(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// Prints on one line, escaped for terminals.
-impl fmt::Display for Value {
+impl fmt::Display for InfoValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (separator, texts): (_, Vec<String>) = match self {
             Self::Number(number) => return number.fmt(f),
@@ -117,7 +117,7 @@ impl fmt::Display for Value {
     }
 }
 
-impl Serialize for Value {
+impl Serialize for InfoValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Number(number) => serializer.serialize_i128(*number),
@@ -137,8 +137,9 @@ mod tests {
 
     #[test]
     fn text_is_escaped_in_text_output_only() {
-        let [name, spaced, short] = ["\x1b[2J", "a b", "c"].map(|text| Value::Text(text.into()));
-        let value = map([("name", name), ("list", Value::List(vec![hex(16), spaced, short]))]);
+        let [name, spaced, short] =
+            ["\x1b[2J", "a b", "c"].map(|text| InfoValue::Text(text.into()));
+        let value = map([("name", name), ("list", InfoValue::List(vec![hex(16), spaced, short]))]);
         assert_eq!(value.to_string(), "name: \\x1b[2J, list: 0x10 'a b' c");
         assert_eq!(
             serde_json::to_string(&value).unwrap(),

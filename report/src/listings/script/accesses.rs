@@ -9,7 +9,7 @@ use recrep_format::abi::{DataSrc, RecordType};
 use recrep_format::record::SampleFields;
 
 use super::args::Switches;
-use super::filter::SampleFilter;
+use super::filter::ListingFilter;
 use super::frames::Finder;
 use super::sample::Found;
 use super::{order, values};
@@ -76,7 +76,7 @@ impl AccessQuery {
 }
 
 /// Accesses of one input.
-struct Listed {
+struct ListedAccesses {
     accesses: usize,
     /// Warnings about unproven names.
     unproven: Vec<Warning>,
@@ -137,10 +137,10 @@ fn list(
     session: &Session<'_>,
     resolver: &Resolver,
     out: &mut impl Write,
-) -> anyhow::Result<Listed> {
+) -> anyhow::Result<ListedAccesses> {
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
-    let filter = SampleFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
+    let filter = ListingFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
     let mut spans = RecentSpans::default();
     let positions = order::listed(session, &BTreeSet::new()).into_iter().enumerate();
     let lines = positions.filter_map(|(position, at)| {
@@ -154,13 +154,16 @@ fn list(
         writeln!(out, "{line}").context(CANNOT_WRITE)?;
         accesses += 1;
     }
-    Ok(Listed { accesses, unproven: Finder::doubts([finder], &functions).warnings("addresses") })
+    Ok(ListedAccesses {
+        accesses,
+        unproven: Finder::doubts([finder], &functions).warnings("addresses"),
+    })
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
 fn line(
     asked: &AccessQuery,
-    filter: &SampleFilter<'_>,
+    filter: &ListingFilter<'_>,
     finder: &mut Finder<'_>,
     s: &Found<'_>,
 ) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use recrep_format::abi::BranchEntry;
 
-use super::fields::{Field, Fields};
+use super::fields::{Fields, OutputField};
 use super::frames::Finder;
 use super::sample::Found;
 use crate::terminal::digits;
@@ -10,12 +10,12 @@ use crate::terminal::digits;
 impl Finder<'_> {
     /// Prints the branch stack of a sample, if it has one, in the form that the fields have.
     pub(super) fn branches(&mut self, s: &Found<'_>, fields: &Fields, out: &mut Vec<u8>) {
-        let forms = [Field::BrStack, Field::BrStackSym, Field::BrStackOff];
+        let forms = [OutputField::BrStack, OutputField::BrStackSym, OutputField::BrStackOff];
         let form = forms.into_iter().find(|form| fields.has(*form));
         let (Some(form), Some(stack)) = (form, s.fields.branch_stack) else { return };
         for branch in stack.entries() {
             // Functions have no space before them: the flags of the branch before end with one.
-            if form != Field::BrStackSym {
+            if form != OutputField::BrStackSym {
                 out.push(b' ');
             }
             self.branch_end(branch.from, form, fields, s, out);
@@ -28,19 +28,19 @@ impl Finder<'_> {
     fn branch_end(
         &mut self,
         address: u64,
-        form: Field,
+        form: OutputField,
         fields: &Fields,
         s: &Found<'_>,
         out: &mut Vec<u8>,
     ) {
-        let has_dso = fields.has(Field::Dso);
-        if form == Field::BrStack && !has_dso {
+        let has_dso = fields.has(OutputField::Dso);
+        if form == OutputField::BrStack && !has_dso {
             return hex(address, out);
         }
         let place = self.place_of_either(s, address);
         match form {
-            Field::BrStackOff => hex(place.address, out),
-            Field::BrStackSym => match self.symbol(place) {
+            OutputField::BrStackOff => hex(place.address, out),
+            OutputField::BrStackSym => match self.symbol(place) {
                 Some(function) => {
                     out.extend_from_slice(function.name.as_bytes());
                     out.push(b'+');
@@ -51,7 +51,7 @@ impl Finder<'_> {
             _ => hex(address, out),
         }
         if has_dso {
-            self.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
+            self.dso(place.module, fields.has(OutputField::DsOff).then_some(place.address), out);
         }
     }
 }

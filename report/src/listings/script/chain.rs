@@ -4,12 +4,13 @@ use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
-use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, Lookup, print_function};
+use super::fields::{Fields, OutputField};
+use super::frames::{Finder, FoundFunction, Lookup, print_function};
 use super::sample::Found;
 use super::source;
 use crate::callchain::{
-    ChainLimit, ChainSources, Deferred, FrameFields, FrameFinder, Origin, Recorded, StackUnwinder,
+    ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, RecordedChains,
+    StackUnwinder,
 };
 use crate::callchain::{for_each_address, is_sound};
 use crate::engine::session::Session;
@@ -23,7 +24,7 @@ pub(super) struct ChainPrinter<'s> {
     pub(super) finder: Finder<'s>,
     sources: ChainSources<'s>,
     words: Vec<u64>,
-    frames: Vec<Frame>,
+    frames: Vec<ChainFrame>,
     query: &'s ScriptQuery,
     /// Numbers of frames that differ in function or module.
     resolver: FrameFinder<'s>,
@@ -51,7 +52,7 @@ const MOST_TEXT: usize = 1 << 23;
 
 /// Function and module of a frame.
 struct FrameFunction {
-    function: Option<Function>,
+    function: Option<FoundFunction>,
     module: Option<ModuleId>,
 }
 
@@ -73,7 +74,7 @@ struct FrameLine {
 
 /// A frame: its CPU mode, its address, and how far before it the call is.
 #[derive(Clone, Copy)]
-struct Frame {
+struct ChainFrame {
     mode: CpuMode,
     ip: u64,
     /// 1 if the address is a return address.
@@ -91,7 +92,7 @@ impl<'s> ChainPrinter<'s> {
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
-        let recorded = Recorded {
+        let recorded = RecordedChains {
             deferred,
             most: ChainLimit { frames: query.look.max_stack, outermost: false },
         };
@@ -127,9 +128,9 @@ impl<'s> ChainPrinter<'s> {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.frames(s, &mut frames);
-        let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
+        let are_long = fields.has(OutputField::SrcLine) || fields.has(OutputField::DsOff);
         let is_long =
-            |frame: &Frame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
+            |frame: &ChainFrame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
         let short =
             frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
@@ -147,8 +148,8 @@ impl<'s> ChainPrinter<'s> {
     }
 
     /// Appends the frames of a sample, innermost first.
-    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<Frame>) {
-        let origin = Origin::of(s.attr);
+    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<ChainFrame>) {
+        let origin = ChainOrigin::of(s.attr);
         self.words.clear();
         if self.sources.chain((&s.sample, origin), (s.task.space, s.at), &mut self.words).is_err() {
             return;
@@ -157,17 +158,17 @@ impl<'s> ChainPrinter<'s> {
         let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have
         // their own limit.
-        let is_calls = origin == Origin::Calls;
+        let is_calls = origin == ChainOrigin::Calls;
         let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
         if is_sound(recorded) {
             for_each_address(s.mode, recorded, |mode, ip, _| {
                 if frames.len() < max_frames {
                     let back = u64::from(!is_calls && !frames.is_empty());
-                    frames.push(Frame { mode, ip, back, is_unwound: false });
+                    frames.push(ChainFrame { mode, ip, back, is_unwound: false });
                 }
             });
         }
-        frames.extend(unwound.iter().map(|ip| Frame {
+        frames.extend(unwound.iter().map(|ip| ChainFrame {
             mode: CpuMode::User,
             ip: *ip,
             back: 0,
@@ -201,7 +202,7 @@ impl<'s> ChainPrinter<'s> {
         // The function is looked up to know whether to go on, and to print it.
         self.finder.count(
             *module,
-            1 + u64::from(fields.has(Field::Sym)),
+            1 + u64::from(fields.has(OutputField::Sym)),
             Lookup::of(function.as_ref()),
         );
         out.push(b'\t');
@@ -217,13 +218,13 @@ impl<'s> ChainPrinter<'s> {
     /// one follows.
     fn long_frame(
         &mut self,
-        frame: Frame,
+        frame: ChainFrame,
         fields: &Fields,
         s: &Found<'_>,
         epoch: SpaceEpoch,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Frame { mode, ip, back, is_unwound } = frame;
+        let ChainFrame { mode, ip, back, is_unwound } = frame;
         let kind = (s.event.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         let place_of_line = cache_place(ip, context, LINES);
@@ -261,9 +262,9 @@ impl<'s> ChainPrinter<'s> {
     /// follows.
     fn lines_of(
         &mut self,
-        Frame { ip, back, is_unwound, .. }: Frame,
+        ChainFrame { ip, back, is_unwound, .. }: ChainFrame,
         place: Place,
-        base: Option<&Function>,
+        base: Option<&FoundFunction>,
         fields: &Fields,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -274,13 +275,13 @@ impl<'s> ChainPrinter<'s> {
         let offset = base.map_or(place.address, |function| function.offset(place.address));
         let (outermost, inner) =
             inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
-        let has_line = fields.has(Field::SrcLine);
+        let has_line = fields.has(OutputField::SrcLine);
         let (look, source_paths) = (&self.query.look, self.query.symbol_sources.source_paths);
         for at in inner {
             out.push(b'\t');
             digits::hex(out, ip, 16);
             let name = escape(at.function.as_deref().unwrap_or("??"));
-            if fields.has(Field::Sym) {
+            if fields.has(OutputField::Sym) {
                 print_function(&name, offset, fields, out);
             }
             source::print(source::written(at, source_paths).filter(|_| has_line), out);

@@ -20,11 +20,11 @@ macro_rules! fields {
     ($($(#[$meta:meta])* $name:ident = $text:literal, $bit:expr;)*) => {
         /// A field of the output.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub(super) enum Field {
+        pub(super) enum OutputField {
             $( $(#[$meta])* $name, )*
         }
 
-        impl Field {
+        impl OutputField {
             const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns its name on the command line.
@@ -91,17 +91,17 @@ fields! {
 
 /// Returns the names of all fields, for help.
 pub(crate) fn names() -> String {
-    Field::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
+    OutputField::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    set: Vec<Field>,
+    set: Vec<OutputField>,
     /// The same as bits, once they are complete: every sample asks for many of them.
     bits: u64,
     /// Those that were named.
-    asked: Vec<Field>,
+    asked: Vec<OutputField>,
     /// `true` if no `-F` applies to the event.
     pub(super) unasked: bool,
 }
@@ -127,7 +127,7 @@ const DECODED: &str = "only decoded traces have it, and rep does not decode trac
 const CODE: &str = "it needs the machine code, and rep does not disassemble";
 const GUESTS: &str = "samples of guests are not assigned to their machine and virtual CPU";
 
-impl Field {
+impl OutputField {
     /// Returns the field with this name, or a message.
     fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
@@ -158,7 +158,7 @@ impl Fields {
     /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only
     /// then do tracepoints with callchains have `ip`, `sym`, `symoff` and `dso`.
     fn usual(attr: &Attr, unasked: bool) -> Self {
-        use Field as F;
+        use OutputField as F;
         let mut set = vec![
             F::Comm,
             F::Tid,
@@ -189,12 +189,12 @@ impl Fields {
         Self { set, unasked, ..Self::default() }
     }
 
-    fn add(&mut self, field: Field) {
+    fn add(&mut self, field: OutputField) {
         self.set.push(field);
         self.asked.push(field);
     }
 
-    fn remove(&mut self, field: Field) {
+    fn remove(&mut self, field: OutputField) {
         self.set.retain(|have| *have != field);
         self.asked.retain(|have| *have != field);
     }
@@ -203,15 +203,15 @@ impl Fields {
     fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
         self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
-        if self.set.contains(&Field::DsOff) && !self.set.contains(&Field::Dso) {
-            self.set.push(Field::Dso);
+        if self.set.contains(&OutputField::DsOff) && !self.set.contains(&OutputField::Dso) {
+            self.set.push(OutputField::Dso);
         }
         self.bits = self.set.iter().fold(0, |bits, field| bits | field.bit());
         self
     }
 
     #[inline]
-    pub(super) fn has(&self, field: Field) -> bool {
+    pub(super) fn has(&self, field: OutputField) -> bool {
         self.bits & field.bit() != 0
     }
 
@@ -220,18 +220,23 @@ impl Fields {
     }
 
     /// Returns the fields that the samples of an event do not have.
-    pub(super) fn lacking(&self, attr: &Attr) -> Vec<Field> {
+    pub(super) fn lacking(&self, attr: &Attr) -> Vec<OutputField> {
         self.set.iter().filter(|field| !field.is_sampled(attr)).copied().collect()
     }
 
     /// Returns the named fields that are not printed because the field they belong to is missing.
-    pub(super) fn idle(&self) -> Vec<Field> {
-        let addresses =
-            [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
-        let is_idle = |field: &Field| match field {
-            Field::SymOff if !self.has(Field::Sym) => true,
-            Field::SrcLine => !self.has(Field::Ip),
-            Field::Sym | Field::SymOff | Field::Dso | Field::DsOff => {
+    pub(super) fn idle(&self) -> Vec<OutputField> {
+        let addresses = [
+            OutputField::Ip,
+            OutputField::Addr,
+            OutputField::BrStack,
+            OutputField::BrStackSym,
+            OutputField::BrStackOff,
+        ];
+        let is_idle = |field: &OutputField| match field {
+            OutputField::SymOff if !self.has(OutputField::Sym) => true,
+            OutputField::SrcLine => !self.has(OutputField::Ip),
+            OutputField::Sym | OutputField::SymOff | OutputField::Dso | OutputField::DsOff => {
                 !addresses.iter().any(|address| self.has(*address))
             }
             _ => false,
@@ -249,8 +254,8 @@ const KINDS: [(&str, EventType); 5] = [
     ("break", EventType::BREAKPOINT),
 ];
 
-fn can_have(kind: EventType, field: Field) -> bool {
-    field != Field::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
+fn can_have(kind: EventType, field: OutputField) -> bool {
+    field != OutputField::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
 }
 
 /// One `-F`.
@@ -261,7 +266,7 @@ pub(super) struct Rule {
     /// `true` if its fields replace the previous ones.
     replaces: bool,
     /// Fields that are added (`true`) or removed (`false`).
-    changes: Vec<(bool, Field)>,
+    changes: Vec<(bool, OutputField)>,
 }
 
 /// Returns the fields of an event's samples. `all` has all `-F` options, in order.
@@ -308,7 +313,7 @@ impl Rule {
             None => (None, text),
         };
         let field = |name: &str| {
-            let field = Field::named(name)?;
+            let field = OutputField::named(name)?;
             match kind.filter(|kind| !can_have(*kind, field)) {
                 Some(_) => Err(format!("`{name}` is not a field of these events")),
                 None => Ok(field),
@@ -336,24 +341,30 @@ mod tests {
     fn fields_that_are_not_sampled_are_reported() {
         let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
         let mut fields = Fields::default();
-        let named = [Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff];
+        let named = [
+            OutputField::Comm,
+            OutputField::Ip,
+            OutputField::Addr,
+            OutputField::Weight,
+            OutputField::SymOff,
+        ];
         named.into_iter().for_each(|field| fields.add(field));
         let mut fields = fields.completed(&attr);
-        assert_eq!(fields.lacking(&attr), [Field::Addr, Field::Weight]);
-        assert_eq!(fields.idle(), [Field::SymOff]);
-        assert!(!Fields::usual(&attr, true).completed(&attr).has(Field::Time));
-        fields.remove(Field::Ip);
-        fields.remove(Field::Addr);
-        fields.add(Field::Dso);
-        assert_eq!(fields.completed(&attr).idle(), [Field::SymOff, Field::Dso]);
+        assert_eq!(fields.lacking(&attr), [OutputField::Addr, OutputField::Weight]);
+        assert_eq!(fields.idle(), [OutputField::SymOff]);
+        assert!(!Fields::usual(&attr, true).completed(&attr).has(OutputField::Time));
+        fields.remove(OutputField::Ip);
+        fields.remove(OutputField::Addr);
+        fields.add(OutputField::Dso);
+        assert_eq!(fields.completed(&attr).idle(), [OutputField::SymOff, OutputField::Dso]);
     }
 
     #[test]
     fn names_match_perf() {
-        assert_eq!(Field::named("brstacksym"), Ok(Field::BrStackSym));
-        assert!(Field::named("phys_adr").unwrap_err().contains("phys_addr"));
-        assert!(Field::named("insn").unwrap_err().contains("disassemble"));
-        assert!(Field::named("vcpu").unwrap_err().contains("guests"));
+        assert_eq!(OutputField::named("brstacksym"), Ok(OutputField::BrStackSym));
+        assert!(OutputField::named("phys_adr").unwrap_err().contains("phys_addr"));
+        assert!(OutputField::named("insn").unwrap_err().contains("disassemble"));
+        assert!(OutputField::named("vcpu").unwrap_err().contains("guests"));
     }
 
     fn of(kind: EventType, lists: &[&str]) -> Vec<&'static str> {

@@ -9,7 +9,7 @@ use crate::query::SampleFilters;
 use crate::scan;
 use crate::timeline::ModuleId;
 
-pub(super) struct SampleFilter<'q> {
+pub(super) struct ListingFilter<'q> {
     pub(super) compiled: scan::SampleFilter<'q>,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
@@ -19,7 +19,7 @@ pub(super) struct SampleFilter<'q> {
     shows_switches: bool,
 }
 
-impl<'q> SampleFilter<'q> {
+impl<'q> ListingFilter<'q> {
     /// # Errors
     /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
     pub(super) fn new(

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
-use super::fields::{Field, Fields};
+use super::fields::{Fields, OutputField};
 use super::sample::Found;
 use crate::engine::session::Session;
-use crate::profile::modules::{Doubts, Named};
+use crate::profile::modules::{Doubts, NamedShare};
 use crate::symbols::{
     Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId,
 };
@@ -19,7 +19,7 @@ use crate::terminal::escape::escape;
 use crate::timeline::{ModuleId, Moment, Place, Task};
 
 /// A function of a module.
-pub(super) struct Function {
+pub(super) struct FoundFunction {
     /// Its name, escaped.
     pub(super) name: Arc<str>,
     start: u64,
@@ -27,7 +27,7 @@ pub(super) struct Function {
     is_judged: bool,
 }
 
-impl Function {
+impl FoundFunction {
     /// Returns the offset of an address of the module in it.
     pub(super) fn offset(&self, address: u64) -> u64 {
         address.wrapping_sub(self.start)
@@ -69,7 +69,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    pub(super) fn of(function: Option<&Function>) -> Self {
+    pub(super) fn of(function: Option<&FoundFunction>) -> Self {
         Self {
             is_found: function.is_some(),
             is_judged: function.is_some_and(|function| function.is_judged),
@@ -177,7 +177,7 @@ impl<'s> Finder<'s> {
         self.loaded(kernel)?.outcome.found().find(|attempt| attempt.source == source)
     }
 
-    pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
+    pub(super) fn symbol(&mut self, place: Place) -> Option<FoundFunction> {
         let function = place.module.and_then(|module| {
             let symbol = self.loaded(module)?.table.find(place.address)?;
             self.function(module, symbol)
@@ -187,14 +187,14 @@ impl<'s> Finder<'s> {
     }
 
     /// Returns a function of a module.
-    pub(super) fn function(&mut self, module: ModuleId, symbol: SymbolId) -> Option<Function> {
+    pub(super) fn function(&mut self, module: ModuleId, symbol: SymbolId) -> Option<FoundFunction> {
         let loaded = self.loaded(module)?;
         let name = match self.names.entry((module.0, symbol.0)) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => new.insert(escape(&loaded.name(symbol)?).into()).clone(),
         };
         let is_judged = loaded.outcome.is_judged(Some(symbol));
-        Some(Function { name, start: loaded.table.start(symbol)?, is_judged })
+        Some(FoundFunction { name, start: loaded.table.start(symbol)?, is_judged })
     }
 
     /// Returns the number of lookups in the module of a place.
@@ -233,7 +233,7 @@ impl<'s> Finder<'s> {
             modules.iter().filter_map(|(lookups, at)| Some((lookups, functions.loaded(*at)?)))
         {
             let Lookups { all, found, judged, .. } = *lookups;
-            doubts.add(&loaded.outcome, Named { all, resolved: found, judged });
+            doubts.add(&loaded.outcome, NamedShare { all, resolved: found, judged });
         }
         doubts
     }
@@ -252,7 +252,7 @@ impl<'s> Finder<'s> {
 
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
-        let function = if fields.has(Field::Sym) { self.symbol(place) } else { None };
+        let function = if fields.has(OutputField::Sym) { self.symbol(place) } else { None };
         self.print(function.as_ref(), (place.module, place.address), fields, out);
     }
 
@@ -260,12 +260,12 @@ impl<'s> Finder<'s> {
     #[inline]
     pub(super) fn print(
         &self,
-        function: Option<&Function>,
+        function: Option<&FoundFunction>,
         (module, address): (Option<ModuleId>, u64),
         fields: &Fields,
         out: &mut Vec<u8>,
     ) {
-        if fields.has(Field::Sym) {
+        if fields.has(OutputField::Sym) {
             match function {
                 Some(function) => {
                     print_function(&function.name, function.offset(address), fields, out)
@@ -273,8 +273,8 @@ impl<'s> Finder<'s> {
                 None => out.extend_from_slice(b" [unknown]"),
             }
         }
-        if fields.has(Field::Dso) {
-            self.dso(module, fields.has(Field::DsOff).then_some(address), out);
+        if fields.has(OutputField::Dso) {
+            self.dso(module, fields.has(OutputField::DsOff).then_some(address), out);
         }
     }
 }
@@ -283,7 +283,7 @@ impl<'s> Finder<'s> {
 pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {
     out.push(b' ');
     out.extend_from_slice(name.as_bytes());
-    if fields.has(Field::SymOff) {
+    if fields.has(OutputField::SymOff) {
         out.extend_from_slice(b"+0x");
         digits::hex(out, offset, 0);
     }

@@ -12,10 +12,10 @@ use rustc_hash::FxHashMap;
 
 use super::args::ScriptQuery;
 use super::chain::ChainPrinter;
-use super::fields::{Field, Fields, fields_of};
-use super::filter::SampleFilter;
+use super::fields::{Fields, OutputField, fields_of};
+use super::filter::ListingFilter;
 use super::frames::Finder;
-use super::outputs::Lines;
+use super::outputs::OutputLines;
 use super::sample::Found;
 use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
@@ -38,7 +38,7 @@ pub(super) struct Listing<'s> {
     pub(super) functions: &'s Functions<'s>,
     deferred: &'s Deferred<'s>,
     unwinding: Option<&'s StackUnwinder<'s>>,
-    filter: SampleFilter<'s>,
+    filter: ListingFilter<'s>,
     /// Whether threads have their own values of the counters that samples read, for each event.
     by_thread: Vec<bool>,
     /// Whether increments of their values are scaled to the time that the counters were enabled,
@@ -88,12 +88,12 @@ impl<'s> Listing<'s> {
     ) -> anyhow::Result<Self> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
         let clock = session.file.feature::<ClockData>().and_then(Result::ok);
-        if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
+        if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(OutputField::Tod)) {
             anyhow::bail!(
                 "tod: the file does not relate its clock to the wall clock; record with -k CLOCKID"
             );
         }
-        let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
+        let cgroups = fields.iter().any(|fields| fields.has(OutputField::Cgroup));
         let groups = if cgroups {
             Groups::read(session.file, &session.split.side_band, &session.clock)
         } else {
@@ -107,7 +107,7 @@ impl<'s> Listing<'s> {
             functions,
             deferred,
             unwinding,
-            filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
+            filter: ListingFilter::new(&query.filters.samples, &query.filters.switches, session)?,
             scales: scaled(&session.file.attrs, &session.split.side_band),
             by_thread: counted_by_thread(
                 &session.file.attrs,
@@ -128,7 +128,7 @@ impl<'s> Listing<'s> {
         })
     }
 
-    pub(super) fn has(&self, field: Field) -> bool {
+    pub(super) fn has(&self, field: OutputField) -> bool {
         self.fields.iter().any(|fields| fields.has(field))
     }
 
@@ -139,8 +139,8 @@ impl<'s> Listing<'s> {
             || self.query.look.reltime
             || self.query.look.deltatime
             || self.filter.on.or(self.filter.off).is_some()
-            || self.has(Field::DataSrc)
-            || self.has(Field::SrcCode)
+            || self.has(OutputField::DataSrc)
+            || self.has(OutputField::SrcCode)
             || self.session.file.attrs.entries().iter().any(reads)
     }
 }
@@ -173,7 +173,7 @@ impl<'s> Printer<'s> {
         &mut self,
         raw: RawRecord<'s>,
         position: usize,
-        lines: &mut Lines,
+        lines: &mut OutputLines,
     ) -> io::Result<()> {
         self.chains.finder.now = position;
         match raw.header.kind {
@@ -220,7 +220,12 @@ impl<'s> Printer<'s> {
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
         let who =
             LineStart { comm, tid: own, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
-        self.start.print(&who, fields, fields.has(Field::Ip) && self.chains.has(&entry.attr), out);
+        self.start.print(
+            &who,
+            fields,
+            fields.has(OutputField::Ip) && self.chains.has(&entry.attr),
+            out,
+        );
         let kernel = |finder: &mut Finder<'_>, address| {
             let task = timeline.span(-1, -1, at).task;
             let place = finder.place(CpuMode::Kernel, &task, address, at);
@@ -238,7 +243,7 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints a sample: once, or for each counter that it reads.
-    fn sample(&mut self, raw: RawRecord<'s>, lines: &mut Lines) -> io::Result<()> {
+    fn sample(&mut self, raw: RawRecord<'s>, lines: &mut OutputLines) -> io::Result<()> {
         let session = self.listing.session;
         let mut fields = SampleFields::default();
         let Some(mut found) = Found::of(session, &mut self.spans, raw, &mut fields) else {
@@ -292,7 +297,7 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints a sample of an event, if it passes the filters.
-    fn counted(&mut self, s: &Found<'_>, lines: &mut Lines) -> io::Result<()> {
+    fn counted(&mut self, s: &Found<'_>, lines: &mut OutputLines) -> io::Result<()> {
         let fields = self.listing.fields.get(s.event.0).filter(|fields| !fields.is_empty());
         let Some(fields) = fields.filter(|_| self.passes(s)) else { return Ok(()) };
         self.lines += 1;
@@ -300,16 +305,21 @@ impl<'s> Printer<'s> {
     }
 
     fn line(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        self.start.print(&s.who, fields, fields.has(Field::Ip) && self.chains.has(s.attr), out);
-        if fields.has(Field::Period) {
+        self.start.print(
+            &s.who,
+            fields,
+            fields.has(OutputField::Ip) && self.chains.has(s.attr),
+            out,
+        );
+        if fields.has(OutputField::Period) {
             digits::decimal(out, s.fields.period.unwrap_or(s.attr.sample_period), 10);
             out.push(b' ');
         }
-        if fields.has(Field::Event) {
+        if fields.has(OutputField::Event) {
             let name = self.listing.names.get(s.event.0).map_or(": ", String::as_str);
             out.extend_from_slice(name.as_bytes());
         }
-        if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
+        if let Some(raw) = s.fields.raw.filter(|_| fields.has(OutputField::Trace)) {
             let text = self
                 .listing
                 .kernel
@@ -323,7 +333,7 @@ impl<'s> Printer<'s> {
         } else {
             self.rest(fields, s, out)?;
         }
-        if fields.has(Field::SrcCode) {
+        if fields.has(OutputField::SrcCode) {
             let place = self.chains.finder.place_of(s);
             if let Some(code) = self.sources.code(&mut self.chains.finder, place, s.who.tid[1]) {
                 writeln!(out, "{code}")?;
@@ -334,10 +344,10 @@ impl<'s> Printer<'s> {
 
     /// Prints what follows the event's name.
     fn rest(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        if fields.has(Field::Addr) {
+        if fields.has(OutputField::Addr) {
             self.addr(fields, s, out);
         }
-        if fields.has(Field::DataSrc) {
+        if fields.has(OutputField::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DataSrc::NONE.0);
             let text = format!("{src:>16x} {}", DataSrc(src));
             let width = &mut self.data_src_width;
@@ -345,20 +355,20 @@ impl<'s> Printer<'s> {
             write!(out, "{text:<width$}")?;
         }
         values::weights(fields, s.fields, out)?;
-        if fields.has(Field::Cgroup) {
+        if fields.has(OutputField::Cgroup) {
             let cgroup = s.fields.cgroup.and_then(|id| self.listing.groups.cgroup(id));
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
         }
-        if fields.has(Field::Ip) {
-            self.ip(fields, fields.has(Field::SrcLine), s, out);
+        if fields.has(OutputField::Ip) {
+            self.ip(fields, fields.has(OutputField::SrcLine), s, out);
         }
         values::registers(fields, self.listing.registers, s.fields, out)?;
         self.chains.finder.branches(s, fields, out);
         let is_bpf = s.attr.kind == EventType::SOFTWARE && s.attr.config == SwEvent::BPF_OUTPUT.0;
-        if is_bpf && fields.has(Field::BpfOutput) {
+        if is_bpf && fields.has(OutputField::BpfOutput) {
             values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
         }
-        if fields.has(Field::PhysAddr) {
+        if fields.has(OutputField::PhysAddr) {
             digits::hex(out, s.fields.phys_addr.unwrap_or(0), 16);
         }
         values::page_sizes(fields, s.fields, out)?;
@@ -373,17 +383,17 @@ impl<'s> Printer<'s> {
         s: &Found<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(s.attr);
-        if fields.has(Field::Ip) {
-            self.ip(fields, fields.has(Field::SrcLine) && !line_comes_last, s, out);
+        let line_comes_last = fields.has(OutputField::SrcLine) && !self.chains.has(s.attr);
+        if fields.has(OutputField::Ip) {
+            self.ip(fields, fields.has(OutputField::SrcLine) && !line_comes_last, s, out);
         }
-        if fields.has(Field::Addr)
+        if fields.has(OutputField::Addr)
             || (s.attr.sample_type.contains(SampleType::ADDR) && fields.unasked)
         {
             write!(out, " => ")?;
             self.addr(fields, s, out);
         }
-        if line_comes_last && fields.has(Field::Ip) {
+        if line_comes_last && fields.has(OutputField::Ip) {
             self.source_line(self.chains.finder.place_of(s), out);
         }
         writeln!(out)
@@ -427,7 +437,7 @@ impl<'s> Printer<'s> {
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&AttrEntry, &String)| {
         let fields = fields_of(&query.fields, &entry.attr);
-        let names = |fields: Vec<Field>| {
+        let names = |fields: Vec<OutputField>| {
             fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
         };
         let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));

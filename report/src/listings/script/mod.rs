@@ -38,7 +38,7 @@ pub use accesses::{Access, AccessQuery};
 use args::ScriptFilters;
 pub use args::{ScriptQuery, query};
 pub(crate) use fields::names as field_names;
-use fields::{Field, Fields, fields_of};
+use fields::{Fields, OutputField, fields_of};
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -74,17 +74,17 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
         .iter()
         .map(|entry| fields_of(&query.fields, &entry.attr))
         .collect();
-    let any = |fields: &[Field]| {
+    let any = |fields: &[OutputField]| {
         shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)))
     };
     let mut columns = Vec::new();
-    if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
+    if any(&[OutputField::Sym, OutputField::BrStackSym]) || query.filters.symbols.is_some() {
         columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
     }
-    if any(&[Field::SrcLine, Field::SrcCode]) {
+    if any(&[OutputField::SrcLine, OutputField::SrcCode]) {
         columns.push(Column { typed: "srcline".into(), key: SortKey::Srcline });
     }
-    let children = !query.look.hide_call_graph && !columns.is_empty() && any(&[Field::Ip]);
+    let children = !query.look.hide_call_graph && !columns.is_empty() && any(&[OutputField::Ip]);
     let look = &query.look;
     let chains = ChainOptions {
         children,
@@ -133,7 +133,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         warnings.extend(doubts.warnings("addresses"));
         warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
         warnings.extend(multiplexed::warnings(session, &times, &listing.scales));
-        if listing.has(Field::Trace) {
+        if listing.has(OutputField::Trace) {
             warnings.extend(formats.warnings.iter().cloned());
         }
         warnings.extend(unmatched(&listing, samples, &resolver)?);
@@ -194,7 +194,7 @@ const CHUNK: usize = 256;
 fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
     /// Enough to meet what takes most of the time.
     const SAMPLES: usize = 4096;
-    if listing.is_ordered() || !listing.has(Field::Sym) {
+    if listing.is_ordered() || !listing.has(OutputField::Sym) {
         return;
     }
     listing.functions.preload(|| {
@@ -215,7 +215,7 @@ fn print<'s>(
     outputs: &mut Outputs<'_, impl Write>,
 ) -> io::Result<Printed> {
     let (session, workers, buffers) =
-        (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
+        (listing.session, Workers::default(), Workers::<outputs::OutputLines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);

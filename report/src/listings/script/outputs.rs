@@ -15,14 +15,14 @@ pub(super) struct Outputs<'o, W> {
 
 /// The lines of a chunk of records.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct OutputLines {
     /// Text for the main output.
     pub(super) main: Vec<u8>,
     /// For each event that has a file of its own: its text, and the number of its samples.
     pub(super) events: Vec<(Vec<u8>, u64)>,
 }
 
-impl Lines {
+impl OutputLines {
     /// Removes all lines; leaves room for this many events that have files of their own.
     pub(super) fn clear(&mut self, events: usize) {
         self.main.clear();
@@ -64,7 +64,7 @@ impl<'o, W: Write> Outputs<'o, W> {
         Ok(Self { main, files: events.iter().map(file).collect::<io::Result<_>>()? })
     }
 
-    pub(super) fn write(&mut self, lines: &Lines) -> io::Result<()> {
+    pub(super) fn write(&mut self, lines: &OutputLines) -> io::Result<()> {
         self.main.write_all(&lines.main)?;
         for (file, (text, samples)) in self.files.iter_mut().zip(&lines.events) {
             file.samples += samples;

@@ -8,7 +8,7 @@ use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::ClockData;
 
 use super::args::ScriptStyle;
-use super::fields::{Field, Fields};
+use super::fields::{Fields, OutputField};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 
@@ -49,7 +49,7 @@ impl<'q> Start<'q> {
         frames_follow: bool,
         out: &mut Vec<u8>,
     ) {
-        if fields.has(Field::Comm) {
+        if fields.has(OutputField::Comm) {
             let comm = escape(&who.comm);
             match (self.look.latency, frames_follow) {
                 (true, _) => padded(out, comm.chars().take(8), 8),
@@ -59,7 +59,7 @@ impl<'q> Start<'q> {
             out.push(b' ');
         }
         let [pid, tid] = who.tid;
-        match (fields.has(Field::Pid), fields.has(Field::Tid)) {
+        match (fields.has(OutputField::Pid), fields.has(OutputField::Tid)) {
             (true, true) => {
                 digits::decimal(out, pid, 7);
                 out.push(b'/');
@@ -69,12 +69,12 @@ impl<'q> Start<'q> {
                 out.push(b' ');
             }
             (true, false) | (false, true) => {
-                digits::decimal(out, if fields.has(Field::Pid) { pid } else { tid }, 7);
+                digits::decimal(out, if fields.has(OutputField::Pid) { pid } else { tid }, 7);
                 out.push(b' ');
             }
             (false, false) => {}
         }
-        if fields.has(Field::Cpu) {
+        if fields.has(OutputField::Cpu) {
             let cpu = who.cpu.map_or(-1, u32::cast_signed);
             match u64::try_from(cpu) {
                 Ok(cpu) if !self.look.latency => {
@@ -89,15 +89,15 @@ impl<'q> Start<'q> {
                 }
             }
         }
-        if fields.has(Field::Misc) {
+        if fields.has(OutputField::Misc) {
             out.extend_from_slice(format!("{:<5} ", letters(who.misc, who.kind)).as_bytes());
         }
         let Some(time) = who.time else { return };
-        if fields.has(Field::Tod) {
+        if fields.has(OutputField::Tod) {
             out.extend_from_slice(self.time_of_day(time).as_bytes());
             out.push(b' ');
         }
-        if fields.has(Field::Time) {
+        if fields.has(OutputField::Time) {
             let time = self.relative(time);
             let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
             digits::decimal(out, seconds, 5);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use recrep_format::abi::{RegisterName, RegsAbi, RegsArch, Weight};
 use recrep_format::record::SampleFields;
 
-use super::fields::{Field, Fields};
+use super::fields::{Fields, OutputField};
 
 /// Number of bytes of BPF output per line.
 const BYTES: usize = 8;
@@ -16,11 +16,11 @@ pub(super) fn weights(
     s: &SampleFields<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    if fields.has(Field::Weight) {
+    if fields.has(OutputField::Weight) {
         write!(out, "{:>16}", weight(s))?;
     }
     let parts = s.weight.and_then(Weight::parts).unwrap_or_default();
-    for (field, part) in [(Field::InsLat, parts.var2), (Field::RetireLat, parts.var3)] {
+    for (field, part) in [(OutputField::InsLat, parts.var2), (OutputField::RetireLat, parts.var3)] {
         if fields.has(field) {
             write!(out, "{part:>16}")?;
         }
@@ -40,7 +40,7 @@ pub(super) fn registers(
     s: &SampleFields<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    for (field, regs) in [(Field::Iregs, &s.regs_intr), (Field::Uregs, &s.regs_user)] {
+    for (field, regs) in [(OutputField::Iregs, &s.regs_intr), (OutputField::Uregs, &s.regs_user)] {
         if let Some(regs) =
             regs.as_ref().filter(|regs| fields.has(field) && regs.abi != RegsAbi::NONE)
         {
@@ -58,7 +58,10 @@ pub(super) fn page_sizes(
     s: &SampleFields<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let sizes = [(Field::DataPageSize, s.data_page_size), (Field::CodePageSize, s.code_page_size)];
+    let sizes = [
+        (OutputField::DataPageSize, s.data_page_size),
+        (OutputField::CodePageSize, s.code_page_size),
+    ];
     for (_, size) in sizes.iter().filter(|(field, _)| fields.has(*field)) {
         write!(out, " {}", page_size(size.unwrap_or(0)))?;
     }
