@@ -202,7 +202,8 @@ impl Classified {
     }
 
     /// Returns the key of a row.
-    pub(crate) fn key(&self, (base, class): RowId) -> Key {
+    pub(crate) fn key(&self, row: RowId) -> Key {
+        let (base, class) = row;
         let mut key = self.layout.unpack(self.bases.key(base as usize));
         if let Some(frame) = self.shown.get(class as usize) {
             frame.put(&mut key);

@@ -207,7 +207,8 @@ impl<'t> FrameFinder<'t> {
     #[inline]
     pub(crate) fn resolve(
         &mut self,
-        (epoch, at): (SpaceEpoch, Moment),
+        epoch: SpaceEpoch,
+        at: Moment,
         addresses: impl Iterator<Item = (CpuMode, u64)>,
         found: &mut Vec<(u32, u64)>,
     ) {
@@ -314,12 +315,12 @@ impl<'t> FrameFinder<'t> {
         };
         match self.recent.get(place).filter(has) {
             Some(recent) if !is_numbered || recent.frame != NO_FUNCTION => recent.frame,
-            _ => self.new_frame((address, image), place, is_numbered),
+            _ => self.new_frame(address, image, place, is_numbered),
         }
     }
 
     #[cold]
-    fn new_frame(&mut self, (address, image): (u64, u32), place: usize, is_numbered: bool) -> u32 {
+    fn new_frame(&mut self, address: u64, image: u32, place: usize, is_numbered: bool) -> u32 {
         let (frame, Range { start, end }) = match self.look_up(address, image) {
             (Some(frame), range) => (self.number_of(frame, image), range),
             (None, _) if is_numbered => {
@@ -498,7 +499,7 @@ mod tests {
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };
                     let (epoch, mut found) = (finder.epoch(space, at), Vec::new());
-                    finder.resolve((epoch, at), std::iter::once((mode, address)), &mut found);
+                    finder.resolve(epoch, at, std::iter::once((mode, address)), &mut found);
                     prop_assert_eq!(finder.stacks.frames[found[0].0 as usize], expected);
                 }
             }

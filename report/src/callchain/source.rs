@@ -190,7 +190,8 @@ impl<'u> ChainSources<'u> {
     #[inline]
     pub(crate) fn chain(
         &mut self,
-        (sample, origin): (&Sample<'_, '_>, ChainOrigin),
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
         at: SampleContext,
         words: &mut Vec<u64>,
     ) -> Result<()> {
@@ -211,8 +212,8 @@ impl<'u> ChainSources<'u> {
         let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
-        let into = (scratch, &mut self.ips);
-        if let Some(is_truncated) = unwinding.sample(&fields, at, self.recorded.most.frames, into) {
+        let (most, ips) = (self.recorded.most.frames, &mut self.ips);
+        if let Some(is_truncated) = unwinding.sample(&fields, at, most, scratch, ips) {
             self.ends.add(UnwindStats { all: 1, truncated: is_truncated.into() });
             words.push(context::USER);
             words.extend(&self.ips);
@@ -287,7 +288,7 @@ pub(crate) fn is_sound(words: &[u64]) -> bool {
 /// returns the number of words left, at the end of `words`; `None` if the chain starts elsewhere.
 /// Many instructions share their callers, so these are kept alone.
 #[inline]
-pub(crate) fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
+pub(crate) fn callers(mode: CpuMode, ip: Option<u64>, words: &mut [u64]) -> Option<usize> {
     let marker = context_marker(mode);
     match words {
         [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first()

@@ -88,9 +88,10 @@ impl<'s> StackUnwinder<'s> {
     pub(super) fn sample(
         &self,
         fields: &SampleFields<'_>,
-        (space, at): SampleContext,
+        at: SampleContext,
         most: usize,
-        (scratch, ips): (&mut Scratch, &mut Vec<u64>),
+        scratch: &mut Scratch,
+        ips: &mut Vec<u64>,
     ) -> Option<bool> {
         ips.clear();
         let (mut registers, mut ip, sp) = Registers::of(self.arch, fields.regs_user.as_ref()?)?;
@@ -99,7 +100,7 @@ impl<'s> StackUnwinder<'s> {
         while ips.len() < most {
             // The call instruction is before the return address.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };
-            let place = self.timeline.place(CpuMode::User, space, shown, at);
+            let place = self.timeline.place(CpuMode::User, at.space, shown, at.moment);
             if is_return && place.module.is_none() {
                 break;
             }

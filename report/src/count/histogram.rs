@@ -34,7 +34,7 @@ impl Sum for Count {
 
 /// The value of keys that are only numbered.
 impl Sum for () {
-    fn add(&mut self, (): &Self) {}
+    fn add(&mut self, _: &Self) {}
 }
 
 impl std::iter::Sum for Count {

@@ -26,19 +26,18 @@ impl Profile {
     /// Equal rows and lines wait for [`Self::settle`].
     pub fn append(&mut self, mut other: Self) {
         let places = self.places(&other.events);
-        let place = |event: u64| {
-            let place = usize::try_from(event).ok().and_then(|event| places.get(event)).copied();
-            place.unwrap_or(0) as u64
-        };
         let are_same = places.iter().copied().eq(0..places.len());
         if !other.table.is_empty() {
             other.settle_rows();
         }
-        for mut one in other.waiting.into_iter().chain([(other.rows, other.calls)]) {
+        for (mut rows, calls) in other.waiting.into_iter().chain([(other.rows, other.calls)]) {
             if !are_same {
-                one.0.set_first(place);
+                rows.set_first(|event| {
+                    let event = usize::try_from(event).ok();
+                    event.and_then(|event| places.get(event)).map_or(0, |place| *place as u64)
+                });
             }
-            self.wait(one);
+            self.wait(rows, calls);
         }
         self.inputs.append(&mut other.inputs);
         self.warnings.append(&mut other.warnings);
@@ -51,11 +50,13 @@ impl Profile {
     }
 
     /// Lets the rows and callchains of another file wait, after its own ones.
-    fn wait(&mut self, other: (Partition<Metrics>, CallTrees)) {
+    fn wait(&mut self, rows: Partition<Metrics>, calls: CallTrees) {
         if !self.rows.is_empty() {
             self.waiting.push((std::mem::take(&mut self.rows), std::mem::take(&mut self.calls)));
         }
-        self.waiting.extend(Some(other).filter(|(rows, _)| !rows.is_empty()));
+        if !rows.is_empty() {
+            self.waiting.push((rows, calls));
+        }
         if self.waiting.iter().map(|(rows, calls)| rows.len() + calls.samples.len()).sum::<usize>()
             >= MAX_WAITING
         {

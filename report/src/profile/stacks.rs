@@ -219,7 +219,9 @@ impl CallTrees {
         let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
         let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
         let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
-        let made = parts.into_par_iter().map(|part| self.part(part, &wanted_rows, wanted));
+        let made = parts
+            .into_par_iter()
+            .map(|(number, samples)| self.part(number, samples, &wanted_rows, wanted));
         let (parts, of_parts): (Vec<SamplePart<'_>>, Vec<RowItems>) = made.unzip();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
         for (row, item) in of_parts.into_iter().flatten() {
@@ -232,7 +234,8 @@ impl CallTrees {
     /// Returns the part with these samples, which gets the number `number`, and its items.
     fn part<'f>(
         &'f self,
-        (number, samples): (u32, &'f [Sample]),
+        number: u32,
+        samples: &'f [Sample],
         rows: &FxHashMap<RowId, usize>,
         wanted: TreeOptions,
     ) -> (SamplePart<'f>, RowItems) {

@@ -15,17 +15,20 @@ impl Worker<'_> {
     /// CPU mode of the ends: its addresses are not those of this machine.
     pub(super) fn branches(
         &mut self,
-        (key, guest): (&Key, Option<CpuMode>),
+        key: &Key,
+        guest: Option<CpuMode>,
         found: Option<SampleContext>,
         stack: &BranchStack<'_>,
         is_read: bool,
     ) {
         let (mode, layout) = (self.scan.query.mode, self.scan.layout);
         let has_external = layout.has(Field::External);
-        let context = found.map(|(space, at)| {
+        let context = found.map(|at| {
             layout.pack(key, &mut self.packed);
-            let epoch =
-                guest.map_or_else(|| self.chains.finder.epoch(space, at), SpaceEpoch::of_guest);
+            let epoch = match guest {
+                Some(mode) => SpaceEpoch::of_guest(mode),
+                None => self.chains.finder.epoch(at.space, at.moment),
+            };
             self.recent.context(&self.packed, epoch)
         });
         let mut newer: Option<BranchEntry> = None;
@@ -43,7 +46,7 @@ impl Worker<'_> {
                 Branch { from, to, flags: branch.flags.0 & layout.branch, before, context };
             let (place, is_recent) = self.recent.find(&counted);
             if !is_recent {
-                let mut key = self.branch_key((key, guest), found, &counted);
+                let mut key = self.branch_key(key, guest, found, &counted);
                 if has_external {
                     let [from, to] =
                         [branch.from, branch.to].map(|ip| self.code(guest, found, ip).module);
@@ -51,7 +54,7 @@ impl Worker<'_> {
                     *Field::External.of_mut(&mut key) = u64::from(is_external);
                 }
                 layout.pack(&key, &mut self.packed);
-                self.recent.replace(place, (counted, &self.packed), &mut self.histogram);
+                self.recent.replace(place, counted, &self.packed, &mut self.histogram);
             }
             if is_read {
                 self.rows.keys.extend_from_slice(self.recent.key(place));
@@ -63,7 +66,8 @@ impl Worker<'_> {
 
     fn branch_key(
         &mut self,
-        (key, guest): (&Key, Option<CpuMode>),
+        key: &Key,
+        guest: Option<CpuMode>,
         found: SampleContext,
         branch: &Branch,
     ) -> Key {

@@ -45,7 +45,8 @@ impl<'f> ChainCounter<'f> {
     #[inline]
     pub(super) fn of(
         &mut self,
-        (sample, origin): (&Sample<'_, '_>, ChainOrigin),
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
         at: SampleContext,
         stand_in: Option<StandIn>,
     ) -> u64 {
@@ -53,9 +54,9 @@ impl<'f> ChainCounter<'f> {
         let words = &mut self.words;
         let found = match &mut self.history {
             Some(history) if origin != ChainOrigin::Calls => {
-                with_history(history, &mut self.sources, (sample, origin), at, words)
+                with_history(history, &mut self.sources, sample, origin, at, words)
             }
-            _ => self.sources.chain((sample, origin), at, words),
+            _ => self.sources.chain(sample, origin, at, words),
         };
         if found.is_err() {
             self.torn += 1;
@@ -66,31 +67,32 @@ impl<'f> ChainCounter<'f> {
         }
         match stand_in {
             Some(frame) => self.standing_in(frame, at),
-            None => self.numbered((sample.cpu_mode(), sample.ip()), at),
+            None => self.numbered(sample.cpu_mode(), sample.ip(), at),
         }
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.
     pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> u64 {
         self.words.clear();
-        self.standing_in(frame, (None, at))
+        self.standing_in(frame, SampleContext { space: None, moment: at })
     }
 
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
     fn standing_in(&mut self, frame: StandIn, at: SampleContext) -> u64 {
         self.words.splice(0..0, [context::KERNEL, frame.address]);
-        self.numbered((CpuMode::Kernel, Some(frame.address)), at)
+        self.numbered(CpuMode::Kernel, Some(frame.address), at)
     }
 
-    /// Returns the chain of the words; the instruction `own` is only part of it if instructions
+    /// Returns the chain of the words; the instruction `ip` is only part of it if instructions
     /// stay in their chains.
     #[inline]
-    fn numbered(&mut self, own: (CpuMode, Option<u64>), (space, at): SampleContext) -> u64 {
-        let left =
-            if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
+    fn numbered(&mut self, mode: CpuMode, ip: Option<u64>, at: SampleContext) -> u64 {
+        let stays = self.whole || self.history.is_some();
+        let left = if stays { None } else { callers(mode, ip, &mut self.words) };
         let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
-        ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }.pack()
+        ChainRef { callers: self.finder.chain(at.space, at.moment, words), own: left.is_some() }
+            .pack()
     }
 }
 
@@ -99,7 +101,8 @@ impl<'f> ChainCounter<'f> {
 fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
-    (sample, origin): (&Sample<'_, '_>, ChainOrigin),
+    sample: &Sample<'_, '_>,
+    origin: ChainOrigin,
     at: SampleContext,
     words: &mut Vec<u64>,
 ) -> Result<()> {
@@ -107,7 +110,7 @@ fn with_history(
     sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
     let is_unwound = sources.unwinds(origin);
     if is_unwound {
-        sources.chain((sample, origin), at, words)?;
+        sources.chain(sample, origin, at, words)?;
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
         let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };

@@ -8,7 +8,7 @@ use super::common::EventTraits;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, Mode, NO_KEY};
-use crate::timeline::{Activity, OffCpu, Role, StandIn, Unsampled};
+use crate::timeline::{Activity, OffCpu, Role, SampleContext, StandIn, Unsampled};
 
 /// Index of the only event that times are counted for.
 const EVENT: u16 = 0;
@@ -19,7 +19,8 @@ impl Worker<'_> {
     pub(super) fn times(
         &mut self,
         off_cpu: &OffCpu,
-        (index, event): (AttrIndex, EventTraits),
+        index: AttrIndex,
+        event: EventTraits,
         sample: &Sample<'_, '_>,
     ) {
         let point = Point::of(sample);
@@ -28,12 +29,12 @@ impl Worker<'_> {
         match role {
             Role::None => {}
             Role::Switch => {
-                if let Some(stretch) = off_cpu.stretch(tid, time) {
-                    self.time(&point, (event, sample), stretch);
+                if let Some((length, activity)) = off_cpu.stretch(tid, time) {
+                    self.time(&point, event, sample, length, activity);
                 }
             }
             Role::Clock | Role::Cycles => {
-                let Some((share, unsampled)) = off_cpu.run(tid, (time, point.offset)) else {
+                let Some((share, unsampled)) = off_cpu.run(tid, time, point.offset) else {
                     return;
                 };
                 if self.scan.query.mode == Mode::Wall {
@@ -42,7 +43,7 @@ impl Worker<'_> {
                     } else {
                         share
                     };
-                    self.time(&point, (event, sample), (length, Activity::Running));
+                    self.time(&point, event, sample, length, Activity::Running);
                 }
                 for one in unsampled {
                     self.unsampled(one, point, Some((event, sample)));
@@ -74,8 +75,10 @@ impl Worker<'_> {
     fn time(
         &mut self,
         point: &Point,
-        (event, sample): (EventTraits, &Sample<'_, '_>),
-        (length, activity): (u64, Activity),
+        event: EventTraits,
+        sample: &Sample<'_, '_>,
+        length: u64,
+        activity: Activity,
     ) {
         if !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0)) {
             return;
@@ -93,7 +96,7 @@ impl Worker<'_> {
             return;
         }
         if self.scan.layout.last.is_some() {
-            self.extras(event, (&mut key, found), sample, &fields);
+            self.extras(event, &mut key, found, sample, &fields);
         }
         *Field::Switch.of_mut(&mut key) = activity.pack();
         self.add(&key, count);
@@ -118,17 +121,18 @@ impl Worker<'_> {
         let point =
             Point { mode: CpuMode::Kernel, ip: frame.address, cpu, time: Some(start), ..nearest };
         let mut key = NO_KEY;
-        let Some((_, at)) = self.key_at(EVENT, &point, &mut key) else { return };
+        let Some(context) = self.key_at(EVENT, &point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {
             match sample {
                 Some((event, sample)) => {
                     // The addresses are those of its own moment.
                     let at = self.scan.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
-                    let (sample, context) = ((sample, event.origin), (task.space, at));
-                    *Field::Chain.of_mut(&mut key) = self.chains.of(sample, context, Some(frame));
+                    let own = SampleContext { space: task.space, moment: at };
+                    *Field::Chain.of_mut(&mut key) =
+                        self.chains.of(sample, event.origin, own, Some(frame));
                 }
-                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at),
+                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, context.moment),
             }
         }
         *Field::Switch.of_mut(&mut key) = activity.pack();

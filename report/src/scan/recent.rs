@@ -111,7 +111,8 @@ impl RecentBranches {
     pub(super) fn replace(
         &mut self,
         place: usize,
-        (branch, key): (Branch, &[u64]),
+        branch: Branch,
+        key: &[u64],
         histogram: &mut Histogram,
     ) {
         self.slots.resize(SLOTS, Slot::default());
@@ -120,16 +121,16 @@ impl RecentBranches {
         if let Some(slot) = self.slots.get_mut(place) {
             *slot = Slot { branch, taken: 0 };
         }
-        self.keys
-            .iter_mut()
-            .skip(place * self.width)
-            .zip(key)
-            .for_each(|(have, word)| *have = *word);
+        for (have, word) in self.keys.iter_mut().skip(place * self.width).zip(key) {
+            *have = *word;
+        }
     }
 
     /// Adds all counts to the histogram.
     pub(super) fn settle(&mut self, histogram: &mut Histogram) {
-        (0..self.slots.len()).for_each(|place| self.settle_one(place, histogram));
+        for place in 0..self.slots.len() {
+            self.settle_one(place, histogram);
+        }
     }
 
     fn settle_one(&mut self, place: usize, histogram: &mut Histogram) {
@@ -182,7 +183,7 @@ mod tests {
             for number in &taken {
                 let (place, is_recent) = recent.find(&rivals[*number]);
                 if !is_recent {
-                    recent.replace(place, (rivals[*number], &[*number as u64, 7]), &mut histogram);
+                    recent.replace(place, rivals[*number], &[*number as u64, 7], &mut histogram);
                 }
                 recent.take(place);
             }

@@ -18,6 +18,7 @@ use super::task::Scan;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, NO_KEY};
+use crate::timeline::SampleContext;
 
 impl<'s> Worker<'s> {
     /// Counts a sample whose key has `WIDTH` words; returns `false` if it must be counted the long
@@ -49,7 +50,7 @@ impl<'s> Worker<'s> {
         let [user, kernel] = &mut short.common;
         let common = if of.mode == CpuMode::Kernel { kernel } else { user };
         if common.as_ref().is_none_or(|known| known.of != of || !known.times.contains(&time)) {
-            *common = self.common(of, (event, &sample), common.take());
+            *common = self.common(of, event, &sample, common.take());
         }
         // Samples like this may get no rows.
         let Some(Common { sampled, words, .. }) = common else { return true };
@@ -67,8 +68,11 @@ impl<'s> Worker<'s> {
             *word = *common | ip & ip_mask | frame & frame_mask;
         }
         if let Some(place) = short.chain {
-            let chain = self.chains.of((&sample, event.origin), (sampled.space, at()), None);
-            key.get_mut(place).into_iter().for_each(|word| *word = chain);
+            let at = SampleContext { space: sampled.space, moment: at() };
+            let chain = self.chains.of(&sample, event.origin, at, None);
+            if let Some(word) = key.get_mut(place) {
+                *word = chain;
+            }
         }
         self.histogram.add(&key, count);
         true
@@ -94,7 +98,8 @@ impl<'s> Worker<'s> {
     fn common(
         &mut self,
         of: Deciding,
-        (event, sample): (EventTraits, &Sample<'_, '_>),
+        event: EventTraits,
+        sample: &Sample<'_, '_>,
         before: Option<Common>,
     ) -> Option<Common> {
         let point = Point::of(sample);
@@ -105,15 +110,14 @@ impl<'s> Worker<'s> {
             return Some(common);
         }
         let (mut key, mut words) = (NO_KEY, [0; WIDEST]);
-        let (space, at) = self.key_at(event.number, &point, &mut key)?;
+        let SampleContext { space, .. } = self.key_at(event.number, &point, &mut key)?;
         for field in [Field::Ip, Field::Frame] {
             *field.of_mut(&mut key) = 0;
         }
         self.layout.pack(&key, &mut words);
         let (sampled, mut moments) = self.chains.finder.sampled(of.mode, space, at);
         if self.scan.has_tasks {
-            let (span, _) =
-                self.spans.get(self.scan.timeline, (point.pid, point.tid), at, |_| true);
+            let (span, _) = self.spans.get(self.scan.timeline, point.pid, point.tid, at, |_| true);
             moments = moments.start.max(span.moments.start)..moments.end.min(span.moments.end);
         }
         let times = self.scan.clock.times_within(&moments);

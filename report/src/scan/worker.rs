@@ -19,7 +19,7 @@ use crate::count::{
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
-use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Span, Task, ThreadRef};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Task, ThreadRef};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
@@ -179,7 +179,7 @@ impl<'s> Worker<'s> {
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
         if let Some(off_cpu) = self.scan.off_cpu {
-            return self.times(off_cpu, (index, event), sample);
+            return self.times(off_cpu, index, event, sample);
         }
         // The next increments start from values that the filters leave out, too.
         if !event.reads && !self.scan.filter.counts(index.0, sample) {
@@ -212,14 +212,14 @@ impl<'s> Worker<'s> {
         }
         let mut key = NO_KEY;
         let found = self.key(event, sample, &mut key);
-        let weight = self.extras(event, (&mut key, found), sample, &fields);
+        let weight = self.extras(event, &mut key, found, sample, &fields);
         self.rows.count = 0;
         self.rows.keys.clear();
         if self.scan.query.mode.is_of_branches() {
             self.rows.period = Some(1);
             if let Some(stack) = &fields.branch_stack {
                 let guest = Some(sample.cpu_mode()).filter(|mode| mode.is_guest());
-                self.branches((&key, guest), found, stack, fields.read.is_some());
+                self.branches(&key, guest, found, stack, fields.read.is_some());
             }
         } else {
             self.rows.period = (self.scan.query.mode == Mode::Memory).then_some(weight.max(1));
@@ -236,12 +236,8 @@ impl<'s> Worker<'s> {
                     self.rows = SampleRows { keys: Vec::new(), count: 0, period: self.rows.period };
                 }
                 for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
-                    self.reading(
-                        event,
-                        sample,
-                        (counter.id, Reading::of(read, &counter, event.scales)),
-                        reads,
-                    );
+                    let reading = Reading::of(read, &counter, event.scales);
+                    self.reading(event, sample, counter.id, reading, reads);
                 }
             }
             None => {
@@ -256,7 +252,8 @@ impl<'s> Worker<'s> {
     pub(super) fn extras(
         &mut self,
         event: EventTraits,
-        (key, found): (&mut Key, Option<SampleContext>),
+        key: &mut Key,
+        found: Option<SampleContext>,
         sample: &Sample<'_, '_>,
         fields: &SampleFields<'_>,
     ) -> u64 {
@@ -268,10 +265,10 @@ impl<'s> Worker<'s> {
                 (u64::from(var1), u64::from(var2) | u64::from(var3) << 16)
             }
         };
-        let Some((space, at)) = found else { return weight };
+        let Some(at) = found else { return weight };
         if layout.has(Field::DataModule) {
             let addr = sample.addr().unwrap_or(0);
-            let place = self.scan.timeline.place(sample.cpu_mode(), space, addr, at);
+            let place = self.scan.timeline.place(sample.cpu_mode(), at.space, addr, at.moment);
             let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
             *Field::DataModule.of_mut(key) = self.hit(place.module);
             *Field::DataAddr.of_mut(key) = addr;
@@ -308,7 +305,8 @@ impl<'s> Worker<'s> {
         &mut self,
         event: EventTraits,
         sample: &Sample<'_, '_>,
-        (id, reading): (Option<u64>, Reading),
+        id: Option<u64>,
+        reading: Reading,
         reads: &mut PieceReads,
     ) {
         let Some((id, target)) = self.counter_of(event, sample, id) else {
@@ -360,11 +358,11 @@ impl<'s> Worker<'s> {
         sample: &Sample<'_, '_>,
         key: &mut Key,
     ) -> Option<SampleContext> {
-        let (space, at) = self.key_at(event.number, &Point::of(sample), key)?;
+        let at = self.key_at(event.number, &Point::of(sample), key)?;
         if self.scan.layout.has(Field::Chain) {
-            *Field::Chain.of_mut(key) = self.chains.of((sample, event.origin), (space, at), None);
+            *Field::Chain.of_mut(key) = self.chains.of(sample, event.origin, at, None);
         }
-        Some((space, at))
+        Some(at)
     }
 
     /// Fills a key but for the callchain, and returns address space and moment; `None` if it gets
@@ -389,7 +387,7 @@ impl<'s> Worker<'s> {
         if !is_taken || !filter.takes_cpu(point.cpu) {
             return None;
         }
-        let ip = point.ip;
+        let (ip, context) = (point.ip, SampleContext { space: task.space, moment: at });
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
             let module = || self.scan.timeline.place(mode, task.space, ip, at).module;
@@ -401,7 +399,7 @@ impl<'s> Worker<'s> {
                 let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
                 *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, || at);
             } else if !self.scan.query.mode.is_of_branches() {
-                self.code(Some(mode), (task.space, at), ip).put(key);
+                self.code(Some(mode), context, ip).put(key);
             }
         }
         *Field::Comm.of_mut(key) = task.comm.pack();
@@ -415,19 +413,14 @@ impl<'s> Worker<'s> {
         if layout.has(Field::CgroupSpace) {
             *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
         }
-        Some((task.space, at))
+        Some(context)
     }
 
     /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a
     /// branch.
     #[inline]
-    pub(super) fn code(
-        &mut self,
-        mode: Option<CpuMode>,
-        (space, at): SampleContext,
-        ip: u64,
-    ) -> Frame {
-        let frame = self.chains.finder.mapped(mode, space, ip, at);
+    pub(super) fn code(&mut self, mode: Option<CpuMode>, at: SampleContext, ip: u64) -> Frame {
+        let frame = self.chains.finder.mapped(mode, at.space, ip, at.moment);
         self.hit(frame.module.checked_sub(1).map(ModuleId));
         frame
     }
@@ -457,8 +450,8 @@ impl<'s> Worker<'s> {
         if !self.scan.has_tasks {
             return (Task::UNKNOWN, true);
         }
-        let takes = |span: &Span| filter.takes_task(&span.task, tid);
-        let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
+        let (span, is_taken) =
+            self.spans.get(timeline, pid, tid, at, |span| filter.takes_task(&span.task, tid));
         (span.task, *is_taken)
     }
 }

@@ -54,13 +54,12 @@ impl<'l> Cells<'l> {
 
     /// Returns the text of a cell in this column, of a row with this count.
     pub(super) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
-        let number = |number: u64| itoa::Buffer::new().format(number).to_owned();
         let text = match self.kinds.get(column) {
             Some(Kind::Label) => return self.labels.text(cell).into(),
             Some(Kind::Address) => address(cell),
             Some(Kind::Cycles) if cell == 0 => "-".into(),
-            Some(Kind::Number | Kind::Cycles) => number(cell),
-            Some(Kind::PerSample) => number(cell.saturating_mul(count.samples)),
+            Some(Kind::Number | Kind::Cycles) => cell.to_string(),
+            Some(Kind::PerSample) => cell.saturating_mul(count.samples).to_string(),
             Some(Kind::DataSrc) => format!("{cell:x} {}", DataSrc(cell)),
             Some(Kind::Micros) => seconds(cell, false),
             Some(Kind::Nanos) => seconds(cell, true),
@@ -74,18 +73,24 @@ impl<'l> Cells<'l> {
     /// Compares two rows by their texts, column by column.
     pub(super) fn compare(
         &self,
-        (a, a_count): (&[u64], &Count),
-        (b, b_count): (&[u64], &Count),
+        a: &[u64],
+        a_count: &Count,
+        b: &[u64],
+        b_count: &Count,
     ) -> Ordering {
-        let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
-        let compare = |(column, (kind, (a, b))): (usize, (&Kind, (&u64, &u64)))| match kind {
-            Kind::Label | Kind::Address | Kind::Number if a == b => Ordering::Equal,
-            Kind::Label => self.rank(*a).cmp(&self.rank(*b)),
-            Kind::Address => address_order(*a).cmp(&address_order(*b)),
-            Kind::Number => itoa::Buffer::new().format(*a).cmp(itoa::Buffer::new().format(*b)),
-            _ => self.text(column, *a, a_count).cmp(&self.text(column, *b, b_count)),
-        };
-        pairs.map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        for (column, (kind, (a, b))) in self.kinds.iter().zip(a.iter().zip(b)).enumerate() {
+            let order = match kind {
+                Kind::Label | Kind::Address | Kind::Number if a == b => Ordering::Equal,
+                Kind::Label => self.rank(*a).cmp(&self.rank(*b)),
+                Kind::Address => address_order(*a).cmp(&address_order(*b)),
+                Kind::Number => itoa::Buffer::new().format(*a).cmp(itoa::Buffer::new().format(*b)),
+                _ => self.text(column, *a, a_count).cmp(&self.text(column, *b, b_count)),
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
     }
 
     /// Compares two rows with equal texts by the functions that they name.
@@ -180,7 +185,7 @@ mod tests {
         let cells = Cells { kinds: vec![Kind::Number, Kind::Label], labels: &labels, ranks };
         let count = Count::default();
         for (short, long) in [([12_345_678, b], [123_456_780, a]), ([1, b], [10, a])] {
-            assert!(cells.compare((&short, &count), (&long, &count)).is_lt());
+            assert!(cells.compare(&short, &count, &long, &count).is_lt());
             assert!(cells.prefix(&short, &count) <= cells.prefix(&long, &count));
         }
     }
@@ -212,7 +217,7 @@ mod tests {
             };
             for (a, b) in rows.iter().flat_map(|a| rows.iter().map(move |b| (a, b))) {
                 let order = texts(a).cmp(&texts(b));
-                prop_assert_eq!(cells.compare((a, &count), (b, &count)), order);
+                prop_assert_eq!(cells.compare(a, &count, b, &count), order);
                 let by_prefix = cells.prefix(a, &count).cmp(&cells.prefix(b, &count));
                 prop_assert!(by_prefix.is_eq() || by_prefix == order, "{:?} {:?}", texts(a), texts(b));
             }

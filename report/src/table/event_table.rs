@@ -209,7 +209,7 @@ impl<'l> EventTable<'l> {
             return Ordering::Equal;
         };
         // Weights that are multiplied by different numbers of samples may have the same text.
-        let by_text = self.cells.compare((a_cells, &a.count), (b_cells, &b.count));
+        let by_text = self.cells.compare(a_cells, &a.count, b_cells, &b.count);
         let by_count = by_text.then_with(|| a.count.samples.cmp(&b.count.samples));
         by_count.then_with(|| self.cells.compare_functions(a_cells, b_cells))
     }

@@ -173,8 +173,9 @@ mod tests {
 
     use super::*;
     use crate::timeline::clock::at;
+    use crate::timeline::frozen::Span;
     use crate::timeline::frozen::TaskRef;
-    use crate::timeline::{Memory, ModuleId, RecentSpans, Span};
+    use crate::timeline::{Memory, ModuleId, RecentSpans};
 
     fn comm(pid: i32, tid: i32, name: &str) -> Change {
         Change::Comm { pid, tid, comm: name.into() }
@@ -312,7 +313,7 @@ mod tests {
         for time in (0..40).chain((0..40).rev()) {
             for tid in [5, 5 + 256, 7] {
                 let (span, value) =
-                    spans.get(&timeline, (tid, tid), at(time), |span| span.moments.start).clone();
+                    spans.get(&timeline, tid, tid, at(time), |span| span.moments.start).clone();
                 let fresh = timeline.span(tid, tid, at(time));
                 let found = (span.task, value, span.comm_so_far(at(time)));
                 let expected = (fresh.task, fresh.moments.start, fresh.comm_so_far(at(time)));

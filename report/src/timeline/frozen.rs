@@ -287,7 +287,8 @@ impl<T: Copy> RecentSpans<T> {
     pub(crate) fn get(
         &mut self,
         timeline: &Timeline,
-        (pid, tid): (i32, i32),
+        pid: i32,
+        tid: i32,
         at: Moment,
         value: impl FnOnce(&Span) -> T,
     ) -> &(Span, T) {

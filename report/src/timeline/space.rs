@@ -26,7 +26,12 @@ pub struct ModuleId(pub u32);
 pub struct SpaceId(pub u32);
 
 /// A sample's address space and moment.
-pub(crate) type SampleContext = (Option<SpaceId>, Moment);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SampleContext {
+    /// `None` if the thread's address space is unknown.
+    pub space: Option<SpaceId>,
+    pub moment: Moment,
+}
 
 /// A range of addresses and the module mapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -92,9 +92,9 @@ impl<'s> Collector<'s> {
         }
         let Some(entry) = self.session.file.attrs.get(event) else { return };
         let moment = self.session.clock.moment(fields.time, raw.offset);
-        let task = fields.tid.map_or([-1, -1], |task| task.map(u32::cast_signed));
-        let (span, ()) = self.spans.get(&self.session.timeline, task.into(), moment, |_| ());
-        let at = (span.task.space, moment);
+        let [pid, tid] = fields.tid.map_or([-1, -1], |task| task.map(u32::cast_signed));
+        let (span, ()) = self.spans.get(&self.session.timeline, pid, tid, moment, |_| ());
+        let at = SampleContext { space: span.task.space, moment };
         for address in [fields.ip, fields.addr].into_iter().flatten() {
             self.add(Some(mode), address, at);
         }
@@ -106,15 +106,15 @@ impl<'s> Collector<'s> {
         }
         let mut words = std::mem::take(&mut self.words);
         words.clear();
-        if self.sources.chain((&sample, ChainOrigin::of(&entry.attr)), at, &mut words).is_ok() {
+        if self.sources.chain(&sample, ChainOrigin::of(&entry.attr), at, &mut words).is_ok() {
             for_each_address(mode, &words, |mode, address, _| self.add(Some(mode), address, at));
         }
         self.words = words;
     }
 
     /// Adds an address; without a CPU mode it is one end of a branch.
-    fn add(&mut self, mode: Option<CpuMode>, address: u64, (space, moment): SampleContext) {
-        let frame = self.finder.mapped(mode, space, address, moment);
+    fn add(&mut self, mode: Option<CpuMode>, address: u64, at: SampleContext) {
+        let frame = self.finder.mapped(mode, at.space, address, at.moment);
         let module =
             frame.module.checked_sub(1).and_then(|module| self.found.get_mut(module as usize));
         if let Some(found) = module {

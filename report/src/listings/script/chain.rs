@@ -17,7 +17,7 @@ use crate::engine::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch, cache_place};
+use crate::timeline::{Contexts, ModuleId, Place, SampleContext, SpaceEpoch, cache_place};
 
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
@@ -134,10 +134,10 @@ impl<'s> ChainPrinter<'s> {
         let short =
             frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
-        self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
+        self.resolver.resolve(epoch, s.at, short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
             let goes_on = match self.resolved.get(at) {
-                Some(&resolved) => self.frame(frame.ip, resolved, fields, out),
+                Some(&(number, address)) => self.frame(frame.ip, number, address, fields, out),
                 None => self.long_frame(*frame, fields, s, epoch, out),
             };
             if !goes_on {
@@ -150,8 +150,9 @@ impl<'s> ChainPrinter<'s> {
     /// Appends the frames of a sample, innermost first.
     fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<ChainFrame>) {
         let origin = ChainOrigin::of(s.attr);
+        let at = SampleContext { space: s.task.space, moment: s.at };
         self.words.clear();
-        if self.sources.chain((&s.sample, origin), (s.task.space, s.at), &mut self.words).is_err() {
+        if self.sources.chain(&s.sample, origin, at, &mut self.words).is_err() {
             return;
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
@@ -181,7 +182,8 @@ impl<'s> ChainPrinter<'s> {
     fn frame(
         &mut self,
         ip: u64,
-        (number, address): (u32, u64),
+        number: u32,
+        address: u64,
         fields: &Fields,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -207,7 +209,7 @@ impl<'s> ChainPrinter<'s> {
         );
         out.push(b'\t');
         out.extend_from_slice(&digits::hex_column(ip));
-        self.finder.print(function.as_ref(), (*module, address), fields, out);
+        self.finder.print(function.as_ref(), *module, address, fields, out);
         out.push(b'\n');
         let look = &self.query.look;
         look.stop_bt.is_none()

@@ -253,7 +253,7 @@ impl<'s> Finder<'s> {
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
         let function = if fields.has(OutputField::Sym) { self.symbol(place) } else { None };
-        self.print(function.as_ref(), (place.module, place.address), fields, out);
+        self.print(function.as_ref(), place.module, place.address, fields, out);
     }
 
     /// Appends a function, and its module with the address in it, as far as the columns have them.
@@ -261,7 +261,8 @@ impl<'s> Finder<'s> {
     pub(super) fn print(
         &self,
         function: Option<&FoundFunction>,
-        (module, address): (Option<ModuleId>, u64),
+        module: Option<ModuleId>,
+        address: u64,
         fields: &Fields,
         out: &mut Vec<u8>,
     ) {

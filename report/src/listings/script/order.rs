@@ -12,8 +12,19 @@ use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::timeline::Moment;
 
-/// Position of a record: its moment, the number of its piece, and its offset in the piece.
-pub(super) type RecordPosition = (Moment, u32, u32);
+/// Position of a record, in the order of moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RecordPosition {
+    moment: Moment,
+    /// Number of its piece.
+    piece: u32,
+    /// Offset in the piece.
+    at: u32,
+}
+
+impl RecordPosition {
+    const START: Self = Self { moment: Moment::START, piece: 0, at: 0 };
+}
 
 /// Returns the samples and the other records that are asked for, ordered by moment; in file order
 /// if FINISHED_ROUND records are among them.
@@ -32,7 +43,8 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
                 _ => continue,
             };
             let at = u32::try_from(raw.offset - piece.offset).unwrap_or(u32::MAX);
-            found.push((session.clock.moment(time, raw.offset), number, at));
+            let moment = session.clock.moment(time, raw.offset);
+            found.push(RecordPosition { moment, piece: number, at });
         }
         found
     };
@@ -42,7 +54,7 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
     // of a listing.
     let len = found.iter().map(Vec::len).sum();
     let mut all: Vec<RecordPosition> =
-        (0..len).into_par_iter().map(|_| (Moment::START, 0, 0)).collect();
+        (0..len).into_par_iter().map(|_| RecordPosition::START).collect();
     let (mut parts, mut rest) = (Vec::with_capacity(found.len()), all.as_mut_slice());
     for piece in found {
         let Some((part, after)) = rest.split_at_mut_checked(piece.len()) else { break };
@@ -60,11 +72,11 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
 /// Returns the record at a position.
 pub(super) fn record_at<'f>(
     session: &Session<'f>,
-    (_, piece, at): RecordPosition,
+    position: RecordPosition,
 ) -> Option<RawRecord<'f>> {
-    let piece = session.split.pieces.get(piece as usize)?;
-    let bytes = piece.kept()?.get(at as usize..)?;
+    let piece = session.split.pieces.get(position.piece as usize)?;
+    let bytes = piece.kept()?.get(position.at as usize..)?;
     let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, session.file.endian);
     let bytes = bytes.get(..usize::from(header.size))?;
-    Some(RawRecord { header, offset: piece.offset + u64::from(at), bytes, payload: &[] })
+    Some(RawRecord { header, offset: piece.offset + u64::from(position.at), bytes, payload: &[] })
 }

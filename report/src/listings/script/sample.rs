@@ -35,11 +35,13 @@ impl<'a> Found<'a> {
         sample.read(fields).ok()?;
         let attr = &session.file.attrs.get(event)?.attr;
         let at = session.clock.moment(fields.time, raw.offset);
-        let tid = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
+        let ids = fields.tid.map_or([-1, -1], |ids| ids.map(u32::cast_signed));
+        let [pid, tid] = ids;
         let (cpu, time) = (fields.cpu.map(|[cpu, _]| cpu), fields.time);
-        let (span, ()) = spans.get(&session.timeline, tid.into(), at, |_| ());
+        let (span, ()) = spans.get(&session.timeline, pid, tid, at, |_| ());
         let comm = session.timeline.comm(span.comm_so_far(at));
-        let who = LineStart { comm, tid, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
+        let who =
+            LineStart { comm, tid: ids, cpu, time, misc: raw.header.misc, kind: raw.header.kind };
         Some(Self { event, attr, mode, sample, fields, task: span.task, who, at })
     }
 

@@ -178,7 +178,7 @@ impl OffCpu {
     /// thread ran since its sample before (of the last one also those after it), and the times
     /// without samples of their own, until the thread's next CPU sample. `None` if its thread is
     /// not looked at.
-    pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<(u64, &[Unsampled])> {
+    pub fn run(&self, tid: i32, time: u64, offset: u64) -> Option<(u64, &[Unsampled])> {
         let thread = self.threads.get(&tid)?;
         let index =
             thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
