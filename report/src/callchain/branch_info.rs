@@ -67,9 +67,8 @@ fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
         BranchKind::EXTEND_ABI => ADDITIONAL + flags.new_kind().0,
         kind => kind.0,
     };
-    let crosses = |size: u64| from / size != to / size;
-    let huge = u8::from(crosses(2 << 20));
-    1u64 << kind | u64::from(crosses(4 << 10)) << (CROSSING + huge)
+    let [is_small, is_huge] = [4 << 10, 2 << 20].map(|size: u64| from / size != to / size);
+    1u64 << kind | u64::from(is_small) << (CROSSING + u8::from(is_huge))
 }
 
 /// Returns the names of the kinds by their bits, which is the order in which they are displayed.
@@ -105,32 +104,31 @@ pub struct BranchInfo {
 impl BranchInfo {
     /// Adds a frame's word for so many samples.
     pub fn add(&mut self, word: u64, samples: u64) {
-        let add =
-            |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
         let upper = word >> UPPER & 0x3fff_ffff;
         if word & (BRANCH | SOURCE) == BRANCH {
-            add(&mut self.targets, 1);
-            add(&mut self.predicted, u64::from(word & PREDICTED != 0));
-            add(&mut self.aborted, u64::from(word & ABORTED != 0));
+            add_each(&mut self.targets, 1, samples);
+            add_each(&mut self.predicted, u64::from(word & PREDICTED != 0), samples);
+            add_each(&mut self.aborted, u64::from(word & ABORTED != 0), samples);
             self.kinds |= upper;
         } else if word & BRANCH != 0 {
-            add(&mut self.sources, 1);
-            add(&mut self.cycles, word >> 16 & 0xffff);
-            add(&mut self.turns, word >> 8 & 0xff);
-            add(&mut self.turn_cycles, upper);
+            add_each(&mut self.sources, 1, samples);
+            add_each(&mut self.cycles, word >> 16 & 0xffff, samples);
+            add_each(&mut self.turns, word >> 8 & 0xff, samples);
+            add_each(&mut self.turn_cycles, upper, samples);
         }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "only one decimal is printed")]
     fn target_texts(&self) -> Vec<String> {
-        let percent = |part: u64| part as f64 * 100.0 / self.targets as f64;
+        let [predicted, aborted] =
+            [self.predicted, self.aborted].map(|part| part as f64 * 100.0 / self.targets as f64);
         let named = kind_names().enumerate().filter(|(place, _)| self.kinds >> place & 1 == 1);
         let mut all: Vec<String> = named.map(|(_, kind)| kind.to_owned()).collect();
         if self.predicted < self.targets {
-            all.push(format!("predicted:{:.1}%", percent(self.predicted)));
+            all.push(format!("predicted:{predicted:.1}%"));
         }
-        if percent(self.aborted) >= 0.1 {
-            all.push(format!("abort:{:.1}%", percent(self.aborted)));
+        if aborted >= 0.1 {
+            all.push(format!("abort:{aborted:.1}%"));
         }
         all
     }
@@ -148,6 +146,11 @@ impl BranchInfo {
         }
         all
     }
+}
+
+/// Adds what each of so many samples has.
+fn add_each(into: &mut u64, each: u64, samples: u64) {
+    *into = into.saturating_add(each.saturating_mul(samples));
 }
 
 /// Prints the text after a function's name: about branches to it, or about branches from it if

@@ -92,10 +92,12 @@ impl Chains {
     pub fn add(&mut self, callers: u32, frame: u32) -> u32 {
         let (hash, node) = (longer(self.hash(callers), frame), Node { callers, frame });
         let Self { nodes, hashes, indexes } = self;
-        let is_equal = |index: &u32| nodes.get(*index as usize) == Some(&node);
-        match indexes
-            .entry(hash, is_equal, |index| hashes.get(*index as usize).copied().unwrap_or(0))
-        {
+        let entry = indexes.entry(
+            hash,
+            |index| nodes.get(*index as usize) == Some(&node),
+            |index| hashes.get(*index as usize).copied().unwrap_or(0),
+        );
+        match entry {
             Entry::Occupied(index) => index.get().saturating_add(1),
             Entry::Vacant(slot) => {
                 slot.insert(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
@@ -116,10 +118,10 @@ impl Chains {
         let mut hash = self.hash(callers);
         chains.extend(frames.iter().map(|frame| {
             hash = longer(hash, *frame);
-            let is_like = |index: &u32| {
+            let found = self.indexes.find(hash, |index| {
                 self.nodes.get(*index as usize).is_some_and(|node| node.frame == *frame)
-            };
-            self.indexes.find(hash, is_like).map_or(0, |index| index.saturating_add(1))
+            });
+            found.map_or(0, |index| index.saturating_add(1))
         }));
         let mut callers = callers;
         for (frame, chain) in frames.iter().zip(chains) {

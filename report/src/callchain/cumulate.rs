@@ -79,14 +79,13 @@ impl Classified {
     /// rows into samples of these.
     pub(crate) fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
-        let class = |frame: Frame| {
-            *known.entry(frame).or_insert_with(|| {
+        let mut classes: Vec<u32> = Vec::with_capacity(stacks.frames.len());
+        for frame in stacks.of_frames(|frame| shown_of(frame, columns)) {
+            classes.push(*known.entry(frame).or_insert_with(|| {
                 shown.push(frame);
                 small(shown.len() - 1)
-            })
-        };
-        let frames = stacks.of_frames(|frame| shown_of(frame, columns));
-        let classes: Vec<u32> = frames.into_iter().map(class).collect();
+            }));
+        }
         let (layout, width) = (rows.layout(), rows.layout().len());
         let mut mask = vec![0; width];
         let mut no_frame = NO_KEY.map(|_| u64::MAX);
@@ -119,28 +118,31 @@ impl Classified {
         let starts = (0..rows.len()).into_par_iter().step_by(size);
         let parts = starts.map(|start| part(start..(start + size).min(rows.len())));
         let parts: Vec<(Vec<Sample>, Partition<()>)> = parts.collect();
+        // Each part numbers its bases from 0 on: these are their numbers among all.
         let mut bases = Partition::new(width);
-        let numbered = |(samples, of_part): (Vec<Sample>, Partition<()>)| {
-            (samples, of_part.iter().map(|(base, ())| small(bases.add(base, &()))).collect())
-        };
-        let parts: Vec<(Vec<Sample>, Vec<u32>)> = parts.into_iter().map(numbered).collect();
-        let sample = |number: usize| {
-            let (samples, bases) = parts.get(number / size)?;
-            let sample = *samples.get(number % size)?;
-            Some(Sample { base: *bases.get(sample.base as usize)?, ..sample })
-        };
-        let samples = (0..rows.len())
+        let mut of_parts: Vec<(Vec<Sample>, Vec<u32>)> = Vec::with_capacity(parts.len());
+        for (samples, of_part) in parts {
+            let numbers = of_part.iter().map(|(base, ())| small(bases.add(base, &()))).collect();
+            of_parts.push((samples, numbers));
+        }
+        let samples = of_parts
             .into_par_iter()
-            .map(|number| sample(number).unwrap_or_default())
+            .flat_map_iter(|(samples, numbers)| {
+                samples.into_iter().map(move |sample| Sample {
+                    base: numbers.get(sample.base as usize).copied().unwrap_or(0),
+                    ..sample
+                })
+            })
             .collect();
         Self { samples, classes, layout: layout.clone(), bases, shown }
     }
 
     /// Joins classes: each becomes the class in `same` at its number.
     pub(crate) fn join(&mut self, same: &[u32]) {
-        let joined = |class: u32| same.get(class as usize).copied().unwrap_or(class);
-        self.classes.iter_mut().for_each(|class| *class = joined(*class));
-        self.samples.iter_mut().for_each(|sample| sample.class = joined(sample.class));
+        let of_samples = self.samples.iter_mut().map(|sample| &mut sample.class);
+        for class in self.classes.iter_mut().chain(of_samples) {
+            *class = same.get(*class as usize).copied().unwrap_or(*class);
+        }
     }
 
     pub(crate) fn base_count(&self) -> usize {
@@ -183,13 +185,8 @@ impl Classified {
             }
             adding.rows
         });
-        let merge = |a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>| {
-            let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            from.into_iter().for_each(|(row, metrics)| into.entry(row).or_default().add(&metrics));
-            into
-        };
         let parts = by_part(parts).into_par_iter();
-        parts.flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default()).collect()
+        parts.flat_map_iter(|part| part.into_iter().reduce(merged).unwrap_or_default()).collect()
     }
 
     fn class_of(&self, frame: u32) -> u32 {
@@ -286,7 +283,9 @@ impl Adding<'_> {
                 self.chains.push(chain);
                 chain = node.callers;
             }
-            self.chains.get_mut(first..).into_iter().for_each(<[u32]>::reverse);
+            if let Some(new) = self.chains.get_mut(first..) {
+                new.reverse();
+            }
             self.add(sample.callers, Below { count, longest: frames, unit: self.unit });
         }
         let Some(base) = unit.first().map(|sample| sample.base) else { return };
@@ -308,8 +307,9 @@ impl Adding<'_> {
     }
 
     fn add_row(&mut self, row: RowId, metrics: &Metrics) {
-        let rows = self.rows.get_mut(row.1 as usize % PARTS);
-        rows.into_iter().for_each(|rows| rows.entry(row).or_default().add(metrics));
+        if let Some(rows) = self.rows.get_mut(row.1 as usize % PARTS) {
+            rows.entry(row).or_default().add(metrics);
+        }
     }
 
     fn add(&mut self, chain: u32, below: Below) {
@@ -318,6 +318,15 @@ impl Adding<'_> {
             sum.longest = sum.longest.max(below.longest);
         }
     }
+}
+
+/// Returns the rows of two parts of the samples, added up.
+fn merged(a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>) -> FxHashMap<RowId, Metrics> {
+    let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
+    for (row, metrics) in from {
+        into.entry(row).or_default().add(&metrics);
+    }
+    into
 }
 
 /// Returns a frame with only the displayed fields.

@@ -105,13 +105,12 @@ impl History {
         };
         let start = start.min(self.calls.len());
         let end = end.max(start);
-        let is_marker = |word: &&u64| **word >= context::MAX;
-        let marker =
-            self.calls.get(..start).and_then(|dropped| dropped.iter().rfind(is_marker)).copied();
+        let dropped = self.calls.get(..start).unwrap_or_default();
+        let marker = dropped.iter().copied().rfind(|word| *word >= context::MAX);
         self.calls.truncate(end);
         self.calls.splice(..start, marker);
         // A marker without frames.
-        while self.calls.last().is_some_and(|word| is_marker(&word)) {
+        while self.calls.last().is_some_and(|word| *word >= context::MAX) {
             self.calls.pop();
         }
         cut(&mut self.calls, self.most);

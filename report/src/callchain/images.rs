@@ -135,10 +135,9 @@ impl RecentPieces {
     /// Returns the piece that has an address, if it is known.
     #[inline]
     pub(super) fn get(&self, context: u32, ip: u64) -> Option<MappedPiece> {
-        let at = |(pieces, place): (&Vec<MappedPiece>, usize)| {
+        self.0.iter().zip(places(context, ip)).find_map(|(pieces, place)| {
             pieces.get(place).filter(|piece| piece.has(context, ip)).copied()
-        };
-        self.0.iter().zip(places(context, ip)).find_map(at)
+        })
     }
 
     /// Adds the piece that has an address.
@@ -148,7 +147,9 @@ impl RecentPieces {
             self.0.get_mut(kind).zip(places(piece.context, ip).get(kind).copied())
         {
             pieces.resize(1 << PIECES, MappedPiece::default());
-            pieces.get_mut(at).into_iter().for_each(|slot| *slot = piece);
+            if let Some(slot) = pieces.get_mut(at) {
+                *slot = piece;
+            }
         }
     }
 }
@@ -158,4 +159,46 @@ impl RecentPieces {
 fn places(context: u32, ip: u64) -> [usize; 2] {
     // User code is below 2^47; what chains have above it that is no code is in one large piece.
     [ip >> 18, (ip >> 30).min(1 << 17)].map(|block| cache_place(block, context, PIECES))
+}
+
+/// A range of addresses of an image and their frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RecentFrame {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) image: u32,
+    pub(super) frame: u32,
+}
+
+/// Recent ranges of addresses: a direct-mapped cache.
+#[derive(Debug, Default)]
+pub(super) struct RecentFrames(Vec<RecentFrame>);
+
+/// Log2 of the number of recent ranges.
+const FRAMES: u32 = 14;
+
+/// Log2 of the number of neighboring addresses that share a place in the cache of ranges.
+const NEIGHBORS: u32 = 6;
+
+impl RecentFrames {
+    #[inline]
+    fn place(image: u32, address: u64) -> usize {
+        cache_place(address >> NEIGHBORS, image, FRAMES)
+    }
+
+    /// Returns the number of the frame at an address of an image, if it is known.
+    #[inline]
+    pub(super) fn get(&self, image: u32, address: u64) -> Option<u32> {
+        let range = self.0.get(Self::place(image, address))?;
+        let has = range.image == image && range.start <= address && address < range.end;
+        has.then_some(range.frame)
+    }
+
+    /// Adds the range that has an address.
+    pub(super) fn put(&mut self, range: RecentFrame, address: u64) {
+        self.0.resize(1 << FRAMES, RecentFrame::default());
+        if let Some(slot) = self.0.get_mut(Self::place(range.image, address)) {
+            *slot = range;
+        }
+    }
 }

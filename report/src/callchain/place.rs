@@ -23,14 +23,15 @@ use std::ops::Range;
 use recrep_format::abi::CpuMode;
 
 use super::history::parts;
-use super::images::{FrameFields, Image, Images, MappedPiece, RecentPieces, UNMAPPED, word_of};
+use super::images::{
+    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
+    word_of,
+};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::End;
 use crate::symbols::Functions;
-use crate::timeline::{
-    Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place,
-};
+use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline};
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(crate) struct FrameFinder<'t> {
     /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if
     /// unknown.
     of_symbols: Vec<Vec<Vec<u32>>>,
-    recent: Vec<Recent>,
+    recent: RecentFrames,
     words: Vec<ChainWord>,
     /// Frames that are not those of the chain before, outermost first, and the chains that begin
     /// there.
@@ -96,23 +97,8 @@ pub(crate) struct Sampled {
 /// Number that stands for no function.
 const NO_FUNCTION: u32 = u32::MAX;
 
-/// A range of addresses of an image and their frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    start: u64,
-    end: u64,
-    image: u32,
-    frame: u32,
-}
-
 /// Number of neighboring symbols whose frames are in one list.
 const SYMBOLS: usize = 1 << 10;
-
-/// Log2 of the number of recent ranges.
-const RECENT: u32 = 14;
-
-/// Log2 of the number of neighboring addresses that share a place in the cache of ranges.
-const NEIGHBORS: u32 = 6;
 
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses
@@ -135,7 +121,7 @@ impl<'t> FrameFinder<'t> {
             pieces: RecentPieces::default(),
             images: Images::default(),
             of_symbols: Vec::new(),
-            recent: Vec::new(),
+            recent: RecentFrames::default(),
             words: Vec::new(),
             new: Default::default(),
             before: Vec::new(),
@@ -309,18 +295,14 @@ impl<'t> FrameFinder<'t> {
     /// [`NO_FUNCTION`] for an address that has a frame of its own.
     #[inline]
     fn frame_at(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
-        let place = cache_place(address >> NEIGHBORS, image, RECENT);
-        let has = |recent: &&Recent| {
-            recent.image == image && recent.start <= address && address < recent.end
-        };
-        match self.recent.get(place).filter(has) {
-            Some(recent) if !is_numbered || recent.frame != NO_FUNCTION => recent.frame,
-            _ => self.new_frame(address, image, place, is_numbered),
+        match self.recent.get(image, address) {
+            Some(frame) if !is_numbered || frame != NO_FUNCTION => frame,
+            _ => self.new_frame(address, image, is_numbered),
         }
     }
 
     #[cold]
-    fn new_frame(&mut self, address: u64, image: u32, place: usize, is_numbered: bool) -> u32 {
+    fn new_frame(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
         let (frame, Range { start, end }) = match self.look_up(address, image) {
             (Some(frame), range) => (self.number_of(frame, image), range),
             (None, _) if is_numbered => {
@@ -328,10 +310,7 @@ impl<'t> FrameFinder<'t> {
             }
             (None, range) => (NO_FUNCTION, range),
         };
-        self.recent.resize(1 << RECENT, Recent::default());
-        if let Some(slot) = self.recent.get_mut(place) {
-            *slot = Recent { start, end, image, frame };
-        }
+        self.recent.put(RecentFrame { start, end, image, frame }, address);
         frame
     }
 
@@ -373,10 +352,11 @@ impl<'t> FrameFinder<'t> {
         let all = 0..u64::MAX;
         let Some(image) = self.images.get(image) else { return (None, all) };
         let functions = self.functions.filter(|_| image.is_named);
-        let found =
-            |module: u32| functions.map(|functions| functions.find(module as usize, address));
+        let module = image.frame.module.checked_sub(1);
+        let found = module
+            .map(|module| functions.map(|functions| functions.find(module as usize, address)));
         let frame = image.at(address);
-        let (frame, range) = match image.frame.module.checked_sub(1).map(found) {
+        let (frame, range) = match found {
             // Without frame pointers, callchains contain arbitrary values, which differ in each
             // sample and mean nothing to a reader.
             None if !self.fields.unmapped => (Frame { address: UNMAPPED, ..frame }, all),

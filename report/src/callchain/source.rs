@@ -37,15 +37,15 @@ pub(crate) type Deferred<'a> = FxHashMap<(u32, u64), U64s<'a>>;
 
 /// Collects the deferred callchains among these records.
 pub(crate) fn deferred_chains<'a>(file: &File<'_>, records: &[RawRecord<'a>]) -> Deferred<'a> {
-    let chain = |raw: &RawRecord<'a>| {
-        let record = file.attrs.decode(raw).ok()?;
-        let (Body::CallchainDeferred(chain), [_, tid]) = (record.body, record.trailer.tid?) else {
-            return None;
-        };
-        Some(((tid, chain.cookie), chain.ips))
-    };
     let of_kind = records.iter().filter(|raw| raw.header.kind == RecordType::CALLCHAIN_DEFERRED);
-    of_kind.filter_map(chain).collect()
+    of_kind
+        .filter_map(|raw| {
+            let record = file.attrs.decode(raw).ok()?;
+            let [_, tid] = record.trailer.tid?;
+            let Body::CallchainDeferred(chain) = record.body else { return None };
+            Some(((tid, chain.cookie), chain.ips))
+        })
+        .collect()
 }
 
 /// Chains as recorded, completed by user parts that were recorded later.
@@ -125,12 +125,14 @@ pub(crate) enum ChainOrigin {
 impl ChainOrigin {
     /// Returns the source for an event with this attr.
     pub(crate) fn of(attr: &Attr) -> Self {
-        let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
-        if has(SampleType::BRANCH_STACK)
+        let copied = SampleType::REGS_USER | SampleType::STACK_USER;
+        if !attr.sample_type.contains(SampleType::CALLCHAIN) {
+            Self::Recorded
+        } else if attr.sample_type.contains(SampleType::BRANCH_STACK)
             && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
         {
             Self::Calls
-        } else if has(SampleType::REGS_USER | SampleType::STACK_USER) {
+        } else if attr.sample_type.contains(copied) {
             Self::Copied
         } else {
             Self::Recorded
@@ -253,15 +255,15 @@ pub(crate) fn for_each_address(
 
 /// Cuts a chain to the limit; the frames left keep their context markers.
 pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
-    let is_frame = |word: &u64| *word < context::MAX;
-    let too_many = words.iter().filter(|word| is_frame(word)).count().saturating_sub(most.frames);
+    let frames = words.iter().filter(|word| **word < context::MAX).count();
+    let too_many = frames.saturating_sub(most.frames);
     if too_many == 0 {
         return;
     }
     let places = if most.outermost { too_many..usize::MAX } else { 0..most.frames };
     let (mut place, mut marker, mut kept) = (0, None, Vec::with_capacity(words.len()));
     for word in words.iter().copied() {
-        if !is_frame(&word) {
+        if word >= context::MAX {
             marker = Some(word);
             continue;
         }

@@ -118,12 +118,11 @@ impl Stacks {
             of_frames.extend(new.iter().rev().map(|frame| self.number(*frame)));
             ends.push(of_frames.len());
         }
-        let of_frame = |frame: u32| {
-            let (start, end) = (ends.get(frame as usize)?, ends.get(frame as usize + 1)?);
-            of_frames.get(*start..*end)
-        };
         other.chains.fold_callers(0, |node, callers| {
-            let frames = of_frame(node.frame).unwrap_or_default();
+            let frames = match ends.get(node.frame as usize..) {
+                Some([start, end, ..]) => of_frames.get(*start..*end).unwrap_or_default(),
+                _ => &[],
+            };
             frames.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame))
         })
     }
@@ -146,8 +145,11 @@ impl Stacks {
 
     /// Returns a value for each frame, made on all cores.
     pub(crate) fn of_frames<T: Send>(&self, value: impl Fn(&Frame) -> T + Sync + Send) -> Vec<T> {
-        let value = |number| value(&self.frames.get_index(number).copied().unwrap_or_default());
-        (0..self.frames.len()).into_par_iter().with_max_len(NAMES_AT_ONCE).map(value).collect()
+        (0..self.frames.len())
+            .into_par_iter()
+            .with_max_len(NAMES_AT_ONCE)
+            .map(|number| value(&self.frames.get_index(number).copied().unwrap_or_default()))
+            .collect()
     }
 }
 

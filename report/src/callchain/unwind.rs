@@ -22,7 +22,6 @@ use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, FrameAddress, Module as Unwindable, Unwinder};
 use recrep_format::abi::{CpuMode, RegsAbi, RegsArch, SampleType};
-use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;
@@ -69,8 +68,8 @@ impl<'s> StackUnwinder<'s> {
         resolver: &'s Resolver,
     ) -> Option<Self> {
         let needed = SampleType::REGS_USER | SampleType::STACK_USER;
-        let has = |entry: &AttrEntry| entry.attr.sample_type.contains(needed);
-        file.attrs.entries().iter().any(has).then_some(())?;
+        let mut attrs = file.attrs.entries().iter().map(|entry| &entry.attr);
+        attrs.any(|attr| attr.sample_type.contains(needed)).then_some(())?;
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
         let arch = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
             // A truncated file lacks this feature.
@@ -118,11 +117,11 @@ impl<'s> StackUnwinder<'s> {
     /// Returns the file mapped at a place, and the place's address in it.
     fn prepared_at(&self, place: Place) -> Option<(&Prepared, u64)> {
         let index = place.module?.0 as usize;
-        let make = || {
+        let file = self.files.get(index)?.get_or_init(|| {
             let module = self.modules.get_index(index)?;
             Prepared::new(self.resolver.call_frames(module)?, self.arch)
-        };
-        let file = self.files.get(index)?.get_or_init(make).as_ref()?;
+        });
+        let file = file.as_ref()?;
         Some((file, file.frames.address_of(place.address)?))
     }
 }
