@@ -132,10 +132,9 @@ pub(crate) struct Args {
     #[arg(short = 'U', long, help_heading = "Filters")]
     hide_unresolved: bool,
 
-    /// Output format: text, json, folded or csv
     #[arg(
         long, hide_possible_values = true, default_value = EXPORTS[0].name(),
-        value_parser = PossibleValuesParser::new(EXPORTS.map(|export| export.name())),
+        value_parser = PossibleValuesParser::new(exports::names()), help = exports::help(),
         help_heading = "Output"
     )]
     format: String,

@@ -21,8 +21,22 @@ pub(crate) use export::{Answer, Export};
 pub(crate) use json::write as write_json;
 
 /// The output formats; the first is the default.
-pub(crate) const EXPORTS: [&dyn Export; 4] =
-    [&text::TextReport, &json::Json, &folded::Folded, &csv::Csv];
+pub(crate) static EXPORTS: &[&dyn Export] =
+    &[&text::TextReport, &json::Json, &folded::Folded, &csv::Csv];
+
+/// Returns the names of the output formats.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    EXPORTS.iter().map(|export| export.name())
+}
+
+/// Returns the help of the option `--format`.
+pub(crate) fn help() -> String {
+    let names: Vec<&str> = names().collect();
+    match names.split_last() {
+        Some((last, others)) => format!("Output format: {} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
 
 /// Returns the output format with this name; the default one if there is none.
 pub(crate) fn named(name: &str) -> &'static dyn Export {

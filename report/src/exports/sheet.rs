@@ -60,7 +60,7 @@ pub(crate) enum Cell<'a> {
     Text(Cow<'a, str>),
     Whole(u64),
     Percent(f64),
-    /// A mean, with one decimal.
+    /// A mean; text has one decimal.
     Mean(f64),
     /// Unknown: `-` in text.
     Unknown,
@@ -105,6 +105,7 @@ impl Cell<'_> {
         match self {
             Self::Text(text) => escape(text),
             Self::Percent(percent) => format!("{percent:.2}%").into(),
+            Self::Mean(mean) => format!("{mean:.1}").into(),
             Self::Unknown => "-".into(),
             other => other.csv(),
         }
@@ -115,7 +116,7 @@ impl Cell<'_> {
             Self::Text(text) => text.as_ref().into(),
             Self::Whole(number) => number.to_string().into(),
             Self::Percent(percent) => format!("{percent:.2}").into(),
-            Self::Mean(mean) => format!("{mean:.1}").into(),
+            Self::Mean(mean) => mean.to_string().into(),
             Self::Unknown => "".into(),
         }
     }

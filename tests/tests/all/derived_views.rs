@@ -369,14 +369,14 @@ fn csv_of_cache_lines_has_the_values_of_json() {
     let mut rows = Vec::new();
     for line in items(&answer["lines"]) {
         for offset in items(&line["offsets"]) {
-            // The CPU mode of CSV is that of the line.
             let mut fields = flat(&[("", line), ("", offset)]);
             fields.insert("cpumode".into(), line["cpumode"].clone());
+            fields.insert("code_cpumode".into(), offset["cpumode"].clone());
             rows.push(fields);
         }
     }
-    let heading = "line,dso,cpumode,mapping,offset,symbol,samples,loads,stores,local_hitm,\
-                   remote_hitm,local_peer,remote_peer";
+    let heading = "line,dso,cpumode,mapping,offset,code_cpumode,symbol,samples,loads,stores,\
+                   local_hitm,remote_hitm,local_peer,remote_peer";
     check_csv(&["c2c"], &path, heading, rows);
 }
 

@@ -19,7 +19,7 @@ use crate::table::EventTable;
 pub(super) struct SharedLine {
     pub(super) line: String,
     pub(super) dso: String,
-    /// CPU mode and mapping, in JSON only; text has a letter before the line instead.
+    /// CPU mode and mapping; text has a letter before the line instead.
     #[serde(flatten)]
     pub(super) companions: Details,
     #[serde(flatten, serialize_with = "counts")]

@@ -61,8 +61,12 @@ impl Analysis for C2cAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-c2c/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
+        if self.asked.stats {
+            return vec![self.statistics()];
+        }
         let details = self.asked.coalesce.iter().map(|detail| detail.names().0);
-        let names = ["line", "dso", "cpumode", "mapping", "offset"].into_iter().chain(details);
+        let names = ["line", "dso", "cpumode", "mapping", "offset", "code_cpumode"];
+        let names = names.into_iter().chain(details);
         let numbers = lines::counted(&Stats::default()).map(|(name, _)| name);
         let columns = names.chain(numbers).map(SheetColumn::unshown).collect();
         let mut rows = Vec::new();
@@ -75,6 +79,7 @@ impl Analysis for C2cAnalysis<'_> {
                 let mut cells = vec![line.line.as_str().into(), line.dso.as_str().into()];
                 cells.extend(["cpumode", "mapping"].map(|name| text(&line.companions, name)));
                 cells.push(at.offset.as_str().into());
+                cells.push(text(&at.detail, "cpumode"));
                 let details = self.asked.coalesce.iter();
                 cells.extend(details.map(|detail| text(&at.detail, detail.names().0)));
                 cells.extend(lines::counted(&at.stats).map(|(_, number)| Cell::Whole(number)));
@@ -90,6 +95,21 @@ impl Analysis for C2cAnalysis<'_> {
             return self.shared.print_shared(self.shared_lines, out);
         }
         print(self.lines, &self.stats, self.asked, out)
+    }
+}
+
+impl C2cAnalysis<'_> {
+    /// Returns the numbers of `--stats`: of all accesses, and of those to shared lines.
+    fn statistics(&self) -> Sheet<'_> {
+        let columns = ["accesses", "statistic", "count"].map(SheetColumn::unshown).to_vec();
+        let mut rows = Vec::new();
+        for (accesses, stats) in [("all", &self.stats), ("shared", &self.shared)] {
+            rows.extend(stats.labelled().map(|(name, count)| SheetRow {
+                cells: vec![accesses.into(), name.into(), count.into()],
+                below: Vec::new(),
+            }));
+        }
+        Sheet { title: Vec::new(), columns, rows }
     }
 }
 

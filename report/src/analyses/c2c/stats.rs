@@ -23,7 +23,7 @@ macro_rules! stats {
             }
 
             /// Returns the numbers with their texts, in perf's order.
-            fn labelled(&self) -> impl Iterator<Item = (&'static str, u64)> {
+            pub(super) fn labelled(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$( ($label, self.$name), )*].into_iter()
             }
 
