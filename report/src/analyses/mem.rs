@@ -163,7 +163,7 @@ impl Latency {
     fn of(mut weights: Vec<(u64, u64)>) -> Self {
         weights.sort_unstable();
         let total: u64 = weights.iter().map(|(_, samples)| samples).sum();
-        let at = |percent: u64| {
+        let [min, p50, p90, p99, max] = [0, 50, 90, 99, 100].map(|percent| {
             let rank = total.saturating_mul(percent).div_ceil(100).max(1);
             let mut sum = 0;
             let reached = weights.iter().find(|(_, samples)| {
@@ -171,8 +171,8 @@ impl Latency {
                 sum >= rank
             });
             reached.map_or(0, |(weight, _)| *weight)
-        };
-        Self { min: at(0), p50: at(50), p90: at(90), p99: at(99), max: at(100) }
+        });
+        Self { min, p50, p90, p99, max }
     }
 }
 
@@ -201,11 +201,11 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
     // The operation and the weight are the two columns after the keys.
     let keys = asked.query.columns.len();
     for row in table.rows() {
-        let is_wanted = |kind: &Access| match row.subject(keys) {
-            Subject::Word(op) => kind.is_of(DataSrc(*op)),
+        let is_wanted = match row.subject(keys) {
+            Subject::Word(op) => asked.kinds.iter().any(|kind| kind.is_of(DataSrc(*op))),
             _ => false,
         };
-        if !asked.kinds.is_empty() && !asked.kinds.iter().any(is_wanted) {
+        if !asked.kinds.is_empty() && !is_wanted {
             continue;
         }
         samples += row.count().samples;
@@ -213,7 +213,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
         costs.entry(texts).or_default().push((row.cell(keys + 1), row.count().samples));
     }
     let total = samples;
-    let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
+    let rows = costs.into_iter().map(|(texts, weights)| {
         let samples = weights.iter().map(|(_, samples)| samples).sum();
         LatencyRow {
             key: asked
@@ -231,8 +231,8 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
             latency: Latency::of(weights),
             texts,
         }
-    };
-    let mut rows: Vec<LatencyRow> = costs.into_iter().map(row).collect();
+    });
+    let mut rows: Vec<LatencyRow> = rows.collect();
     rows.retain(|row| asked.query.percent_limit.is_none_or(|limit| row.percent >= limit));
     rows.sort_by(|a, b| {
         b.weight
@@ -274,13 +274,13 @@ impl Analysis for MemAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-mem/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
-        let keys = || self.keys.iter().map(|key| (key.typed.as_str(), key.heading().trim()));
         let mut sheets = Vec::new();
         for event in self.events.iter().filter(|event| event.samples > 0) {
             let title = format!("# Accesses: {} of event '{}'", event.samples, escape(event.name));
+            let keys = self.keys.iter().map(|key| (key.typed.as_str(), key.heading().trim()));
             sheets.push(Sheet {
                 title: vec![title, "#".into()],
-                columns: columns(keys()),
+                columns: columns(keys),
                 rows: event.rows.iter().map(|row| row.sheet_row(event.name)).collect(),
             });
         }

@@ -21,7 +21,6 @@ use crate::cli::{SourcesArgs, SymbolArgs};
 use crate::count::metrics::{rounded, share};
 use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
-use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::listings::info::{InfoValue, map, number};
 use crate::profile::Profile;
@@ -199,17 +198,16 @@ fn explain(reason: &Explanation) -> [String; 2] {
 impl ModuleRow<'_> {
     fn sheet_row(&self) -> SheetRow<'_> {
         let path = self.path.as_deref().filter(|path| path.starts_with('/'));
-        let optional = |text: &'_ Option<String>| {
-            text.clone().map_or(Cell::Unknown, |text| Cell::Text(text.into()))
-        };
+        let [own_path, build_id] = [&self.path, &self.build_id]
+            .map(|text| text.as_deref().map_or(Cell::Unknown, Cell::from));
         let cells = vec![
             self.samples.into(),
             Cell::Percent(self.percent),
             Cell::Percent(self.resolved_percent),
             path.unwrap_or(&self.name).into(),
             self.name.as_str().into(),
-            optional(&self.path),
-            optional(&self.build_id),
+            own_path,
+            build_id,
             self.period.into(),
             (self.symbols as u64).into(),
             self.reason.as_ref().map_or(Cell::Unknown, |reason| reason.code.into()),
@@ -218,8 +216,10 @@ impl ModuleRow<'_> {
         below.extend(self.note.map(|note| format!("{:35}note: {note}", "")));
         below.extend(self.reason.iter().flat_map(explain));
         for Attempt { source, path, result } in self.attempts {
-            let symbols = |count: &usize| format!("{count} symbols");
-            let result = result.as_ref().map_or_else(ToString::to_string, symbols);
+            let result = match result {
+                Ok(count) => format!("{count} symbols"),
+                Err(refusal) => refusal.to_string(),
+            };
             let path = path.to_string_lossy();
             below.push(format!("{:35}tried {} ({source}): {}", "", escape(&path), escape(&result)));
         }
@@ -283,14 +283,13 @@ impl StackSummary {
         if !session.samples_have(wanted) {
             return Self::default();
         }
-        let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
-            Self::of_records(session, piece.records(buffer))
-        };
         session
             .split
             .pieces
             .par_iter()
-            .map_init(UnpackBuffer::default, of_piece)
+            .map_init(UnpackBuffer::default, |buffer, piece| {
+                Self::of_records(session, piece.records(buffer))
+            })
             .reduce(Self::default, Self::and)
     }
 

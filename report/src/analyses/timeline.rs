@@ -121,11 +121,11 @@ fn event<'p>(table: &EventTable<'p>, asked: &Query) -> TimelineEvent<'p> {
             Slice { time: row.text(1).into_owned(), samples, period, nanoseconds: row.cell(1) };
         threads.entry(row.text(0).into_owned()).or_default().push(slice);
     }
-    let thread = |(thread, mut slices): (String, Vec<Slice>)| {
+    let threads = threads.into_iter().map(|(thread, mut slices)| {
         slices.sort_by_key(|slice| slice.nanoseconds);
         Thread { thread, samples: slices.iter().map(|slice| slice.samples).sum(), slices }
-    };
-    let mut threads: Vec<Thread> = threads.into_iter().map(thread).collect();
+    });
+    let mut threads: Vec<Thread> = threads.collect();
     threads.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.thread.cmp(&b.thread)));
     threads.truncate(asked.limit.unwrap_or(usize::MAX));
     TimelineEvent { name: table.name, samples: table.total.samples, threads }
@@ -133,20 +133,20 @@ fn event<'p>(table: &EventTable<'p>, asked: &Query) -> TimelineEvent<'p> {
 
 fn print(events: &[TimelineEvent<'_>], quantum: u64, out: &mut dyn Write) -> io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
-        let all = || event.threads.iter().flat_map(|thread| &thread.slices);
-        let first = all().map(|slice| slice.nanoseconds).min().unwrap_or(0);
-        let last = all().map(|slice| slice.nanoseconds).max().unwrap_or(0);
+        let all = event.threads.iter().flat_map(|thread| &thread.slices);
+        let times = all.map(|slice| slice.nanoseconds);
+        let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
         let count = (last - first) / quantum + 1;
         let per_column = count.div_ceil(MAX_COLUMNS as u64);
         let step = quantum.saturating_mul(per_column);
-        let filled = |thread: &Thread| {
+        let mut lines = Vec::with_capacity(event.threads.len());
+        for thread in &event.threads {
             let mut sums = BTreeMap::<u64, u64>::new();
             for slice in &thread.slices {
                 *sums.entry((slice.nanoseconds - first) / step).or_default() += slice.samples;
             }
-            sums
-        };
-        let lines: Vec<_> = event.threads.iter().map(|thread| (thread, filled(thread))).collect();
+            lines.push((thread, sums));
+        }
         let most = lines.iter().flat_map(|(_, sums)| sums.values()).max().copied().unwrap_or(1);
         writeln!(out, "# Samples: {} of event '{}'", event.samples, escape(event.name))?;
         let (seconds, nanos) = (first / 1_000_000_000, first % 1_000_000_000);
@@ -157,12 +157,13 @@ fn print(events: &[TimelineEvent<'_>], quantum: u64, out: &mut dyn Write) -> io:
              {most} samples\n#"
         )?;
         for (thread, sums) in lines {
-            let mark = |column: u64| {
+            let mut marks = String::new();
+            for column in 0..count.div_ceil(per_column) {
                 let ninths =
                     sums.get(&column).map_or(0, |samples| samples.saturating_mul(9).div_ceil(most));
-                ".123456789".chars().nth(usize::try_from(ninths).unwrap_or(9)).unwrap_or('9')
-            };
-            let marks: String = (0..count.div_ceil(per_column)).map(mark).collect();
+                let mark = usize::try_from(ninths).ok().and_then(|n| ".123456789".chars().nth(n));
+                marks.push(mark.unwrap_or('9'));
+            }
             writeln!(out, "{:>9}  {marks}  {}", thread.samples, escape(&thread.thread))?;
         }
         writeln!(out)?;

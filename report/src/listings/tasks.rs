@@ -182,11 +182,11 @@ fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
 fn order(lives: &[&Life]) -> Vec<(usize, usize)> {
     let places: FxHashMap<i32, usize> =
         lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
-    let parent = |life: &Life| life.parent.and_then(|tid| places.get(&tid).copied());
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); lives.len()];
     let mut roots = Vec::new();
     for (place, life) in lives.iter().enumerate() {
-        match parent(life).and_then(|parent| children.get_mut(parent)) {
+        let parent = life.parent.and_then(|tid| places.get(&tid));
+        match parent.and_then(|parent| children.get_mut(*parent)) {
             Some(siblings) => siblings.push(place),
             None => roots.push(place),
         }

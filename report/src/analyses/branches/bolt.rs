@@ -62,17 +62,18 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         true => format!("{:x}", segments.address(*offset)),
         false => format!("X:{offset:x}"),
     };
-    let is_of = |(module, _): &Place| module == *binary;
     let mut lines = Vec::new();
-    for ((from, to), (count, missed)) in
-        edges.iter().filter(|((from, to), _)| is_of(from) || is_of(to))
-    {
+    for ((from, to), (count, missed)) in &edges {
+        if from.0 != **binary && to.0 != **binary {
+            continue;
+        }
         lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
     }
     // Ranges that end in another module or before their start were not recorded completely.
-    let is_whole =
-        |(_, start, end): &(bool, Place, Place)| is_of(start) && is_of(end) && start.1 <= end.1;
-    for ((is_external, start, end), count) in ranges.iter().filter(|(range, _)| is_whole(range)) {
+    for ((is_external, start, end), count) in &ranges {
+        if start.0 != **binary || end.0 != **binary || start.1 > end.1 {
+            continue;
+        }
         let kind = if *is_external { 'f' } else { 'F' };
         lines.push(format!("{kind} {} {} {count}", location(start), location(end)));
     }
@@ -90,14 +91,14 @@ fn counted(
     let columns = Column::list(&format!("place_from,place_to,{key}"), query.mode)?;
     let (profile, query, _) = derived::profile(query, columns, |_| ())?;
     let mut counts = Counts::new();
-    let place = |subject: &Subject| match subject {
-        Subject::Place { module, offset } => {
-            Some((profile.modules.get(*module as usize)?.path.clone(), *offset))
-        }
-        _ => None,
-    };
     for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
-        if let (Some(from), Some(to)) = (place(row.subject(0)), place(row.subject(1))) {
+        let places = [0, 1].map(|column| match row.subject(column) {
+            Subject::Place { module, offset } => {
+                Some((profile.modules.get(*module as usize)?.path.clone(), *offset))
+            }
+            _ => None,
+        });
+        if let [Some(from), Some(to)] = places {
             let is_marked = match row.subject(2) {
                 Subject::Word(word) => mark(*word),
                 _ => false,

@@ -253,19 +253,19 @@ struct Range {
 const COLUMNS: &str = "addr_from,dso_from,symbol_from,addr_to,dso_to,symbol_to,mispredict,cycles";
 
 fn ends(row: Row<'_>) -> (BranchEnd, BranchEnd) {
-    let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
-        let text = |column: usize| row.text(column).into_owned();
-        let number = row.cell(address);
+    let [from, to] = [[0, 1, 2, 8], [3, 4, 5, 9]].map(|columns| {
+        let [address, dso, symbol, cpumode] = columns.map(|column| row.text(column).into_owned());
+        let [number, _, function, _] = columns;
         BranchEnd {
-            address: text(address),
-            dso: text(dso),
-            symbol: text(symbol),
-            cpumode: text(cpumode),
-            number,
-            is_function: matches!(row.subject(symbol), Subject::Function(_)),
+            address,
+            dso,
+            symbol,
+            cpumode,
+            number: row.cell(number),
+            is_function: matches!(row.subject(function), Subject::Function(_)),
         }
-    };
-    (end([0, 1, 2, 8]), end([3, 4, 5, 9]))
+    });
+    (from, to)
 }
 
 /// Index of the column `mispredict`.
@@ -292,15 +292,15 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
                 (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
         }
     }
-    let whole = |((from, to), edge): ((BranchEnd, BranchEnd), Edge)| {
+    let edges = edges.into_iter().map(|((from, to), edge)| {
         let known = edge.mispredicted + edge.predicted;
         let mispredict_percent = (known > 0).then(|| rounded(share(edge.mispredicted, known)));
         let (cycles, of) = edge.cycles;
         // `share` returns 100 × cycles / of.
         let mean_cycles = (of > 0).then(|| share(cycles, of) / 100.0);
         Edge { from, to, mispredict_percent, mean_cycles, ..edge }
-    };
-    let mut edges: Vec<Edge> = edges.into_iter().map(whole).collect();
+    });
+    let mut edges: Vec<Edge> = edges.collect();
     edges.sort_by(|a, b| {
         b.count.cmp(&a.count).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to)))
     });

@@ -100,13 +100,13 @@ pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
     let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else {
         return BTreeMap::new();
     };
-    let cpus = |cpus: &str| lists::cpus(cpus).unwrap_or_default();
-    topology
-        .nodes
-        .0
-        .iter()
-        .flat_map(|node| cpus(&node.cpus.to_text()).into_iter().map(|cpu| (cpu, node.node)))
-        .collect()
+    let mut nodes = BTreeMap::new();
+    for node in &topology.nodes.0 {
+        for cpu in lists::cpus(&node.cpus.to_text()).unwrap_or_default() {
+            nodes.insert(cpu, node.node);
+        }
+    }
+    nodes
 }
 
 /// Index of the first column that distinguishes accesses of an offset.
@@ -126,11 +126,11 @@ pub(super) fn lines(
         let [address, dso, place, thread] = [0, 1, 2, 3].map(|column| row.text(column));
         let stats = Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples);
         let mut more = row.texts().skip(DETAILS);
-        let text = |detail: &Detail| match detail {
+        let details = asked.coalesce.iter().filter_map(|detail| match detail {
             Detail::Tid => Some((detail.names().0, thread.to_string())),
             _ => more.next().map(|text| (detail.names().0, text.into_owned())),
-        };
-        let mut details: Vec<_> = asked.coalesce.iter().filter_map(text).collect();
+        });
+        let mut details: Vec<_> = details.collect();
         let own = more.skip(usize::from(asked.node_info)).map(Cow::into_owned);
         let own: Vec<_> = companions(asked).iter().map(|(name, _)| *name).zip(own).collect();
         // The function has the same CPU mode as the line.
@@ -155,10 +155,13 @@ pub(super) fn lines(
     }
     // Equal ones stay in the order of their names.
     let order = |stats: &Stats| Reverse((stats.shown(asked.display), stats.records));
-    let whole = |((address, dso, companions), (line, offsets)): (_, (SharedLine, Offsets<'_>))| {
-        let offset =
-            |((offset, detail), at)| Offset { offset: Cow::into_owned(offset), detail, ..at };
-        let mut offsets: Vec<Offset> = offsets.into_iter().map(offset).collect();
+    let lines = lines.into_iter().map(|((address, dso, companions), (line, offsets))| {
+        let offsets = offsets.into_iter().map(|((offset, detail), at)| Offset {
+            offset: offset.into_owned(),
+            detail,
+            ..at
+        });
+        let mut offsets: Vec<Offset> = offsets.collect();
         offsets.sort_by_key(|offset| order(&offset.stats));
         SharedLine {
             line: Cow::into_owned(address),
@@ -167,8 +170,8 @@ pub(super) fn lines(
             offsets,
             ..line
         }
-    };
-    let mut lines: Vec<SharedLine> = lines.into_iter().map(whole).collect();
+    });
+    let mut lines: Vec<SharedLine> = lines.collect();
     lines.sort_by_key(|line| order(&line.stats));
     lines
 }

@@ -47,9 +47,8 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     let tables = table::tables(&profile, &query);
     let mut lines = lines::lines(&tables, asked, &nodes);
     let stats = lines::total(&lines);
-    let is_shared = |line: &&SharedLine| line.stats.hitm() > 0 || line.stats.peer() > 0;
-    let shared_lines = lines.iter().filter(is_shared).count();
-    let shared = lines::total(lines.iter().filter(is_shared));
+    let shared = lines.iter().filter(|line| line.stats.hitm() > 0 || line.stats.peer() > 0);
+    let (shared_lines, shared) = (shared.clone().count(), lines::total(shared));
     lines.retain(|line| asked.show_all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let listed = if asked.stats { &[] } else { &lines[..] };
@@ -72,16 +71,13 @@ impl Analysis for C2cAnalysis<'_> {
         let mut rows = Vec::new();
         for line in self.lines {
             for at in &line.offsets {
-                let text = |details: &'_ Details, name: &str| {
-                    let found = details.0.iter().find(|(known, _)| *known == name);
-                    found.map_or(Cell::Unknown, |(_, text)| Cell::Text(text.clone().into()))
-                };
                 let mut cells = vec![line.line.as_str().into(), line.dso.as_str().into()];
-                cells.extend(["cpumode", "mapping"].map(|name| text(&line.companions, name)));
+                cells
+                    .extend(["cpumode", "mapping"].map(|name| detail_cell(&line.companions, name)));
                 cells.push(at.offset.as_str().into());
-                cells.push(text(&at.detail, "cpumode"));
+                cells.push(detail_cell(&at.detail, "cpumode"));
                 let details = self.asked.coalesce.iter();
-                cells.extend(details.map(|detail| text(&at.detail, detail.names().0)));
+                cells.extend(details.map(|detail| detail_cell(&at.detail, detail.names().0)));
                 cells.extend(lines::counted(&at.stats).map(|(_, number)| Cell::Whole(number)));
                 rows.push(SheetRow { cells, below: Vec::new() });
             }
@@ -111,6 +107,11 @@ impl C2cAnalysis<'_> {
         }
         Sheet { title: Vec::new(), columns, rows }
     }
+}
+
+fn detail_cell<'d>(details: &'d Details, name: &str) -> Cell<'d> {
+    let found = details.0.iter().find(|(known, _)| *known == name);
+    found.map_or(Cell::Unknown, |(_, text)| text.as_str().into())
 }
 
 fn print(

@@ -12,7 +12,7 @@
 mod addresses;
 mod pack;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -115,6 +115,5 @@ fn write(path: &Path, session: &Session<'_>, body: &[u8]) -> anyhow::Result<u64>
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {
-    let canonical = |path: &Path| -> io::Result<PathBuf> { path.canonicalize() };
-    matches!((canonical(path), canonical(other)), (Ok(path), Ok(other)) if path == other)
+    matches!((path.canonicalize(), other.canonicalize()), (Ok(path), Ok(other)) if path == other)
 }

@@ -61,7 +61,8 @@ pub(super) fn named(
     resolver: &Resolver,
     has_stacks: bool,
 ) -> Vec<NamedModule> {
-    let of_module = |found: ModuleAddresses<'_>| {
+    let hit = modules.into_par_iter().filter(|found| !found.addresses.is_empty());
+    let named = hit.map(|found| {
         let unwinding = if has_stacks { resolver.unwinding_parts(found.module) } else { None };
         let mut versions = resolver.jit_versions(found.module);
         versions.retain(|version| found.has_code(version));
@@ -69,9 +70,8 @@ pub(super) fn named(
             versions,
             ..NamedModule::new(resolver.load(found.module), &found.addresses, unwinding)
         }
-    };
-    let hit = modules.into_par_iter().filter(|found| !found.addresses.is_empty());
-    let mut named: Vec<_> = hit.map(of_module).collect();
+    });
+    let mut named: Vec<_> = named.collect();
     named.retain(|module| !module.is_empty());
     named
 }
@@ -87,8 +87,11 @@ impl NamedModule {
         let lines = loaded.lines();
         let places = if lines.is_known() {
             let asked: Vec<_> = addresses.iter().copied().collect();
-            let of_address = |address: u64| (address, lines.raw_frames(address));
-            asked.into_par_iter().map(of_address).filter(|(_, frames)| !frames.is_empty()).collect()
+            asked
+                .into_par_iter()
+                .map(|address| (address, lines.raw_frames(address)))
+                .filter(|(_, frames)| !frames.is_empty())
+                .collect()
         } else {
             Vec::new()
         };

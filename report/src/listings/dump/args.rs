@@ -52,20 +52,21 @@ impl DumpOptions {
 
 /// Parses a list of record types, each a name (with or without `PERF_RECORD_`) or a number.
 fn types(list: &str) -> Result<BTreeSet<RecordType>, UsageError> {
-    let one = |name: &str| {
-        let upper = name.trim().to_ascii_uppercase();
-        let short = upper.strip_prefix("PERF_RECORD_").unwrap_or(&upper);
-        let named = RecordType::NAMED.iter().copied().find(|kind| kind.name() == Some(short));
-        named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
-            let near = did_you_mean(short, RecordType::NAMED.iter().filter_map(|kind| kind.name()));
-            let mark = if near.is_empty() { ";" } else { "" };
-            UsageError(format!(
-                "--type: unknown record type `{name}`{near}{mark} `rep --stats` \
+    list.split(',').map(record_type).collect()
+}
+
+fn record_type(name: &str) -> Result<RecordType, UsageError> {
+    let upper = name.trim().to_ascii_uppercase();
+    let short = upper.strip_prefix("PERF_RECORD_").unwrap_or(&upper);
+    let named = RecordType::NAMED.iter().copied().find(|kind| kind.name() == Some(short));
+    named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
+        let near = did_you_mean(short, RecordType::NAMED.iter().filter_map(|kind| kind.name()));
+        let mark = if near.is_empty() { ";" } else { "" };
+        UsageError(format!(
+            "--type: unknown record type `{name}`{near}{mark} `rep --stats` \
                                 lists a file's types"
-            ))
-        })
-    };
-    list.split(',').map(one).collect()
+        ))
+    })
 }
 
 #[cfg(test)]

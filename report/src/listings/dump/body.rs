@@ -55,8 +55,8 @@ impl RecordLines<'_> {
                 format!("tag: {} {name}, val: {}", entry.tag.0, entry.value)
             }),
             Body::BpfMetadata(metadata) => self.items(metadata.iter(), |(key, value)| {
-                let text = |bytes| escape(&String::from_utf8_lossy(bytes)).into_owned();
-                format!("{}: {}", text(key), text(value))
+                let [key, value] = [key, value].map(String::from_utf8_lossy);
+                format!("{}: {}", escape(&key), escape(&value))
             }),
             _ => self,
         };
@@ -155,11 +155,12 @@ fn feature_id(header: &HeaderFeature<'_>) -> Option<FeatureId> {
 
 /// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
 pub(crate) fn access_letters(prot: u32, flags: u32) -> String {
-    let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
-    let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
-    [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared]
-        .iter()
-        .collect()
+    let mut letters = String::new();
+    for (bit, letter) in [(prot::READ, 'r'), (prot::WRITE, 'w'), (prot::EXEC, 'x')] {
+        letters.push(if prot & bit != 0 { letter } else { '-' });
+    }
+    letters.push(if flags & map_flags::SHARED != 0 { 's' } else { 'p' });
+    letters
 }
 
 /// Returns the letters of the flags: truncated, overwrite, partial, collision.

@@ -5,7 +5,6 @@ use std::fmt::{self, Display};
 use std::io::Write;
 
 use recrep_format::abi::{CpuMode, RecordType, RegsArch, misc};
-use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::fields::{Fields, Value};
 use recrep_format::read::File;
@@ -28,11 +27,15 @@ pub(super) struct FileFacts<'f> {
 impl<'f> FileFacts<'f> {
     pub(super) fn of(file: &'f File<'f>) -> Self {
         let entries = file.attrs.entries().iter();
-        let name = |entry: &AttrEntry| escape(&entry.event_name()).into_owned();
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
         let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
         let registers = arch.and_then(|arch| RegsArch::of(&arch.0.to_text()));
-        Self { file, events: entries.map(name).collect(), registers, cpus }
+        Self {
+            file,
+            events: entries.map(|entry| escape(&entry.event_name()).into_owned()).collect(),
+            registers,
+            cpus,
+        }
     }
 }
 

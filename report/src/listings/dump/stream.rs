@@ -55,17 +55,17 @@ impl<'f, 'q> Walk<'f, 'q> {
         options: &'q DumpOptions,
         streams: impl IntoIterator<Item = (Frames<'f>, String)>,
     ) -> Self {
-        let stream = |(records, name): (Frames<'f>, String)| RecordStream {
+        let streams = streams.into_iter().map(|(records, name)| RecordStream {
             bytes: records.left().len(),
             records,
             unpacked_name: format!("{name}unpacked:").into(),
             name: name.into(),
             unpacking: None,
-        };
+        });
         Self {
             known,
             options,
-            streams: streams.into_iter().map(stream).collect(),
+            streams: streams.collect(),
             unpacked: VecDeque::new(),
             warnings: Vec::new(),
             left: options.limit.unwrap_or(u64::MAX),
@@ -112,8 +112,10 @@ impl<'f, 'q> Walk<'f, 'q> {
     /// Unpacks the records that a piece of the compressed stream completes, and returns whether the
     /// stream goes on.
     fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut RecordStream<'_>) -> bool {
-        let new = || Unpacking::new(stream.bytes, self.known.file.endian);
-        let mut unpacking = stream.unpacking.take().unwrap_or_else(new);
+        let mut unpacking = match stream.unpacking.take() {
+            Some(begun) => begun,
+            None => Unpacking::new(stream.bytes, self.known.file.endian),
+        };
         let outcome = unpacking.feed(piece, offset);
         let (mut lens, mut goes_on) = (Vec::new(), true);
         for raw in unpacking.records().map_while(Result::ok) {

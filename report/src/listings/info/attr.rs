@@ -15,7 +15,6 @@ use crate::tracepoints;
 
 /// Returns all fields, those of unions under the name that applies.
 fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, InfoValue)> {
-    let has = |flag| attr.flags.contains(flag);
     let mut fields = Vec::with_capacity(70);
     attr.each(&mut |name, value| match name {
         "flags" => fields.extend(flags(attr.flags)),
@@ -25,8 +24,8 @@ fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, InfoValue)> {
         }
         _ => {
             let name = match name {
-                "sample_period" if has(AttrFlags::FREQ) => "sample_freq",
-                "wakeup" if has(AttrFlags::WATERMARK) => "wakeup_watermark",
+                "sample_period" if attr.flags.contains(AttrFlags::FREQ) => "sample_freq",
+                "wakeup" if attr.flags.contains(AttrFlags::WATERMARK) => "wakeup_watermark",
                 "wakeup" => "wakeup_events",
                 own => own,
             };

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::AttrEntry;
-use recrep_format::feature::{GroupDesc, GroupDescEntry};
+use recrep_format::feature::GroupDesc;
 use recrep_format::read::File;
 
 use super::attr;
@@ -87,15 +87,12 @@ fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> 
         None => (Vec::new(), None),
     };
     let entries = file.attrs.entries();
-    let group_of = |index: usize| {
-        let members = |group: &&GroupDescEntry<'_>| {
+    for (index, entry) in entries.iter().enumerate() {
+        let group = groups.iter().find(|group| {
             let leader = group.leader as usize;
             (leader..leader.saturating_add(group.members as usize)).contains(&index)
-        };
-        groups.iter().find(members)
-    };
-    for (index, entry) in entries.iter().enumerate() {
-        match group_of(index).filter(|group| group.members > 1) {
+        });
+        match group.filter(|group| group.members > 1) {
             None => writeln!(out, "{}", name(entry))?,
             Some(group) if group.leader as usize == index => {
                 let group_name = if group.name.as_bytes() == ANONYMOUS {

@@ -50,8 +50,10 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
         }),
         B::CpuTopology(it) => cpu_topology(it, cpus)?,
         B::AuxtraceIndex(it) => {
-            let one = |(offset, size)| [("file_offset", hex(offset)), ("size", number(size))];
-            map([("total", number(it.total)), ("entries", maps(it.iter(), one))])
+            let entries = maps(it.iter(), |(offset, size)| {
+                [("file_offset", hex(offset)), ("size", number(size))]
+            });
+            map([("total", number(it.total)), ("entries", entries)])
         }
         B::MemTopology(it) => {
             let nodes = maps(&it.nodes, |node| {
@@ -83,11 +85,18 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
 /// Moves parts with these names before the other parts.
 fn put_first(names: &[&str], value: &mut InfoValue) {
     match value {
-        InfoValue::List(items) => items.iter_mut().for_each(|item| put_first(names, item)),
+        InfoValue::List(items) => {
+            for item in items {
+                put_first(names, item);
+            }
+        }
         InfoValue::Map(parts) => {
-            let place = |name: &str| names.iter().position(|first| *first == name);
-            parts.sort_by_key(|(name, _)| place(name).unwrap_or(names.len()));
-            parts.iter_mut().for_each(|(_, part)| put_first(names, part));
+            parts.sort_by_key(|(name, _)| {
+                names.iter().position(|first| first == name).unwrap_or(names.len())
+            });
+            for (_, part) in parts {
+                put_first(names, part);
+            }
         }
         _ => {}
     }
@@ -114,10 +123,10 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<InfoVal
 
 /// Returns the numbers of the set bits, below `most`.
 fn bits(words: impl Iterator<Item = u64>, most: u64) -> impl Iterator<Item = u64> {
-    let of_word = |(place, word): (u64, u64)| {
+    let all = (0u64..).zip(words).flat_map(|(place, word)| {
         (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| place * 64 + bit)
-    };
-    (0u64..).zip(words).flat_map(of_word).filter(move |bit| *bit < most)
+    });
+    all.filter(move |bit| *bit < most)
 }
 
 /// Returns ascending numbers as ranges: `0-23,32-199`. `is_next` is whether a number follows
@@ -133,10 +142,10 @@ pub(crate) fn ranges<N: Copy + PartialEq + Display>(
             _ => ranges.push((number, number)),
         }
     }
-    let one = |(first, last): &(N, N)| {
+    let texts = ranges.iter().map(|(first, last)| {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    ranges.iter().map(one).collect::<Vec<_>>().join(",")
+    });
+    texts.collect::<Vec<_>>().join(",")
 }
 
 fn bundle(it: &f::Bundle<'_>, endian: Endian) -> Result<InfoValue> {

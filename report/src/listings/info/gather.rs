@@ -89,24 +89,30 @@ impl<'s> Info<'s> {
 
     /// Returns the names of perf's features that the file lacks.
     fn missing_features(&self) -> Vec<String> {
-        let has = |id: FeatureId| self.session.file.features.iter().any(|(have, _)| *have == id);
-        let is_missing = |id: &&FeatureId| !has(**id) && !id.is_of_simpleperf();
-        FeatureId::NAMED.iter().filter(is_missing).map(ToString::to_string).collect()
+        let mut missing = Vec::new();
+        for id in FeatureId::NAMED {
+            let is_there = self.session.file.features.iter().any(|(have, _)| have == id);
+            if !is_there && !id.is_of_simpleperf() {
+                missing.push(id.to_string());
+            }
+        }
+        missing
     }
 }
 
 fn features(file: &File<'_>) -> Vec<Feature> {
     let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-    let one = |&(id, section): &(FeatureId, Section)| {
+    let mut features = Vec::with_capacity(file.features.len());
+    for (id, section) in file.features.iter().copied() {
         let Section { offset, size } = section;
         let mut c = Cursor::new(section.of(file.bytes()).unwrap_or_default(), offset, file.endian);
         let (value, error) = match features::value(id, &mut c, cpus) {
             Ok(value) => (value, None),
             Err(error) => (None, Some(Warning::from(&error))),
         };
-        Feature { number: id.0, name: id.to_string(), offset, size, value, error }
-    };
-    file.features.iter().map(one).collect()
+        features.push(Feature { number: id.0, name: id.to_string(), offset, size, value, error });
+    }
+    features
 }
 
 impl Serialize for Info<'_> {
@@ -204,12 +210,11 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
         "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}"
     )?;
     writeln!(out, "header: {} bytes", header.size)?;
-    let part = |part: Section| format!("{} bytes at {:#x}", part.size, part.offset);
     if file.mode == Mode::File {
-        writeln!(out, "attrs: {}, {} bytes each", part(header.attrs), header.attr_size)?;
-        writeln!(out, "event types: {}", part(header.event_types))?;
+        writeln!(out, "attrs: {}, {} bytes each", extent(header.attrs), header.attr_size)?;
+        writeln!(out, "event types: {}", extent(header.event_types))?;
     }
-    write!(out, "data: {}", part(header.data))?;
+    write!(out, "data: {}", extent(header.data))?;
     if file.data.size != header.data.size {
         write!(out, ", of which {} are present", file.data.size)?;
     }
@@ -219,6 +224,10 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "features: table at {table:#x}, bits {bits}")?;
     }
     Ok(())
+}
+
+fn extent(section: Section) -> String {
+    format!("{} bytes at {:#x}", section.size, section.offset)
 }
 
 fn print_events(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -295,14 +304,9 @@ fn print_records(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "  {name}: {count}")?;
     }
     if let Some((first, last)) = info.session.sample_times() {
-        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        let length = seconds(last - first);
-        writeln!(
-            out,
-            "samples: first at {}, last at {}, {length} s",
-            seconds(first),
-            seconds(last)
-        )?;
+        let [first, last, length] = [first, last, last - first]
+            .map(|ns| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000));
+        writeln!(out, "samples: first at {first}, last at {last}, {length} s")?;
     }
     writeln!(
         out,

@@ -101,13 +101,13 @@ impl fmt::Display for InfoValue {
             Self::Text(text) => return f.write_str(&escape(text)),
             Self::Shown(_, text) => return f.write_str(text),
             Self::List(items) => {
-                let item = |item: &Self| match item {
+                let texts = items.iter().map(|item| match item {
                     Self::Text(text) if text.is_empty() || text.contains(' ') => {
                         format!("'{}'", escape(text))
                     }
                     item => item.to_string(),
-                };
-                (" ", items.iter().map(item).collect())
+                });
+                (" ", texts.collect())
             }
             Self::Map(parts) => {
                 (", ", parts.iter().map(|(name, part)| format!("{name}: {part}")).collect())

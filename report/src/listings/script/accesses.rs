@@ -169,8 +169,7 @@ fn line(
 ) -> Option<String> {
     let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
-    let is_wanted = |kind: &Access| kind.is_of(DataSrc(src));
-    if !asked.kinds.is_empty() && !asked.kinds.iter().any(is_wanted) {
+    if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.is_of(DataSrc(src))) {
         return None;
     }
     let filters = &asked.query.filters;

@@ -275,8 +275,10 @@ impl Symbols {
     /// Returns whether a sampled address is one of the `range` bytes from one of the addresses on,
     /// or the start of its function is one of the addresses.
     pub(super) fn has_address(&self, ip: u64, start: Option<u64>, range: u64) -> bool {
-        let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < range.max(1));
-        self.addresses.iter().any(|address| is_near(*address) || start == Some(*address))
+        self.addresses.iter().any(|address| {
+            let is_near = ip.checked_sub(*address).is_some_and(|past| past < range.max(1));
+            is_near || start == Some(*address)
+        })
     }
 }
 

@@ -129,10 +129,11 @@ impl<'s> ChainPrinter<'s> {
         frames.clear();
         self.frames(s, &mut frames);
         let are_long = fields.has(OutputField::SrcLine) || fields.has(OutputField::DsOff);
-        let is_long =
-            |frame: &ChainFrame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
-        let short =
-            frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
+        let inlined = self.query.look.inlined();
+        let short = frames
+            .iter()
+            .take_while(|frame| !are_long && !inlined.unwrap_or(frame.is_unwound))
+            .map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
         self.resolver.resolve(epoch, s.at, short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {

@@ -14,7 +14,6 @@ use super::args::ScriptQuery;
 use super::chain::ChainPrinter;
 use super::fields::{Fields, OutputField, fields_of};
 use super::filter::ListingFilter;
-use super::frames::Finder;
 use super::outputs::OutputLines;
 use super::sample::Found;
 use super::source::{self, SourceFiles};
@@ -134,14 +133,14 @@ impl<'s> Listing<'s> {
 
     /// Returns whether lines depend on the lines before, so that one worker must print all.
     pub(super) fn is_ordered(&self) -> bool {
-        let reads = |entry: &AttrEntry| entry.attr.sample_type.contains(SampleType::READ);
+        let mut attrs = self.session.file.attrs.entries().iter().map(|entry| &entry.attr);
         self.query.limit.is_some()
             || self.query.look.reltime
             || self.query.look.deltatime
             || self.filter.on.or(self.filter.off).is_some()
             || self.has(OutputField::DataSrc)
             || self.has(OutputField::SrcCode)
-            || self.session.file.attrs.entries().iter().any(reads)
+            || attrs.any(|attr| attr.sample_type.contains(SampleType::READ))
     }
 }
 
@@ -226,13 +225,18 @@ impl<'s> Printer<'s> {
             fields.has(OutputField::Ip) && self.chains.has(&entry.attr),
             out,
         );
-        let kernel = |finder: &mut Finder<'_>, address| {
-            let task = timeline.span(-1, -1, at).task;
-            let place = finder.place(CpuMode::Kernel, &task, address, at);
-            let function = finder.symbol(place)?;
-            Some(format!("{}+0x{:x}", function.name, function.offset(place.address)))
-        };
-        records::print(&raw, &body, |address| kernel(&mut self.chains.finder, address), out)
+        let finder = &mut self.chains.finder;
+        records::print(
+            &raw,
+            &body,
+            |address| {
+                let task = timeline.span(-1, -1, at).task;
+                let place = finder.place(CpuMode::Kernel, &task, address, at);
+                let function = finder.symbol(place)?;
+                Some(format!("{}+0x{:x}", function.name, function.offset(place.address)))
+            },
+            out,
+        )
     }
 
     /// Returns the module that a sample hit.
@@ -437,10 +441,8 @@ impl<'s> Printer<'s> {
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&AttrEntry, &String)| {
         let fields = fields_of(&query.fields, &entry.attr);
-        let names = |fields: Vec<OutputField>| {
-            fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ")
-        };
-        let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));
+        let [lacks, idle] = [fields.lacking(&entry.attr), fields.idle()]
+            .map(|fields| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", "));
         let mut warnings = Vec::new();
         if !lacks.is_empty() {
             let message = format!(

@@ -49,19 +49,18 @@ impl<'o, W: Write> Outputs<'o, W> {
     /// Creates a file for each event if a path is given: `PATH.EVENT.dump`.
     pub(super) fn new(main: &'o mut W, path: Option<&Path>, events: &[String]) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self { main, files: Vec::new() }) };
-        let file = |event: &String| {
+        let mut files = Vec::with_capacity(events.len());
+        for event in events {
             // A `/` in an event's name would lead to another directory.
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".{}.dump", event.replace('/', "_")));
             let path = PathBuf::from(name);
-            let created = File::create(&path);
-            let named = |error: io::Error| {
+            let created = File::create(&path).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-            };
-            let file = BufWriter::new(created.map_err(named)?);
-            Ok(EventFile { path: path.clone(), file, bytes: 0, samples: 0 })
-        };
-        Ok(Self { main, files: events.iter().map(file).collect::<io::Result<_>>()? })
+            })?;
+            files.push(EventFile { path, file: BufWriter::new(created), bytes: 0, samples: 0 });
+        }
+        Ok(Self { main, files })
     }
 
     pub(super) fn write(&mut self, lines: &OutputLines) -> io::Result<()> {

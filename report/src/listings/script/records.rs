@@ -14,15 +14,15 @@ use crate::tracepoints;
 /// Returns process ID and thread ID of the task that a record names, and the record's own time if
 /// it has one (else 0). Records that name none are about the task that was running.
 pub(super) fn task(body: &Body<'_>) -> Option<([i32; 2], u64)> {
-    let named = |pid: u32, tid: u32, time| Some(([pid, tid].map(u32::cast_signed), time));
-    match body {
-        Body::Comm(comm) => named(comm.pid, comm.tid, 0),
-        Body::Fork(task) | Body::Exit(task) => named(task.pid, task.tid, task.time),
-        Body::Mmap(map) => named(map.pid, map.tid, 0),
-        Body::Mmap2(map) => named(map.pid, map.tid, 0),
-        Body::Namespaces(all) => named(all.pid, all.tid, 0),
-        _ => None,
-    }
+    let (task, time) = match body {
+        Body::Comm(comm) => ([comm.pid, comm.tid], 0),
+        Body::Fork(task) | Body::Exit(task) => ([task.pid, task.tid], task.time),
+        Body::Mmap(map) => ([map.pid, map.tid], 0),
+        Body::Mmap2(map) => ([map.pid, map.tid], 0),
+        Body::Namespaces(all) => ([all.pid, all.tid], 0),
+        _ => return None,
+    };
+    Some((task.map(u32::cast_signed), time))
 }
 
 /// Prints a record. `symbol` resolves a kernel address.

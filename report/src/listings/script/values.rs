@@ -92,8 +92,8 @@ pub(super) fn bpf_output(raw: &[u8], out: &mut impl Write) -> io::Result<()> {
         bytes.iter().try_for_each(|byte| write!(out, " {byte:02x}"))?;
         let missing = BYTES - bytes.len();
         write!(out, "{:width$}  ", "", width = 3 * missing)?;
-        let shown = |byte: &u8| if is_printable(*byte) { char::from(*byte) } else { '.' };
-        writeln!(out, "{}{:missing$}", bytes.iter().map(shown).collect::<String>(), "")?;
+        let shown = bytes.iter().map(|byte| if is_printable(*byte) { *byte as char } else { '.' });
+        writeln!(out, "{}{:missing$}", shown.collect::<String>(), "")?;
     }
     let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
     let (text, rest) = raw.split_at_checked(end).unwrap_or((raw, &[]));
