@@ -172,7 +172,9 @@ fn walk(record: usize) -> Result<f64, Failure> {
     let seconds = shortest(5, || {
         let mut tally = Tally::new(&attr());
         Ok(timed(|| {
-            Frames::new(&bytes, 0, Endian::NATIVE).flatten().for_each(|record| tally.count(&record))
+            Frames::new(&bytes, 0, Endian::NATIVE)
+                .flatten()
+                .for_each(|record| tally.count(&record));
         })
         .1)
     })?;

@@ -179,9 +179,9 @@ fn highest_rate(setup: Setup) -> f64 {
         let seconds = (8.0 * setup.ring / setup.load.bytes / middle).clamp(0.02, 20.0);
         let load = Load { rate: middle, ..setup.load };
         if simulate(Setup { load, seconds, ..setup }).lost == 0.0 {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     low

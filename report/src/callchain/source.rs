@@ -337,7 +337,7 @@ mod tests {
         let of = |words: &[u64]| {
             let mut all = Vec::new();
             for_each_address(CpuMode::User, words, |mode, ip, is_return| {
-                all.push((mode, ip, is_return))
+                all.push((mode, ip, is_return));
             });
             all
         };

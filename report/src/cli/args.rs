@@ -8,7 +8,7 @@ use clap::{CommandFactory as _, Parser};
 use super::chain_args::ChainArgs;
 use super::style_args::StyleArgs;
 use crate::cli::{self, Asked, FilterArgs, Refusal, SourcesArgs, SymbolArgs};
-use crate::exports::{self, EXPORTS, Export};
+use crate::exports::{self, Export};
 use crate::query::{Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
 use crate::terminal::style::Colour;
 
@@ -133,7 +133,7 @@ pub(crate) struct Args {
     hide_unresolved: bool,
 
     #[arg(
-        long, hide_possible_values = true, default_value = EXPORTS[0].name(),
+        long, hide_possible_values = true, default_value = "text",
         value_parser = PossibleValuesParser::new(exports::names()), help = exports::help(),
         help_heading = "Output"
     )]

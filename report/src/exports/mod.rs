@@ -41,7 +41,7 @@ pub(crate) fn help() -> String {
 /// Returns the output format with this name; the default one if there is none.
 pub(crate) fn named(name: &str) -> &'static dyn Export {
     let found = EXPORTS.iter().find(|export| export.name() == name);
-    *found.unwrap_or(&EXPORTS[0])
+    found.copied().unwrap_or(&text::TextReport)
 }
 
 /// Prints the profile.

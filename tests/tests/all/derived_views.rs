@@ -359,8 +359,8 @@ fn csv_of_accesses_has_the_values_of_json() {
 fn csv_of_cache_lines_has_the_values_of_json() {
     let dir = tempfile::tempdir().unwrap();
     let mut stream = accesses(Endian::NATIVE).map("/nowhere/shared.so", LIB, 0x1000, 0);
-    for turn in 0..12u64 {
-        let src = [LOAD | L3 | HITM, LOAD | REMOTE | HITM, STORE | L1][turn as usize % 3];
+    let sources = [LOAD | L3 | HITM, LOAD | REMOTE | HITM, STORE | L1];
+    for (turn, src) in (0..12u64).zip(sources.into_iter().cycle()) {
         let touch = SampleSpec::at(TEXT + turn % 2 * 16).addr(LIB + turn * 16).data_src(src);
         stream = stream.sample(touch.weight(1));
     }

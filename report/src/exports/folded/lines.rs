@@ -85,7 +85,7 @@ impl FoldedLines {
     fn merge_equal(&mut self) {
         let key = |line: &FoldedLine| (line.event, line.columns, line.frames);
         merge_equal(&mut self.lines, key, |line, next| {
-            line.count = line.count.wrapping_add(next.count)
+            line.count = line.count.wrapping_add(next.count);
         });
     }
 

@@ -169,7 +169,7 @@ impl<'q> CellTexts<'q> {
                         }
                     }
                     TableColumn::Key(place) => {
-                        self.key(row, *place, |_, taken| *width = taken.max(*width))
+                        self.key(row, *place, |_, taken| *width = taken.max(*width));
                     }
                 }
             }
@@ -177,7 +177,7 @@ impl<'q> CellTexts<'q> {
         let numbers =
             widths.iter_mut().zip(largest).filter_map(|(width, largest)| Some((width, largest?)));
         numbers.for_each(|(width, largest): (_, MetricValue)| {
-            *width = largest.to_string().len().max(*width)
+            *width = largest.to_string().len().max(*width);
         });
         widths
     }

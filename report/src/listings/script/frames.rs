@@ -269,7 +269,7 @@ impl<'s> Finder<'s> {
         if fields.has(OutputField::Sym) {
             match function {
                 Some(function) => {
-                    print_function(&function.name, function.offset(address), fields, out)
+                    print_function(&function.name, function.offset(address), fields, out);
                 }
                 None => out.extend_from_slice(b" [unknown]"),
             }
