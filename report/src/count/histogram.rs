@@ -157,10 +157,8 @@ impl Histogram {
         }
         let Self { next, places, recent, used, partitions, .. } = self;
         let places = places.get(..waiting).unwrap_or_default();
-        let ends = |place: &usize| {
-            [place * size, (place + 1) * size - 1].map(|at| recent.get(at).copied())
-        };
-        read_early(places.iter().flat_map(ends).flatten());
+        let ends = places.iter().flat_map(|place| [place * size, (place + 1) * size - 1]);
+        read_early(ends.filter_map(|at| recent.get(at).copied()));
         for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
             let slot = recent.get_mut(place * size..).and_then(|slots| slots.get_mut(..size));
             let Some(([samples, period], key)) = slot.and_then(<[u64]>::split_first_chunk_mut)

@@ -31,7 +31,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn of(query: &Query) -> Self {
-        let keys = || query.columns.iter().map(|column| column.key.declared());
+        let keys = query.columns.iter().map(|column| column.key.declared());
         let (by_module, by_symbol) =
             (query.filters.samples.dsos.is_some(), query.filters.by_symbol());
         let weights = query
@@ -57,18 +57,18 @@ impl Layout {
             Field::Line | Field::Offset if callees_have_positions => true,
             field => query.needs(*field),
         };
-        let bits = |field: Field| {
-            keys()
-                .filter(|key| key.fields.first() == Some(&field))
-                .fold(0, |bits, key| bits | key.bits)
-        };
-        let meta = keys().fold(0, |meta, key| meta | key.meta);
+        let [data_src, latency, branch] =
+            [Field::DataSrc, Field::Latency, Field::Branch].map(|field| {
+                let first = keys.clone().filter(|key| key.fields.first() == Some(&field));
+                first.fold(0, |bits, key| bits | key.bits)
+            });
+        let meta = keys.fold(0, |meta, key| meta | key.meta);
         let mut layout = Self {
             cpu_mode: meta & (Meta::AT_MODE | Meta::FROM_MODE) != 0 || query.has_parts(),
             cpu: meta & Meta::CPU != 0,
-            data_src: bits(Field::DataSrc),
-            latency: if weights { INS_LAT | STAGE } else { bits(Field::Latency) },
-            branch: bits(Field::Branch),
+            data_src,
+            latency: if weights { INS_LAT | STAGE } else { latency },
+            branch,
             line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
             ..Self::of_fields(Field::ALL.iter().copied().filter(needed).collect())
         };

@@ -213,21 +213,26 @@ pub(crate) fn times(
 ) -> Vec<CounterTimes> {
     let mut of_threads = FxHashMap::<(usize, u64), CounterTimes>::default();
     let mut all = Vec::new();
-    let mut add = |event: usize, times| {
-        all.resize(all.len().max(event + 1), CounterTimes::default());
-        all.get_mut(event).into_iter().for_each(|sum: &mut CounterTimes| sum.add(times));
-    };
     for (event, thread, Reading { scales, enabled, running, .. }) in readings {
         if scales {
-            add(event, CounterTimes { enabled, running });
+            add_times(&mut all, event, CounterTimes { enabled, running });
             continue;
         }
         let times = of_threads.entry((event, thread)).or_default();
         times.enabled = times.enabled.max(enabled);
         times.running = times.running.saturating_add(running);
     }
-    of_threads.into_iter().for_each(|((event, _), times)| add(event, times));
+    for ((event, _), times) in of_threads {
+        add_times(&mut all, event, times);
+    }
     all
+}
+
+fn add_times(all: &mut Vec<CounterTimes>, event: usize, times: CounterTimes) {
+    all.resize(all.len().max(event + 1), CounterTimes::default());
+    if let Some(sum) = all.get_mut(event) {
+        sum.add(times);
+    }
 }
 
 #[cfg(test)]

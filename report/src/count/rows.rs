@@ -97,7 +97,7 @@ impl Rows {
     #[must_use]
     pub(crate) fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
         let (layout, width) = (&self.layout, self.layout.len().max(1));
-        let change = |mut part: RowPart| {
+        let parts = std::mem::take(&mut self.parts).into_par_iter().map(|mut part| {
             let mut kept = 0;
             for row in 0..part.counts.len() {
                 let from = row * width..(row + 1) * width;
@@ -113,8 +113,8 @@ impl Rows {
             part.words.truncate(kept * width);
             part.counts.truncate(kept);
             part
-        };
-        let parts = std::mem::take(&mut self.parts).into_par_iter().map(change).collect();
+        });
+        let parts = parts.collect();
         self.with(parts)
     }
 }

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::stacks::{CallTrees, RowIndex};
+use super::stacks::CallTrees;
 use super::{Event, Profile};
 use crate::count::metrics::Metrics;
 use crate::count::{Partition, add_all, joined};
@@ -70,9 +70,10 @@ impl Profile {
             std::mem::take(&mut self.waiting).into_iter().unzip();
         let places = add_all(&mut self.table, &waiting);
         for ((rows, places), calls) in waiting.iter().zip(&places).zip(calls) {
-            let place =
-                |row: RowIndex| places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
-            self.calls.add(calls, |row| (place(row), rows.key(row)));
+            self.calls.add(calls, |row| {
+                let place = places.get(row).map_or(0, |place| place.load(Ordering::Relaxed));
+                (place, rows.key(row))
+            });
         }
     }
 
@@ -96,10 +97,9 @@ impl Profile {
     fn places(&mut self, events: &[Event]) -> Vec<usize> {
         let mut taken = Vec::new();
         for new in events {
-            let free = |(place, event): (usize, &Event)| {
-                (event.name == new.name && !taken.contains(&place)).then_some(place)
-            };
-            let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
+            let mut named = (0..).zip(&self.events).filter(|(_, event)| event.name == new.name);
+            let free = named.find(|(place, _)| !taken.contains(place)).map(|(place, _)| place);
+            let place = free.unwrap_or_else(|| {
                 let Event { name, counts_time, is_tracepoint, .. } = new;
                 let (name, counts_time) = (name.clone(), *counts_time);
                 self.events.push(Event {
@@ -123,7 +123,7 @@ mod tests {
     use crate::callchain::Sample;
     use crate::count::Count;
     use crate::profile::names::SharedLabels;
-    use crate::profile::stacks::{Shows, TreeNode, TreeOptions};
+    use crate::profile::stacks::{RowIndex, Shows, TreeNode, TreeOptions};
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {

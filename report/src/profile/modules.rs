@@ -2,6 +2,7 @@
 //!
 //! They are counted from finished rows, which are few, so they add no cost per sample.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -58,8 +59,9 @@ impl ModuleUses {
     pub fn sorted(&self, unresolved: bool) -> Vec<(Option<&Module>, &ModuleUse)> {
         let mut all: Vec<_> =
             self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
-        let size = |uses: &ModuleUse| if unresolved { uses.lacks() } else { uses.all.samples };
-        all.sort_by(|(a, a_use), (b, b_use)| size(b_use).cmp(&size(a_use)).then_with(|| a.cmp(b)));
+        all.sort_by_key(|(module, uses)| {
+            (Reverse(if unresolved { uses.lacks() } else { uses.all.samples }), *module)
+        });
         all
     }
 
@@ -72,17 +74,14 @@ impl ModuleUses {
             return None;
         }
         let mut parts: Vec<String> = Vec::new();
-        let is_listed = |uses: &ModuleUse| uses.lacks().saturating_mul(100) >= all.samples;
-        for (module, uses) in
-            self.sorted(true).into_iter().filter(|(_, uses)| is_listed(uses)).take(SHOWN)
-        {
+        let mut listed = self.sorted(true);
+        listed.retain(|(_, uses)| uses.lacks().saturating_mul(100) >= all.samples);
+        for (module, uses) in listed.into_iter().take(SHOWN) {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
-            let refused = |loaded: &Arc<Loaded>| {
-                Some(loaded.outcome.not_fetched().next_back()?.1.to_string())
-            };
-            let fetch = uses.loaded.as_ref().and_then(refused);
-            let fetch = fetch.map(|why| format!("; {why}")).unwrap_or_default();
+            let loaded = uses.loaded.as_ref();
+            let refused = loaded.and_then(|loaded| loaded.outcome.not_fetched().next_back());
+            let fetch = refused.map(|(_, why)| format!("; {why}")).unwrap_or_default();
             parts
                 .push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
         }

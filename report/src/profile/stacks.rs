@@ -89,32 +89,37 @@ impl CallTrees {
             for (rows, number) in [(&mut of_base, *base as usize), (&mut of_class, *class as usize)]
             {
                 rows.resize(rows.len().max(number + 1), None);
-                rows.get_mut(number).into_iter().for_each(|of| *of = Some(*row));
+                if let Some(of) = rows.get_mut(number) {
+                    *of = Some(*row);
+                }
             }
         }
         let mut words = Vec::new();
-        let mut base = |index: Option<RowIndex>| {
-            let Some(index) = index else { return 0 };
+        let mut bases = vec![0; of_base.len()];
+        for (base, index) in bases.iter_mut().zip(of_base) {
+            let Some(index) = index else { continue };
             put_words(&mut words, row(index).1, &other.shows, |shows| shows.base);
-            small(merged.bases.add(&words, &()))
-        };
-        let bases: Vec<u32> = of_base.into_iter().map(&mut base).collect();
+            *base = small(merged.bases.add(&words, &()));
+        }
         // By the first class with some words, the number of those of this file.
         let mut equal = FxHashMap::<u32, u64>::default();
-        let mut class = |index: Option<RowIndex>| {
-            let Some(index) = index else { return NO_CLASS };
+        let mut classes = vec![NO_CLASS; of_class.len()];
+        for (class, index) in classes.iter_mut().zip(of_class) {
+            let Some(index) = index else { continue };
             put_words(&mut words, row(index).1, &other.shows, |shows| shows.frame);
             words.push(0);
             let first = small(merged.classes.add(&words, &()));
             let count = equal.entry(first).or_default();
-            words.last_mut().into_iter().for_each(|before| *before = *count);
+            if let Some(before) = words.last_mut() {
+                *before = *count;
+            }
             *count += 1;
-            if *count == 1 { first } else { small(merged.classes.add(&words, &())) }
-        };
-        let classes: Vec<u32> = of_class.into_iter().map(&mut class).collect();
+            *class = if *count == 1 { first } else { small(merged.classes.add(&words, &())) };
+        }
         let class = |class: u32| classes.get(class as usize).copied().unwrap_or(NO_CLASS);
         let base = |base: u32| bases.get(base as usize).copied().unwrap_or(0);
-        let frame = |(frame, (of, name)): (usize, (&u32, &u32))| {
+        let mut frames: Vec<u32> = Vec::with_capacity(other.names.len());
+        for (frame, (of, name)) in other.classes.iter().zip(&other.names).enumerate() {
             let branch = other.branches.get(frame).copied();
             let (number, is_new) =
                 merged.frames.insert_full((class(*of), *name, branch.unwrap_or(0)));
@@ -123,10 +128,8 @@ impl CallTrees {
                 self.names.push(*name);
                 self.branches.extend(branch);
             }
-            small(number)
-        };
-        let frames: Vec<u32> =
-            other.classes.iter().zip(&other.names).enumerate().map(frame).collect();
+            frames.push(small(number));
+        }
         let frame = |frame: u32| frames.get(frame as usize).copied().unwrap_or(0);
         let chains = other
             .chains
@@ -216,8 +219,8 @@ impl CallTrees {
     ) -> Vec<Vec<TreeNode>> {
         let places: FxHashMap<RowIndex, usize> =
             rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
-        let place = |(id, row): &(RowId, RowIndex)| Some((*id, *places.get(row)?));
-        let wanted_rows: FxHashMap<RowId, usize> = self.rows.iter().filter_map(place).collect();
+        let wanted_rows: FxHashMap<RowId, usize> =
+            self.rows.iter().filter_map(|(id, row)| Some((*id, *places.get(row)?))).collect();
         let parts: Vec<(u32, &[Sample])> = (0..).zip(self.samples.chunks(PART)).collect();
         let made = parts
             .into_par_iter()
@@ -225,7 +228,9 @@ impl CallTrees {
         let (parts, of_parts): (Vec<SamplePart<'_>>, Vec<RowItems>) = made.unzip();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
         for (row, item) in of_parts.into_iter().flatten() {
-            items.get_mut(row).into_iter().for_each(|items| items.push(item));
+            if let Some(items) = items.get_mut(row) {
+                items.push(item);
+            }
         }
         let walk = TreeBuilder { trees: self, parts: &parts, names, wanted };
         items.par_iter().with_max_len(1).map(|items| walk.nodes(items, 0)).collect()
@@ -244,7 +249,9 @@ impl CallTrees {
         let mut last =
             vec![None; rows.keys().map(|(_, class)| *class as usize + 1).max().unwrap_or(0)];
         for (_, class) in rows.keys() {
-            last.get_mut(*class as usize).into_iter().for_each(|last| *last = Some(u32::MAX));
+            if let Some(last) = last.get_mut(*class as usize) {
+                *last = Some(u32::MAX);
+            }
         }
         let (mut items, mut path) = (Vec::new(), Vec::new());
         for (sample_number, sample) in (0u32..).zip(samples) {
@@ -268,10 +275,9 @@ impl CallTrees {
             }
             if wanted.children {
                 for (place, frame) in path.iter().enumerate() {
-                    self.classes
-                        .get(*frame as usize)
-                        .into_iter()
-                        .for_each(|class| add(*class, place));
+                    if let Some(class) = self.classes.get(*frame as usize) {
+                        add(*class, place);
+                    }
                 }
             }
             if items.len() > before {
@@ -322,9 +328,9 @@ impl<'c> TreeBuilder<'c> {
     fn nodes(self, items: &[Item], depth: u32) -> Vec<TreeNode> {
         let mut groups = FxHashMap::<u32, Vec<Item>>::default();
         for item in items {
-            self.name(item, depth)
-                .into_iter()
-                .for_each(|name| groups.entry(name).or_default().push(*item));
+            if let Some(name) = self.name(item, depth) {
+                groups.entry(name).or_default().push(*item);
+            }
         }
         let least = self.wanted.least.max(part_of(self.sum(items).period, self.wanted.share));
         groups.retain(|_, group| self.sum(group).period >= least);

@@ -96,13 +96,12 @@ impl Short<'_> {
         let is_all =
             own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
         let is_walked = scan.off_cpu.is_some() || scan.layout.last.is_some();
-        let mask = |of: Option<usize>| {
-            std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 })
-        };
+        let [ip, frame] = [ip, frame]
+            .map(|of| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 }));
         let is_possible = is_all && !has_places && !is_walked && layout.len() <= WIDEST;
         is_possible.then(|| Self {
-            ip: mask(ip),
-            frame: mask(frame),
+            ip,
+            frame,
             chain,
             is_filtered: scan.filter.leaves_out_samples(),
             event: None,

@@ -63,10 +63,11 @@ pub(crate) fn counted_by_thread(
 /// only those that are their event's only one are sure.
 pub(crate) fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    let is_alone = |AttrEntry { attr, ids, .. }: &AttrEntry| {
-        attr.read_format.contains(times) && ids.len() <= 1
-    };
-    let mut found: Vec<bool> = attrs.entries().iter().map(is_alone).collect();
+    let is_alone = attrs
+        .entries()
+        .iter()
+        .map(|AttrEntry { attr, ids, .. }| attr.read_format.contains(times) && ids.len() <= 1);
+    let mut found: Vec<bool> = is_alone.collect();
     let any_cpu = Cpu::ANY;
     for raw in side_band.iter().filter(|raw| raw.header.kind == RecordType::ID_INDEX) {
         let Ok(Body::IdIndex(index)) = attrs.decode(raw).map(|record| record.body) else {

@@ -29,19 +29,15 @@ impl SampleFilter<'_> {
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
     pub fn takes_time(&self, time: Option<u64>) -> bool {
-        let is_in = |times: &Vec<Interval>| {
-            time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
-        };
-        self.times.as_ref().is_none_or(is_in)
+        let Some(times) = &self.times else { return true };
+        time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
     }
 
     /// Returns whether a sample in this module passes the filter by module.
     #[inline]
     pub fn takes_module(&self, module: Option<ModuleId>) -> bool {
-        let passes = |wanted: &Vec<bool>| {
-            module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true))
-        };
-        self.modules.as_ref().is_none_or(passes)
+        let Some(wanted) = &self.modules else { return true };
+        module.is_some_and(|ModuleId(module)| wanted.get(module as usize) == Some(&true))
     }
 
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time,
@@ -80,15 +76,16 @@ impl SampleFilter<'_> {
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
     pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
-        let lacks = |set: &Option<HashSet<i32>>, number: i32| {
-            set.as_ref().is_some_and(|set| !set.contains(&number))
-        };
-        let named = |comm: CommRef| match (&self.comms, &self.filters.comms, comm) {
+        for (wanted, number) in [(&self.filters.pids, task.pid), (&self.filters.tids, tid)] {
+            if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&number)) {
+                return false;
+            }
+        }
+        match (&self.comms, &self.filters.comms, task.comm) {
             (Some(passes), _, CommRef::Known(id)) => passes.get(id as usize) == Some(&true),
             (_, Some(wanted), CommRef::Bare(tid)) => wanted.contains(&format!(":{tid}")),
             _ => true,
-        };
-        !lacks(&self.filters.pids, task.pid) && !lacks(&self.filters.tids, tid) && named(task.comm)
+        }
     }
 
     /// Returns whether the samples of a CPU get rows.

@@ -83,10 +83,14 @@ impl Scan<'_> {
         for worker in workers {
             let (ends, torn_chains) = (worker.chains.sources.ends, worker.chains.torn);
             dropped.add(Dropped { ends, torn_chains, ..worker.dropped });
-            hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
+            for (all, one) in hits.iter_mut().zip(&worker.hits) {
+                *all |= *one > 0;
+            }
             let FrameFinder { stacks, images, .. } = worker.chains.finder;
             for ModuleId(module) in images.modules() {
-                hits.get_mut(module as usize).into_iter().for_each(|hit| *hit = true);
+                if let Some(hit) = hits.get_mut(module as usize) {
+                    *hit = true;
+                }
             }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
@@ -178,7 +182,9 @@ impl WorkerPart {
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
             let frame = self.images.frame(Field::Frame.of(key), &self.stacks);
-            frame.into_iter().for_each(|frame| frame.put(key));
+            if let Some(frame) = frame {
+                frame.put(key);
+            }
         }
         if counted.has(Field::Chain) {
             let word = Field::Chain.of_mut(key);
@@ -192,21 +198,20 @@ impl WorkerPart {
 /// Replaces addresses by functions in the chains of all workers, joins the chains, and sets the new
 /// numbers of each worker's chains.
 fn joined(parts: &mut [WorkerPart], naming: &impl Naming) -> Stacks {
-    let named = |part: &mut WorkerPart| {
+    let named = parts.par_iter_mut().map(|part| {
         let mut stacks = Stacks::default();
         let own = std::mem::take(&mut part.stacks);
         part.numbers = stacks.join(&own, |frame, into| naming.frames(frame, into));
         part.stacks.frames = own.frames;
         stacks
-    };
-    let named: Vec<Stacks> = parts.par_iter_mut().map(named).collect();
-    let mut named = named.into_iter();
+    });
+    let mut named = named.collect::<Vec<Stacks>>().into_iter();
     let mut all = named.next().unwrap_or_default();
     for (stacks, part) in named.zip(parts.iter_mut().skip(1)) {
         let of = all.join(&stacks, |frame, into| into.push(frame));
-        part.numbers
-            .iter_mut()
-            .for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
+        for chain in &mut part.numbers {
+            *chain = of.get(*chain as usize).copied().unwrap_or(0);
+        }
     }
     all
 }

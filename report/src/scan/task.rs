@@ -47,15 +47,12 @@ impl Scan<'_> {
     /// Returns the layout of the keys that workers count: with a frame where functions replace
     /// addresses, unless keys have a recorded address and frames do not.
     pub(super) fn counted(&self) -> Layout {
-        let has = |field| self.layout.has(field);
+        let layout = self.layout;
         let is_early = self.early.is_some() && !self.query.mode.is_of_branches();
-        let has_own_ip = has(Field::Ip) && !self.placed.ip;
-        let has_frame = has(Field::Chain) || has(Field::Address) && !has(Field::Ip);
-        if is_early && has_frame && !has_own_ip {
-            self.layout.by_frame()
-        } else {
-            self.layout.clone()
-        }
+        let has_ip = layout.has(Field::Ip);
+        let has_own_ip = has_ip && !self.placed.ip;
+        let has_frame = layout.has(Field::Chain) || layout.has(Field::Address) && !has_ip;
+        if is_early && has_frame && !has_own_ip { layout.by_frame() } else { layout.clone() }
     }
 }
 

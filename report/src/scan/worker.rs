@@ -390,9 +390,11 @@ impl<'s> Worker<'s> {
         let (ip, context) = (point.ip, SampleContext { space: task.space, moment: at });
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
-            let module = || self.scan.timeline.place(mode, task.space, ip, at).module;
-            if filter.modules.is_some() && !filter.takes_module(module()) {
-                return None;
+            if filter.modules.is_some() {
+                let place = self.scan.timeline.place(mode, task.space, ip, at);
+                if !filter.takes_module(place.module) {
+                    return None;
+                }
             }
             // If branches are counted, their ends are what has a module.
             if has_frame {

@@ -128,10 +128,10 @@ impl<'l> EventTable<'l> {
         starts.flat_map(move |start| {
             let block = start..(start + BLOCK).min(indexes.end);
             let rows: Vec<Row<'l>> = block.filter_map(|index| self.row(index)).collect();
-            let ends = |row: &Row<'l>| {
+            let ends = rows.iter().flat_map(|row| {
                 [row.cells.first(), row.cells.last(), Some(&row.metrics.count.samples)]
-            };
-            read_early(rows.iter().flat_map(ends).flatten().copied());
+            });
+            read_early(ends.flatten().copied());
             rows
         })
     }

@@ -22,6 +22,17 @@ pub(crate) struct GroupRow<'p> {
 }
 
 /// Merges the rows of all tables.
+impl GroupRow<'_> {
+    fn periods(&self) -> impl Iterator<Item = u64> {
+        self.members.iter().map(|member| member.all.period)
+    }
+
+    /// Returns the period of the event with this index.
+    fn period(&self, event: usize) -> u64 {
+        self.periods().nth(event).unwrap_or(0)
+    }
+}
+
 pub(crate) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
     // By texts; functions that read alike are told apart by their labels.
     let mut rows =
@@ -31,30 +42,24 @@ pub(crate) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
             let (texts, labels) = (0..query.columns.len())
                 .map(|column| (row.text(column), row.label(column)))
                 .unzip();
-            let new = || GroupRow {
+            let all = rows.entry((texts, labels)).or_insert_with(|| GroupRow {
                 texts: row.texts().collect(),
                 first: row,
                 members: vec![Metrics::default(); tables.len()],
-            };
-            let all = rows.entry((texts, labels)).or_insert_with(new);
+            });
             if let Some(member) = all.members.get_mut(event) {
                 member.add(row.metrics);
             }
         }
     }
-    let period = |row: &GroupRow<'_>, event: usize| {
-        row.members.get(event).map_or(0, |member| member.all.period)
-    };
     let total = tables.first().map_or(0, |table| table.total.period);
     let mut rows: Vec<GroupRow<'p>> = rows.into_values().collect();
-    rows.retain(|row| {
-        query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least)
+    rows.retain(|row| query.percent_limit.is_none_or(|least| share(row.period(0), total) >= least));
+    let sorted_by = query.style.group_sort;
+    rows.sort_by(|a, b| {
+        let by_event = b.period(sorted_by).cmp(&a.period(sorted_by));
+        by_event.then_with(|| b.periods().cmp(a.periods())).then_with(|| a.texts.cmp(&b.texts))
     });
-    let periods = |row: &GroupRow<'_>| {
-        let all = row.members.iter().map(|member| member.all.period);
-        (period(row, query.style.group_sort), all.collect::<Vec<_>>())
-    };
-    rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.texts.cmp(&b.texts)));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::count::metrics::{Metrics, rounded, share};
 use crate::count::{Count, Sum as _};
-use crate::query::{Column, Query, SortKey};
+use crate::query::{Column, Query};
 use crate::table::{EventTable, Row};
 
 /// Row of the hierarchy, and the rows below it.
@@ -50,16 +50,18 @@ pub(crate) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Lev
     levels
 }
 
+/// Returns the column at `depth`, unless there is none or it only accompanies another.
+fn level_column(query: &Query, depth: usize) -> Option<&Column> {
+    query.columns.get(depth).filter(|column| !column.key.is_companion())
+}
+
 /// Groups rows by the key at `depth`. The recursion is as deep as there are keys.
 fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
-    let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
-    let Some(column) = own(depth) else { return Vec::new() };
-    let is_of_column = |key: SortKey| {
-        column.key.declared().companions.iter().any(|(_, companion)| *companion == key)
-    };
-    let all = || query.columns.iter().enumerate();
+    let Some(column) = level_column(query, depth) else { return Vec::new() };
+    let keys = column.key.declared().companions;
+    let all = query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> =
-        all().filter(|(_, column)| is_of_column(column.key)).collect();
+        all.filter(|(_, column)| keys.iter().any(|(_, key)| *key == column.key)).collect();
     // Functions that read alike are told apart by their labels.
     type Shown<'p> = (Vec<Cow<'p, str>>, Option<usize>);
     let mut parts = IndexMap::<Shown<'p>, (Metrics, Vec<Row<'p>>)>::new();
@@ -70,28 +72,33 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
         metrics.add(row.metrics);
         part.push(*row);
     }
-    let mangled = |row: &Row<'p>| Some((column.key.mangled()?, row.mangled(depth)?.into()));
-    let level = |((texts, _), (metrics, part)): (Shown<'p>, (Metrics, Vec<Row<'p>>))| Level {
+    let levels = parts.into_iter().map(|((texts, _), (metrics, part))| Level {
         key: &column.typed,
         companions: companions
             .iter()
             .map(|(_, column)| column.typed.as_str())
             .zip(texts.iter().skip(1).cloned())
-            .chain(part.first().and_then(mangled))
+            .chain(
+                part.first()
+                    .and_then(|row| Some((column.key.mangled()?, row.mangled(depth)?.into()))),
+            )
             .collect(),
         value: texts.into_iter().next().unwrap_or_default(),
         own: Counts::of(metrics.count, share(metrics.count.period, total)),
         rows: below(&part, depth + 1, total, query),
         metrics,
-        place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),
-    };
-    let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
+        place: part
+            .first()
+            .filter(|_| level_column(query, depth + 1).is_none())
+            .map(|row| row.place),
+    });
+    let mut levels: Vec<Level<'p>> = levels.collect();
     levels.retain(|level| {
         query.percent_limit.is_none_or(|limit| share(level.metrics.count.period, total) >= limit)
     });
     levels.sort_by(|a, b| {
-        let by_text = || (&a.value, &a.companions).cmp(&(&b.value, &b.companions));
-        b.metrics.count.period.cmp(&a.metrics.count.period).then_with(by_text)
+        let by_period = b.metrics.count.period.cmp(&a.metrics.count.period);
+        by_period.then_with(|| (&a.value, &a.companions).cmp(&(&b.value, &b.companions)))
     });
     levels
 }

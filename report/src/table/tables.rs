@@ -33,15 +33,14 @@ pub(crate) fn tables<'p>(profile: &'p Profile, query: &Query) -> Vec<EventTable<
     } else {
         for (place, (key, _)) in profile.rows.iter().enumerate() {
             let event = key.first().and_then(|event| usize::try_from(*event).ok());
-            event
-                .and_then(|event| of_events.get_mut(event))
-                .into_iter()
-                .for_each(|places| places.push(place));
+            if let Some(places) = event.and_then(|event| of_events.get_mut(event)) {
+                places.push(place);
+            }
         }
     }
-    let unsorted = |(event, places): (_, &Vec<usize>)| table(profile, event, places, query);
+    let events = profile.events.iter().zip(&of_events);
     let mut tables: Vec<EventTable<'_>> =
-        profile.events.iter().zip(&of_events).map(unsorted).collect();
+        events.map(|(event, places)| table(profile, event, places, query)).collect();
     let (least, most) = match query.hierarchy || query.group {
         // They apply the limits themselves, to their merged rows.
         true => (None, usize::MAX),
@@ -98,8 +97,8 @@ pub(crate) fn cells_of(
 ) -> Option<(usize, Vec<String>)> {
     let (event, cells) = profile.rows.key(row).split_first()?;
     let (texts, one) = (Cells::new(query, &profile.labels), Count { samples: 1, period: 0 });
-    let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
-    Some((usize::try_from(*event).ok()?, cells.iter().enumerate().map(text).collect()))
+    let texts = (0..).zip(cells).map(|(column, cell)| texts.text(column, *cell, &one).into_owned());
+    Some((usize::try_from(*event).ok()?, texts.collect()))
 }
 
 #[cfg(test)]

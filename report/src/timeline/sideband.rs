@@ -181,15 +181,11 @@ impl SideBand {
         written: Option<SystemTime>,
     ) -> Self {
         let known = KnownModules::of(file, records, written);
-        let new = || RecordDecoder {
-            file,
-            clock,
-            known: &known,
-            users: Users::default(),
-            found: Self::default(),
-        };
-        let parts: Vec<Self> =
-            records.par_chunks(PART).map(|records| new().decoded(records)).collect();
+        let parts = records.par_chunks(PART).map(|records| {
+            let (users, found) = (Users::default(), Self::default());
+            RecordDecoder { file, clock, known: &known, users, found }.decoded(records)
+        });
+        let parts: Vec<Self> = parts.collect();
         let mut side_band = Self { torn_symbols: known.recorded.damage.clone(), ..Self::default() };
         side_band.changes.reserve(parts.iter().map(|part| part.changes.len()).sum());
         for part in parts {

@@ -193,9 +193,9 @@ impl MappingTree {
         at: Moment,
     ) -> (Option<&'m Mapped>, Range<u64>) {
         let next = self.bounds.partition_point(|&b| b <= address);
-        let bound = |index: usize| self.bounds.get(index).copied();
-        let (before, end) = (next.checked_sub(1), bound(next));
-        let range = before.and_then(bound).unwrap_or(0)..end.unwrap_or(u64::MAX);
+        let (before, end) = (next.checked_sub(1), self.bounds.get(next).copied());
+        let start = before.and_then(|before| self.bounds.get(before)).copied().unwrap_or(0);
+        let range = start..end.unwrap_or(u64::MAX);
         let (Some(piece), Some(_)) = (before, end) else { return (None, range) };
         let (mut node, mut latest) = (piece + self.bounds.len() - 1, None);
         while node >= 1 {

@@ -14,7 +14,7 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use crate::callchain::{Chains, Node};
+use crate::callchain::Chains;
 use crate::count::merge_equal;
 
 /// Lines of texts.
@@ -73,20 +73,22 @@ impl FoldedLines {
     /// Sorts the lines by event, then by text, and merges equal ones.
     pub(super) fn settle(&mut self) {
         let (ends, inner) = self.ranks();
-        let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
             // The columns are followed by frames.
-            (line.columns, line.frames) = (rank(&inner, line.columns), rank(&ends, line.frames));
+            for (chain, ranks) in [(&mut line.columns, &inner), (&mut line.frames, &ends)] {
+                *chain = ranks.get(*chain as usize).copied().unwrap_or(0);
+            }
         }
         self.merge_equal();
     }
 
     /// Sorts the lines and merges equal ones.
     fn merge_equal(&mut self) {
-        let key = |line: &FoldedLine| (line.event, line.columns, line.frames);
-        merge_equal(&mut self.lines, key, |line, next| {
-            line.count = line.count.wrapping_add(next.count);
-        });
+        merge_equal(
+            &mut self.lines,
+            |line| (line.event, line.columns, line.frames),
+            |line, next| line.count = line.count.wrapping_add(next.count),
+        );
     }
 
     /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as
@@ -100,17 +102,18 @@ impl FoldedLines {
         forms.par_sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)));
         let mut ranks = vec![0; forms.len()];
         for (rank, form) in (0u32..).zip(&forms) {
-            ranks.get_mut(*form as usize).into_iter().for_each(|slot| *slot = rank);
+            if let Some(slot) = ranks.get_mut(*form as usize) {
+                *slot = rank;
+            }
         }
         // Both forms of all chains: those that extend the same chain follow each other, sorted.
-        let of_chain = |(chain, node): (u32, &Node)| {
+        let longer = (1u32..).zip(self.chains.nodes()).flat_map(|(chain, node)| {
             [0, 1].map(|form| {
                 let rank = ranks.get((node.frame * 2 + form) as usize).copied().unwrap_or(0);
                 (u64::from(node.callers) << 32 | u64::from(rank), chain * 2 + form)
             })
-        };
-        let mut longer: Vec<(u64, u32)> =
-            (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
+        });
+        let mut longer: Vec<(u64, u32)> = longer.collect();
         longer.par_sort_unstable();
         let starts = self.chains.starts();
         let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
@@ -127,8 +130,9 @@ impl FoldedLines {
             };
             let (chain, form) = (chain / 2, chain % 2);
             let slot = found.get_mut(form as usize).and_then(|ranks| ranks.get_mut(chain as usize));
-            slot.into_iter()
-                .for_each(|slot| *slot = u32::try_from(order.len()).unwrap_or(u32::MAX));
+            if let Some(slot) = slot {
+                *slot = u32::try_from(order.len()).unwrap_or(u32::MAX);
+            }
             order.push(chain);
             if form == 1 {
                 open.push(range(chain));

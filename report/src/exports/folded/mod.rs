@@ -256,12 +256,15 @@ fn root(text: &str) -> String {
 impl FoldedTexts {
     /// Returns the texts of frames in Java processes, given the usual ones.
     fn without_java_marks(&mut self, usual: &[Option<u32>]) -> Vec<Option<u32>> {
-        let mut in_java = |number: u32| {
-            let text = self.text(number);
+        let mut all = usual.to_vec();
+        for number in all.iter_mut().flatten() {
+            let text = self.text(*number);
             let without = without_java_mark(text);
-            if without == text { number } else { self.number(without.to_owned()) }
-        };
-        usual.iter().map(|number| number.map(&mut in_java)).collect()
+            if without != text {
+                *number = self.number(without.to_owned());
+            }
+        }
+        all
     }
 }
 

@@ -110,20 +110,22 @@ impl<'p> Serialize for JsonRows<'p> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
         let total = self.table.map_or(0, |table| table.total.period);
-        let row = |row: Row<'p>| RowOut {
-            key: Key {
-                names: &self.query.columns,
-                texts: row.texts().collect(),
-                mangled: mangled(row, self.query),
-            },
-            own: Counts::of(row.count(), row.percent()),
-            fields: parts
-                .iter()
-                .map(|number| (number.name(), row.metrics.value(*number, total)))
-                .collect(),
-            children: row.children().map(|(count, percent)| Counts::of(count, percent)),
-        };
-        serializer.collect_seq(self.table.iter().flat_map(|table| table.rows()).map(row))
+        let rows = self.table.iter().flat_map(|table| table.rows());
+        serializer.collect_seq(rows.map(|row| {
+            RowOut {
+                key: Key {
+                    names: &self.query.columns,
+                    texts: row.texts().collect(),
+                    mangled: mangled(row, self.query),
+                },
+                own: Counts::of(row.count(), row.percent()),
+                fields: parts
+                    .iter()
+                    .map(|number| (number.name(), row.metrics.value(*number, total)))
+                    .collect(),
+                children: row.children().map(|(count, percent)| Counts::of(count, percent)),
+            }
+        }))
     }
 }
 
@@ -136,18 +138,20 @@ pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<(
 fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
     let tables = table::tables(profile, query);
     let group = query.group.then(|| {
-        let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
-            Counts::of(*count, share(count.period, table.total.period))
-        };
-        let out = |row| {
-            let GroupRow { texts, first, members } = row;
+        let rows = group::rows(&tables, query).into_iter();
+        let rows = rows.map(|GroupRow { texts, first, members }| {
+            let events = members.iter().zip(&tables).map(|(Metrics { count, .. }, table)| {
+                Counts::of(*count, share(count.period, table.total.period))
+            });
             let key = Key { names: &query.columns, mangled: mangled(first, query), texts };
-            GroupOut { key, events: members.iter().zip(&tables).map(counts).collect() }
-        };
-        group::rows(&tables, query).into_iter().map(out).collect()
+            GroupOut { key, events: events.collect() }
+        });
+        rows.collect()
     });
-    let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
-    let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
+    let shown = tables
+        .iter()
+        .enumerate()
+        .filter(|(_, table)| !query.style.skip_empty || table.total.samples > 0);
     let has_rows = query.inspection.is_none() && !query.hierarchy && !query.group;
     let events = shown.map(|(index, table)| JsonEvent {
         index,

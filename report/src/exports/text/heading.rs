@@ -94,8 +94,8 @@ pub(super) fn count(period: u64, is_time: bool) -> String {
 
 /// Returns the texts of the query's numbers, right-aligned in their columns.
 pub(super) fn numbers(query: &Query, text: impl Fn(Number) -> String) -> String {
-    let cell = |number: Number| format!("{:>1$}", text(number), number.width());
-    query.numbers().map(cell).collect::<Vec<_>>().join("  ")
+    let cells = query.numbers().map(|number| format!("{:>1$}", text(number), number.width()));
+    cells.collect::<Vec<_>>().join("  ")
 }
 
 /// Prints one line per problem below all tables.

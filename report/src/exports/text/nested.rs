@@ -28,9 +28,10 @@ pub(super) fn group(
         writeln!(out, "# Event count (approx.): {}\n#", count(period, are_times))?;
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         // One heading spans the numbers of all events.
-        let wide = |width: usize| (width + 1) * tables.len() - 1;
-        let heads =
-            numbers(query, |number| format!("{:>1$}", query.heading(number), wide(number.width())));
+        let heads = numbers(query, |number| {
+            let width = (number.width() + 1) * tables.len() - 1;
+            format!("{:>width$}", query.heading(number))
+        });
         writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
     }
     for GroupRow { texts, members, .. } in group::rows(tables, query) {

@@ -20,7 +20,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::count::metrics::{MetricValue, Metrics};
 use crate::profile::Profile;
 use crate::profile::names::Subject;
-use crate::query::{Field, Query, SortKey, TableColumn};
+use crate::query::{Column, Field, Query, SortKey, TableColumn};
 use crate::table::{self, EventTable, Row};
 
 use super::tree::trees;
@@ -60,14 +60,14 @@ pub(super) fn print(
 
 /// Returns for each column its heading, its minimum width, and whether it is a number.
 fn heads(query: &Query) -> Vec<(&str, usize, bool)> {
-    let head = |shown: &TableColumn| match shown {
+    let heads = query.shown.iter().map(|shown| match shown {
         TableColumn::Number(number) => (query.heading(*number), number.width(), true),
         TableColumn::Key(place) => {
             let heading = query.columns.get(*place).map_or("", |column| column.heading());
             (heading, columns(heading), false)
         }
-    };
-    query.shown.iter().map(head).collect()
+    });
+    heads.collect()
 }
 
 /// Makes the texts of rows, one row after the other.
@@ -189,12 +189,12 @@ fn label_widths(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec
     if query.needs(Field::Thread) || table.len() * query.columns.len() < profile.labels.len() {
         return Vec::new();
     }
-    let width = |label: usize| {
+    let widths = (0..profile.labels.len()).into_par_iter().map(|label| {
         let text = profile.labels.text(label as u64);
         let is_plain = matches!(escape(text), Cow::Borrowed(_));
         u32::try_from(columns(text)).ok().filter(|_| is_plain)
-    };
-    (0..profile.labels.len()).into_par_iter().map(width).collect()
+    });
+    widths.collect()
 }
 
 fn aligned(
@@ -208,22 +208,20 @@ fn aligned(
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|(heading, ..)| *heading).collect();
     let least: Vec<usize> = heads.iter().map(|(_, least, _)| *least).collect();
-    let widest =
-        |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let labels = label_widths(profile, table, query);
-    let widths = |start: usize| {
+    let starts = (0..table.len()).into_par_iter().step_by(PART);
+    let of_parts = starts.map(|start| {
         let rows =
             (start..(start + PART).min(table.len())).filter_map(|index| table.any_row(index));
         CellTexts::new(query, &labels, table).widest(rows, least.clone())
-    };
-    let starts = (0..table.len()).into_par_iter().step_by(PART);
-    let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    let wanted = query.style.widths.iter().flatten();
-    widths
-        .iter_mut()
-        .zip(wanted)
-        .filter(|(_, wanted)| **wanted > 0)
-        .for_each(|(width, wanted)| *width = *wanted);
+    });
+    let mut widths: Vec<usize> = of_parts
+        .reduce(|| least.clone(), |a, b| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect());
+    for (width, wanted) in widths.iter_mut().zip(query.style.widths.iter().flatten()) {
+        if *wanted > 0 {
+            *width = *wanted;
+        }
+    }
     if let Some(width) = screen.width {
         narrow(&mut widths, &purposes(query), width);
     }
@@ -233,10 +231,10 @@ fn aligned(
         let mut head = String::new();
         lines.heads(&headings, &mut head);
         let last = widths.len().saturating_sub(1);
-        let rule = |(place, width): (usize, &usize)| {
+        let rules = widths.iter().enumerate().map(|(place, width)| {
             ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width })
-        };
-        let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
+        });
+        let dots: Vec<String> = rules.collect();
         lines.heads(&dots, &mut head);
         writeln!(out, "{head}#")?;
     }
@@ -263,26 +261,29 @@ enum Purpose {
     Other,
 }
 
+fn is_of_functions(column: &Column) -> bool {
+    matches!(column.key, SortKey::Symbol | SortKey::FromSymbol | SortKey::ToSymbol)
+}
+
 /// Returns the purpose of each column.
 fn purposes(query: &Query) -> Vec<Purpose> {
-    let is_function =
-        |key: SortKey| matches!(key, SortKey::Symbol | SortKey::FromSymbol | SortKey::ToSymbol);
-    let has_functions = query.columns.iter().any(|column| is_function(column.key));
-    let is_set = |column: usize| {
-        query.style.widths.iter().flatten().nth(column).is_some_and(|width| *width > 0)
-    };
+    let has_functions = query.columns.iter().any(is_of_functions);
+    let mut set = query.style.widths.iter().flatten().map(|width| *width > 0);
     let last = query.shown.len().saturating_sub(1);
-    let purpose = |(column, shown): (usize, &TableColumn)| match shown {
-        TableColumn::Number(_) => Purpose::Fixed,
-        TableColumn::Key(_) if is_set(column) => Purpose::Fixed,
-        TableColumn::Key(place) => {
-            let is_of_function =
-                query.columns.get(*place).is_some_and(|column| is_function(column.key));
-            let is_main = is_of_function || !has_functions && column == last;
-            if is_main { Purpose::Main } else { Purpose::Other }
-        }
-    };
-    query.shown.iter().enumerate().map(purpose).collect()
+    let mut purposes = Vec::with_capacity(query.shown.len());
+    for (column, shown) in query.shown.iter().enumerate() {
+        let is_set = set.next() == Some(true);
+        purposes.push(match shown {
+            TableColumn::Number(_) => Purpose::Fixed,
+            TableColumn::Key(_) if is_set => Purpose::Fixed,
+            TableColumn::Key(place) => {
+                let is_of_function = query.columns.get(*place).is_some_and(is_of_functions);
+                let is_main = is_of_function || !has_functions && column == last;
+                if is_main { Purpose::Main } else { Purpose::Other }
+            }
+        });
+    }
+    purposes
 }
 
 /// Shortens columns that are not the main ones, the widest first, until a line fits in `width`
@@ -291,12 +292,11 @@ fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
     /// No column is made narrower than this.
     const LEAST: usize = 6;
     loop {
-        let wanted = |(taken, purpose): (&usize, &Purpose)| match purpose {
-            Purpose::Main => (*taken).min(width / 2),
-            Purpose::Fixed | Purpose::Other => *taken,
-        };
         // Two spaces before each column.
-        let line: usize = widths.iter().zip(purposes).map(|column| wanted(column) + 2).sum();
+        let mut line = 2 * widths.len().min(purposes.len());
+        for (taken, purpose) in widths.iter().zip(purposes) {
+            line += if *purpose == Purpose::Main { (*taken).min(width / 2) } else { *taken };
+        }
         let others = widths
             .iter_mut()
             .zip(purposes)

@@ -44,12 +44,12 @@ pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) ->
     let trees = profile.calls.trees(&places, profile.frame_names(), wanted);
     let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
     let drawing = Drawing { profile, graph: &graph, total, skip_first };
-    let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
+    let drawn = trees.par_iter().zip(&rows).map(|(nodes, row)| {
         let mut text = String::new();
         drawing.draw(nodes, row.weight(), &mut text);
         (row.place, text)
-    };
-    trees.par_iter().zip(&rows).map(draw).collect()
+    });
+    drawn.collect()
 }
 
 #[derive(Clone, Copy, Debug)]
