@@ -171,14 +171,18 @@ impl<V: Sum> Partition<V> {
     /// Joins partitions; the entries of all but the first wait.
     pub(crate) fn joined(mut parts: impl Iterator<Item = Self>) -> Self {
         let mut all = parts.next().unwrap_or_else(|| Self::new(0));
-        parts.for_each(|part| all.append(part));
+        for part in parts {
+            all.append(part);
+        }
         all
     }
 
     /// Sets the first word of each key to `word` of it. Entries whose keys become equal wait.
     pub(crate) fn set_first(&mut self, word: impl Fn(u64) -> u64) {
         for key in self.words.chunks_exact_mut(self.width.max(1)) {
-            key.first_mut().into_iter().for_each(|first| *first = word(*first));
+            if let Some(first) = key.first_mut() {
+                *first = word(*first);
+            }
         }
         self.index.clear();
     }
@@ -274,14 +278,14 @@ pub(crate) fn push<V: Sum>(table: &mut [Partition<V>], key: &[u64], value: V) {
 
 /// Merges tables, partitions in parallel. The result is settled.
 pub(crate) fn merged<V: Sum>(tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
-    let merge = |mut all: Vec<Partition<V>>| {
+    let parts = by_part(tables).into_par_iter().map(|mut all| {
         // Start with the partition that has most settled keys: they need no merging.
         all.sort_by_key(|one| std::cmp::Reverse(one.index.len()));
         let mut merged = Partition::joined(all.into_iter());
         merged.settle();
         merged
-    };
-    by_part(tables).into_par_iter().map(merge).collect()
+    });
+    parts.collect()
 }
 
 /// Returns the parts of tables that have equally many: the first parts of all, then the second
@@ -325,10 +329,11 @@ pub(crate) fn add_all<V: Sum + Sync>(
 /// Joins the partitions of a table to one. Also returns a function from places in the table
 /// ([`add_all`]) to indexes.
 pub(crate) fn joined<V: Sum>(table: Vec<Partition<V>>) -> (Partition<V>, impl Fn(usize) -> usize) {
-    let before = |start: &mut usize, part: &Partition<V>| {
-        Some(std::mem::replace(start, *start + part.len()))
-    };
-    let starts: Vec<usize> = table.iter().scan(0, before).collect();
+    let (mut starts, mut end) = (Vec::with_capacity(table.len()), 0);
+    for part in &table {
+        starts.push(end);
+        end += part.len();
+    }
     let index = move |place: usize| {
         starts.get(place % PARTITIONS).map_or(0, |start| start + place / PARTITIONS)
     };
@@ -359,18 +364,17 @@ fn distributed(width: usize, words: &[u64]) -> Distributed {
     /// Number of entries that a core distributes at a time.
     const PART: usize = 1 << 14;
     let width = width.max(1);
-    let distribute = |(part, words): (usize, &[u64])| {
+    let distributed = words.par_chunks(PART * width).enumerate().map(|(part, words)| {
         let mut parts = vec![Vec::new(); PARTITIONS];
         for (entry, key) in (part * PART..).zip(words.chunks_exact(width)) {
             let hash = hash(key);
-            parts
-                .get_mut(of_place(place(hash)))
-                .into_iter()
-                .for_each(|part| part.push((hash, entry)));
+            if let Some(part) = parts.get_mut(of_place(place(hash))) {
+                part.push((hash, entry));
+            }
         }
         parts
-    };
-    words.par_chunks(PART * width).enumerate().map(distribute).collect()
+    });
+    distributed.collect()
 }
 
 /// Iterates over the entries of a partition, in order.

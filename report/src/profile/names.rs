@@ -103,15 +103,15 @@ impl Subject {
 
     /// Returns whether this and the subject of an equal text are one.
     fn is(&self, other: &Self) -> bool {
-        let are_one = match (self, other) {
-            (Self::Frame(a), Self::Frame(b)) => (a.module, a.address) == (b.module, b.address),
-            _ => true,
-        };
-        let is_function = || match (self.named(), other.named()) {
+        if let (Self::Frame(a), Self::Frame(b)) = (self, other)
+            && (a.module, a.address) != (b.module, b.address)
+        {
+            return false;
+        }
+        match (self.named(), other.named()) {
             (Some(a), Some(b)) => a.function == b.function,
             (a, b) => a.is_none() && b.is_none(),
-        };
-        are_one && is_function()
+        }
     }
 }
 
@@ -283,10 +283,9 @@ impl Labels {
     /// Returns the place of each text in sorted order, among all texts or only those that are
     /// `used`, by number; 0 for the others. Equal texts have the same place.
     pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
-        let is_used = |(_, number): &(&str, u32)| {
+        let numbered = self.iter().zip(0u32..).filter(|(_, number)| {
             used.is_none_or(|used| used.get(*number as usize) == Some(&true))
-        };
-        let numbered = self.iter().zip(0..).filter(is_used);
+        });
         let mut order: Vec<(u128, u32)> =
             numbered.map(|(text, number)| (first_bytes(text), number)).collect();
         let text = |number: u32| self.text(number.into());

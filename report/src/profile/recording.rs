@@ -72,8 +72,9 @@ fn known<'f, F: Feature<'f>>(file: &File<'f>) -> Option<F> {
 
 /// Quotes a word of a command line for a shell.
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    match word.chars().all(is_plain) && !word.is_empty() {
+    let mut chars = word.chars();
+    let is_plain = chars.all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c));
+    match is_plain && !word.is_empty() {
         true => word.into(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }

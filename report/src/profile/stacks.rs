@@ -156,11 +156,14 @@ impl CallTrees {
 
     /// Sorts the samples and merges equal ones.
     fn merge_equal(&mut self) {
-        let key = |sample: &Sample| {
-            let frame = (sample.is_in_chain, sample.frame);
-            (sample.base, sample.class, frame, sample.callers)
-        };
-        merge_equal(&mut self.samples, key, |sample, next| sample.count.add(next.count));
+        merge_equal(
+            &mut self.samples,
+            |sample| {
+                let frame = (sample.is_in_chain, sample.frame);
+                (sample.base, sample.class, frame, sample.callers)
+            },
+            |sample, next| sample.count.add(next.count),
+        );
         self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
     }
 }
@@ -337,8 +340,9 @@ impl<'c> TreeBuilder<'c> {
         let mut nodes: Vec<TreeNode> =
             groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
-            let name = |node: &TreeNode| node.names.first().copied().unwrap_or(0);
-            b.all().period.cmp(&a.all().period).then_with(|| self.names.compare(name(a), name(b)))
+            let [a_name, b_name] = [a, b].map(|node| node.names.first().copied().unwrap_or(0));
+            let by_period = b.all().period.cmp(&a.all().period);
+            by_period.then_with(|| self.names.compare(a_name, b_name))
         });
         nodes
     }

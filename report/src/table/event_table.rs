@@ -174,38 +174,45 @@ impl<'l> EventTable<'l> {
 
     /// Sorts the rows with these numbers and drops those beyond the first `most`.
     pub(super) fn sort(&mut self, places: &[usize], most: usize) {
-        let key = |place: usize| {
-            let (cells, metrics) = at(self.rows, place)?;
-            let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
-            let prefix =
-                if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
-            Some(SortItem { weight: Reverse(metrics.all.period), prefix, place })
-        };
-        let compare = |a: &SortItem, b: &SortItem| {
-            let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));
-            by_prefix.then_with(|| self.compare(a.place, b.place))
-        };
-        let first = |mut items: Vec<SortItem>| {
-            if most < items.len() {
-                if most > 0 {
-                    items.select_nth_unstable_by(most - 1, compare);
-                }
-                items.truncate(most);
-            }
-            items
-        };
         // The first of all are among the first of each part.
         let part = if most < places.len() { PART.max(most.saturating_mul(4)) } else { PART };
-        let of_part =
-            |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
-        let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
-        items.par_sort_unstable_by(compare);
+        let of_parts = places.par_chunks(part).flat_map_iter(|places| {
+            self.first(places.iter().filter_map(|place| self.sort_item(*place)).collect(), most)
+        });
+        let mut items = self.first(of_parts.collect(), most);
+        items.par_sort_unstable_by(|a, b| self.compare(a, b));
         self.order = items.into_iter().map(|item| item.place).collect();
     }
 
-    /// Compares the cells of two rows with equal [`SortItem::prefix`].
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
+    fn sort_item(&self, place: usize) -> Option<SortItem> {
+        let (cells, metrics) = at(self.rows, place)?;
+        let prefix = match self.children {
+            true => [!(metrics.depth as u64), !metrics.count.period],
+            false => self.cells.prefix(cells, &metrics.count),
+        };
+        Some(SortItem { weight: Reverse(metrics.all.period), prefix, place })
+    }
+
+    /// Returns the first `most` of these, in no particular order.
+    fn first(&self, mut items: Vec<SortItem>, most: usize) -> Vec<SortItem> {
+        if most < items.len() {
+            if most > 0 {
+                items.select_nth_unstable_by(most - 1, |a, b| self.compare(a, b));
+            }
+            items.truncate(most);
+        }
+        items
+    }
+
+    /// Compares two rows: by their cells if their prefixes are equal.
+    fn compare(&self, a: &SortItem, b: &SortItem) -> Ordering {
+        let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));
+        if by_prefix.is_ne() {
+            return by_prefix;
+        }
+        let (Some((a_cells, a)), Some((b_cells, b))) =
+            (at(self.rows, a.place), at(self.rows, b.place))
+        else {
             return Ordering::Equal;
         };
         // Weights that are multiplied by different numbers of samples may have the same text.

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::heading::{count, numbers};
 use super::tree::{Trees, trees};
 use crate::profile::Profile;
-use crate::query::{Number, Query};
+use crate::query::Query;
 use crate::table::EventTable;
 use crate::table::group::{self, GroupRow};
 use crate::table::hierarchy::{Level, levels};
@@ -35,7 +35,7 @@ pub(super) fn group(
         writeln!(out, "# {heads}  {}\n#", keys.join("  "))?;
     }
     for GroupRow { texts, members, .. } in group::rows(tables, query) {
-        let cell = |number: Number| {
+        let cells = numbers(query, |number| {
             let each = members.iter().zip(tables);
             let texts = each.map(|(member, table)| {
                 format!(
@@ -45,9 +45,9 @@ pub(super) fn group(
                 )
             });
             texts.collect::<Vec<_>>().join(" ")
-        };
+        });
         let texts: Vec<_> = texts.iter().map(|text| escape(text)).collect();
-        writeln!(out, "  {}  {}", numbers(query, cell), texts.join("  "))?;
+        writeln!(out, "  {}  {}", cells, texts.join("  "))?;
     }
     writeln!(out, "\n")
 }

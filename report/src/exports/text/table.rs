@@ -12,7 +12,6 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
@@ -238,15 +237,18 @@ fn aligned(
         lines.heads(&dots, &mut head);
         writeln!(out, "{head}#")?;
     }
-    let part = |rows: Range<usize>| {
-        let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
-        for row in table.rows_in(rows) {
-            lines.line("  ", &mut text, |cell| texts.each(row, cell));
-            text.extend(trees.get(&row.place).map(String::as_str));
-        }
-        Ok(text)
-    };
-    in_parts(table.len(), part, out)
+    in_parts(
+        table.len(),
+        |rows| {
+            let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
+            for row in table.rows_in(rows) {
+                lines.line("  ", &mut text, |cell| texts.each(row, cell));
+                text.extend(trees.get(&row.place).map(String::as_str));
+            }
+            Ok(text)
+        },
+        out,
+    )
 }
 
 /// What a column is for a narrow terminal.
@@ -395,19 +397,22 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|(heading, ..)| heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    let part = |rows: Range<usize>| {
-        let (mut lines, mut texts) = (String::new(), CellTexts::new(query, &[], table));
-        for row in table.rows_in(rows) {
-            texts.each(row, |CellText { column, text, .. }| {
-                lines.push_str(if column > 0 { separator } else { "" });
-                lines.push_str(&text.trim().replace(separator, "."));
-            });
-            lines.push('\n');
-            lines.extend(trees.get(&row.place).map(String::as_str));
-        }
-        Ok(lines)
-    };
-    in_parts(table.len(), part, out)
+    in_parts(
+        table.len(),
+        |rows| {
+            let (mut lines, mut texts) = (String::new(), CellTexts::new(query, &[], table));
+            for row in table.rows_in(rows) {
+                texts.each(row, |CellText { column, text, .. }| {
+                    lines.push_str(if column > 0 { separator } else { "" });
+                    lines.push_str(&text.trim().replace(separator, "."));
+                });
+                lines.push('\n');
+                lines.extend(trees.get(&row.place).map(String::as_str));
+            }
+            Ok(lines)
+        },
+        out,
+    )
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use crate::callchain::{
     StackUnwinder, for_each_address,
 };
 use crate::engine::session::Session;
-use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::timeline::{RecentSpans, SampleContext};
 
@@ -29,22 +28,24 @@ impl Samples<'_> {
     /// Returns the addresses in each module, ascending, by the module's number.
     pub(super) fn addresses(self) -> Vec<BTreeSet<u64>> {
         let count = self.session.side_band.modules.len();
-        let of_piece = |(collector, buffer): &mut (Collector<'_>, UnpackBuffer),
-                        piece: &Piece<'_>| {
-            for raw in piece.records(buffer) {
-                collector.add_sample(raw);
-            }
-            std::mem::replace(&mut collector.found, vec![FxHashSet::default(); count])
-        };
-        let begin = || (Collector::new(self, count), UnpackBuffer::default());
-        let found = self.session.split.pieces.par_iter().map_init(begin, of_piece);
-        let none = || vec![FxHashSet::default(); count];
-        let all = found.reduce(none, |mut all, part| {
-            for (addresses, more) in all.iter_mut().zip(part) {
-                addresses.extend(more);
-            }
-            all
-        });
+        let found = self.session.split.pieces.par_iter().map_init(
+            || (Collector::new(self, count), UnpackBuffer::default()),
+            |(collector, buffer), piece| {
+                for raw in piece.records(buffer) {
+                    collector.add_sample(raw);
+                }
+                std::mem::replace(&mut collector.found, vec![FxHashSet::default(); count])
+            },
+        );
+        let all = found.reduce(
+            || vec![FxHashSet::default(); count],
+            |mut all, part| {
+                for (addresses, more) in all.iter_mut().zip(part) {
+                    addresses.extend(more);
+                }
+                all
+            },
+        );
         all.into_iter().map(|addresses| addresses.into_iter().collect()).collect()
     }
 }

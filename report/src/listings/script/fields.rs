@@ -233,15 +233,16 @@ impl Fields {
             OutputField::BrStackSym,
             OutputField::BrStackOff,
         ];
-        let is_idle = |field: &OutputField| match field {
+        let asked = self.asked.iter().copied();
+        let idle = asked.filter(|field| match field {
             OutputField::SymOff if !self.has(OutputField::Sym) => true,
             OutputField::SrcLine => !self.has(OutputField::Ip),
             OutputField::Sym | OutputField::SymOff | OutputField::Dso | OutputField::DsOff => {
                 !addresses.iter().any(|address| self.has(*address))
             }
             _ => false,
-        };
-        self.asked.iter().copied().filter(is_idle).collect()
+        });
+        idle.collect()
     }
 }
 
@@ -312,13 +313,6 @@ impl Rule {
             None if text.is_empty() => return Err("no field is given".into()),
             None => (None, text),
         };
-        let field = |name: &str| {
-            let field = OutputField::named(name)?;
-            match kind.filter(|kind| !can_have(*kind, field)) {
-                Some(_) => Err(format!("`{name}` is not a field of these events")),
-                None => Ok(field),
-            }
-        };
         let names: Vec<&str> =
             list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let signs = ['+', '-'];
@@ -326,9 +320,15 @@ impl Rule {
         if signed != 0 && signed != names.len() {
             return Err("+ and - cannot be mixed with fields that have neither".into());
         }
-        let change =
-            |name: &str| Ok((!name.starts_with('-'), field(name.trim_start_matches(signs))?));
-        let changes = names.into_iter().map(change).collect::<Result<_, String>>()?;
+        let mut changes = Vec::with_capacity(names.len());
+        for text in names {
+            let name = text.trim_start_matches(signs);
+            let field = OutputField::named(name)?;
+            if kind.is_some_and(|kind| !can_have(kind, field)) {
+                return Err(format!("`{name}` is not a field of these events"));
+            }
+            changes.push((!text.starts_with('-'), field));
+        }
         Ok(Self { kind, replaces: signed == 0, changes })
     }
 }

@@ -220,21 +220,23 @@ fn print<'s>(
     let listed = order::listed(session, &listing.query.records.kinds());
     preload(listing, &listed);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
-        let print = |printer: &mut Printer<'s>| {
-            let mut lines = buffers.take(Default::default);
-            lines.clear(files);
-            let positions = (number * CHUNK..).zip(chunk);
-            for (position, raw) in
-                positions.filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
-            {
-                if printer.is_done() {
-                    return Ok((lines, ControlFlow::Break(())));
+        workers.with(
+            || Printer::new(listing),
+            |printer: &mut Printer<'s>| {
+                let mut lines = buffers.take(Default::default);
+                lines.clear(files);
+                let positions = (number * CHUNK..).zip(chunk);
+                for (position, raw) in positions
+                    .filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
+                {
+                    if printer.is_done() {
+                        return Ok((lines, ControlFlow::Break(())));
+                    }
+                    printer.print(raw, position, &mut lines)?;
                 }
-                printer.print(raw, position, &mut lines)?;
-            }
-            Ok((lines, ControlFlow::Continue(())))
-        };
-        workers.with(|| Printer::new(listing), print)
+                Ok((lines, ControlFlow::Continue(())))
+            },
+        )
     };
     in_order(
         listed.chunks(CHUNK).enumerate(),

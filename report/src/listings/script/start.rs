@@ -146,18 +146,15 @@ fn letters(bits: u16, kind: RecordType) -> String {
     let modes = [(1, 'K'), (2, 'U'), (3, 'H'), (4, 'G'), (5, 'g')];
     let mut letters: String =
         modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| *letter).collect();
-    let has = |bit: u16| bits & bit == bit;
-    match kind {
-        RecordType::MMAP | RecordType::MMAP2 if has(misc::MMAP_DATA) => letters.push('M'),
-        RecordType::COMM if has(misc::COMM_EXEC) => letters.push('E'),
-        RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE if has(misc::SWITCH_OUT) => {
-            letters.push('S');
-            if has(misc::SWITCH_OUT_PREEMPT) {
-                letters.push('p');
-            }
+    let own: &[(u16, char)] = match kind {
+        RecordType::MMAP | RecordType::MMAP2 => &[(misc::MMAP_DATA, 'M')],
+        RecordType::COMM => &[(misc::COMM_EXEC, 'E')],
+        RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE if bits & misc::SWITCH_OUT != 0 => {
+            &[(misc::SWITCH_OUT, 'S'), (misc::SWITCH_OUT_PREEMPT, 'p')]
         }
-        _ => {}
-    }
+        _ => &[],
+    };
+    letters.extend(own.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, letter)| *letter));
     letters
 }
 
