@@ -253,7 +253,7 @@ fn aligned(
 
 /// What a column is for a narrow terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum ColumnPurpose {
     /// A number, or a column whose width the user set: it keeps its width.
     Fixed,
     /// A function, or the last column of a table without functions: it gets half of the line, if it
@@ -268,7 +268,7 @@ fn is_of_functions(column: &Column) -> bool {
 }
 
 /// Returns the purpose of each column.
-fn purposes(query: &Query) -> Vec<Purpose> {
+fn purposes(query: &Query) -> Vec<ColumnPurpose> {
     let has_functions = query.columns.iter().any(is_of_functions);
     let mut set = query.style.widths.iter().flatten().map(|width| *width > 0);
     let last = query.shown.len().saturating_sub(1);
@@ -276,12 +276,12 @@ fn purposes(query: &Query) -> Vec<Purpose> {
     for (column, shown) in query.shown.iter().enumerate() {
         let is_set = set.next() == Some(true);
         purposes.push(match shown {
-            TableColumn::Number(_) => Purpose::Fixed,
-            TableColumn::Key(_) if is_set => Purpose::Fixed,
+            TableColumn::Number(_) => ColumnPurpose::Fixed,
+            TableColumn::Key(_) if is_set => ColumnPurpose::Fixed,
             TableColumn::Key(place) => {
                 let is_of_function = query.columns.get(*place).is_some_and(is_of_functions);
                 let is_main = is_of_function || !has_functions && column == last;
-                if is_main { Purpose::Main } else { Purpose::Other }
+                if is_main { ColumnPurpose::Main } else { ColumnPurpose::Other }
             }
         });
     }
@@ -290,19 +290,19 @@ fn purposes(query: &Query) -> Vec<Purpose> {
 
 /// Shortens columns that are not the main ones, the widest first, until a line fits in `width`
 /// columns of the terminal, the main columns having half of it at most.
-fn narrow(widths: &mut [usize], purposes: &[Purpose], width: usize) {
+fn narrow(widths: &mut [usize], purposes: &[ColumnPurpose], width: usize) {
     /// No column is made narrower than this.
     const LEAST: usize = 6;
     loop {
         // Two spaces before each column.
         let mut line = 2 * widths.len().min(purposes.len());
         for (taken, purpose) in widths.iter().zip(purposes) {
-            line += if *purpose == Purpose::Main { (*taken).min(width / 2) } else { *taken };
+            line += if *purpose == ColumnPurpose::Main { (*taken).min(width / 2) } else { *taken };
         }
         let others = widths
             .iter_mut()
             .zip(purposes)
-            .filter(|(taken, purpose)| **purpose == Purpose::Other && **taken > LEAST);
+            .filter(|(taken, purpose)| **purpose == ColumnPurpose::Other && **taken > LEAST);
         match others.map(|(taken, _)| taken).max() {
             Some(widest) if line > width => *widest -= 1,
             _ => return,
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn narrow_terminals_shorten_what_is_no_function_first() {
-        use Purpose::{Fixed, Main, Other};
+        use ColumnPurpose::{Fixed, Main, Other};
         let narrowed = |widths: [usize; 4], width| {
             let mut widths = widths;
             narrow(&mut widths, &[Fixed, Other, Other, Main], width);
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn functions_are_the_main_columns() {
-        use Purpose::{Fixed, Main, Other};
+        use ColumnPurpose::{Fixed, Main, Other};
         let of = |line: &str| purposes(&args::parse(line.split(' ').map(Into::into)).unwrap());
         assert_eq!(of("rep"), [Fixed, Other, Other, Main]);
         assert_eq!(of("rep -s symbol,dso"), [Fixed, Main, Other]);
