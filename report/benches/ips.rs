@@ -21,10 +21,7 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
-use recrep_report::cli::args;
-use recrep_report::engine::report;
-use recrep_report::input::Input;
-use recrep_report::query::Source;
+use recrep_report::testing::{Input, Source, answer, args};
 use rustc_hash::FxHashMap;
 
 const FRAMES: u64 = 30;
@@ -93,7 +90,7 @@ fn rep_by_ip_on_cores(bencher: Bencher<'_, '_>, cores: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build().unwrap();
     measure(bencher, || {
         pool.install(|| {
-            report::answer(&query).unwrap().0.events().iter().map(|event| event.total.samples).sum()
+            answer(&query).unwrap().0.events().iter().map(|event| event.total.samples).sum()
         })
     });
 }

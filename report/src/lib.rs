@@ -31,20 +31,34 @@
 
 #![allow(clippy::len_without_is_empty, reason = "callers never ask for is_empty")]
 
-pub mod analyses;
-pub mod callchain;
-pub mod cli;
-pub mod commands;
-pub mod count;
-pub mod engine;
+mod analyses;
+mod callchain;
+mod cli;
+mod commands;
+mod count;
+mod engine;
 mod exports;
-pub mod input;
-pub mod listings;
+mod input;
+mod listings;
 mod profile;
-pub mod query;
-pub mod scan;
-pub mod symbols;
+mod query;
+mod scan;
+mod symbols;
 mod table;
-pub mod terminal;
-pub mod timeline;
-pub mod tracepoints;
+mod terminal;
+mod timeline;
+mod tracepoints;
+
+pub use commands::main;
+
+/// What the tests of the workspace and the benchmarks use; a program's library needs no more.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::analyses::{c2c, mem};
+    pub use crate::cli::{args, parse};
+    pub use crate::engine::report::answer;
+    pub use crate::input::Input;
+    pub use crate::listings::script;
+    pub use crate::query::{Demangle, Source, SymbolOptions};
+    pub use crate::symbols::{Module, ModuleKind, Resolver, SourceFrame};
+}

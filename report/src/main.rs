@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    recrep_report::commands::main(std::env::args_os().collect())
+    recrep_report::main(std::env::args_os().collect())
 }

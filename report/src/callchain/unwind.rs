@@ -31,7 +31,7 @@ use crate::symbols::{CallFrames, Modules, Resolver};
 use crate::timeline::{Place, SampleContext, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
-pub struct StackUnwinder<'s> {
+pub(crate) struct StackUnwinder<'s> {
     timeline: &'s Timeline,
     modules: &'s Modules,
     endian: Endian,
@@ -61,7 +61,7 @@ pub(super) struct Scratch {
 impl<'s> StackUnwinder<'s> {
     /// Creates an unwinder for the samples of a file. `None` if no event has user registers and
     /// copied stacks, or if the CPU is not supported.
-    pub fn new(
+    pub(crate) fn new(
         file: &File<'_>,
         timeline: &'s Timeline,
         modules: &'s Modules,

@@ -183,7 +183,7 @@ const RARE: [&str; 18] = [
 ];
 
 /// Returns the names of all commands.
-pub fn command_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 

@@ -177,7 +177,7 @@ pub(super) fn unknown_command(word: &str) -> Option<String> {
 ///
 /// # Errors
 /// Returns a message if the words are not the name of one command.
-pub fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
+pub(crate) fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
     match words {
         [] | ["help" | "-h" | "--help"] => Ok(None),
         [name] if is_command(name) => Ok(Some(name)),

@@ -4,9 +4,9 @@
 pub mod args;
 mod chain_args;
 mod filter_args;
-pub mod help;
-pub mod lacking;
-pub mod outcome;
+pub(crate) mod help;
+pub(crate) mod lacking;
+pub(crate) mod outcome;
 mod refusal;
 mod style_args;
 mod symbol_args;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Parser, ValueHint};
 
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs};
-pub use refusal::Refusal;
+pub(crate) use refusal::Refusal;
 pub(crate) use style_args::HeaderArgs;
 pub(crate) use symbol_args::SymbolArgs;
 
@@ -65,7 +65,7 @@ fn paths<'m>(matches: &'m ArgMatches, ids: &'m [&str]) -> impl Iterator<Item = &
 }
 
 /// Returns the message of the first fault that was found as an error.
-pub fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), String> {
+pub(crate) fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), String> {
     match faults.iter().find(|(is_found, _)| *is_found) {
         Some((_, message)) => Err((*message).into()),
         None => Ok(()),
@@ -73,7 +73,7 @@ pub fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), String> {
 }
 
 /// Checks the values of options that several commands have.
-pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), String> {
+pub(crate) fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), String> {
     refuse([
         (
             percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)),
@@ -85,7 +85,7 @@ pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), 
 
 /// File to read.
 #[derive(Clone, Debug, Args)]
-pub struct SourceArgs {
+pub(crate) struct SourceArgs {
     /// File to read, `-` for standard input [default: out.data or perf.data, the newer one]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl SourceArgs {
 
 /// Files to read.
 #[derive(Clone, Debug, Args)]
-pub struct SourcesArgs {
+pub(crate) struct SourcesArgs {
     /// Files to read, `-` for standard input [default: out.data or perf.data, the newer one]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,

@@ -17,18 +17,18 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 /// Standard output of a command that prints while it runs, or its pager.
-pub type Out = BufWriter<Output>;
+pub(crate) type Out = BufWriter<Output>;
 
 /// Returns standard output, with a pager where that is a terminal. A pipe gets room for a megabyte,
 /// if the system allows it: with the usual 64 KiB, `rep` and the reader wait for each other for a
 /// quarter of the time of `rep script`.
-pub fn output(no_pager: bool) -> Out {
+pub(crate) fn output(no_pager: bool) -> Out {
     let _size = rustix::pipe::fcntl_setpipe_size(io::stdout(), 1 << 20);
     BufWriter::with_capacity(1 << 16, Output::new(!no_pager))
 }
 
 /// Writes the rest of the output, and waits for the pager to end.
-pub fn end(out: Out) -> io::Result<()> {
+pub(crate) fn end(out: Out) -> io::Result<()> {
     match out.into_inner() {
         Ok(output) => output.finish(),
         Err(error) => {
@@ -39,7 +39,7 @@ pub fn end(out: Out) -> io::Result<()> {
 }
 
 /// Runs a command that prints while it runs, and returns its exit status.
-pub fn stream<Q>(
+pub(crate) fn stream<Q>(
     asked: Result<Asked<Q>, Refusal>,
     run: impl FnOnce(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
 ) -> ExitCode {
@@ -64,7 +64,7 @@ pub fn stream<Q>(
 }
 
 /// Prints a usage error or the requested help, and returns the exit status.
-pub fn refused(refusal: &Refusal) -> ExitCode {
+pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
     match refusal {
         Refusal::Usage(message) => {
             say(&format!("rep: {message}"));
@@ -80,7 +80,7 @@ pub fn refused(refusal: &Refusal) -> ExitCode {
 
 /// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no
 /// more output.
-pub fn failed(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     if error
         .chain()
         .filter_map(|e| e.downcast_ref::<io::Error>())
@@ -95,7 +95,7 @@ pub fn failed(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Returns the exit status for the result of writing the output.
-pub fn written(result: io::Result<()>) -> ExitCode {
+pub(crate) fn written(result: io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&anyhow::Error::new(error).context(CANNOT_WRITE)),
@@ -104,7 +104,7 @@ pub fn written(result: io::Result<()>) -> ExitCode {
 
 /// Prints warnings to standard error, and returns the exit status: a failure if one says that there
 /// is no answer.
-pub fn warn(warnings: &[Warning]) -> ExitCode {
+pub(crate) fn warn(warnings: &[Warning]) -> ExitCode {
     for warning in warnings.iter().filter(|warning| !warning.is_failure()) {
         let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
         let kind = if warning.is_hint() { "hint" } else { "warning" };
@@ -119,7 +119,7 @@ pub fn warn(warnings: &[Warning]) -> ExitCode {
 }
 
 /// Says which input is read because none was named, and when it was written.
-pub fn say_default_input() {
+pub(crate) fn say_default_input() {
     let Source::Path(path) = Source::or_default(None) else { return };
     if let Ok(time) = path.metadata().and_then(|file| file.modified()) {
         let date = date(time).unwrap_or_default();
@@ -132,6 +132,6 @@ pub fn say_default_input() {
 }
 
 /// Prints a line to standard error, and ignores write errors.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _unwritten = writeln!(io::stderr(), "{line}");
 }

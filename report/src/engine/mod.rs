@@ -10,14 +10,14 @@
 //! warns of them and decides whether a file is complete.
 
 mod ancestors;
-pub mod counted;
+pub(crate) mod counted;
 mod cumulated;
-pub mod fetching;
+pub(crate) mod fetching;
 mod labeller;
 mod module_uses;
 pub(crate) mod multiplexed;
-pub mod report;
-pub mod session;
+pub(crate) mod report;
+pub(crate) mod session;
 mod setup;
 pub(crate) mod signs;
 mod texts;

@@ -29,7 +29,7 @@ use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
-pub struct Session<'f> {
+pub(crate) struct Session<'f> {
     /// The parsed file.
     pub file: &'f File<'f>,
     /// The records, cut into pieces.
@@ -50,7 +50,7 @@ pub struct Session<'f> {
 
 /// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and
 /// returns the result of `act`.
-pub fn on<R>(
+pub(crate) fn on<R>(
     input: &Input,
     keep: Keep,
     act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
@@ -63,7 +63,7 @@ pub fn on<R>(
 
 /// Like [`on`], for an act that shows names of `resolver`: JITs' code has the names of its time,
 /// and text that was moved to anonymous memory those of its file.
-pub fn named_on<R>(
+pub(crate) fn named_on<R>(
     input: &Input,
     keep: Keep,
     resolver: &Resolver,
@@ -78,7 +78,7 @@ pub fn named_on<R>(
 /// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all
 /// queries need. It must be used before workers use it: those that wait for it could have been
 /// given its building.
-pub fn without_timeline<R>(
+pub(crate) fn without_timeline<R>(
     input: &Input,
     mode: Mode,
     keep: Keep,
@@ -88,7 +88,7 @@ pub fn without_timeline<R>(
 }
 
 /// Like [`without_timeline`], with the names of `resolver` as [`named_on`].
-pub fn named<R>(
+pub(crate) fn named<R>(
     input: &Input,
     (mode, keep): (Mode, Keep),
     resolver: Option<&Resolver>,
@@ -130,7 +130,7 @@ pub fn named<R>(
 
 impl Session<'_> {
     /// Compiles filters for this file: `socket` has the CPUs of the selected one.
-    pub fn filters<'q>(
+    pub(crate) fn filters<'q>(
         &self,
         filters: &'q SampleFilters,
         events: Option<&[String]>,
@@ -161,7 +161,7 @@ impl Session<'_> {
 
     /// Returns the names of the events that are counted in a mode: those of the file, or the mode's
     /// own.
-    pub fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
+    pub(crate) fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
         mode.event()
             .map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
@@ -185,17 +185,17 @@ impl Session<'_> {
     }
 
     /// Returns a finder of functions in the modules of the file.
-    pub fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
+    pub(crate) fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
         Functions::new(self.side_band.modules.iter().collect(), resolver)
     }
 
     /// Returns the unwinder of copied stacks, if samples of the file have any.
-    pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {
+    pub(crate) fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {
         StackUnwinder::new(self.file, &self.timeline, &self.side_band.modules, resolver)
     }
 
     /// Returns the times of the first and the last sample: from the header, else from the samples.
-    pub fn sampled_between(&self) -> (u64, u64) {
+    pub(crate) fn sampled_between(&self) -> (u64, u64) {
         if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
             && (first, last) != (0, 0)
         {
@@ -205,7 +205,7 @@ impl Session<'_> {
     }
 
     /// Returns the earliest and the latest time of a sample, from the samples.
-    pub fn sample_times(&self) -> Option<(u64, u64)> {
+    pub(crate) fn sample_times(&self) -> Option<(u64, u64)> {
         let attrs = &self.file.attrs;
         let both = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
         let times = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
@@ -227,7 +227,7 @@ impl Session<'_> {
 
     /// Returns whether the file is complete: its recorder finished it, and it was not truncated
     /// since.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let file = self.file;
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
         // A recorder writes the data's size and the features last.
@@ -242,7 +242,7 @@ impl Session<'_> {
     }
 
     /// Returns warnings about the file's defects.
-    pub fn warnings(&self) -> Vec<Warning> {
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
         let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
         let ends = self.streams.unpacking().chain(damage);

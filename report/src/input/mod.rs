@@ -16,7 +16,6 @@ pub(crate) mod split;
 pub(crate) mod streams;
 pub(crate) mod unpack;
 
-pub use compressed::UnpackError;
 pub use open::Input;
 pub(crate) use open::{Changed, OpenError, Stream};
 pub(crate) use several::{each, settled};

@@ -40,7 +40,7 @@ const PLAUSIBLE: usize = 8;
 
 /// A part of a stream: for the workers, consecutive whole records.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     part: &'a Part<'a, Skimmed>,
     /// Where it begins in the part.
     begin: usize,
@@ -53,7 +53,7 @@ pub struct Piece<'a> {
 
 /// All that the pass finds in records whose bytes are not kept.
 #[derive(Debug, Default)]
-pub struct Skimmed {
+pub(crate) struct Skimmed {
     len: usize,
     counts: BTreeMap<RecordType, u64>,
     first_round: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Skimmed {
 
 /// Result of the pass.
 #[derive(Debug, Default)]
-pub struct Split<'a> {
+pub(crate) struct Split<'a> {
     /// Number of records of each type.
     pub counts: BTreeMap<RecordType, u64>,
     /// Records of the kernel other than samples and context switches, and records with build IDs or
@@ -81,7 +81,7 @@ pub struct Split<'a> {
 
 impl<'a> Split<'a> {
     /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
-    pub fn walk(&mut self, parts: &'a [Part<'a, Skimmed>], mut offset: u64, endian: Endian) {
+    pub(crate) fn walk(&mut self, parts: &'a [Part<'a, Skimmed>], mut offset: u64, endian: Endian) {
         let mut all = Vec::new();
         for part in parts {
             // Once here, once by the workers.
@@ -168,7 +168,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Returns the bytes of the records if they are in memory.
-    pub fn kept(&self) -> Option<&'a [u8]> {
+    pub(crate) fn kept(&self) -> Option<&'a [u8]> {
         match self.part {
             Part::Kept(bytes) => bytes.get(self.begin..self.begin + self.size),
             Part::Packed(..) => None,
@@ -176,7 +176,10 @@ impl<'a> Piece<'a> {
     }
 
     #[inline]
-    pub fn records<'b>(&self, buffer: &'b mut UnpackBuffer) -> impl Iterator<Item = RawRecord<'b>>
+    pub(crate) fn records<'b>(
+        &self,
+        buffer: &'b mut UnpackBuffer,
+    ) -> impl Iterator<Item = RawRecord<'b>>
     where
         'a: 'b,
     {
@@ -185,7 +188,7 @@ impl<'a> Piece<'a> {
 
     /// Like [`Piece::records`]; all items are records.
     #[inline]
-    pub fn frames<'b>(&self, buffer: &'b mut UnpackBuffer) -> Frames<'b>
+    pub(crate) fn frames<'b>(&self, buffer: &'b mut UnpackBuffer) -> Frames<'b>
     where
         'a: 'b,
     {
@@ -279,7 +282,7 @@ impl<'a> Piece<'a> {
 }
 
 impl Part<'_, Skimmed> {
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
             Self::Kept(bytes) => bytes.len(),
             Self::Packed(_, skimmed) => skimmed.len,
@@ -289,7 +292,7 @@ impl Part<'_, Skimmed> {
 
 impl Skimmed {
     /// Finds in whole records all that the pass needs.
-    pub fn of(bytes: &[u8], endian: Endian) -> Self {
+    pub(crate) fn of(bytes: &[u8], endian: Endian) -> Self {
         let part = Part::Kept(bytes.into());
         let (_, Split { counts, side_band, first_round, .. }) =
             Piece::new(&part, 0, endian).walk(0, bytes.len());

@@ -39,7 +39,7 @@ struct UnpackedStream<'f> {
 
 /// How much of unpacked streams stays in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// All of it, to be read in any order.
     All,
     /// 16 MiB; what is more is unpacked again each time that it is read.

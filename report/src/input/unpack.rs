@@ -45,7 +45,7 @@ pub(crate) const MIN_SECTION: usize = 4 << 10;
 
 /// Records of a data section that begin where a frame may begin.
 #[derive(Debug, Default)]
-pub struct Section<'a> {
+pub(crate) struct Section<'a> {
     records: Vec<RawRecord<'a>>,
     /// Their length in bytes.
     packed: usize,
@@ -76,7 +76,7 @@ impl Section<'_> {
     }
 
     /// Unpacks a section of which only a part was kept.
-    pub fn unpack<'b>(&self, endian: Endian, buffer: &'b mut UnpackBuffer) -> &'b [u8] {
+    pub(crate) fn unpack<'b>(&self, endian: Endian, buffer: &'b mut UnpackBuffer) -> &'b [u8] {
         let mut unpacking = buffer.unpacking(endian, usize::MAX);
         // It succeeded before.
         let _unchanged = unpacking.all(&self.records);
@@ -88,7 +88,7 @@ impl Section<'_> {
 /// Memory to unpack sections in, one after another. zstd's is kept too: it includes the last bytes
 /// of a frame.
 #[derive(Debug, Default)]
-pub struct UnpackBuffer {
+pub(crate) struct UnpackBuffer {
     bytes: Vec<u8>,
     decompressor: Option<Decompressor>,
 }
@@ -114,7 +114,7 @@ pub(super) fn most_unpacked(packed: usize) -> usize {
 
 /// A part of a stream's records: it begins with a record.
 #[derive(Debug)]
-pub enum Part<'a, K> {
+pub(crate) enum Part<'a, K> {
     /// All its bytes.
     Kept(Cow<'a, [u8]>),
     /// Where it is unpacked from, and what was kept of it.

@@ -7,7 +7,7 @@ use super::times::Times;
 
 /// Filters that commands have which print samples as well as those which count them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SampleFilters {
+pub(crate) struct SampleFilters {
     /// Times; samples outside do not count in totals either.
     pub times: Option<Times>,
     /// Names of threads.
@@ -25,7 +25,7 @@ pub struct SampleFilters {
 /// Filters of the samples that make rows. As in perf, other samples still count in the event's
 /// totals, unless noted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filters {
+pub(crate) struct Filters {
     /// Those that all commands have.
     pub samples: SampleFilters,
     /// Events with or without modifiers; others do not count in totals either.
@@ -42,12 +42,12 @@ pub struct Filters {
 
 impl Filters {
     /// Returns whether a filter needs the functions of samples.
-    pub fn by_symbol(&self) -> bool {
+    pub(crate) fn by_symbol(&self) -> bool {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
 
     /// Returns whether a filter needs the threads of samples.
-    pub fn by_task(&self) -> bool {
+    pub(crate) fn by_task(&self) -> bool {
         self.samples.pids.is_some() || self.samples.tids.is_some() || self.samples.comms.is_some()
     }
 }

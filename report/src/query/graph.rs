@@ -6,7 +6,7 @@ use super::nearest::did_you_mean;
 
 /// The form of call trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Tree with percentages of the event.
     Graph,
     /// Tree with percentages of the parent entry.
@@ -19,7 +19,7 @@ pub enum Shape {
 
 /// The value shown for an entry of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub(crate) enum Value {
     /// Share of the period.
     Percent,
     Period,
@@ -28,7 +28,7 @@ pub enum Value {
 
 /// The key by which frames of callchains are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FrameKey {
+pub(crate) enum FrameKey {
     #[default]
     Function,
     /// The address in its module.
@@ -39,7 +39,7 @@ pub enum FrameKey {
 
 /// Display options of call trees.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Graph {
+pub(crate) struct Graph {
     pub shape: Shape,
     /// Whether trees begin at the outermost frame; if `None`, they do with `--children`.
     pub from_caller: Option<bool>,
@@ -92,13 +92,13 @@ impl Graph {
         clippy::cast_sign_loss,
         reason = "percentages are inexact; perf rounds down"
     )]
-    pub fn least(&self, total: u64) -> u64 {
+    pub(crate) fn least(&self, total: u64) -> u64 {
         (total as f64 * (self.percent / 100.0)) as u64
     }
 
     /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may
     /// be abbreviated.
-    pub fn parse(list: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn parse(list: &str) -> Result<Option<Self>, String> {
         let mut graph = Self::default();
         let mut has_percent = false;
         for word in list.split(',').filter(|word| !word.is_empty()) {

@@ -8,7 +8,7 @@ use regex_lite::Regex;
 /// Error in the value of an option. The message names the option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct UsageError(pub String);
+pub(crate) struct UsageError(pub String);
 
 /// Names in the order in which they are given.
 pub(crate) type Names = Vec<String>;

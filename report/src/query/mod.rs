@@ -20,7 +20,7 @@ pub(crate) mod word_text;
 
 pub(crate) use column::{Column, KeyError, Number, TableColumn, TraceColumn};
 pub(crate) use filter_values::{FilterBy, FilterValues};
-pub use filters::{Filters, SampleFilters};
+pub(crate) use filters::{Filters, SampleFilters};
 pub(crate) use graph::{FrameKey, Graph, Shape};
 pub(crate) use key::{CacheLine, End, Field, INS_LAT, Key, KeyAddress, Meta, NO_KEY, STAGE};
 pub(crate) use lists::UsageError;
@@ -28,7 +28,7 @@ pub use mode::Source;
 pub(crate) use mode::{Availability, Inspection, Mode};
 pub(crate) use needs::Needs;
 pub(crate) use request::MAX_STACK;
-pub use request::{ChainOptions, Query};
+pub(crate) use request::{ChainOptions, Query};
 pub(crate) use shown::{Kind, Name, Shown};
 pub(crate) use sort_key::{Declaration, SortKey};
 pub(crate) use symbol_options::Servers;

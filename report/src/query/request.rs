@@ -10,7 +10,7 @@ use crate::terminal::style::Style;
 
 /// How callchains are counted and shown.
 #[derive(Clone, Debug, Default)]
-pub struct ChainOptions {
+pub(crate) struct ChainOptions {
     /// `true` if callchains are part of the counted keys.
     pub counted: bool,
     /// `true` if samples count in their callers too.
@@ -42,28 +42,28 @@ pub struct ChainOptions {
 
 impl ChainOptions {
     /// Returns the maximum number of frames per callchain.
-    pub fn frames(&self) -> usize {
+    pub(crate) fn frames(&self) -> usize {
         self.most.unwrap_or(MAX_STACK)
     }
 
     /// Returns whether rows depend on callchains without showing them.
-    pub fn used_unshown(&self) -> bool {
+    pub(crate) fn used_unshown(&self) -> bool {
         self.parent.is_some() || self.ignored_callees.is_some()
     }
 
     /// Returns whether rows show their callchains or include callees.
-    pub fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.counted || self.children || self.graph.is_some()
     }
 
     /// Returns whether trees show predictions, cycles and loop iterations of branches.
-    pub fn shows_branches(&self) -> bool {
+    pub(crate) fn shows_branches(&self) -> bool {
         let is_tree = |graph: Graph| matches!(graph.shape, Shape::Graph | Shape::Fractal);
         self.branch_details && self.graph.is_some_and(is_tree)
     }
 
     /// Returns whether trees begin at the outermost frame.
-    pub fn from_caller(&self) -> bool {
+    pub(crate) fn from_caller(&self) -> bool {
         self.graph.and_then(|graph| graph.from_caller).unwrap_or(self.children)
     }
 }

@@ -14,7 +14,7 @@ use super::lists::UsageError;
 pub(crate) type Interval = (u64, u64);
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Times {
+pub(crate) enum Times {
     /// Intervals of the perf clock.
     Absolute(Vec<Interval>),
     /// Parts of the time between the first and the last sample, as fractions from 0 to 1.
@@ -23,7 +23,7 @@ pub enum Times {
 
 impl Times {
     /// Parses the value of `--time`.
-    pub fn parse(text: &str) -> Result<Self, UsageError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, UsageError> {
         let wrong = |part: &str| {
             let forms = "START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%";
             UsageError(format!("--time takes {forms}, not `{part}`"))
@@ -42,7 +42,7 @@ impl Times {
 
     /// Returns the intervals for a recording with the first sample at `first` and the last one at
     /// `last`.
-    pub fn intervals(&self, first: u64, last: u64) -> Vec<Interval> {
+    pub(crate) fn intervals(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
             Self::Absolute(intervals) => intervals.clone(),
             Self::Shares(shares) => {

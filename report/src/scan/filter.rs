@@ -10,7 +10,7 @@ use crate::timeline::{CommRef, ModuleId, Task};
 
 /// Filters in the terms of one file.
 #[derive(Debug)]
-pub struct SampleFilter<'f> {
+pub(crate) struct SampleFilter<'f> {
     /// Filters that are the same for all files.
     pub filters: &'f SampleFilters,
     /// Selected comms, by number; `None` without a filter by comm.
@@ -28,14 +28,14 @@ pub struct SampleFilter<'f> {
 impl SampleFilter<'_> {
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
-    pub fn takes_time(&self, time: Option<u64>) -> bool {
+    pub(crate) fn takes_time(&self, time: Option<u64>) -> bool {
         let Some(times) = &self.times else { return true };
         time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
     }
 
     /// Returns whether a sample in this module passes the filter by module.
     #[inline]
-    pub fn takes_module(&self, module: Option<ModuleId>) -> bool {
+    pub(crate) fn takes_module(&self, module: Option<ModuleId>) -> bool {
         let Some(wanted) = &self.modules else { return true };
         module.is_some_and(|ModuleId(module)| wanted.get(module as usize) == Some(&true))
     }

@@ -19,6 +19,6 @@ mod task;
 mod worker;
 
 pub(crate) use counters::{counted_by_thread, scaled};
-pub use filter::SampleFilter;
+pub(crate) use filter::SampleFilter;
 pub(crate) use run::{Naming, Scanned};
 pub(crate) use task::{Dropped, Scan};

@@ -337,14 +337,14 @@ impl Resolver {
 
 /// Finds functions in a file's modules. Loads a module when it is first needed.
 #[derive(Debug)]
-pub struct Functions<'f> {
+pub(crate) struct Functions<'f> {
     modules: Vec<(&'f Module, OnceLock<Arc<Loaded>>)>,
     resolver: &'f Resolver,
 }
 
 impl<'f> Functions<'f> {
     /// Creates a finder for `modules`, indexed by module number.
-    pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
+    pub(crate) fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
         Self {
             modules: modules.into_iter().map(|module| (module, OnceLock::new())).collect(),
             resolver,
@@ -355,7 +355,7 @@ impl<'f> Functions<'f> {
     /// meet them one by one would wait for each other. One worker alone would not. Those that take
     /// long begin first: the kernel, whose list may have to be made, then those with the largest
     /// files.
-    pub fn preload(&self, hits: impl FnOnce() -> Vec<u64>) {
+    pub(crate) fn preload(&self, hits: impl FnOnce() -> Vec<u64>) {
         if rayon::current_num_threads() == 1 {
             return;
         }
@@ -377,13 +377,13 @@ impl<'f> Functions<'f> {
 
     /// Returns the function at an address of a module, and the addresses around it with the same
     /// result.
-    pub fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
+    pub(crate) fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
         self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
     }
 
     /// Returns the symbols of a module. They stay the same, even if its debug file is fetched
     /// meanwhile.
-    pub fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
+    pub(crate) fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
         let (module, slot) = self.modules.get(module)?;
         Some(slot.get_or_init(|| self.resolver.load(module)))
     }

@@ -1,28 +1,28 @@
 //! Numbers as text at the end of a buffer, for text with millions of them.
 
 /// Appends `number` in decimal, right-aligned in `width` columns.
-pub fn decimal(out: &mut Vec<u8>, number: impl itoa::Integer, width: usize) {
+pub(crate) fn decimal(out: &mut Vec<u8>, number: impl itoa::Integer, width: usize) {
     padded(out, itoa::Buffer::new().format(number).as_bytes(), b' ', width);
 }
 
 /// Appends `number` in decimal with leading zeros, at least `width` digits.
-pub fn zeros(out: &mut Vec<u8>, number: u64, width: usize) {
+pub(crate) fn zeros(out: &mut Vec<u8>, number: u64, width: usize) {
     padded(out, itoa::Buffer::new().format(number).as_bytes(), b'0', width);
 }
 
 /// Appends `number` in hexadecimal, right-aligned in `width` columns.
-pub fn hex(out: &mut Vec<u8>, number: u64, width: usize) {
+pub(crate) fn hex(out: &mut Vec<u8>, number: u64, width: usize) {
     hexadecimal(out, number, b' ', width);
 }
 
 /// Appends `number` in hexadecimal with leading zeros, at least `width` digits.
-pub fn hex_zeros(out: &mut Vec<u8>, number: u64, width: usize) {
+pub(crate) fn hex_zeros(out: &mut Vec<u8>, number: u64, width: usize) {
     hexadecimal(out, number, b'0', width);
 }
 
 /// Returns the two hexadecimal digits of a byte.
 #[inline]
-pub fn hex_byte(byte: u8) -> [u8; 2] {
+pub(crate) fn hex_byte(byte: u8) -> [u8; 2] {
     [byte >> 4, byte & 15].map(|value| if value < 10 { b'0' + value } else { b'a' - 10 + value })
 }
 
@@ -40,7 +40,7 @@ fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
 
 /// Returns a number in hexadecimal, right-aligned in 16 columns.
 #[inline]
-pub fn hex_column(number: u64) -> [u8; 16] {
+pub(crate) fn hex_column(number: u64) -> [u8; 16] {
     let (digits, zeros) = hex_digits(number);
     (digits ^ leading(zeros, b' ')).to_be_bytes()
 }
@@ -73,7 +73,7 @@ fn eight_digits(number: u64) -> u64 {
 }
 
 /// Returns `0x` and `number` in hexadecimal.
-pub fn address(number: u64) -> String {
+pub(crate) fn address(number: u64) -> String {
     let (digits, zeros) = hex_digits(number);
     let digits = digits.to_be_bytes();
     [
@@ -84,7 +84,7 @@ pub fn address(number: u64) -> String {
 }
 
 /// Appends `text`, right-aligned in `width` columns that `fill` fills.
-pub fn padded(out: &mut Vec<u8>, text: &[u8], fill: u8, width: usize) {
+pub(crate) fn padded(out: &mut Vec<u8>, text: &[u8], fill: u8, width: usize) {
     out.resize(out.len() + width.saturating_sub(text.len()), fill);
     out.extend_from_slice(text);
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or
 /// `\u{202e}`, so that a recording cannot control the reader's terminal.
-pub fn escape(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     // Nearly all text is plain; looking at all bytes at once is faster than stopping at the first
     // other one.
     let is_plain =
@@ -29,7 +29,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the number of columns that escaped text takes.
-pub fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 

@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 
 /// Where the output goes.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     state: State,
     stdout: StdoutLock<'static>,
 }
@@ -60,7 +60,7 @@ impl Room {
 impl Output {
     /// Returns standard output; with `may_page`, output that does not fit on a terminal goes to a
     /// pager.
-    pub fn new(may_page: bool) -> Self {
+    pub(crate) fn new(may_page: bool) -> Self {
         let stdout = io::stdout().lock();
         let mut state = State::Direct;
         if may_page
@@ -76,7 +76,7 @@ impl Output {
     }
 
     /// Writes what is still held, and waits until the user leaves the pager.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         match &mut self.state {
             State::Direct => self.stdout.flush(),
             State::Held { text, .. } => {

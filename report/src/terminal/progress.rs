@@ -26,13 +26,13 @@ static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 static FETCHES: Mutex<Vec<WeakProgressBar>> = Mutex::new(Vec::new());
 
 /// Adds `bytes` to the number of bytes to read.
-pub fn expect(bytes: u64) {
+pub(crate) fn expect(bytes: u64) {
     TOTAL.fetch_add(bytes, Ordering::Relaxed);
 }
 
 /// Adds `bytes` to the number of bytes read.
 #[inline]
-pub fn advance(bytes: usize) {
+pub(crate) fn advance(bytes: usize) {
     DONE.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
@@ -40,7 +40,7 @@ pub fn advance(bytes: usize) {
 /// returned bar is dropped, which has the file's name as its message and only counts: it is not
 /// shown itself.
 #[must_use]
-pub fn fetching(name: &str, url: &str) -> ProgressBar {
+pub(crate) fn fetching(name: &str, url: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         let line = format!("rep: fetching {name}: {url}");
         // If standard error is closed, the line is lost.
@@ -71,14 +71,14 @@ fn fetch_status() -> Option<String> {
 
 /// The progress bar. Dropping this removes it.
 #[derive(Debug)]
-pub struct Bar {
+pub(crate) struct Bar {
     shown: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Bar {
     /// Shows a bar after one second, unless it is dropped before. Does nothing if standard error is
     /// not a terminal or already has a bar.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         if !io::stderr().is_terminal() || IS_SHOWN.swap(true, Ordering::Relaxed) {
             return Self { shown: None };
         }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Stdout};
 
 /// Display options of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     /// When percentages are coloured.
     pub colour: Colour,
     /// `true` if only rows are printed: no headings, hints or warnings.
@@ -23,7 +23,7 @@ pub struct Style {
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Colour {
+pub(crate) enum Colour {
     /// On a terminal, unless the environment says otherwise.
     #[default]
     Auto,
@@ -35,7 +35,7 @@ pub enum Colour {
 
 /// Output device of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Screen {
+pub(crate) struct Screen {
     /// Number of columns, if it is a terminal.
     pub width: Option<usize>,
     /// `true` to print colours.
@@ -44,7 +44,7 @@ pub struct Screen {
 
 impl Screen {
     /// Returns the properties of standard output, with colours as requested.
-    pub fn of(stdout: &Stdout, colour: Colour) -> Self {
+    pub(crate) fn of(stdout: &Stdout, colour: Colour) -> Self {
         let is_terminal = stdout.is_terminal();
         let width = if is_terminal { terminal_size::terminal_size() } else { None };
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Returns a time as date and time of day in the user's time zone; `None` if no calendar has it.
-pub fn date(time: SystemTime) -> Option<String> {
+pub(crate) fn date(time: SystemTime) -> Option<String> {
     let stamp = Timestamp::try_from(time).ok()?;
     Some(stamp.to_zoned(TimeZone::system()).strftime("%F %H:%M").to_string())
 }
 
 /// Returns how long ago a time was, such as `2 days ago`.
-pub fn ago(time: SystemTime, now: SystemTime) -> String {
+pub(crate) fn ago(time: SystemTime, now: SystemTime) -> String {
     let seconds = now.duration_since(time).as_ref().map_or(0, Duration::as_secs);
     let (count, unit) = match seconds {
         0..60 => return "just now".into(),

@@ -12,7 +12,7 @@ const IDLE: i32 = 0;
 
 /// Effect of a side-band record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// A thread gets a new comm.
     Comm { pid: i32, tid: i32, comm: String },
     /// A new thread starts.
@@ -51,7 +51,7 @@ struct Builder {
 
 impl Timeline {
     /// Builds the timeline of these changes, which may be in any order.
-    pub fn build(mut changes: Vec<(Moment, Change)>) -> Self {
+    pub(crate) fn build(mut changes: Vec<(Moment, Change)>) -> Self {
         changes.par_sort_by_key(|(moment, _)| *moment);
         let mut builder = Builder::default();
         builder.set_comm(IDLE, IDLE, "swapper".into(), Moment::START);

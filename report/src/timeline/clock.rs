@@ -35,36 +35,36 @@ const UNTIMED: u64 = 1 << 63;
 
 /// Position in the order of all records at which a record takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment {
+pub(crate) struct Moment {
     time: u64,
     seq: u64,
 }
 
 impl Moment {
     /// Moment before every record.
-    pub const START: Self = Self { time: 0, seq: 0 };
+    pub(crate) const START: Self = Self { time: 0, seq: 0 };
 
     /// Moment after every record.
-    pub const END: Self = Self { time: u64::MAX, seq: u64::MAX };
+    pub(crate) const END: Self = Self { time: u64::MAX, seq: u64::MAX };
 
     /// Returns the moment of a record with a time, `offset` bytes into its file.
     #[inline]
-    pub fn timed(time: u64, offset: u64) -> Self {
+    pub(crate) fn timed(time: u64, offset: u64) -> Self {
         Self { time, seq: offset }
     }
 
     /// Returns the moment of a record without a time: after all records with times up to `limit`.
-    pub fn untimed(limit: u64, offset: u64) -> Self {
+    pub(crate) fn untimed(limit: u64, offset: u64) -> Self {
         Self { time: limit, seq: offset | UNTIMED }
     }
 
     /// Returns the time, or the limit of a record without one.
-    pub fn time(self) -> u64 {
+    pub(crate) fn time(self) -> u64 {
         self.time
     }
 
     /// Returns the record's offset in its file.
-    pub fn offset(self) -> u64 {
+    pub(crate) fn offset(self) -> u64 {
         self.seq & !UNTIMED
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn is_time(time: u64) -> bool {
 /// Computes the moments of a file's records. The flush limits are computed only when a record
 /// without a time follows the first round, which is rare.
 #[derive(Debug)]
-pub struct Clock<'f> {
+pub(crate) struct Clock<'f> {
     attrs: &'f AttrTable,
     pieces: &'f [Piece<'f>],
     first_round: u64,
@@ -96,7 +96,7 @@ impl<'f> Clock<'f> {
     /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the
     /// whole file is read in file order; except in pipe mode, where perf decides before it has read
     /// the attrs.
-    pub fn new(
+    pub(crate) fn new(
         attrs: &'f AttrTable,
         mode: Mode,
         pieces: &'f [Piece<'f>],
@@ -114,7 +114,7 @@ impl<'f> Clock<'f> {
 
     /// Returns the moment of the record at `offset` with this time.
     #[inline]
-    pub fn moment(&self, time: Option<u64>, offset: u64) -> Moment {
+    pub(crate) fn moment(&self, time: Option<u64>, offset: u64) -> Moment {
         match time {
             _ if !self.ordered => Moment::timed(0, offset),
             Some(time) if is_time(time) => Moment::timed(time, offset),
@@ -123,12 +123,12 @@ impl<'f> Clock<'f> {
     }
 
     /// Returns whether records take effect at their times.
-    pub fn has_times(&self) -> bool {
+    pub(crate) fn has_times(&self) -> bool {
         self.ordered
     }
 
     /// Returns times that records have only at these moments.
-    pub fn times_within(&self, moments: &Range<Moment>) -> Range<u64> {
+    pub(crate) fn times_within(&self, moments: &Range<Moment>) -> Range<u64> {
         if self.ordered { moments.start.time().saturating_add(1)..moments.end.time() } else { 0..0 }
     }
 

@@ -12,7 +12,7 @@ use super::{Moment, SpaceId, Timeline};
 /// Version of an address space, which decides the meaning of an address: the space, and the number
 /// of changes to its mappings and to the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SpaceEpoch {
+pub(crate) struct SpaceEpoch {
     pub space: Option<SpaceId>,
     pub mapped: u32,
     pub kernel: u32,
@@ -22,7 +22,7 @@ impl SpaceEpoch {
     /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a
     /// space does not depend on the kernel. Without a mode, both matter.
     #[inline]
-    pub fn in_mode(self, mode: CpuMode) -> Self {
+    pub(crate) fn in_mode(self, mode: CpuMode) -> Self {
         match mode {
             CpuMode::Kernel => Self { space: None, mapped: 0, ..self },
             _ => Self { kernel: 0, ..self },
@@ -30,7 +30,7 @@ impl SpaceEpoch {
     }
 
     /// Returns the epoch of a guest's code, which is in no space.
-    pub fn of_guest(mode: CpuMode) -> Self {
+    pub(crate) fn of_guest(mode: CpuMode) -> Self {
         Self { space: None, mapped: mode.bits().into(), kernel: u32::MAX }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn cache_place(block: u64, of: u32, bits: u32) -> usize {
 /// A time in which neither a space nor the kernel's changes. Within one, and between two that have
 /// seen as many changes of the same space, an address means the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Epoch {
+pub(crate) struct Epoch {
     /// The space, and what it had seen.
     pub of: SpaceEpoch,
     pub moments: Range<Moment>,
@@ -95,14 +95,14 @@ pub struct Epoch {
 impl Epoch {
     /// Returns whether this epoch is valid for this space at this moment.
     #[inline]
-    pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
+    pub(crate) fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
         self.of.space == space && self.moments.contains(&at)
     }
 }
 
 impl Timeline {
     /// Returns the epoch of a space that this moment is in.
-    pub fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
+    pub(crate) fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
         let own = space.and_then(|id| self.spaces.get(id.0 as usize));
         let own = own.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
         let kernel = self.kernel.seen(at);

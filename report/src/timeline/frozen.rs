@@ -10,7 +10,7 @@ use super::{Mapping, ModuleId, Moment, SpaceId, VisiblePart};
 
 /// State of all threads and address spaces over time.
 #[derive(Debug, Default)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// First index and number of each tid's lives in `lives`.
     pub(super) tids: FxHashMap<i32, (u32, u32)>,
     pub(super) lives: Vec<Life>,
@@ -22,7 +22,7 @@ pub struct Timeline {
 
 /// An address resolved to a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Module that was mapped there; `None` if nothing was.
     pub module: Option<ModuleId>,
     /// Address by which the module's symbols are looked up; unchanged if nothing was mapped.
@@ -37,7 +37,7 @@ pub struct Place {
 /// time before the first fork is a life too: the only one of a thread that existed before the
 /// recording.
 #[derive(Clone, Debug)]
-pub struct Life {
+pub(crate) struct Life {
     /// Start; the end is the start of the next life of the same tid.
     pub start: Moment,
     pub tid: i32,
@@ -53,7 +53,7 @@ pub struct Life {
 
 impl Life {
     /// Returns the comm at this moment. The first one also applies to the time before it.
-    pub fn comm(&self, at: Moment) -> CommRef {
+    pub(crate) fn comm(&self, at: Moment) -> CommRef {
         let last = self.names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
         self.names.get(last).map_or(CommRef::Bare(self.tid), |&(_, id)| CommRef::Known(id))
     }
@@ -61,7 +61,7 @@ impl Life {
 
 /// Reference to what records tell of a thread, by its number, or only the tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TaskRef {
+pub(crate) enum TaskRef {
     /// Number of a comm, or of a life.
     Known(u32),
     /// Tid of a thread without a comm (shown as `:tid`), or that appears only in samples.
@@ -77,7 +77,7 @@ pub(crate) type ThreadRef = TaskRef;
 impl TaskRef {
     /// Packs it into one number, for packed keys.
     #[inline]
-    pub fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         match self {
             Self::Known(number) => u64::from(number),
             Self::Bare(tid) => 1 << 63 | u64::from(tid.cast_unsigned()),
@@ -85,7 +85,7 @@ impl TaskRef {
     }
 
     /// Reverses [`TaskRef::pack`].
-    pub fn unpack(packed: u64) -> Self {
+    pub(crate) fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
         if packed >> 63 == 1 { Self::Bare(low.cast_signed()) } else { Self::Known(low) }
     }
@@ -93,7 +93,7 @@ impl TaskRef {
 
 /// State of a thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub(crate) struct Task {
     pub thread: ThreadRef,
     pub pid: i32,
     pub comm: CommRef,
@@ -103,14 +103,14 @@ pub struct Task {
 
 impl Task {
     /// A task of which nothing is known.
-    pub const UNKNOWN: Self =
+    pub(crate) const UNKNOWN: Self =
         Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
 }
 
 /// A period in which the state of a thread does not change, as seen by samples with one pid and
 /// tid.
 #[derive(Clone, Debug)]
-pub struct Span {
+pub(crate) struct Span {
     pid: i32,
     tid: i32,
     pub moments: Range<Moment>,
@@ -122,14 +122,14 @@ pub struct Span {
 impl Span {
     /// Returns whether this span is valid for this thread at this moment.
     #[inline]
-    pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
+    pub(crate) fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
         self.tid == tid && self.pid == pid && self.moments.contains(&at)
     }
 
     /// Returns the comm as known at this moment of the span. For listings in record order, in which
     /// a comm does not apply to the time before it.
     #[inline]
-    pub fn comm_so_far(&self, at: Moment) -> CommRef {
+    pub(crate) fn comm_so_far(&self, at: Moment) -> CommRef {
         if at < self.named { CommRef::Bare(self.tid) } else { self.task.comm }
     }
 }
@@ -137,14 +137,20 @@ impl Span {
 impl Timeline {
     /// Looks up an address of a space in this CPU mode.
     #[inline]
-    pub fn place(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> Place {
+    pub(crate) fn place(
+        &self,
+        mode: CpuMode,
+        space: Option<SpaceId>,
+        address: u64,
+        at: Moment,
+    ) -> Place {
         self.place_in(mode, space, address, at).0
     }
 
     /// Like [`Timeline::place`]; also returns a range around the address in which the same is
     /// mapped.
     #[inline]
-    pub fn place_in(
+    pub(crate) fn place_in(
         &self,
         mode: CpuMode,
         space: Option<SpaceId>,
@@ -168,7 +174,7 @@ impl Timeline {
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process,
     /// then in the kernel. If nothing was mapped, the returned mode is the hypervisor's, as in
     /// perf. Also returns a range as [`Timeline::place_in`].
-    pub fn place_in_any_mode(
+    pub(crate) fn place_in_any_mode(
         &self,
         space: Option<SpaceId>,
         address: u64,
@@ -183,7 +189,7 @@ impl Timeline {
         (mode, kernel, range.start.max(other.start)..range.end.min(other.end))
     }
 
-    pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
+    pub(crate) fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
             CommRef::Known(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
             CommRef::Bare(tid) => format!(":{tid}").into(),
@@ -192,7 +198,7 @@ impl Timeline {
 
     /// Returns the state of thread `tid` at this moment, with the period for which it is valid;
     /// `pid` is the process given by the sample.
-    pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
+    pub(crate) fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Bare(tid));
             let task = Task { thread, pid, comm, space: self.leader_space(pid, tid, at) };
@@ -223,12 +229,12 @@ impl Timeline {
     }
 
     /// Returns the last comm of a process: that of its first thread.
-    pub fn process_comm(&self, pid: i32) -> CommRef {
+    pub(crate) fn process_comm(&self, pid: i32) -> CommRef {
         self.life(pid, Moment::END).map_or(CommRef::Bare(pid), |(_, life)| life.comm(Moment::END))
     }
 
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
-    pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
+    pub(crate) fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
         match thread {
             ThreadRef::Bare(tid) => (tid, CommRef::Bare(tid)),
             ThreadRef::Known(index) => {
@@ -239,14 +245,14 @@ impl Timeline {
     }
 
     /// Returns the last life of each tid whose process is recorded, sorted by tid.
-    pub fn last_lives(&self) -> Vec<&Life> {
+    pub(crate) fn last_lives(&self) -> Vec<&Life> {
         let of_tids = self.lives.chunk_by(|a, b| a.tid == b.tid);
         of_tids.filter_map(|lives| lives.iter().rfind(|life| life.pid.is_some())).collect()
     }
 
     /// Returns the mappings of a process at the end, sorted by address; one that is partly covered
     /// by later mappings is split into its visible parts.
-    pub fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
+    pub(crate) fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
         shown(&self.spaces, space)
     }
 

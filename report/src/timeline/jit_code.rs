@@ -15,7 +15,7 @@ use crate::symbols::{CodeVersion, ModuleKind, Resolver};
 
 impl SideBand {
     /// Adds the versions of JITs' code. Call it once, when all changes are known.
-    pub fn add_jit_code(&mut self, resolver: &Resolver) {
+    pub(crate) fn add_jit_code(&mut self, resolver: &Resolver) {
         if !self.jit_dumps.values().any(|dump| dump.is_timed) {
             return;
         }

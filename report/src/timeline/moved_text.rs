@@ -23,7 +23,7 @@ type Mapped = (Moment, usize, Mapping);
 impl SideBand {
     /// Gives anonymous memory that replaced a file's text the module of that file. Call it once,
     /// when all changes are known.
-    pub fn find_moved_text(&mut self, resolver: &Resolver) {
+    pub(crate) fn find_moved_text(&mut self, resolver: &Resolver) {
         let mut maps: FxHashMap<i32, Vec<Mapped>> = FxHashMap::default();
         let is_text =
             |mapping: &Mapping| mapping.memory == Memory::Anonymous || self.is_memory_file(mapping);

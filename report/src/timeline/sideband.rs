@@ -39,7 +39,7 @@ const BATCH: usize = 16;
 const LINE: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct SideBand {
+pub(crate) struct SideBand {
     pub changes: Vec<(Moment, Change)>,
     /// Mapped modules; a [`ModuleId`] is an index into this set.
     pub modules: Modules,
@@ -174,7 +174,7 @@ impl<'a> KnownModules<'a> {
 impl SideBand {
     /// Decodes the side-band records of `file`; `written` is the time at which it was last written,
     /// if it is a file.
-    pub fn read(
+    pub(crate) fn read(
         file: &File<'_>,
         records: &[RawRecord<'_>],
         clock: &Clock<'_>,
@@ -226,7 +226,7 @@ impl SideBand {
     }
 
     /// Maps the frames that stand in for stacks that were not recorded.
-    pub fn add_stand_ins(&mut self) {
+    pub(crate) fn add_stand_ins(&mut self) {
         // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.
         let at = Moment::untimed(0, u64::MAX);
         for StandIn { address, name } in [StandIn::NEAREST_SAMPLE, StandIn::NO_SAMPLE] {

@@ -20,10 +20,10 @@ use std::ops::Range;
 use super::clock::Moment;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ModuleId(pub u32);
+pub(crate) struct ModuleId(pub u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SpaceId(pub u32);
+pub(crate) struct SpaceId(pub u32);
 
 /// A sample's address space and moment.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct SampleContext {
 
 /// A range of addresses and the module mapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
@@ -51,7 +51,7 @@ pub struct Mapping {
 
 /// Kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Memory {
+pub(crate) enum Memory {
     /// Code of a file, or of the kernel.
     Code,
     /// Code in anonymous memory, most likely of a JIT: its parts may be other code at other times.
@@ -63,7 +63,7 @@ pub enum Memory {
 impl Mapping {
     /// Returns the address at which the module's symbols are looked up.
     #[inline]
-    pub fn relative(&self, address: u64) -> u64 {
+    pub(crate) fn relative(&self, address: u64) -> u64 {
         address.wrapping_sub(self.start).wrapping_add(self.first)
     }
 }
@@ -73,7 +73,7 @@ pub(super) type Mapped = (Moment, Mapping);
 
 /// Part of a mapping that no later mapping covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VisiblePart {
+pub(crate) struct VisiblePart {
     pub start: u64,
     pub end: u64,
     pub since: Moment,

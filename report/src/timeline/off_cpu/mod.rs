@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     Running,
     /// It gave up its CPU: it slept, or waited for a lock or for data.
     Waiting,
@@ -31,12 +31,12 @@ pub enum Activity {
 
 impl Activity {
     /// Packs it into one word, for packed keys.
-    pub const fn pack(self) -> u64 {
+    pub(crate) const fn pack(self) -> u64 {
         self as u64
     }
 
     /// Reverses [`Activity::pack`].
-    pub const fn unpack(word: u64) -> Self {
+    pub(crate) const fn unpack(word: u64) -> Self {
         match word {
             0 => Self::Running,
             1 => Self::Waiting,
@@ -45,7 +45,7 @@ impl Activity {
     }
 
     /// Returns the value of the sort key `switch`.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Waiting => "waiting",
@@ -89,7 +89,7 @@ impl Stretch {
 
 /// Time of a thread without a sample of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unsampled {
+pub(crate) struct Unsampled {
     pub at: u64,
     /// Length in nanoseconds.
     pub length: u64,
@@ -126,7 +126,7 @@ impl OffCpuThread {
 
 /// Numbers of switches that are told in warnings and hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SwitchCounts {
+pub(crate) struct SwitchCounts {
     /// Number of SWITCH records with a thread and a time.
     pub records: u64,
     /// Number of switches whose length is unknown, because the record of the switch in or out is
@@ -152,7 +152,7 @@ impl SwitchCounts {
 
 /// Times of all threads of a file.
 #[derive(Debug, Default)]
-pub struct OffCpu {
+pub(crate) struct OffCpu {
     /// Roles of the events.
     pub roles: Vec<Role>,
     pub counts: SwitchCounts,
@@ -161,13 +161,13 @@ pub struct OffCpu {
 
 impl OffCpu {
     #[inline]
-    pub fn role(&self, event: AttrIndex) -> Role {
+    pub(crate) fn role(&self, event: AttrIndex) -> Role {
         self.roles.get(event.0).copied().unwrap_or_default()
     }
 
     /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is
     /// unknown.
-    pub fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
+    pub(crate) fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
         let sampled = &self.threads.get(&tid)?.sampled;
         let index = sampled.binary_search_by_key(&time, |stretch| stretch.at).ok()?;
         let Stretch { word, .. } = *sampled.get(index)?;
@@ -178,7 +178,7 @@ impl OffCpu {
     /// thread ran since its sample before (of the last one also those after it), and the times
     /// without samples of their own, until the thread's next CPU sample. `None` if its thread is
     /// not looked at.
-    pub fn run(&self, tid: i32, time: u64, offset: u64) -> Option<(u64, &[Unsampled])> {
+    pub(crate) fn run(&self, tid: i32, time: u64, offset: u64) -> Option<(u64, &[Unsampled])> {
         let thread = self.threads.get(&tid)?;
         let index =
             thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
@@ -190,7 +190,7 @@ impl OffCpu {
 
     /// Iterates over pid, tid and times of the threads that have times before their first CPU
     /// sample.
-    pub fn before_samples(&self) -> impl Iterator<Item = (i32, i32, &[Unsampled])> {
+    pub(crate) fn before_samples(&self) -> impl Iterator<Item = (i32, i32, &[Unsampled])> {
         self.threads.iter().filter_map(|(tid, thread)| {
             let first = thread
                 .runs
@@ -204,7 +204,7 @@ impl OffCpu {
 
 /// Meaning of an event's samples for the times of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// Nothing that is time.
     #[default]
     None,

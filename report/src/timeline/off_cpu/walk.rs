@@ -35,7 +35,7 @@ struct Collected {
 
 impl OffCpu {
     /// Reads the context switches of a file.
-    pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
+    pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
         let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
             Collected::of(attrs, &times, piece.records(buffer))

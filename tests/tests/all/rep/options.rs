@@ -4,9 +4,9 @@
 
 use std::ffi::OsString;
 
-use recrep_report::analyses::{c2c, mem};
-use recrep_report::cli::{args, parse};
-use recrep_report::listings::script;
+use recrep_report::testing::script;
+use recrep_report::testing::{args, parse};
+use recrep_report::testing::{c2c, mem};
 
 const TABLES: [&str; 2] = [
     include_str!("../../../../report/docs/options.md"),

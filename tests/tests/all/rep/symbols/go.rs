@@ -1,7 +1,7 @@
 //! Functions of Go programs without symbol tables.
 
-use recrep_report::query::SymbolOptions;
-use recrep_report::symbols::{Module, ModuleKind, Resolver};
+use recrep_report::testing::SymbolOptions;
+use recrep_report::testing::{Module, ModuleKind, Resolver};
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use recrep_report::query::{Demangle, SymbolOptions};
-use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
+use recrep_report::testing::{Demangle, SymbolOptions};
+use recrep_report::testing::{Module, ModuleKind, Resolver, SourceFrame};
 
 use super::*;
 
