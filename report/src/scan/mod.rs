@@ -5,10 +5,16 @@
 //! samples are mostly of the same threads and addresses. Branches, weights and data sources come
 //! after a field of variable size, so they have no fixed offset. If a query needs one of these,
 //! samples are parsed from their start up to the last field needed.
+//!
+//! A sampled address takes these forms, the upper ones in a worker:
+//!
+//! ```text
+//!   ip ─► context, ip ─► image, address in it ─► number of a frame, or both in a word ─► packed key
+//!   packed key ─► frame: module, and symbol or address ─► named key
+//! ```
 
 mod branches;
 mod chains;
-mod common;
 mod counters;
 mod filter;
 mod off_cpu;
