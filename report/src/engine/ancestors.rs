@@ -48,7 +48,7 @@ impl Labeller<'_> {
     /// Sets the parents of rows: of the frames that match, the first in the direction in which
     /// chains are walked, as in perf.
     fn with_parents(&self, rows: Rows, stacks: &Stacks, matches: &[bool]) -> Rows {
-        let from_outermost = self.query.chains.from_caller();
+        let from_outermost = self.query.chains.begin_at_caller();
         let is_match = |frame: u32| matches.get(frame as usize) == Some(&true);
         // The words of all chains, by their numbers; 0 if one has no parent.
         let of_chains = stacks.chains.fold_callers(0, |node, of_callers| {

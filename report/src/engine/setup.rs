@@ -78,7 +78,7 @@ impl<'s> Setup<'s> {
             deferred: deferred_chains(session.file, side_band),
             most: ChainLimit {
                 frames: query.chains.frames(),
-                outermost: asked.chains.from_caller(),
+                outermost: asked.chains.begin_at_caller(),
             },
             inlined: query.chains.inlined.unwrap_or(unwinding.is_some()),
             functions: session.functions(resolver),

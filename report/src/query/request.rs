@@ -63,7 +63,7 @@ impl ChainOptions {
     }
 
     /// Returns whether trees begin at the outermost frame.
-    pub(crate) fn from_caller(&self) -> bool {
+    pub(crate) fn begin_at_caller(&self) -> bool {
         self.graph.and_then(|graph| graph.from_caller).unwrap_or(self.children)
     }
 }

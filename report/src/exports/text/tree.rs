@@ -39,7 +39,7 @@ pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) ->
     let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
     let places: Vec<_> = rows.iter().map(|row| row.place).collect();
     let share = if fractal { graph.percent / 100.0 } else { 0.0 };
-    let (passed, from_caller) = (query.chains.shows_branches(), query.chains.from_caller());
+    let (passed, from_caller) = (query.chains.shows_branches(), query.chains.begin_at_caller());
     let wanted = TreeOptions { least, share, passed, children: profile.children, from_caller };
     let trees = profile.calls.trees(&places, profile.frame_names(), wanted);
     let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
