@@ -15,6 +15,7 @@
 
 mod branches;
 mod chains;
+mod common;
 mod counters;
 mod filter;
 mod off_cpu;

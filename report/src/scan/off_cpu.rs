@@ -4,7 +4,8 @@ use recrep_format::abi::CpuMode;
 use recrep_format::attr::AttrIndex;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::worker::{EventTraits, Point, Worker};
+use super::common::EventTraits;
+use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, Mode, NO_KEY};
 use crate::timeline::{Activity, OffCpu, Role, SampleContext, StandIn, Unsampled};

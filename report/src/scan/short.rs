@@ -1,5 +1,5 @@
-//! The short way to count a sample: a cache of what its key has in common with the samples before,
-//! behind [`Worker::count_short`].
+//! The short way to count a sample: its key is put together from what it has in common with the
+//! samples before, and from what only the sample itself tells.
 //!
 //! ```text
 //!   common   [ event, CPU mode, CPU │ comm │ thread │ 0  │ 0     ]    found anew when one of them changes
@@ -7,105 +7,18 @@
 //! ```
 //!
 //! Consecutive samples are mostly of one thread and one event, so most fields of a sample are only
-//! compared, as they were recorded, with those of a sample before. What is found anew comes from
-//! the same [`Worker::key_at`] as the keys of all other samples.
-
-use std::ops::Range;
+//! compared, as they were recorded, with those of a sample before.
 
 use recrep_format::abi::CpuMode;
-use recrep_format::attr::AttrIndex;
-use recrep_format::layout::{SampleLayout, Slot};
+use recrep_format::layout::Slot;
 use recrep_format::record::{FixedFields, RawRecord, Sample};
 
+use super::common::{Common, Deciding, EventTraits, KnownEvent, Short, WIDEST};
 use super::task::Scan;
-use super::worker::{EventTraits, Point, Worker};
-use crate::callchain::Sampled;
-use crate::count::{Count, Layout};
+use super::worker::{Point, Worker};
+use crate::count::Count;
 use crate::query::{Field, NO_KEY};
-use crate::timeline::{Moment, SampleContext};
-
-/// Number of words of the widest keys that are counted the short way.
-const WIDEST: usize = 4;
-
-/// A field as it was recorded.
-type Recorded = [u8; 8];
-
-/// What samples that are counted the short way need.
-pub(super) struct Short<'s> {
-    /// Masks of the words of a key that only a sample itself tells: its address, and its frame.
-    ip: [u64; WIDEST],
-    frame: [u64; WIDEST],
-    /// Place of the callchain in a key.
-    chain: Option<usize>,
-    /// `true` if there are filters that leave out samples.
-    is_filtered: bool,
-    /// Event of the sample before.
-    event: Option<KnownEvent<'s>>,
-    /// What the keys of the samples before had in common, in user code and in the kernel.
-    common: [Option<Common>; 2],
-}
-
-/// An event, and the places of fields in its samples.
-#[derive(Clone, Copy)]
-struct KnownEvent<'s> {
-    index: AttrIndex,
-    event: EventTraits,
-    layout: &'s SampleLayout,
-    /// Its id, as recorded.
-    id: Option<Recorded>,
-    id_at: Slot,
-    /// Not there if keys do not depend on the thread.
-    task: Slot,
-    /// Not there if keys do not have the CPU.
-    cpu: Slot,
-}
-
-/// Fields of a sample that decide what its key has in common with others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Deciding {
-    /// pid and tid, as recorded.
-    task: Option<Recorded>,
-    event: u16,
-    mode: CpuMode,
-    cpu: Option<Recorded>,
-}
-
-/// What the keys of consecutive samples have in common, as long as nothing that decides it changes.
-struct Common {
-    of: Deciding,
-    moments: Range<Moment>,
-    /// Times that are surely within `moments`.
-    times: Range<u64>,
-    sampled: Sampled,
-    /// The packed key, with 0 for what only a sample itself tells.
-    words: [u64; WIDEST],
-}
-
-impl Short<'_> {
-    /// Returns what the samples of a scan need; `None` if keys have words that neither samples have
-    /// in common nor a sample itself tells, or if there are filters that look at places.
-    pub(super) fn of(layout: &Layout, scan: &Scan<'_>) -> Option<Self> {
-        let common = [Field::Meta, Field::Comm, Field::Thread, Field::Process];
-        let [ip, frame, chain] =
-            [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
-        let own = [ip, frame, chain].iter().flatten().count();
-        let has_places = scan.filter.modules.is_some() || scan.filter.socket.is_some();
-        let is_all =
-            own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
-        let is_walked = scan.off_cpu.is_some() || scan.layout.last.is_some();
-        let [ip, frame] = [ip, frame]
-            .map(|of| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 }));
-        let is_possible = is_all && !has_places && !is_walked && layout.len() <= WIDEST;
-        is_possible.then(|| Self {
-            ip,
-            frame,
-            chain,
-            is_filtered: scan.filter.leaves_out_samples(),
-            event: None,
-            common: [None, None],
-        })
-    }
-}
+use crate::timeline::SampleContext;
 
 impl<'s> Worker<'s> {
     /// Counts a sample whose key has `WIDTH` words; returns `false` if it must be counted the long

@@ -9,8 +9,8 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
+use super::common::{EventTraits, Short};
 use super::recent::RecentBranches;
-use super::short::Short;
 use super::task::{Dropped, Scan};
 use crate::callchain::{ChainOrigin, Frame, FrameFinder};
 use crate::count::{
@@ -55,20 +55,6 @@ pub(super) struct Worker<'s> {
     short: Option<Short<'s>>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
-}
-
-/// Properties common to all samples of an event.
-#[derive(Clone, Copy)]
-pub(super) struct EventTraits {
-    pub(super) number: u16,
-    pub(super) period: u64,
-    pub(super) reads: bool,
-    /// `true` if each thread has its own values of the counters that samples read.
-    pub(super) by_thread: bool,
-    /// `true` if increments of these values are scaled to the time that the counter was enabled.
-    pub(super) scales: bool,
-    pub(super) group: bool,
-    pub(super) origin: ChainOrigin,
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
