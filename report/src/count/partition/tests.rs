@@ -12,11 +12,7 @@ impl Sum for u64 {
 
 /// Returns the entries of partitions in order.
 fn entries(parts: &[Partition<u64>]) -> Vec<([u64; 2], u64)> {
-    parts
-        .iter()
-        .flat_map(Partition::iter)
-        .map(|(key, value)| ([key[0], key[1]], *value))
-        .collect()
+    parts.iter().flat_map(Partition::iter).map(|(key, value)| ([key[0], key[1]], *value)).collect()
 }
 
 proptest! {
@@ -90,11 +86,7 @@ fn keys_are_added_to_those_known_to_be_different() {
 fn partitions_settle_when_many_entries_wait() {
     let mut partition = Partition::<u64>::new(1);
     (0..200_000).for_each(|n| partition.push(&[n % 3], 1));
-    assert!(
-        partition.values.capacity() * 16 <= 4 * MAX_WAITING,
-        "{}",
-        partition.values.capacity()
-    );
+    assert!(partition.values.capacity() * 16 <= 4 * MAX_WAITING, "{}", partition.values.capacity());
     assert_eq!(partition.add(&[7], &1), partition.len() - 1);
     partition.settle();
     assert_eq!(partition.len(), 4);
