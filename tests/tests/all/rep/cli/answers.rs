@@ -203,14 +203,13 @@ fn help_names_every_command() {
     let (list, _) = rest.split_once("\n\n").unwrap();
     let named: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let source = include_str!("../../../../../report/src/commands/mod.rs");
-    let known: Vec<&str> = source
-        .split("        \"")
-        .skip(1)
-        .filter_map(|rest| rest.split_once("\" =>"))
-        .map(|(name, _)| name)
+    let known: Vec<String> = source
+        .split("Id::")
+        .filter_map(|rest| rest.split_once(" => Entry"))
+        .map(|(id, _)| id.to_lowercase())
         .collect();
     assert!(
-        known.len() > 8 && known.iter().all(|name| named.contains(name)),
+        known.len() > 8 && known.iter().all(|name| named.contains(&name.as_str())),
         "{named:?}, {known:?}"
     );
     for name in named.into_iter().filter(|name| *name != "help") {
