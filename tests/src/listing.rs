@@ -144,9 +144,7 @@ fn held(
     };
     let mut wrong = Vec::new();
     for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
-        // Programs of others that run from memory have names here while they run; perf has none.
-        let is_memory = |line: &str| line.contains("(/memfd:");
-        if matches!(extent, Extent::System(_)) && is_memory(our) && is_memory(their) {
+        if matches!(extent, Extent::System(_)) && is_named_memory(our, their) {
             continue;
         }
         let right = |theirs: &str| {
@@ -322,6 +320,19 @@ fn without_name(our: &str, their: &str) -> Option<String> {
     let is_named = theirs.get(place + 1).is_some_and(|word| word != unknown && word != module);
     let nameless = unknown == "[unknown]" && theirs.last() == Some(module) && is_named;
     nameless.then(|| format!("{tab}{} {unknown} {module}", theirs[..=place].join(" ")))
+}
+
+/// Returns whether two lines are equal but for the name of a function in a program of others that
+/// runs from memory: rep finds it while the program runs, perf does not look for it.
+fn is_named_memory(our: &str, their: &str) -> bool {
+    const FILE: &str = " (/memfd:";
+    let (Some((ours, our_file)), Some((theirs, their_file))) =
+        (our.split_once(FILE), their.split_once(FILE))
+    else {
+        return false;
+    };
+    let nameless = theirs.strip_suffix("[unknown]").map(squeezed);
+    our_file == their_file && nameless.is_some_and(|words| squeezed(ours).starts_with(&words))
 }
 
 /// Returns the place in perf's line that names another function of the same program's file.
