@@ -89,7 +89,7 @@ impl<'a> ToName<'a> {
                 query: setup.query,
                 fields: setup.query.fields(),
                 timeline: setup.timeline(),
-                module_numbers: numbers(hits, &modules, names.labels),
+                module_numbers: numbers(setup.query, hits, &modules, names.labels),
                 modules,
                 symbols: loaded(setup.query, hits, &setup.functions),
                 inlined: setup.inlined,

@@ -58,12 +58,17 @@ pub(crate) fn loaded(
     hits.par_iter().enumerate().map(load).collect()
 }
 
-/// Returns the numbers of the modules that were hit, for [`Labeller::module_numbers`].
+/// Returns the numbers of the modules that were hit, for [`Labeller::module_numbers`]; none if
+/// neither frames nor places in modules are named.
 pub(crate) fn numbers(
+    query: &Query,
     hits: &[bool],
     modules: &[&Module],
     labels: &AnswerLabels,
 ) -> Vec<Option<ModuleNumber>> {
+    if !query.chains.counted && !query.shows_places() {
+        return Vec::new();
+    }
     let numbered = |(hit, module): (&bool, &&Module)| hit.then(|| labels.module(module));
     hits.iter().zip(modules).map(numbered).collect()
 }

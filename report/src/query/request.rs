@@ -3,8 +3,8 @@
 use regex_lite::Regex;
 
 use super::{
-    Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Needs, Number, Shape, SortKey,
-    Source, SymbolOptions, TableColumn, TraceColumn,
+    Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Name, Needs, Number, Shape,
+    Shown, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
 };
 use crate::terminal::style::Style;
 
@@ -132,6 +132,13 @@ impl Query {
     /// Returns whether a column shows source lines.
     pub fn needs_lines(&self) -> bool {
         self.needs(Field::Line) || self.needs(Field::FromLine)
+    }
+
+    /// Returns whether a column shows offsets in modules.
+    pub(crate) fn shows_places(&self) -> bool {
+        let is_place =
+            |column: &Column| matches!(column.key.declared().shown, Shown::Name(Name::Place(_)));
+        self.columns.iter().any(is_place)
     }
 
     /// Returns whether a column depends on functions.

@@ -7,4 +7,4 @@ pub(crate) mod hierarchy;
 mod tables;
 
 pub(crate) use event_table::{EventTable, Row};
-pub(crate) use tables::{cells_of, shown, tables};
+pub(crate) use tables::{RowTexts, shown, tables};

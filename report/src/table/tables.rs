@@ -89,16 +89,25 @@ fn table<'p>(
     }
 }
 
-/// Returns the event of a row, and the texts of its cells.
-pub(crate) fn cells_of(
-    profile: &Profile,
-    row: RowIndex,
-    query: &Query,
-) -> Option<(usize, Vec<String>)> {
-    let (event, cells) = profile.rows.key(row).split_first()?;
-    let (texts, one) = (Cells::new(query, &profile.labels), Count { samples: 1, period: 0 });
-    let texts = (0..).zip(cells).map(|(column, cell)| texts.text(column, *cell, &one).into_owned());
-    Some((usize::try_from(*event).ok()?, texts.collect()))
+/// The rows of a profile by their numbers, in no table.
+pub(crate) struct RowTexts<'p> {
+    profile: &'p Profile,
+    cells: Cells<'p>,
+}
+
+impl<'p> RowTexts<'p> {
+    pub(crate) fn new(profile: &'p Profile, query: &Query) -> Self {
+        Self { profile, cells: Cells::new(query, &profile.labels) }
+    }
+
+    /// Returns the event of a row, and the texts of its cells as those of one sample.
+    pub(crate) fn of(&self, row: RowIndex) -> Option<(usize, Vec<String>)> {
+        let (event, cells) = self.profile.rows.key(row).split_first()?;
+        let one = Count { samples: 1, period: 0 };
+        let text =
+            |(column, cell): (usize, &u64)| self.cells.text(column, *cell, &one).into_owned();
+        Some((usize::try_from(*event).ok()?, (0..).zip(cells).map(text).collect()))
+    }
 }
 
 #[cfg(test)]

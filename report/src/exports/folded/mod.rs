@@ -22,7 +22,7 @@ use crate::count::metrics::share;
 use crate::profile::Profile;
 use crate::profile::names::{FrameKind, INLINED, NamedFrame, Subject};
 use crate::query::{Demangle, FrameKey, Needs, Number, Query};
-use crate::table;
+use crate::table::RowTexts;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::in_parts;
 
@@ -190,11 +190,9 @@ impl Folding<'_> {
     /// Returns what precedes the frames, by row.
     fn roots(self, lines: &mut FoldedLines) -> FxHashMap<RowId, Root> {
         let by_samples = self.query.numbers().any(|number| number == Number::Samples);
-        let mut roots = FxHashMap::default();
+        let (texts, mut roots) = (RowTexts::new(self.profile, self.query), FxHashMap::default());
         for (id, row) in &self.profile.calls.rows {
-            let Some((event, texts)) = table::cells_of(self.profile, *row, self.query) else {
-                continue;
-            };
+            let Some((event, texts)) = texts.of(*row) else { continue };
             let is_java = texts.first().is_some_and(|text| text.starts_with("java"));
             let columns = texts.iter().fold(0, |before, text| {
                 let text = lines.texts.number(root(text));
