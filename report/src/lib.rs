@@ -23,9 +23,9 @@
 //! ```
 //!
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows
-//! up: [`input`] opens and splits; [`timeline`] is built from the records that tell of threads and
-//! mappings (COMM, FORK, MMAP, …), and not changed after that; [`scan`] counts samples by integer
-//! keys in [`count`]'s tables; [`engine`] names distinct keys and puts them into a `profile`;
+//! up: `input` opens and splits; `timeline` is built from the records that tell of threads and
+//! mappings (COMM, FORK, MMAP, …), and not changed after that; `scan` counts samples by integer
+//! keys in `count`'s tables; `engine` names distinct keys and puts them into a `profile`;
 //! `exports` print it. Counting neither sorts nor keeps samples, and does not know the output
 //! format: an export says what it needs of the profile.
 

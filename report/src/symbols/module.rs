@@ -60,7 +60,7 @@ pub enum ModuleKind {
     File,
     /// The shared library that the kernel maps into every process.
     Vdso,
-    /// The kernel image; [`Origin::reference`] shows by how much it was relocated.
+    /// The kernel image; `Origin::reference` shows by how much it was relocated.
     Kernel,
     /// A loadable kernel module; `path` is its file's path or its name in brackets.
     KernelModule {
