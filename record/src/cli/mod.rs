@@ -1,5 +1,5 @@
 //! The command line: the options of perf record, under the same names, read by clap into a
-//! [`Config`].
+//! `Config`.
 //!
 //! ```text
 //!  words as typed ── words ──▶ words for clap ── flags ──▶ Flags ── here, values, selection ──▶ Config
