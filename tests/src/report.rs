@@ -180,12 +180,28 @@ impl Event {
     }
 }
 
-/// A name without the hash by which rep tells functions of Rust apart that would read alike.
+/// A name without that by which rep tells functions of Rust apart that would read alike, and perf
+/// does not: hashes (`f::h0123456789abcdef`, `alloc[0123456789abcdef]::f`), and behind them the
+/// mangled name.
 #[must_use]
-pub fn without_hash(name: &str) -> &str {
+pub fn without_hash(name: &str) -> String {
     let is_hash =
-        |hash: &&str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(short, _)| short)
+        |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_mangled = |text: &str| text.ends_with(')') && !text.contains(' ');
+    let name = name.split_once(" (_R").filter(|(_, rest)| is_mangled(rest)).map_or(name, |of| of.0);
+    let name = name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |of| of.0);
+    let mut parts = name.split('[');
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            // Leading zeros of a hash are left out.
+            Some((hash, rest)) if is_hash(&format!("{hash:0>16}")) && hash.len() > 12 => {
+                bare.push_str(rest);
+            }
+            _ => bare.extend(["[", part]),
+        }
+    }
+    bare
 }
 
 impl Row {
@@ -227,6 +243,21 @@ impl Row {
             Some(0) => format!("[{letter}] {:016x}", 0),
             Some(address) => format!("[{letter}] {address:#018x}"),
             None => format!("[{letter}] {}", without_hash(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_hash;
+
+    #[test]
+    fn names_are_as_perf_spells_them() {
+        let v0 = "<alloc[fdfd2bd8633a6659]::raw_vec::RawVecInner>::finish_grow (_RNvMs4_Cs_5gimli)";
+        assert_eq!(without_hash(v0), "<alloc::raw_vec::RawVecInner>::finish_grow");
+        assert_eq!(without_hash("a::f::h0123456789abcdef"), "a::f");
+        for name in ["f[abi:cxx11](int)", "<[u8] as a::B>::c", "operator[]", "g (inlined)"] {
+            assert_eq!(without_hash(name), name);
         }
     }
 }

@@ -26,9 +26,9 @@ use serde_json::Value;
 /// [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
     let plain = |stack: &str| -> String {
-        let frames =
-            stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { without_hash(frame) });
-        frames.collect::<Vec<_>>().join(";")
+        let name =
+            |frame: &str| if is_plt(frame) { "@plt".to_owned() } else { without_hash(frame) };
+        stack.split(';').map(name).collect::<Vec<_>>().join(";")
     };
     let mut lines = BTreeMap::new();
     for line in text.lines() {
