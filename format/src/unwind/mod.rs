@@ -1,0 +1,37 @@
+//! Unwinding of user stacks by call frame information (feature `unwind`).
+//!
+//! ```text
+//!  registers of a sample ─┐
+//!  copy of its stack ─────┤               ┌ place: which module has this address?
+//!  the kernel's chain ────┴─▶ Unwinder ◀──┤ rules: how is a frame of it left?      (Code: asked by address)
+//!                                │        └ code before: does it follow a call?
+//!                                ▼
+//!               frames, innermost first, and how the chain ended
+//! ```
+//!
+//! A frame's rule says where its canonical frame address (CFA) is and where the registers of its
+//! caller are saved (DWARF 5, section 6.4; `.eh_frame`: System V ABI). The [`Unwinder`] keeps the
+//! rules that it found before in short form; finding one is what costs time.
+//!
+//! The kernel's chain says what is at frame pointer + one word, for each frame pointer that it
+//! followed. So it is memory which the copy may lack: a rule that reads there goes on with it, and
+//! one that reads elsewhere does not believe it ([`Memory::links`]).
+//!
+//! Nothing here does I/O. Call frame information may be damaged or hostile: no input makes this
+//! panic, and the work for a frame is bounded.
+
+mod expression;
+mod machine;
+mod memory;
+mod rule;
+mod rules;
+mod walk;
+
+pub use machine::{Machine, Registers};
+pub use memory::Memory;
+pub use rule::FramePointer;
+pub use rules::{Rules, Section, Sections};
+pub use walk::{Cause, Code, End, Frame, Place, Unreadable, Unwinder};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! The rules of a module: the frame description entry (FDE) of an address, and its row.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::OnceLock;
+
+use gimli::{
+    BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, Encoding,
+    EndianSlice, Expression, Format, FrameDescriptionEntry, Register, RegisterRule, RunTimeEndian,
+    UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTable,
+    UnwindTableRow, Vendor,
+};
+
+use super::machine::Machine;
+use super::rule::{FramePointer, Rule, RuleContext};
+use crate::endian::Endian;
+
+/// A section of a module, at the address that it is linked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<B> {
+    /// Linked address of the first byte.
+    pub address: u64,
+    /// The contents, uncompressed.
+    pub bytes: B,
+}
+
+/// What unwinding needs of a module's file.
+#[derive(Clone, Copy, Debug)]
+pub struct Sections<B> {
+    /// The machine that the module is for.
+    pub machine: Machine,
+    /// Byte order of the file.
+    pub endian: Endian,
+    /// `.eh_frame`.
+    pub eh_frame: Option<Section<B>>,
+    /// `.eh_frame_hdr`, whose table finds the entries of `.eh_frame`.
+    pub eh_frame_hdr: Option<Section<B>>,
+    /// `.debug_frame`: asked where `.eh_frame` has no rule.
+    pub debug_frame: Option<B>,
+    /// Linked address of `.text`, from which some pointers count; 0 if there is none.
+    pub text: u64,
+    /// Linked address of `.got`, the same.
+    pub got: u64,
+}
+
+/// The rules of a module.
+pub struct Rules<B> {
+    sections: Sections<B>,
+    bases: BaseAddresses,
+    /// Entries of `.eh_frame`, if no table finds them.
+    eh_entries: Option<Entries>,
+    /// Entries of `.debug_frame`: many modules never need them.
+    debug_entries: OnceLock<Entries>,
+}
+
+impl<B> fmt::Debug for Rules<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").field("machine", &self.sections.machine).finish_non_exhaustive()
+    }
+}
+
+/// Entries of a section, sorted by their addresses.
+type Entries = Vec<Entry>;
+
+/// The addresses of an entry, and its place in the section.
+#[derive(Clone, Debug)]
+struct Entry {
+    addresses: Range<u64>,
+    offset: usize,
+}
+
+/// Greatest size of an entry in bytes, so that the work for a row is bounded. The largest entries
+/// of real modules have some thousand.
+const MOST_BYTES: usize = 1 << 16;
+
+/// Room for the rows of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows;
+
+impl UnwindContextStorage<usize> for Rows {
+    type Rules = [(Register, RegisterRule<usize>); 64];
+    type Stack = Vec<UnwindTableRow<usize, Self>>;
+}
+
+/// Memory for reading rows, used again and again.
+pub(super) type RowMemory = UnwindContext<usize, Rows>;
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+impl<B: Deref<Target = [u8]>> Rules<B> {
+    /// Prepares the rules of a module. Addresses whose call frame information is damaged have no
+    /// rules.
+    pub fn new(sections: Sections<B>) -> Self {
+        let address =
+            |section: &Option<Section<B>>| section.as_ref().map(|section| section.address);
+        let mut bases = BaseAddresses::default().set_text(sections.text).set_got(sections.got);
+        if let Some(address) = address(&sections.eh_frame) {
+            bases = bases.set_eh_frame(address);
+        }
+        if let Some(address) = address(&sections.eh_frame_hdr) {
+            bases = bases.set_eh_frame_hdr(address);
+        }
+        let mut rules = Self { sections, bases, eh_entries: None, debug_entries: OnceLock::new() };
+        if !rules.has_table() {
+            let entries = rules.eh_frame().map(|section| rules.entries(&section));
+            rules.eh_entries = Some(entries.unwrap_or_default());
+        }
+        rules
+    }
+
+    /// Returns the machine that the module is for.
+    pub fn machine(&self) -> Machine {
+        self.sections.machine
+    }
+
+    /// Returns what the frame pointer is at a linked address: that of the instruction, which for a
+    /// caller is the one before its return address.
+    pub fn frame_pointer_at(&self, address: u64) -> FramePointer {
+        let mut memory = RowMemory::new_in();
+        match self.find(address, &mut memory) {
+            // Prologues are short: few rules need the next one.
+            Some(found) => {
+                let next = found.end.and_then(|end| self.find(end, &mut memory));
+                FramePointer::of(&found.rule, next.map(|next| next.rule).as_ref(), self.machine())
+            }
+            None => FramePointer::Unknown,
+        }
+    }
+
+    /// Returns the rule at a linked address.
+    pub(super) fn find(&self, address: u64, memory: &mut RowMemory) -> Option<Found> {
+        let of_eh_frame = self.eh_frame().and_then(|section| {
+            let fde = match &self.eh_entries {
+                Some(entries) => self.entry(&section, entries, address),
+                None => self.of_table(&section, address),
+            }?;
+            self.row(&section, &fde, address, memory, false)
+        });
+        of_eh_frame.or_else(|| {
+            let section = self.debug_frame()?;
+            let entries = self.debug_entries.get_or_init(|| self.entries(&section));
+            let fde = self.entry(&section, entries, address)?;
+            self.row(&section, &fde, address, memory, true)
+        })
+    }
+
+    /// Returns an expression of a rule.
+    pub(super) fn expression(
+        &self,
+        expression: UnwindExpression<usize>,
+        in_debug_frame: bool,
+    ) -> Option<Expression<Slice<'_>>> {
+        if in_debug_frame {
+            expression.get(&self.debug_frame()?).ok()
+        } else {
+            expression.get(&self.eh_frame()?).ok()
+        }
+    }
+
+    fn endian(&self) -> RunTimeEndian {
+        match self.sections.endian {
+            Endian::Little => RunTimeEndian::Little,
+            Endian::Big => RunTimeEndian::Big,
+        }
+    }
+
+    fn vendor(&self) -> Vendor {
+        match self.machine() {
+            Machine::Aarch64 => Vendor::AArch64,
+            Machine::X86_64 | Machine::X86 => Vendor::Default,
+        }
+    }
+
+    fn eh_frame(&self) -> Option<EhFrame<Slice<'_>>> {
+        let mut section = EhFrame::new(&self.sections.eh_frame.as_ref()?.bytes, self.endian());
+        section.set_address_size(self.machine().word());
+        section.set_vendor(self.vendor());
+        Some(section)
+    }
+
+    fn debug_frame(&self) -> Option<DebugFrame<Slice<'_>>> {
+        let mut section = DebugFrame::new(self.sections.debug_frame.as_ref()?, self.endian());
+        section.set_address_size(self.machine().word());
+        section.set_vendor(self.vendor());
+        Some(section)
+    }
+
+    /// Returns whether `.eh_frame_hdr` has a table of entries.
+    fn has_table(&self) -> bool {
+        let Some(header) = &self.sections.eh_frame_hdr else { return false };
+        let header = EhFrameHdr::new(&header.bytes, self.endian());
+        let parsed = header.parse(&self.bases, self.machine().word());
+        parsed.is_ok_and(|header| header.table().is_some())
+    }
+
+    /// Returns the entry of an address by the table of `.eh_frame_hdr`.
+    fn of_table<'a>(
+        &'a self,
+        section: &EhFrame<Slice<'a>>,
+        address: u64,
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        let header = EhFrameHdr::new(&self.sections.eh_frame_hdr.as_ref()?.bytes, self.endian());
+        let header = header.parse(&self.bases, self.machine().word()).ok()?;
+        let pointer = header.table()?.lookup(address, &self.bases).ok()?.direct().ok()?;
+        let offset = pointer.checked_sub(self.sections.eh_frame.as_ref()?.address)?;
+        self.parse(section, usize::try_from(offset).ok()?, address)
+    }
+
+    /// Returns the entry of an address by a list.
+    fn entry<'a, S: UnwindSection<Slice<'a>>>(
+        &'a self,
+        section: &S,
+        entries: &[Entry],
+        address: u64,
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        let after = entries.partition_point(|entry| entry.addresses.start <= address);
+        let entry = entries.get(after.checked_sub(1)?)?;
+        if !entry.addresses.contains(&address) {
+            return None;
+        }
+        self.parse(section, entry.offset, address)
+    }
+
+    /// Reads the entry at an offset, if it has this address.
+    fn parse<'a, S: UnwindSection<Slice<'a>>>(
+        &'a self,
+        section: &S,
+        offset: usize,
+        address: u64,
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        let fde = section.fde_from_offset(&self.bases, offset.into(), S::cie_from_offset).ok()?;
+        let is_bounded = fde.entry_len() <= MOST_BYTES && fde.cie().entry_len() <= MOST_BYTES;
+        (is_bounded && fde.contains(address)).then_some(fde)
+    }
+
+    /// Lists the entries of a section.
+    fn entries<'a, S: UnwindSection<Slice<'a>>>(&'a self, section: &S) -> Entries {
+        let (mut found, mut all) = (Vec::new(), section.entries(&self.bases));
+        let mut last: Option<(S::Offset, CommonInformationEntry<Slice<'a>>)> = None;
+        while let Ok(Some(entry)) = all.next() {
+            let CieOrFde::Fde(partial) = entry else { continue };
+            let fde = partial.parse(|section, bases, offset| match &last {
+                Some((at, cie)) if *at == offset => Ok(cie.clone()),
+                _ => {
+                    let cie = section.cie_from_offset(bases, offset)?;
+                    last = Some((offset, cie.clone()));
+                    Ok(cie)
+                }
+            });
+            if let Ok(fde) = fde {
+                let addresses = fde.initial_address()..fde.end_address();
+                found.push(Entry { addresses, offset: fde.offset() });
+            }
+        }
+        found.sort_unstable_by_key(|entry| (entry.addresses.start, entry.offset));
+        found
+    }
+
+    /// Returns the rule at an address of an entry.
+    fn row<'a, S: UnwindSection<Slice<'a>>>(
+        &'a self,
+        section: &S,
+        fde: &FrameDescriptionEntry<Slice<'a>>,
+        address: u64,
+        memory: &mut RowMemory,
+        in_debug_frame: bool,
+    ) -> Option<Found> {
+        let cie = fde.cie();
+        let context = RuleContext {
+            machine: self.machine(),
+            return_address: cie.return_address_register(),
+            is_signal: fde.is_signal_trampoline(),
+            encoding: Encoding {
+                format: Format::Dwarf32,
+                version: 4,
+                address_size: self.machine().word(),
+            },
+            in_debug_frame,
+        };
+        let mut table = UnwindTable::new(section, &self.bases, memory, fde).ok()?;
+        loop {
+            let row = table.next_row().ok()??;
+            if row.contains(address) {
+                let end = row.end_address();
+                let end = (end < fde.end_address()).then_some(end);
+                return Some(Found { rule: Rule::of(row, context), end });
+            }
+        }
+    }
+}
+
+/// A rule, and where the next rule of its function begins.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) rule: Rule,
+    pub(super) end: Option<u64>,
+}

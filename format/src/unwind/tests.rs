@@ -1,0 +1,1 @@
+//! Tests with rules written by hand.

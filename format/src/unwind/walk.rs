@@ -1,0 +1,452 @@
+//! From frame to frame: applies the rule of each address to the registers.
+
+use std::ops::Deref;
+
+use gimli::{CfaRule, Register, RegisterRule};
+
+use super::expression;
+use super::machine::{Machine, Registers};
+use super::memory::{Link, Memory, Missing, Readable};
+use super::rule::{FullRule, PlainRule, ReturnAddress, Rule, Slot, expression};
+use super::rules::{RowMemory, Rules};
+
+/// The code of a process at the moment of a sample.
+pub trait Code {
+    /// Bytes of a section.
+    type Bytes: Deref<Target = [u8]>;
+
+    /// Returns the place of an address of the process; `None` if nothing is mapped there.
+    fn place(&mut self, address: u64) -> Option<Place>;
+
+    /// Returns the rules of a module; those of a module without call frame information are empty.
+    ///
+    /// # Errors
+    ///
+    /// The module's file cannot be read.
+    fn rules(&mut self, module: u32) -> Result<&Rules<Self::Bytes>, Unreadable>;
+
+    /// Returns the 8 bytes of code that end before an address of the process; `None` if they are
+    /// not known.
+    fn code_before(&mut self, address: u64) -> Option<[u8; 8]>;
+}
+
+/// The file of a module cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable;
+
+/// Place of an address: the module that is mapped there, and the linked address in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the module.
+    pub module: u32,
+    /// The linked address.
+    pub address: u64,
+}
+
+/// A frame of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Frame {
+    /// Address of an instruction: the sampled one, one that a signal interrupted, or the first of
+    /// the trampoline that a signal handler returns to.
+    Exact(u64),
+    /// A return address: the call is before it.
+    Return(u64),
+    /// One frame or more that is not known; the next one is.
+    Missing,
+}
+
+/// How a chain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// With the outermost frame of its thread.
+    Whole,
+    /// Before that.
+    Cut(Cause),
+    /// With as many frames as were asked for.
+    Limit,
+}
+
+/// Reason why a chain is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The copy of the stack ends before a word that is needed.
+    Copy,
+    /// The code of this module has no rules.
+    NoRules(u32),
+    /// Nothing is mapped at an address.
+    Unmapped,
+    /// The file of this module cannot be read.
+    Unreadable(u32),
+    /// A word that is needed is not on the stack, or a rule makes no sense.
+    Lost,
+}
+
+/// Unwinds stacks; keeps the rules that it found.
+pub struct Unwinder {
+    memory: RowMemory,
+    /// A direct-mapped cache.
+    known: Vec<Option<Known>>,
+    pointers: Vec<u64>,
+}
+
+/// A rule that was found, or that there is none.
+#[derive(Debug)]
+struct Known {
+    place: Place,
+    rule: Option<Rule>,
+}
+
+/// Log2 of the number of rules that are kept.
+const KNOWN: u32 = 13;
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self { memory: RowMemory::new_in(), known: Vec::new(), pointers: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for Unwinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unwinder").finish_non_exhaustive()
+    }
+}
+
+/// The frame whose caller is looked for.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    registers: Registers,
+    ip: u64,
+    /// `true` if the instruction at `ip` is the frame's own, `false` if `ip` is a return address.
+    is_exact: bool,
+}
+
+/// Reason why a step leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Root,
+    Missing(Missing),
+}
+
+impl From<Missing> for Stop {
+    fn from(missing: Missing) -> Self {
+        Self::Missing(missing)
+    }
+}
+
+impl Unwinder {
+    /// Writes the frames of a chain into `frames`, the sampled one first, at most `most`.
+    ///
+    /// A number of a module stands for the same rules in all calls; see [`Self::forget`].
+    pub fn walk<C: Code>(
+        &mut self,
+        code: &mut C,
+        registers: &Registers,
+        memory: &Memory<'_>,
+        most: usize,
+        frames: &mut Vec<Frame>,
+    ) -> End {
+        frames.clear();
+        let mut pointers = std::mem::take(&mut self.pointers);
+        let readable = Readable::new(memory, registers, &mut pointers);
+        let end = self.frames(code, registers, &readable, most, frames);
+        self.pointers = pointers;
+        end
+    }
+
+    /// Forgets all rules: numbers of modules may have another meaning from now on.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    fn frames<C: Code>(
+        &mut self,
+        code: &mut C,
+        registers: &Registers,
+        memory: &Readable<'_>,
+        most: usize,
+        frames: &mut Vec<Frame>,
+    ) -> End {
+        let machine = registers.machine();
+        let mut frame = Current { registers: *registers, ip: registers.ip(), is_exact: true };
+        while frames.len() < most {
+            let lookup = frame.ip.wrapping_sub(u64::from(!frame.is_exact));
+            let Some(place) = code.place(lookup) else {
+                if frames.is_empty() {
+                    frames.push(Frame::Exact(frame.ip));
+                }
+                return End::Cut(Cause::Unmapped);
+            };
+            frames.push(match frame.is_exact {
+                true => Frame::Exact(frame.ip),
+                false => Frame::Return(frame.ip),
+            });
+            let Ok(rules) = code.rules(place.module) else {
+                return End::Cut(Cause::Unreadable(place.module));
+            };
+            if rules.machine() != machine {
+                return End::Cut(Cause::NoRules(place.module));
+            }
+            let is_first = frames.len() == 1;
+            let stepped = match self.rule(rules, place) {
+                Some(rule) => {
+                    if rule.is_signal() && !frame.is_exact {
+                        frames.pop();
+                        frames.push(Frame::Exact(frame.ip));
+                    }
+                    let stepped = frame.step(rule, rules, memory);
+                    let can_resume = rule.keeps(machine, machine.fp());
+                    match stepped {
+                        Err(Stop::Missing(missing)) if can_resume => {
+                            match frame.resumed(code, memory) {
+                                Some(resumed) => {
+                                    frames.push(Frame::Missing);
+                                    Ok(resumed)
+                                }
+                                None => Err(Stop::Missing(missing)),
+                            }
+                        }
+                        stepped => stepped,
+                    }
+                }
+                None => {
+                    if !frame.is_exact && self.is_beginning(code, frame.ip) {
+                        // Entered by a jump, as the start of a coroutine or a thread.
+                        frames.pop();
+                        frames.push(Frame::Exact(frame.ip));
+                        return End::Whole;
+                    }
+                    match self.guessed(code, &frame, memory, is_first) {
+                        Some(caller) => Ok(caller),
+                        None => return End::Cut(Cause::NoRules(place.module)),
+                    }
+                }
+            };
+            match stepped {
+                Ok(caller) if caller.is_progress(&frame) => frame = caller,
+                Ok(_) => return End::Cut(Cause::Lost),
+                Err(Stop::Root) => return End::Whole,
+                Err(Stop::Missing(Missing::Copy)) => return End::Cut(Cause::Copy),
+                Err(Stop::Missing(Missing::Elsewhere)) => return End::Cut(Cause::Lost),
+            }
+            if frame.ip == 0 {
+                return End::Whole;
+            }
+        }
+        End::Limit
+    }
+
+    /// Returns the rule of a place.
+    fn rule<B: Deref<Target = [u8]>>(&mut self, rules: &Rules<B>, place: Place) -> Option<&Rule> {
+        let Self { memory, known, .. } = self;
+        if known.is_empty() {
+            known.resize_with(1 << KNOWN, || None);
+        }
+        let hash = (place.address ^ u64::from(place.module) << 40)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            >> (64 - KNOWN);
+        let slot = known.get_mut(usize::try_from(hash).unwrap_or(0))?;
+        if slot.as_ref().is_none_or(|known| known.place != place) {
+            let rule = rules.find(place.address, memory).map(|found| found.rule);
+            *slot = Some(Known { place, rule });
+        }
+        slot.as_ref()?.rule.as_ref()
+    }
+
+    /// Returns the caller's frame where there is no rule: the code is of a compiler at run time, or
+    /// written by hand.
+    fn guessed<C: Code>(
+        &mut self,
+        code: &mut C,
+        frame: &Current,
+        memory: &Readable<'_>,
+        is_first: bool,
+    ) -> Option<Current> {
+        let (old, machine) = (&frame.registers, frame.registers.machine());
+        let (word, sp) = (u64::from(machine.word()), old.get(machine.sp()));
+        let mut registers = *old;
+        registers.keep_preserved();
+        // A function without a frame: the return address is on top of the stack.
+        if is_first && machine != Machine::Aarch64 {
+            let top = sp.and_then(|sp| memory.word(sp).ok());
+            let follows = top.and_then(|top| code.code_before(top));
+            if let Some(top) = top.filter(|_| follows.is_some_and(|code| machine.is_call(code))) {
+                registers.set(machine.sp(), sp.map(|sp| sp.wrapping_add(word)));
+                return Some(frame.caller(registers, top, false));
+            }
+        }
+        let fp = old.get(machine.fp()).filter(|fp| sp.is_none_or(|sp| *fp >= sp))?;
+        let return_address = machine.address(memory.word(fp.wrapping_add(word)).ok()?);
+        if return_address != 0 {
+            let place = code.place(return_address.wrapping_sub(1))?;
+            // Bytes of code that has no file may be unknown, but such code has no rules either.
+            let is_believed = match code.code_before(return_address) {
+                Some(code) => machine.is_call(code),
+                None => match code.rules(place.module) {
+                    Ok(rules) => self.rule(rules, place).is_none(),
+                    Err(Unreadable) => true,
+                },
+            };
+            if !is_believed {
+                return None;
+            }
+        }
+        registers.set(machine.fp(), memory.word(fp).ok());
+        registers.set(machine.sp(), Some(fp.wrapping_add(2 * word)));
+        Some(frame.caller(registers, return_address, false))
+    }
+
+    /// Returns whether a function with rules begins at an address.
+    fn is_beginning<C: Code>(&mut self, code: &mut C, address: u64) -> bool {
+        let Some(place) = code.place(address) else { return false };
+        let Ok(rules) = code.rules(place.module) else { return false };
+        self.rule(rules, place).is_some()
+    }
+}
+
+impl Current {
+    /// Returns the caller's frame by a rule.
+    fn step<B: Deref<Target = [u8]>>(
+        &self,
+        rule: &Rule,
+        rules: &Rules<B>,
+        memory: &Readable<'_>,
+    ) -> Result<Self, Stop> {
+        match rule {
+            Rule::Plain(plain) => self.plain_step(plain, memory),
+            Rule::Full(full) => self.full_step(full, rules, memory),
+        }
+    }
+
+    fn plain_step(&self, rule: &PlainRule, memory: &Readable<'_>) -> Result<Self, Stop> {
+        let (old, machine) = (&self.registers, self.registers.machine());
+        let base = old.get(rule.cfa.register).ok_or(Missing::Elsewhere)?;
+        let cfa = base.wrapping_add_signed(rule.cfa.offset.into());
+        let return_address = match rule.return_address {
+            ReturnAddress::None => return Err(Stop::Root),
+            ReturnAddress::Saved(slot) => {
+                let offset = slot.offset().ok_or(Missing::Elsewhere)?;
+                memory.word(cfa.wrapping_add_signed(offset))?
+            }
+            ReturnAddress::Kept => {
+                // Only the innermost frame, or one that a signal interrupted, has it there yet.
+                let kept = old.get(LINK_REGISTER).filter(|_| self.is_exact);
+                kept.ok_or(Missing::Elsewhere)?
+            }
+        };
+        let mut registers = *old;
+        registers.keep_preserved();
+        let sp = old.get(machine.sp());
+        for (number, slot) in machine.preserved().iter().zip(rule.saved) {
+            if let Some(offset) = slot.offset() {
+                let at = cfa.wrapping_add_signed(offset);
+                // What is below the stack pointer was popped: epilogues are not described.
+                if sp.is_none_or(|sp| at >= sp) {
+                    registers.set(*number, memory.word(at).ok());
+                }
+            } else if slot == Slot::LOST {
+                registers.set(*number, None);
+            }
+        }
+        registers.set(machine.sp(), Some(cfa));
+        Ok(self.caller(registers, return_address, rule.is_signal))
+    }
+
+    fn full_step<B: Deref<Target = [u8]>>(
+        &self,
+        rule: &FullRule,
+        rules: &Rules<B>,
+        memory: &Readable<'_>,
+    ) -> Result<Self, Stop> {
+        let (old, machine) = (&self.registers, self.registers.machine());
+        let mut ip_known = *old;
+        ip_known.set(machine.ip(), Some(self.ip));
+        let evaluate = |expression, initial| {
+            let expression = rules.expression(expression, rule.in_debug_frame);
+            let expression = expression.ok_or(Missing::Elsewhere)?;
+            expression::value(expression, rule.encoding, initial, &ip_known, memory)
+        };
+        let cfa = match &rule.cfa {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                old.named(*register).ok_or(Missing::Elsewhere)?.wrapping_add_signed(*offset)
+            }
+            CfaRule::Expression(expression) => evaluate(*expression, None)?,
+        };
+        let sp = old.get(machine.sp());
+        let value = |register: Register, how: &RegisterRule<usize>| match how {
+            RegisterRule::Undefined | RegisterRule::Architectural => Err(Missing::Elsewhere),
+            RegisterRule::SameValue => old.named(register).ok_or(Missing::Elsewhere),
+            RegisterRule::Offset(offset) => {
+                let at = cfa.wrapping_add_signed(*offset);
+                match sp {
+                    Some(sp) if at < sp && !rule.is_signal => {
+                        old.named(register).ok_or(Missing::Elsewhere)
+                    }
+                    _ => memory.word(at),
+                }
+            }
+            RegisterRule::ValOffset(offset) => Ok(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::Register(other) => old.named(*other).ok_or(Missing::Elsewhere),
+            RegisterRule::Constant(value) => Ok(*value),
+            RegisterRule::Expression(_) => {
+                let expression = expression(how).ok_or(Missing::Elsewhere)?;
+                memory.word(evaluate(expression, Some(cfa))?)
+            }
+            RegisterRule::ValExpression(_) => {
+                let expression = expression(how).ok_or(Missing::Elsewhere)?;
+                evaluate(expression, Some(cfa))
+            }
+        };
+        let return_address = match rule.of(rule.return_address) {
+            Some(RegisterRule::Undefined) => return Err(Stop::Root),
+            Some(RegisterRule::SameValue) | None if machine == Machine::Aarch64 => {
+                old.get(LINK_REGISTER).filter(|_| self.is_exact).ok_or(Missing::Elsewhere)?
+            }
+            Some(how) => value(rule.return_address, how)?,
+            None => return Err(Missing::Elsewhere.into()),
+        };
+        let mut registers = *old;
+        registers.keep_preserved();
+        registers.set(machine.sp(), Some(cfa));
+        for (register, how) in &rule.registers {
+            if let Ok(number) = u8::try_from(register.0) {
+                registers.set(number, value(*register, how).ok());
+            }
+        }
+        Ok(self.caller(registers, return_address, rule.is_signal))
+    }
+
+    /// Returns the frame of a caller.
+    fn caller(&self, registers: Registers, return_address: u64, is_exact: bool) -> Self {
+        Self { registers, ip: registers.machine().address(return_address), is_exact }
+    }
+
+    /// Returns the next frame that the kernel's chain knows of, if the frame pointer is one that
+    /// the kernel followed.
+    fn resumed<C: Code>(&self, code: &mut C, memory: &Readable<'_>) -> Option<Self> {
+        let machine = self.registers.machine();
+        let pointer = self.registers.get(machine.fp())?;
+        let Link { return_address, caller } = memory.link(pointer)?;
+        let is_call = code.code_before(return_address).is_none_or(|code| machine.is_call(code));
+        code.place(return_address.wrapping_sub(1)).filter(|_| is_call)?;
+        let mut registers = self.registers;
+        registers.forget();
+        registers.set(machine.sp(), Some(pointer.wrapping_add(2 * u64::from(machine.word()))));
+        registers.set(machine.fp(), Some(caller));
+        Some(self.caller(registers, return_address, false))
+    }
+
+    /// Returns whether the stack shrinks from `callee` to this frame, its caller, so that a chain
+    /// ends.
+    fn is_progress(&self, callee: &Self) -> bool {
+        let sp = self.registers.machine().sp();
+        match (self.registers.get(sp), callee.registers.get(sp)) {
+            // Signal handlers may have a stack of their own.
+            _ if self.is_exact => true,
+            (Some(new), Some(old)) => new > old || (new == old && callee.is_exact),
+            _ => false,
+        }
+    }
+}
+
+/// Number of the register of Arm that has the return address at first.
+const LINK_REGISTER: u8 = 30;
