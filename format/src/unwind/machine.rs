@@ -234,11 +234,6 @@ impl Registers {
         }
     }
 
-    /// Forgets all registers but those that calls preserve.
-    pub(super) fn keep_preserved(&mut self) {
-        self.known &= self.machine.preserved().iter().fold(0, |mask, number| mask | 1u64 << number);
-    }
-
     /// Forgets all registers.
     pub(super) fn forget(&mut self) {
         self.known = 0;

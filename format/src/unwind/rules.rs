@@ -41,6 +41,8 @@ pub struct Sections<B> {
     pub text: u64,
     /// Linked address of `.got`, the same.
     pub got: u64,
+    /// Where the process enters the module (`e_entry`); 0 if it does not.
+    pub entry: u64,
 }
 
 /// The rules of a module.
@@ -81,6 +83,10 @@ impl UnwindContextStorage<usize> for Rows {
     type Rules = [(Register, RegisterRule<usize>); 64];
     type Stack = Vec<UnwindTableRow<usize, Self>>;
 }
+
+/// Size of the code at a module's entry, in bytes: that of the dynamic linker has no rules, calls
+/// what prepares the program, and jumps there.
+const ENTRY: u64 = 64;
 
 /// Memory for reading rows, used again and again.
 pub(super) type RowMemory = UnwindContext<usize, Rows>;
@@ -125,6 +131,12 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
             }
             None => FramePointer::Unknown,
         }
+    }
+
+    /// Returns whether a linked address is in the code with which a process begins.
+    pub(super) fn is_entry(&self, address: u64) -> bool {
+        let entry = self.sections.entry;
+        entry > 0 && (entry..entry.saturating_add(ENTRY)).contains(&address)
     }
 
     /// Returns the rule at a linked address.

@@ -208,6 +208,7 @@ impl Unwinder {
                         stepped => stepped,
                     }
                 }
+                None if rules.is_entry(place.address) => return End::Whole,
                 None => {
                     if !frame.is_exact && self.is_beginning(code, frame.ip) {
                         // Entered by a jump, as the start of a coroutine or a thread.
@@ -264,7 +265,6 @@ impl Unwinder {
         let (old, machine) = (&frame.registers, frame.registers.machine());
         let (word, sp) = (u64::from(machine.word()), old.get(machine.sp()));
         let mut registers = *old;
-        registers.keep_preserved();
         // A function without a frame: the return address is on top of the stack.
         if is_first && machine != Machine::Aarch64 {
             let top = sp.and_then(|sp| memory.word(sp).ok());
@@ -333,8 +333,9 @@ impl Current {
                 kept.ok_or(Missing::Elsewhere)?
             }
         };
+        // Registers that calls need not preserve keep their values, too: code written by hand has
+        // rules with them, for calls that leave them alone.
         let mut registers = *old;
-        registers.keep_preserved();
         let sp = old.get(machine.sp());
         for (number, slot) in machine.preserved().iter().zip(rule.saved) {
             if let Some(offset) = slot.offset() {
@@ -405,7 +406,6 @@ impl Current {
             None => return Err(Missing::Elsewhere.into()),
         };
         let mut registers = *old;
-        registers.keep_preserved();
         registers.set(machine.sp(), Some(cfa));
         for (register, how) in &rule.registers {
             if let Ok(number) = u8::try_from(register.0) {
