@@ -32,7 +32,7 @@ impl<'a> Code for Module<'a> {
     }
 
     fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
-        Some([if address % 3 == 0 { 0xe8 } else { 0x90 }; 8])
+        Some([if address.is_multiple_of(3) { 0xe8 } else { 0x90 }; 8])
     }
 }
 
