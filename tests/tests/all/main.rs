@@ -36,6 +36,7 @@ mod functions;
 mod hot_shares;
 mod info;
 mod keys_agree;
+mod known_chains;
 mod lost;
 mod modes_agree;
 mod names_agree;
