@@ -5,8 +5,8 @@ use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
 use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, Encoding,
-    EndianSlice, Expression, Format, FrameDescriptionEntry, Register, RegisterRule, RunTimeEndian,
+    BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
+    Expression, Format, FrameDescriptionEntry, Register, RegisterRule, RunTimeEndian,
     UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTable,
     UnwindTableRow, Vendor,
 };
@@ -107,7 +107,7 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
             bases = bases.set_eh_frame_hdr(address);
         }
         let mut rules = Self { sections, bases, eh_entries: None, debug_entries: OnceLock::new() };
-        if !rules.has_table() {
+        if rules.table().is_none() {
             let entries = rules.eh_frame().map(|section| rules.entries(&section));
             rules.eh_entries = Some(entries.unwrap_or_default());
         }
@@ -197,12 +197,19 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         Some(section)
     }
 
-    /// Returns whether `.eh_frame_hdr` has a table of entries.
-    fn has_table(&self) -> bool {
-        let Some(header) = &self.sections.eh_frame_hdr else { return false };
-        let header = EhFrameHdr::new(&header.bytes, self.endian());
-        let parsed = header.parse(&self.bases, self.machine().word());
-        parsed.is_ok_and(|header| header.table().is_some())
+    /// Returns the table of `.eh_frame_hdr` (Linux Standard Base, section 10.6.2), of pairs of
+    /// offsets from the section's address: of a function, and of its entry. Linkers write no other
+    /// form than this one.
+    fn table(&self) -> Option<&[[u8; 8]]> {
+        let bytes = &*self.sections.eh_frame_hdr.as_ref()?.bytes;
+        let (head, rest) = bytes.split_first_chunk::<12>()?;
+        // Version 1; a pointer of 4 bytes; a number of 4 bytes; signed offsets of 4 bytes.
+        let [1, pointer, 0x03, 0x3b, _, _, _, _, a, b, c, d] = *head else { return None };
+        if ![0x03, 0x0b].contains(&(pointer & 0x0f)) {
+            return None;
+        }
+        let count = usize::try_from(self.sections.endian.u32([a, b, c, d])).ok()?;
+        rest.as_chunks().0.get(..count).filter(|table| !table.is_empty())
     }
 
     /// Returns the entry of an address by the table of `.eh_frame_hdr`.
@@ -211,10 +218,15 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         section: &EhFrame<Slice<'a>>,
         address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
-        let header = EhFrameHdr::new(&self.sections.eh_frame_hdr.as_ref()?.bytes, self.endian());
-        let header = header.parse(&self.bases, self.machine().word()).ok()?;
-        let pointer = header.table()?.lookup(address, &self.bases).ok()?.direct().ok()?;
-        let offset = pointer.checked_sub(self.sections.eh_frame.as_ref()?.address)?;
+        let header = self.sections.eh_frame_hdr.as_ref()?.address;
+        let at = |offset: [u8; 4]| {
+            let offset = self.sections.endian.u32(offset).cast_signed();
+            header.wrapping_add_signed(offset.into())
+        };
+        let table = self.table()?;
+        let after = table.partition_point(|[a, b, c, d, ..]| at([*a, *b, *c, *d]) <= address);
+        let [.., a, b, c, d] = *table.get(after.checked_sub(1)?)?;
+        let offset = at([a, b, c, d]).checked_sub(self.sections.eh_frame.as_ref()?.address)?;
         self.parse(section, usize::try_from(offset).ok()?, address)
     }
 

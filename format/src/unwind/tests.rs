@@ -30,22 +30,23 @@ const RA: u8 = 16;
 
 /// `.eh_frame` with a function for each range of addresses and its instructions. Each CIE says:
 /// CFA = rsp + 8, return address at CFA - 8, offsets in units of -8 bytes.
-struct Frames(Vec<u8>);
+#[derive(Default)]
+struct Frames {
+    bytes: Vec<u8>,
+    /// First address of each function, and the offset of its entry.
+    table: Vec<(u64, usize)>,
+}
 
 impl Frames {
-    fn new() -> Self {
-        Self(Vec::new())
-    }
-
     fn entry(&mut self, body: &[u8]) {
         let padding = body.len().next_multiple_of(8) - body.len();
-        self.0.extend(u32::try_from(body.len() + padding).unwrap().to_le_bytes());
-        self.0.extend(body);
-        self.0.extend(std::iter::repeat_n(0, padding));
+        self.bytes.extend(u32::try_from(body.len() + padding).unwrap().to_le_bytes());
+        self.bytes.extend(body);
+        self.bytes.extend(std::iter::repeat_n(0, padding));
     }
 
     fn function(&mut self, start: u64, length: u64, augmentation: &[u8], program: &[u8]) {
-        let cie = self.0.len();
+        let cie = self.bytes.len();
         let mut body = vec![0, 0, 0, 0, 1];
         body.extend(augmentation);
         // Alignment of code 1 and of data -8, register of the return address; the augmentation's
@@ -53,7 +54,8 @@ impl Frames {
         body.extend([0, 1, 0x78, RA, 1, 0x04]);
         body.extend([DEF_CFA, RSP, 8, OFFSET | RA, 1]);
         self.entry(&body);
-        let distance = u32::try_from(self.0.len() + 4 - cie).unwrap();
+        let distance = u32::try_from(self.bytes.len() + 4 - cie).unwrap();
+        self.table.push((start, self.bytes.len()));
         let mut body = distance.to_le_bytes().to_vec();
         body.extend(start.to_le_bytes());
         body.extend(length.to_le_bytes());
@@ -76,7 +78,7 @@ impl Frames {
         Rules::new(Sections {
             machine: Machine::X86_64,
             endian: Endian::Little,
-            eh_frame: Some(Section { address: EH_FRAME, bytes: self.0 }),
+            eh_frame: Some(Section { address: EH_FRAME, bytes: self.bytes }),
             eh_frame_hdr: None,
             debug_frame: None,
             text: 0,
@@ -138,7 +140,7 @@ const ROOT: [u8; 2] = [UNDEFINED, RA];
 
 /// Functions: 0x1000 without a frame, 0x2000 and 0x3000 with frame pointers, 0x4000 the outermost.
 fn functions() -> Frames {
-    Frames::new()
+    Frames::default()
         .with(0x1000, 0x100, &[])
         .with(0x2000, 0x100, &FRAMED)
         .with(0x3000, 0x100, &FRAMED)
@@ -309,7 +311,7 @@ fn debug_frame_is_asked_where_eh_frame_has_no_rule() {
     let rules = Rules::new(Sections {
         machine: Machine::X86_64,
         endian: Endian::Little,
-        eh_frame: Some(Section { address: EH_FRAME, bytes: functions().0 }),
+        eh_frame: Some(Section { address: EH_FRAME, bytes: functions().bytes }),
         eh_frame_hdr: None,
         debug_frame: Some(bytes),
         text: 0,
@@ -318,6 +320,40 @@ fn debug_frame_is_asked_where_eh_frame_has_no_rule() {
     });
     let (frames, end) = walk(rules, &registers(0x5010, 0x7_0000, 0), &[1, 0x4045], &[]);
     assert_eq!((frames.len(), end), (2, End::Whole));
+}
+
+#[test]
+fn a_table_finds_the_entry_of_an_address() {
+    let with_table = |count: u32| {
+        let Frames { bytes, table } = functions();
+        // Version 1; a pointer relative to its place, a count, a table relative to the section.
+        let mut header = vec![1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0];
+        header.extend(count.to_le_bytes());
+        let address = EH_FRAME - 0x100;
+        for (start, offset) in table {
+            for to in [start, EH_FRAME + offset as u64] {
+                let distance = i32::try_from(to.cast_signed() - address.cast_signed()).unwrap();
+                header.extend(distance.to_le_bytes());
+            }
+        }
+        let rules = Rules::new(Sections {
+            machine: Machine::X86_64,
+            endian: Endian::Little,
+            eh_frame: Some(Section { address: EH_FRAME, bytes }),
+            eh_frame_hdr: Some(Section { address, bytes: header }),
+            debug_frame: None,
+            text: 0,
+            got: 0,
+            entry: 0,
+        });
+        [0xfff, 0x1000, 0x2004, 0x20ff, 0x2100, 0x4000].map(|at| rules.frame_pointer_at(at))
+    };
+    let found = with_table(4);
+    use FramePointer::{Holds, Root, Unknown, Untouched};
+    assert_eq!(found, [Unknown, Untouched, Holds, Holds, Unknown, Root]);
+    // A table that is not there is not needed; one that lacks functions does.
+    assert_eq!(with_table(u32::MAX), found);
+    assert_eq!(with_table(2)[5], Unknown);
 }
 
 #[test]
@@ -388,7 +424,7 @@ proptest! {
         words in prop::collection::vec(0x1000u64..0xa000, 0..40),
         ip in 0x1000u64..0xa000,
     ) {
-        let mut frames = functions().0;
+        let mut frames = functions().bytes;
         for (at, byte) in damage {
             if let Some(old) = frames.get_mut(at) {
                 *old = byte;
