@@ -1,10 +1,21 @@
 //! The rule that leads from a frame to its caller, in two forms: the plain one has room for nearly
 //! all rules that compilers write and is small; the full one has every rule.
 
-use gimli::{CfaRule, Encoding, Register, RegisterRule, UnwindExpression, UnwindTableRow};
+use gimli::{
+    CfaRule, Encoding, Register, RegisterRule, UnwindContextStorage, UnwindExpression,
+    UnwindTableRow,
+};
 
 use super::machine::{Machine, PRESERVED};
-use super::rules::Rows;
+
+/// Room for the rows of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows;
+
+impl UnwindContextStorage<usize> for Rows {
+    type Rules = [(Register, RegisterRule<usize>); 64];
+    type Stack = Vec<UnwindTableRow<usize, Self>>;
+}
 
 /// A rule of a module at an address.
 #[derive(Clone, Debug)]

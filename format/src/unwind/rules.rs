@@ -6,13 +6,12 @@ use std::sync::OnceLock;
 
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
-    Expression, Format, FrameDescriptionEntry, Register, RegisterRule, RunTimeEndian,
-    UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTable,
-    UnwindTableRow, Vendor,
+    Expression, Format, FrameDescriptionEntry, RunTimeEndian, UnwindContext, UnwindExpression,
+    UnwindSection, UnwindTable, Vendor,
 };
 
 use super::machine::Machine;
-use super::rule::{FramePointer, Rule, RuleContext};
+use super::rule::{FramePointer, Rows, Rule, RuleContext};
 use crate::endian::Endian;
 
 /// A section of a module, at the address that it is linked at.
@@ -74,15 +73,6 @@ struct Entry {
 /// Greatest size of an entry in bytes, so that the work for a row is bounded. The largest entries
 /// of real modules have some thousand.
 const MOST_BYTES: usize = 1 << 16;
-
-/// Room for the rows of a table.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows;
-
-impl UnwindContextStorage<usize> for Rows {
-    type Rules = [(Register, RegisterRule<usize>); 64];
-    type Stack = Vec<UnwindTableRow<usize, Self>>;
-}
 
 /// Size of the code at a module's entry, in bytes: that of the dynamic linker has no rules, calls
 /// what prepares the program, and jumps there.
