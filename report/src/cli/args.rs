@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser};
 
 use super::chain_args::ChainArgs;
 use super::style_args::StyleArgs;
-use crate::cli::{self, Asked, FilterArgs, Refusal, SourcesArgs, SymbolArgs};
+use crate::cli::{self, Asked, FilterArgs, Line, Refusal, SourcesArgs, SymbolArgs};
 use crate::exports::{self, Export};
 use crate::query::{Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
 use crate::terminal::style::Colour;
@@ -194,7 +194,8 @@ const OF_EVENTS: [&str; 8] = [
 /// # Errors
 /// Returns an error if the command line is wrong (exit status 2), or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, Refusal> {
-    asked(args).map(|asked| asked.query.query)
+    let line = Line { words: args.into_iter().collect(), commands: &[] };
+    asked(&line).map(|asked| asked.query.query)
 }
 
 /// Returns the definition of the options, for manual pages and completions.
@@ -206,14 +207,12 @@ pub(crate) fn definition() -> clap::Command {
 ///
 /// # Errors
 /// Returns the errors of [`parse`].
-pub(crate) fn asked(
-    args: impl IntoIterator<Item = OsString>,
-) -> Result<Asked<ReportQuery>, Refusal> {
-    let mut args: Vec<OsString> = args.into_iter().collect();
-    if args.get(1).is_some_and(|arg| arg == "report") {
-        args.remove(1);
+pub(crate) fn asked(line: &Line) -> Result<Asked<ReportQuery>, Refusal> {
+    let mut words = line.words.clone();
+    if words.get(1).is_some_and(|word| word == "report") {
+        words.remove(1);
     }
-    let mut asked = cli::parse(args, query)?;
+    let mut asked = Line { words, ..*line }.parse(query)?;
     asked.query.query.is_default_input = asked.is_default_input;
     Ok(asked)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::help::{command_names, is_command};
+use super::line::{Entry, named as command};
 use crate::query::nearest::near;
 
 /// Options of perf that a command lacks: how they are written, and why or what to do instead.
@@ -145,25 +145,24 @@ const WORDS: [(&str, &str); 16] = [
 const FOLDED: &str = "rep --format folded prints stacks for flamegraph.pl, inferno and speedscope";
 
 /// Returns an error about a file on the command line that does not exist and looks like a command.
-pub(super) fn check_word(path: &Path) -> Result<(), String> {
+pub(super) fn check_word(path: &Path, commands: &'static [Entry]) -> Result<(), String> {
     let Some(word) =
         path.to_str().filter(|word| !word.contains(['/', '.']) && *word != "-" && !path.exists())
     else {
         return Ok(());
     };
-    unknown_command(word).map_or(Ok(()), Err)
+    unknown_command(word, commands).map_or(Ok(()), Err)
 }
 
 /// Returns a message about a word that is no command but looks like one; `None` if it does not.
-pub(super) fn unknown_command(word: &str) -> Option<String> {
-    if command_names().any(|name| name == word) {
+fn unknown_command(word: &str, commands: &'static [Entry]) -> Option<String> {
+    let is_command = |name: &str| command(commands, name).is_some();
+    if is_command(word) {
         return Some(format!("no file '{word}'; the command is the first word: 'rep {word}'"));
     }
-    let others = || WORDS.iter().map(|(name, _)| *name);
-    let what = match near(word, command_names().chain(others()), 1).first() {
-        Some(name) if command_names().any(|known| known == *name) => {
-            format!("; did you mean 'rep {name}'?")
-        }
+    let names = commands.iter().map(|command| command.name);
+    let what = match near(word, names.chain(WORDS.iter().map(|(name, _)| *name)), 1).first() {
+        Some(name) if is_command(name) => format!("; did you mean 'rep {name}'?"),
         Some(name) => {
             let (_, there_is) = WORDS.iter().find(|(word, _)| word == name)?;
             format!(": {there_is}")
@@ -177,12 +176,15 @@ pub(super) fn unknown_command(word: &str) -> Option<String> {
 ///
 /// # Errors
 /// Returns a message if the words are not the name of one command.
-pub(crate) fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
+pub(crate) fn named<'w>(
+    words: &[&'w str],
+    commands: &'static [Entry],
+) -> Result<Option<&'w str>, String> {
     match words {
         [] | ["help" | "-h" | "--help"] => Ok(None),
-        [name] if is_command(name) => Ok(Some(name)),
-        [name] => Err(unknown_command(name).unwrap_or_else(|| {
-            let known: Vec<&str> = command_names().collect();
+        [name] if command(commands, name).is_some() => Ok(Some(name)),
+        [name] => Err(unknown_command(name, commands).unwrap_or_else(|| {
+            let known: Vec<&str> = commands.iter().map(|command| command.name).collect();
             format!(
                 "unknown command '{name}'; commands: {}; topics: keys, fields",
                 known.join(", ")
@@ -195,16 +197,17 @@ pub(crate) fn named<'w>(words: &[&'w str]) -> Result<Option<&'w str>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::COMMANDS;
 
     #[test]
     fn words_that_look_like_commands_are_explained() {
-        let said = |word: &str| check_word(Path::new(word)).unwrap_err();
+        let said = |word: &str| check_word(Path::new(word), COMMANDS).unwrap_err();
         assert_eq!(said("scirpt"), "no command or file 'scirpt'; did you mean 'rep script'?");
         assert!(said("diff").starts_with("no command or file 'diff': rep cannot compare"));
         assert!(said("anotate").contains("perf annotate"));
         assert!(said("script").contains("first word"));
         for file in ["nosuch", "old.data", "./scirpt", "scirpt.data", "-"] {
-            assert_eq!(check_word(Path::new(file)), Ok(()), "{file}");
+            assert_eq!(check_word(Path::new(file), COMMANDS), Ok(()), "{file}");
         }
     }
 

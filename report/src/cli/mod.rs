@@ -6,6 +6,7 @@ mod chain_args;
 mod filter_args;
 pub(crate) mod help;
 pub(crate) mod lacking;
+mod line;
 pub(crate) mod outcome;
 mod refusal;
 mod style_args;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Parser, ValueHint};
 
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs};
+pub(crate) use line::{Entry, Line, Place, named};
 pub(crate) use refusal::Refusal;
 pub(crate) use style_args::HeaderArgs;
 pub(crate) use symbol_args::SymbolArgs;
@@ -34,29 +36,41 @@ pub struct Asked<Q> {
     pub is_default_input: bool,
 }
 
-/// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
+impl Line {
+    /// Parses the line and compiles it.
+    ///
+    /// # Errors
+    /// Returns an error if the line is wrong, asks for help or the version, or `compile` fails.
+    pub(crate) fn parse<A: Parser, Q>(
+        &self,
+        compile: impl FnOnce(A) -> Result<Q, String>,
+    ) -> Result<Asked<Q>, Refusal> {
+        let mut command = A::command();
+        let matches = command
+            .try_get_matches_from_mut(&self.words)
+            .map_err(|error| Refusal::of(&error, &mut command, self))?;
+        let args = A::from_arg_matches(&matches)
+            .map_err(|error| Refusal::of(&error, &mut command, self))?;
+        for file in paths(&matches, &["file", "files"]) {
+            lacking::check_word(file, self.commands).map_err(Refusal::Usage)?;
+        }
+        Ok(Asked {
+            query: compile(args).map_err(Refusal::Usage)?,
+            no_pager: matches.try_get_one("no_pager").ok().flatten().copied().unwrap_or(false),
+            is_default_input: paths(&matches, &["file", "files", "input"]).next().is_none(),
+        })
+    }
+}
+
+/// Parses and compiles a line like [`Line::parse`], knowing of no other commands.
 ///
 /// # Errors
-/// Returns an error if the command line is wrong, asks for help or the version, or `compile` fails.
+/// Returns the errors of [`Line::parse`].
 pub fn parse<A: Parser, Q>(
     words: impl IntoIterator<Item = OsString>,
     compile: impl FnOnce(A) -> Result<Q, String>,
 ) -> Result<Asked<Q>, Refusal> {
-    let words: Vec<OsString> = words.into_iter().collect();
-    let mut command = A::command();
-    let matches = command
-        .try_get_matches_from_mut(&words)
-        .map_err(|error| Refusal::of(&error, &mut command, &words))?;
-    let args =
-        A::from_arg_matches(&matches).map_err(|error| Refusal::of(&error, &mut command, &words))?;
-    for file in paths(&matches, &["file", "files"]) {
-        lacking::check_word(file).map_err(Refusal::Usage)?;
-    }
-    Ok(Asked {
-        query: compile(args).map_err(Refusal::Usage)?,
-        no_pager: matches.try_get_one("no_pager").ok().flatten().copied().unwrap_or(false),
-        is_default_input: paths(&matches, &["file", "files", "input"]).next().is_none(),
-    })
+    Line { words: words.into_iter().collect(), commands: &[] }.parse(compile)
 }
 
 /// Returns the paths that are the values of these arguments.

@@ -1,12 +1,12 @@
 //! Command lines that are not answered: wrong ones, and requests for help or the version.
 
 use std::error::Error as _;
-use std::ffi::OsString;
 use std::fmt;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::line::Line;
 use super::{help, lacking};
 use crate::query::UsageError;
 
@@ -21,11 +21,11 @@ pub enum Refusal {
 
 impl Refusal {
     /// Returns the refusal that an error of clap means.
-    pub(super) fn of(error: &clap::Error, command: &mut Command, words: &[OsString]) -> Self {
+    pub(super) fn of(error: &clap::Error, command: &mut Command, line: &Line) -> Self {
         match error.kind() {
             ErrorKind::DisplayHelp => {
-                let is_long = words.iter().any(|word| word == "--help");
-                Self::Text(help::text(std::mem::take(command), is_long))
+                let is_long = line.words.iter().any(|word| word == "--help");
+                Self::Text(help::text(std::mem::take(command), is_long, line.commands))
             }
             ErrorKind::DisplayVersion => Self::Text(error.render().to_string()),
             _ => Self::Usage(message(error, command.get_name())),

@@ -10,20 +10,21 @@ use clap_complete::{Shell, generate};
 use jiff::Timestamp;
 
 use crate::cli::outcome::{end, output, refused, written};
-use crate::cli::{Refusal, help, lacking, parse};
+use crate::cli::{Entry, Line, Refusal, args, help, lacking};
 use crate::listings::script::field_names;
 use crate::query::{Availability, SortKey};
 
-/// Returns the command line that `rep help` (`words`, the program first) means, or answers it.
-pub(super) fn help(words: &[OsString]) -> Result<Vec<OsString>, ExitCode> {
+/// Returns the words that `rep help` (`line`, the program first) means, or answers it.
+pub(super) fn help(line: &Line) -> Result<Vec<OsString>, ExitCode> {
+    let Line { words, commands } = line;
     let named: Vec<_> = words.iter().skip(2).map(|word| word.to_string_lossy()).collect();
     let named: Vec<&str> = named.iter().map(|word| &**word).collect();
     let text = match named[..] {
         ["keys"] => keys(),
         ["fields"] => format!("Fields of rep script, for -F: {}\n", field_names()),
         _ => {
-            let command =
-                lacking::named(&named).map_err(|message| refused(&Refusal::Usage(message)))?;
+            let command = lacking::named(&named, commands)
+                .map_err(|message| refused(&Refusal::Usage(message)))?;
             let command = command.map(OsString::from);
             return Ok(words
                 .iter()
@@ -76,13 +77,27 @@ pub(super) struct CompletionsArgs {
     shell: String,
 }
 
-/// Prints a manual page: of the `whole` command line, or of a command in it.
-pub(super) fn man(words: Vec<OsString>, whole: Command) -> ExitCode {
-    let page = parse(words, |ManArgs { command }| match command {
-        None => Ok(whole),
+/// Returns the definition of the whole command line: the options of `rep report`, and the commands.
+fn whole(commands: &[Entry]) -> Command {
+    let mut rep = args::definition();
+    for entry in commands {
+        // Lists show one line of each command, pages all.
+        let command = (entry.definition)();
+        let long = command.get_about().map_or_else(|| entry.shows.to_owned(), ToString::to_string);
+        let command = command.name(entry.name).display_name(format!("rep-{}", entry.name));
+        rep = rep.subcommand(command.about(entry.shows).long_about(long));
+    }
+    rep
+}
+
+/// Prints a manual page: of the whole command line, or of a command in it.
+pub(super) fn man(line: &Line) -> ExitCode {
+    let commands = line.commands;
+    let page = line.parse(|ManArgs { command }| match command {
+        None => Ok(whole(commands)),
         Some(name) => {
-            lacking::named(&[&name])?;
-            let found = whole.find_subcommand(&name).cloned();
+            lacking::named(&[&name], commands)?;
+            let found = whole(commands).find_subcommand(&name).cloned();
             found.ok_or_else(|| {
                 format!("'{name}' has no page of its own; it is in the page of rep: rep man")
             })
@@ -93,15 +108,19 @@ pub(super) fn man(words: Vec<OsString>, whole: Command) -> ExitCode {
         Err(refusal) => return refused(&refusal),
     };
     let mut text = Vec::new();
-    let rendered = manual_page(page, &mut text);
+    let rendered = manual_page(page, commands, &mut text);
     let mut out = output(true);
     written(rendered.and_then(|()| out.write_all(&text)).and(end(out)))
 }
 
 /// Writes the manual page of a command: clap's, with the examples of the help.
-fn manual_page(command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
+fn manual_page(
+    command: Command,
+    commands: &'static [Entry],
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    let examples = help::examples(&name.replacen('-', " ", 1));
+    let examples = help::examples(commands, &name.replacen('-', " ", 1));
     let mut rendered = Vec::new();
     clap_mangen::Man::new(command.after_help(None::<&str>)).render(&mut rendered)?;
     writeln!(
@@ -166,9 +185,9 @@ fn tidy(page: &str, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints completions of the `whole` command line.
-pub(super) fn completions(words: Vec<OsString>, mut whole: Command) -> ExitCode {
-    let asked = parse(words, |CompletionsArgs { shell }| {
+/// Prints completions of the whole command line.
+pub(super) fn completions(line: &Line) -> ExitCode {
+    let asked = line.parse(|CompletionsArgs { shell }| {
         Shell::from_str(&shell, false).map_err(|_| format!("unknown shell '{shell}'"))
     });
     let shell = match asked {
@@ -176,7 +195,7 @@ pub(super) fn completions(words: Vec<OsString>, mut whole: Command) -> ExitCode 
         Err(refusal) => return refused(&refusal),
     };
     let mut text = Vec::new();
-    generate(shell, &mut whole, "rep", &mut text);
+    generate(shell, &mut whole(line.commands), "rep", &mut text);
     let mut out = output(true);
     written(out.write_all(&text).and(end(out)))
 }

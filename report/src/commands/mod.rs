@@ -1,5 +1,5 @@
-//! The commands of `rep`: command line → query → output → exit status. A command is an [`Id`] with a
-//! row in [`COMMANDS`], and an [`Entry`] here.
+//! The commands of `rep`: command line → query → output → exit status. A command is a module, and a
+//! row in [`COMMANDS`].
 //!
 //! `report` is the default. Other commands have `run`, which answers a query and returns warnings.
 //! Most queries are the options themselves; other commands have `query`, which makes a query of the
@@ -11,98 +11,143 @@ mod report;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Arg, CommandFactory as _, ValueEnum as _};
+use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
 use crate::analyses::{branches, c2c, mem, modules, timeline};
-use crate::cli::help::{COMMANDS, Id, listed};
 use crate::cli::outcome::stream;
-use crate::cli::{args, parse};
+use crate::cli::{Entry, Line, Place, args, named};
 use crate::input::map::keep_freed_memory;
 use crate::listings::{bundle, dump, info, script};
 use crate::query::Demangle;
 use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
 
-/// What a command is.
-struct Entry {
-    /// Its options.
-    definition: fn() -> clap::Command,
-    run: fn(Vec<OsString>) -> ExitCode,
-}
-
-fn entry(id: Id) -> Entry {
-    match id {
-        Id::Report => Entry { definition: args::definition, run: report::main },
-        Id::Script => Entry {
-            definition: script::ScriptQuery::command,
-            run: |words| stream(parse(words, script::query), script::run),
-        },
-        Id::Timeline => Entry {
-            definition: timeline::TimelineArgs::command,
-            run: |words| stream(parse(words, timeline::query), timeline::run),
-        },
-        Id::Modules => Entry {
-            definition: modules::ModulesQuery::command,
-            run: |words| stream(parse(words, modules::query), modules::run),
-        },
-        Id::Mem => Entry {
-            definition: mem::MemArgs::command,
-            run: |words| stream(parse(words, mem::query), mem::run),
-        },
-        Id::C2c => Entry {
-            definition: c2c::C2cQuery::command,
-            run: |words| stream(parse(words, c2c::query), c2c::run),
-        },
-        Id::Branches => Entry {
-            definition: branches::BranchesArgs::command,
-            run: |words| stream(parse(words, branches::query), branches::run),
-        },
-        Id::Bundle => Entry {
-            definition: bundle::BundleQuery::command,
-            run: |words| stream(parse(words, bundle::query), bundle::run),
-        },
-        Id::Info => Entry {
-            definition: InfoQuery::command,
-            run: |words| stream(parse(words, Ok::<InfoQuery, _>), info::run),
-        },
-        Id::Evlist => Entry {
-            definition: EvlistQuery::command,
-            run: |words| stream(parse(words, Ok::<EvlistQuery, _>), info::run_evlist),
-        },
-        Id::Dump => Entry {
-            definition: DumpQuery::command,
-            run: |words| stream(parse(words, Ok::<DumpQuery, _>), dump::run),
+/// The commands, in the order of the help. A new one is a module and a row here.
+pub(crate) static COMMANDS: &[Entry] = &[
+    Entry {
+        name: "report",
+        shows: "histograms of samples (the default)",
+        examples: &[
+            "rep                            the hottest functions of out.data or perf.data",
+            "rep -s dso,symbol --limit 20   the 20 hottest functions of all threads together",
+            "rep --comm nginx -g caller     call trees of one program, from main on",
+        ],
+        place: Place::Line,
+        definition: args::definition,
+        run: report::main,
+    },
+    Entry {
+        name: "script",
+        shows: "samples, in time order",
+        examples: &["rep script -F comm,tid,time,ip,sym", "rep script --comm nginx --time 0%-10%"],
+        place: Place::Line,
+        definition: script::ScriptQuery::command,
+        run: |line| stream(line.parse(script::query), script::run),
+    },
+    Entry {
+        name: "timeline",
+        shows: "when threads ran: samples per time slice",
+        examples: &["rep timeline --time-quantum 10ms"],
+        place: Place::Line,
+        definition: timeline::TimelineArgs::command,
+        run: |line| stream(line.parse(timeline::query), timeline::run),
+    },
+    Entry {
+        name: "modules",
+        shows: "where symbols were found, or why not",
+        examples: &["rep modules --unresolved"],
+        place: Place::Line,
+        definition: modules::ModulesQuery::command,
+        run: |line| stream(line.parse(modules::query), modules::run),
+    },
+    Entry {
+        name: "mem",
+        shows: "cost of memory accesses",
+        examples: &[
+            "rep mem                     latencies by memory level",
+            "rep mem -s symbol -t load   by function",
+        ],
+        place: Place::Name,
+        definition: mem::MemArgs::command,
+        run: |line| stream(line.parse(mem::query), mem::run),
+    },
+    Entry {
+        name: "c2c",
+        shows: "contended cache lines",
+        examples: &["rep c2c -c pid,iaddr"],
+        place: Place::Name,
+        definition: c2c::C2cQuery::command,
+        run: |line| stream(line.parse(c2c::query), c2c::run),
+    },
+    Entry {
+        name: "branches",
+        shows: "jumps, loops, and the code between branches",
+        examples: &["rep branches --limit 20"],
+        place: Place::Name,
+        definition: branches::BranchesArgs::command,
+        run: |line| stream(line.parse(branches::query), branches::run),
+    },
+    Entry {
+        name: "bundle",
+        shows: "a recording with its names, in one file, for other machines",
+        examples: &["rep bundle -o named.data"],
+        place: Place::Name,
+        definition: bundle::BundleQuery::command,
+        run: |line| stream(line.parse(bundle::query), bundle::run),
+    },
+    Entry {
+        name: "info",
+        shows: "header, events and record counts of a file",
+        examples: &["rep info --json out.data"],
+        place: Place::Name,
+        definition: InfoQuery::command,
+        run: |line| stream(line.parse(Ok::<InfoQuery, _>), info::run),
+    },
+    Entry {
+        name: "evlist",
+        shows: "events of a file",
+        examples: &["rep evlist -v"],
+        place: Place::Name,
+        definition: EvlistQuery::command,
+        run: |line| stream(line.parse(Ok::<EvlistQuery, _>), info::run_evlist),
+    },
+    Entry {
+        name: "dump",
+        shows: "all records, raw and decoded",
+        examples: &["rep dump --type MMAP2,COMM --no-raw"],
+        place: Place::Name,
+        definition: DumpQuery::command,
+        run: |line| stream(line.parse(Ok::<DumpQuery, _>), dump::run),
+    },
+    Entry {
+        name: "help",
+        shows: "help of a command, or of a topic: keys, fields",
+        examples: &[],
+        place: Place::Name,
+        definition: || {
+            let name = Arg::new("command").value_name("COMMAND").help("Command or topic");
+            Command::new("help").arg(name)
         },
         // Its words are those of another command (`main`).
-        Id::Help => Entry {
-            definition: || {
-                let name = Arg::new("command").value_name("COMMAND").help("Command or topic");
-                clap::Command::new("help").arg(name)
-            },
-            run: report::main,
-        },
-        Id::Man => {
-            Entry { definition: manual::ManArgs::command, run: |words| manual::man(words, whole()) }
-        }
-        Id::Completions => Entry {
-            definition: manual::CompletionsArgs::command,
-            run: |words| manual::completions(words, whole()),
-        },
-    }
-}
-
-/// Returns the definition of the whole command line: the options of `rep report`, and the commands.
-fn whole() -> clap::Command {
-    let mut rep = args::definition();
-    for listed in &COMMANDS {
-        // Lists show one line of each command, pages all.
-        let command = (entry(listed.id).definition)();
-        let long = command.get_about().map_or_else(|| listed.shows.to_owned(), ToString::to_string);
-        let command = command.name(listed.name).display_name(format!("rep-{}", listed.name));
-        rep = rep.subcommand(command.about(listed.shows).long_about(long));
-    }
-    rep
-}
+        run: report::main,
+    },
+    Entry {
+        name: "man",
+        shows: "the manual page, as roff: rep man [COMMAND]",
+        examples: &["rep man | man -l -"],
+        place: Place::Nowhere,
+        definition: manual::ManArgs::command,
+        run: manual::man,
+    },
+    Entry {
+        name: "completions",
+        shows: "completions for bash, zsh or fish: rep completions SHELL",
+        examples: &[],
+        place: Place::Nowhere,
+        definition: manual::CompletionsArgs::command,
+        run: manual::completions,
+    },
+];
 
 /// Joins `--demangle` with its value where they are two words: the option may have none, and then a
 /// file follows.
@@ -126,21 +171,22 @@ fn with_joined_style(words: Vec<OsString>) -> Vec<OsString> {
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     keep_freed_memory();
     if words.get(1).is_some_and(|word| word == "help") {
-        words = match manual::help(&words) {
+        words = match manual::help(&Line { words, commands: COMMANDS }) {
             Ok(words) => words,
             Err(status) => return status,
         };
     }
     let words = with_joined_style(words);
     let word = words.get(1).and_then(|word| word.to_str());
-    match word.and_then(listed).filter(|listed| listed.id != Id::Report) {
-        Some(listed) => {
+    let found = word.and_then(|word| named(COMMANDS, word));
+    match found.filter(|entry| entry.name != "report") {
+        Some(entry) => {
             // clap takes the first word as the program's name in usage lines.
-            let rest = words.into_iter().skip(2);
-            let name = format!("rep {}", listed.name).into();
-            (entry(listed.id).run)(std::iter::once(name).chain(rest).collect())
+            let name = format!("rep {}", entry.name).into();
+            let words = std::iter::once(name).chain(words.into_iter().skip(2)).collect();
+            (entry.run)(&Line { words, commands: COMMANDS })
         }
-        None => report::main(words),
+        None => report::main(&Line { words, commands: COMMANDS }),
     }
 }
 

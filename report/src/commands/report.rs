@@ -1,14 +1,13 @@
 //! `rep report`, the default command: histograms of samples.
 
-use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use crate::cli::Asked;
 use crate::cli::args::{self, ReportQuery};
 use crate::cli::outcome::{
     Out, end, failed, output, refused, say, say_default_input, stream, warn, written,
 };
+use crate::cli::{Asked, Line};
 use crate::engine::report;
 use crate::exports;
 use crate::input::several;
@@ -20,8 +19,8 @@ use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
 use crate::terminal::style::Screen;
 
-pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
-    let asked = match args::asked(words) {
+pub(super) fn main(line: &Line) -> ExitCode {
+    let asked = match args::asked(line) {
         Ok(asked) => asked,
         Err(refusal) => return refused(&refusal),
     };

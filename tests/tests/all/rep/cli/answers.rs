@@ -203,15 +203,9 @@ fn help_names_every_command() {
     let (list, _) = rest.split_once("\n\n").unwrap();
     let named: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let source = include_str!("../../../../../report/src/commands/mod.rs");
-    let known: Vec<String> = source
-        .split("Id::")
-        .filter_map(|rest| rest.split_once(" => Entry"))
-        .map(|(id, _)| id.to_lowercase())
-        .collect();
-    assert!(
-        known.len() > 8 && known.iter().all(|name| named.contains(&name.as_str())),
-        "{named:?}, {known:?}"
-    );
+    let known: Vec<&str> =
+        source.split("name: \"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0)).collect();
+    assert!(known.len() > 8 && known == named, "{named:?}, {known:?}");
     for name in named.into_iter().filter(|name| *name != "help") {
         let usage =
             if name == "report" { "Usage: rep".into() } else { format!("Usage: rep {name} ") };
