@@ -4,12 +4,12 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::labeller::Labeller;
+use super::labeller::{Labeller, name_len};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::profile::Profile;
-use crate::profile::names::{FrameKind, NamedFrame, Subject, Text};
+use crate::profile::names::{NamedFrame, Subject, Text};
 use crate::profile::stacks::{CallTrees, Shows};
 use crate::query::{ChainOptions, Column, End, Filters, FrameKey, Key, NO_KEY, Query};
 use crate::symbols::{LineId, SymbolId};
@@ -172,7 +172,7 @@ impl Labeller<'_> {
             let text = format!("{}+{:#x}", module.name(), frame.address);
             return (text, Subject::Frame(of));
         };
-        of.kind = if frame.end.is_inlined { FrameKind::Inlined } else { FrameKind::Function };
+        of.name_len = Some(name_len(frame, &function));
         of.named = self.named(frame, 0, &function);
         let at = self.position(frame).filter(|_| key != FrameKey::Function);
         let after = at.map_or_else(String::new, |(address, line)| {

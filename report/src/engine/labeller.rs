@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::callchain::{Frame, is_of_branch};
-use crate::profile::names::{AnswerLabels, INLINED, ModuleNumber, Named};
+use crate::profile::names::{AnswerLabels, ModuleNumber, Named};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
 use crate::symbols::{
@@ -73,6 +73,14 @@ pub(crate) fn numbers(
     hits.iter().zip(modules).map(numbered).collect()
 }
 
+/// Suffix of the names of inlined functions, as in perf.
+const INLINED: &str = " (inlined)";
+
+/// Returns the length of the name in what [`Labeller::function`] returned for a frame.
+pub(super) fn name_len(frame: &Frame, shown: &str) -> usize {
+    shown.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(shown).len()
+}
+
 impl Labeller<'_> {
     /// Returns a module, given its number in a key.
     pub(super) fn module(&self, number: u64) -> Option<&Module> {
@@ -112,11 +120,7 @@ impl Labeller<'_> {
         } else {
             Function::of_symbol(module, SymbolId(number))
         };
-        Some(Named::new(
-            function?,
-            start,
-            name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(name).len(),
-        ))
+        Some(Named::new(function?, start, name_len(frame, name)))
     }
 
     /// Returns the slots for the numbers of texts of the function that replaced the address of a

@@ -59,19 +59,10 @@ pub struct NamedFrame {
     pub module: Option<ModuleNumber>,
     /// Address in the module's own terms, if frames are told apart by it.
     pub address: Option<u64>,
-    pub kind: FrameKind,
+    /// Length of the function's name, with which the text begins; `None` if no function is known.
+    pub name_len: Option<usize>,
     /// The function, unless only its name tells it from others.
     pub named: Option<Named>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FrameKind {
-    /// No function is known.
-    #[default]
-    Address,
-    Function,
-    /// An inlined function, in whose text this follows the name.
-    Inlined,
 }
 
 /// Names of a module.
@@ -336,9 +327,6 @@ impl Labels {
         usize::try_from(number).ok().and_then(|number| self.all.get_index(number))
     }
 }
-
-/// Suffix of the names of inlined functions, as in perf.
-pub(crate) const INLINED: &str = " (inlined)";
 
 /// Texts of frames, with the modules that their numbers mean.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@ use super::export::{Answer, Export};
 use crate::callchain::{RowId, Sample};
 use crate::count::metrics::share;
 use crate::profile::Profile;
-use crate::profile::names::{FrameKind, INLINED, NamedFrame, Subject};
+use crate::profile::names::{NamedFrame, Subject};
 use crate::query::{Demangle, FrameKey, Needs, Number, Query};
 use crate::table::RowTexts;
 use crate::terminal::escape::escape;
@@ -221,8 +221,8 @@ impl Folding<'_> {
         if self.query.chains.key != FrameKey::Function {
             return Some(self.shown(label));
         }
-        let NamedFrame { module, kind, named, .. } = frame;
-        if *kind == FrameKind::Address {
+        let NamedFrame { module, name_len, named, .. } = frame;
+        let Some(name_len) = *name_len else {
             let module = module.and_then(|module| self.profile.modules.get(module as usize));
             return Some(module.map_or_else(
                 || "[unknown]".into(),
@@ -231,12 +231,11 @@ impl Folding<'_> {
                     format!("[{}]", name.replace(';', ":"))
                 },
             ));
-        }
+        };
         let text = labels.text(label.into());
         let name = match named {
             Some(named) => named.in_text(text),
-            None if *kind == FrameKind::Inlined => text.strip_suffix(INLINED).unwrap_or(text),
-            None => text,
+            None => text.get(..name_len).unwrap_or(text),
         };
         let is_whole = named.as_ref().is_some_and(|named| named.is_whole);
         if is_whole || self.query.symbol_sources.demangle == Demangle::Full {
