@@ -269,6 +269,9 @@ fn code_without_rules_is_left_by_its_frame_pointer() {
     let (frames, end) =
         walk(functions().rules(), &registers(0x8010, 0x7_0000, 0x7_0010), &leaf, &[]);
     assert_eq!((frames.len(), end), (3, End::Whole));
+    // A frame pointer of 0 is that of the outermost frame.
+    let (frames, end) = walk(functions().rules(), &registers(0x8010, 0x7_0000, 0), &[1], &[]);
+    assert_eq!((frames.len(), end), (1, End::Whole));
     // What follows no call ends the chain.
     let (frames, end) =
         walk(functions().rules(), &registers(0x8010, 0x7_0000, 0x7_0000), &[0, 0x3036], &[]);

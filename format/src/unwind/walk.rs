@@ -217,8 +217,8 @@ impl Unwinder {
                         return End::Whole;
                     }
                     match self.guessed(code, &frame, memory, is_first) {
-                        Some(caller) => Ok(caller),
-                        None => return End::Cut(Cause::NoRules(place.module)),
+                        Err(Stop::Missing(_)) => return End::Cut(Cause::NoRules(place.module)),
+                        guessed => guessed,
                     }
                 }
             };
@@ -261,7 +261,7 @@ impl Unwinder {
         frame: &Current,
         memory: &Readable<'_>,
         is_first: bool,
-    ) -> Option<Current> {
+    ) -> Result<Current, Stop> {
         let (old, machine) = (&frame.registers, frame.registers.machine());
         let (word, sp) = (u64::from(machine.word()), old.get(machine.sp()));
         let mut registers = *old;
@@ -271,13 +271,20 @@ impl Unwinder {
             let follows = top.and_then(|top| code.code_before(top));
             if let Some(top) = top.filter(|_| follows.is_some_and(|code| machine.is_call(code))) {
                 registers.set(machine.sp(), sp.map(|sp| sp.wrapping_add(word)));
-                return Some(frame.caller(registers, top, false));
+                return Ok(frame.caller(registers, top, false));
             }
         }
-        let fp = old.get(machine.fp()).filter(|fp| sp.is_none_or(|sp| *fp >= sp))?;
-        let return_address = machine.address(memory.word(fp.wrapping_add(word)).ok()?);
+        let fp = old.get(machine.fp()).ok_or(Missing::Elsewhere)?;
+        // The frame pointer of whoever begins a stack (psABI of x86-64, section 3.4.1).
+        if fp == 0 {
+            return Err(Stop::Root);
+        }
+        if sp.is_some_and(|sp| fp < sp) {
+            return Err(Missing::Elsewhere.into());
+        }
+        let return_address = machine.address(memory.word(fp.wrapping_add(word))?);
         if return_address != 0 {
-            let place = code.place(return_address.wrapping_sub(1))?;
+            let place = code.place(return_address.wrapping_sub(1)).ok_or(Missing::Elsewhere)?;
             // Bytes of code that has no file may be unknown, but such code has no rules either.
             let is_believed = match code.code_before(return_address) {
                 Some(code) => machine.is_call(code),
@@ -287,12 +294,12 @@ impl Unwinder {
                 },
             };
             if !is_believed {
-                return None;
+                return Err(Missing::Elsewhere.into());
             }
         }
         registers.set(machine.fp(), memory.word(fp).ok());
         registers.set(machine.sp(), Some(fp.wrapping_add(2 * word)));
-        Some(frame.caller(registers, return_address, false))
+        Ok(frame.caller(registers, return_address, false))
     }
 
     /// Returns whether a function with rules begins at an address.
