@@ -210,7 +210,8 @@ pub(super) struct Flags {
     /// Write to FILE, or to standard output if '-'; an existing FILE is renamed to FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "out.data", help_heading = "Output")]
     pub(super) output: PathBuf,
-    /// Compress records with zstd, at level 1 to 22 [default: 1]
+    /// Compress records with zstd, at level 1 to 22 [default: 1]; --call-graph dwarf implies it, unless
+    /// --no-compression-level
     #[arg(
         short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
         default_missing_value = "", help_heading = "Output"

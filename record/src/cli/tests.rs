@@ -64,6 +64,25 @@ fn values_that_may_be_left_out() {
 }
 
 #[test]
+fn copied_stacks_are_compressed_unless_that_is_refused() {
+    for (line, level) in [
+        ("--call-graph dwarf x", Some(1)),
+        ("--call-graph=dwarf,4096 -z6 x", Some(6)),
+        ("-z6 --call-graph dwarf x", Some(6)),
+        ("--call-graph dwarf -o - x", Some(1)),
+        ("-e cs/call-graph=dwarf/ x", Some(1)),
+        ("--call-graph dwarf --no-compression-level x", None),
+        ("-z --call-graph dwarf --no-compression-level x", None),
+        ("--call-graph dwarf --no-compression-level -z2 x", Some(2)),
+        ("--call-graph dwarf --no-call-graph x", None),
+        ("--call-graph lbr x", None),
+        ("-e cs/call-graph=no/ -d x", None),
+    ] {
+        assert_eq!(parsed(line).output.compression, level, "{line}");
+    }
+}
+
+#[test]
 fn the_last_of_a_flag_and_its_negation_counts() {
     assert!(!parsed("-d --no-data x").sample.data);
     assert!(parsed("--no-data -d x").sample.data);
