@@ -111,7 +111,7 @@ fn output(path: &Path, compressed: bool) -> Result<Output, Failure> {
     }
     let config = recrep_record::cli::parse(words).map_err(|refusal| refusal.to_string())?;
     let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-    let layout = Layout { groups: Vec::new(), queue: 64 << 20 };
+    let layout = Layout { groups: Vec::new(), queue: 64 << 20, unwinding: None };
     Ok(Output::create(&config.output, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout)?)
 }
 

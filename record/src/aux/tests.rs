@@ -77,7 +77,7 @@ impl<'k> Session<'k> {
                 name: Some(counters.events[event].full_name()),
             })
             .collect();
-        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20, unwinding: None };
         let output =
             Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE), &layout)
                 .unwrap();

@@ -53,8 +53,8 @@ pub(super) struct Flags {
     /// Fail if the requested frequency is above the kernel's limit, instead of lowering it
     #[arg(long, help_heading = "Events")]
     pub(super) strict_freq: bool,
-    /// Show where threads wait: also sample each context switch, with its callchain; implies -g and
-    /// --switch-events
+    /// Show where threads wait: also sample each context switch, with its callchain; implies
+    /// --call-graph fp and --switch-events
     #[arg(long, conflicts_with = "no_samples", help_heading = "Events")]
     pub(super) off_cpu: bool,
     /// Count in the kernel only, overriding event modifiers
@@ -64,10 +64,12 @@ pub(super) struct Flags {
     #[arg(long, help_heading = "Events")]
     pub(super) all_user: bool,
 
-    /// Record callchains, using frame pointers
+    /// Record callchains: unwound by rec while it records, where the rate is known (-F), else by frame
+    /// pointers
     #[arg(short = 'g', help_heading = "Samples")]
     pub(super) graph: bool,
-    /// Record callchains, using MODE: fp, dwarf[,STACK_BYTES] or lbr
+    /// Record callchains, using MODE: unwind[,STACK_BYTES] (as -g), fp (frame pointers), dwarf[,STACK_BYTES]
+    /// (stacks stay in the file) or lbr
     #[arg(long, value_name = "MODE", help_heading = "Samples")]
     pub(super) call_graph: Option<String>,
     /// Limit callchains to N frames
@@ -259,7 +261,7 @@ pub(super) struct Flags {
     pub(super) buildid_mmap: bool,
 
     /// Size of each ring, and of each AUX area, in pages, or with B, K, M or G [default: up to
-    /// 512K; AUX: up to 4M]
+    /// 512K, with copies of stacks 2M; AUX: up to 4M]
     #[arg(short, long, value_name = "DATA[,AUX]", help_heading = "Buffers and threads")]
     pub(super) mmap_pages: Option<String>,
     /// Drain a ring only when it holds at least this many bytes [default: 1]

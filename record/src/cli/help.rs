@@ -9,8 +9,7 @@ Commands:
   rec list [WHAT]     List the events of this machine
   rec mem, rec c2c    Record memory accesses; cache lines that CPUs contend for
 Options:
-  -g                  Record callchains, using frame pointers
-  --call-graph dwarf  Record callchains of programs without frame pointers
+  -g                  Record callchains
   -F HZ, -c N         Sample HZ times per second [default: 4000]; or every N events
   -e EVENTS           Events to sample, comma-separated [default: cycles:P, or cpu-clock]
   --off-cpu           Show where threads wait, too
@@ -48,7 +47,7 @@ pub(super) const EXAMPLES: &str = "Examples:";
 pub(super) const AFTER: &str = "\
 Examples:
   rec -g ./app                                Where does the program spend its time? Then: rep
-  rec --call-graph dwarf ./app                The same, if it was compiled without frame pointers
+  rec --call-graph fp ./app                   The same by frame pointers alone, for less
   rec -g -p 4711 -- sleep 10                  A running process, for ten seconds
   rec -a -g -- sleep 10                       The whole machine
   rec --off-cpu ./app                         Where does it wait? Then: rep --wall, rep --off-cpu

@@ -268,7 +268,9 @@ fn one_of(kernel: bool, user: bool) -> Option<Only> {
 fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Sample, String> {
     let (callchain, depth) = match flags.call_graph.as_deref() {
         Some(mode) => Callchain::parse(mode).map_err(|e| format!("--call-graph: {e}"))?,
-        None => (Callchain::Fp, None),
+        // The samples of switches are too many to copy a stack with each.
+        None if flags.off_cpu && !flags.graph => (Callchain::Fp, None),
+        None => (Callchain::Best, None),
     };
     let implied = flags.off_cpu && !is_negated(matches, "call_graph");
     let with_callchain = flags.graph || flags.call_graph.is_some() || implied;

@@ -36,7 +36,7 @@ fn attached_and_separate_values() {
     assert_eq!(parsed("-m1M,8 x").rings.data, Some(RingSize::Bytes(1 << 20)));
     assert_eq!(parsed("-m1M,8 x").rings.aux, Some(RingSize::Pages(8)));
     assert_eq!(parsed("-ag").target, Target::System);
-    assert_eq!(parsed("-ag").sample.callchain, Some(Callchain::Fp));
+    assert_eq!(parsed("-ag").sample.callchain, Some(Callchain::Best));
     assert_eq!(parsed("--call-graph fp x").sample.callchain, Some(Callchain::Fp));
     assert!(parsed("-d x").sample.data);
 }
@@ -166,6 +166,12 @@ fn what_samples_carry() {
         Some(Callchain::Dwarf { stack_size: 4000 })
     );
     assert_eq!(sample("-g --call-graph lbr x").callchain, Some(Callchain::Lbr));
+    assert_eq!(
+        sample("--call-graph unwind,4000 x").callchain,
+        Some(Callchain::Unwind { stack_size: Some(4000) })
+    );
+    assert_eq!(sample("--off-cpu x").callchain, Some(Callchain::Fp));
+    assert_eq!(sample("--off-cpu -g x").callchain, Some(Callchain::Best));
     assert_eq!(sample("--call-graph fp,20 x").max_stack, Some(20));
     assert_eq!(sample("-g --user-callchains x").callchain_only, Some(Only::User));
     assert_eq!(sample("-b x").branches.map(|b| b.bits()), Some(8));

@@ -296,8 +296,13 @@ impl Sink for Rounds<'_> {
         counts: Counts,
     ) -> Result<()> {
         self.any |= !parts.is_empty();
+        let is_over = mark.is_some();
         let mark = mark.filter(|_| self.any).unwrap_or_default();
-        self.output.write_rings(ring, parts, mark, counts)
+        self.output.write_rings(ring, parts, mark, counts)?;
+        if is_over {
+            self.output.end_round();
+        }
+        Ok(())
     }
 }
 
@@ -366,7 +371,7 @@ mod tests {
             .unwrap()
             .output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20, unwinding: None };
         let output =
             Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];

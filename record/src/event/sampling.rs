@@ -19,8 +19,16 @@ pub enum Rate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callchain {
+    /// The best that an event can have at little cost: unwound where its rate is known and the
+    /// machine's stacks can be unwound, else by frame pointers.
+    Best,
     /// By frame pointers, unwound by the kernel.
     Fp,
+    /// Unwound by rec while it records, from user registers and a copy of the stack.
+    Unwind {
+        /// Bytes of the stack to copy; `None` for as many as the rate allows.
+        stack_size: Option<u32>,
+    },
     /// Unwound by rep, from user registers and a copy of the stack.
     Dwarf {
         /// Bytes of the stack to copy.
@@ -36,7 +44,7 @@ impl Callchain {
     /// Maximum bytes of the stack to copy: a multiple of 8 that fits into 16 bits.
     pub const MOST_STACK: u32 = 65528;
 
-    /// Parses `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same
+    /// Parses `unwind[,size]`, `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same
     /// as `--max-stack`.
     pub fn parse(text: &str) -> Result<(Self, Option<u16>), String> {
         let (mode, rest) =
@@ -52,13 +60,19 @@ impl Callchain {
                     })?),
                 ))
             }
+            ("unwind", None) => Ok((Self::Unwind { stack_size: None }, None)),
+            ("unwind", Some(size)) => {
+                Ok((Self::Unwind { stack_size: Some(Self::stack_size(size)?) }, None))
+            }
             ("dwarf", None) => Ok((Self::Dwarf { stack_size: Self::STACK_SIZE }, None)),
             ("dwarf", Some(size)) => {
                 Ok((Self::Dwarf { stack_size: Self::stack_size(size)? }, None))
             }
             ("lbr", None) => Ok((Self::Lbr, None)),
             ("lbr", Some(_)) => Err(format!("'{text}': lbr has no options; use lbr alone")),
-            _ => Err(format!("unknown callchain mode '{text}'; use fp, dwarf[,SIZE] or lbr")),
+            _ => Err(format!(
+                "unknown callchain mode '{text}'; use unwind[,SIZE], fp, dwarf[,SIZE] or lbr"
+            )),
         }
     }
 
@@ -123,6 +137,9 @@ mod tests {
     fn ways_to_find_callchains() {
         assert_eq!(Callchain::parse("fp"), Ok((Callchain::Fp, None)));
         assert_eq!(Callchain::parse("fp,16"), Ok((Callchain::Fp, Some(16))));
+        let unwind = |stack_size| Ok((Callchain::Unwind { stack_size }, None));
+        assert_eq!(Callchain::parse("unwind"), unwind(None));
+        assert_eq!(Callchain::parse("unwind,8190"), unwind(Some(8192)));
         assert_eq!(Callchain::parse("dwarf"), Ok((Callchain::Dwarf { stack_size: 8192 }, None)));
         assert_eq!(
             Callchain::parse("dwarf,1001"),
@@ -137,8 +154,19 @@ mod tests {
             Ok((Callchain::Dwarf { stack_size: 65528 }, None))
         );
         assert_eq!(Callchain::parse("lbr"), Ok((Callchain::Lbr, None)));
-        for wrong in ["", "FP", "dwarf,0", "dwarf,65529", "dwarf,x", "lbr,1", "fp,0", "fp,x", "no"]
-        {
+        for wrong in [
+            "",
+            "FP",
+            "best",
+            "unwind,0",
+            "dwarf,0",
+            "dwarf,65529",
+            "dwarf,x",
+            "lbr,1",
+            "fp,0",
+            "fp,x",
+            "no",
+        ] {
             assert!(Callchain::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -168,10 +168,10 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
         "nr" => return Err(term.others("perf trace")),
         _ => return Ok(false),
     }
-    if let (Some(Some(Callchain::Dwarf { stack_size })), Some(asked)) =
-        (&mut terms.callchain, terms.stack_size)
-    {
-        *stack_size = asked;
+    match (&mut terms.callchain, terms.stack_size) {
+        (Some(Some(Callchain::Dwarf { stack_size })), Some(asked)) => *stack_size = asked,
+        (Some(Some(Callchain::Unwind { stack_size })), asked @ Some(_)) => *stack_size = asked,
+        _ => {}
     }
     Ok(true)
 }
@@ -198,7 +198,7 @@ fn positive(term: &Term<'_>) -> Result<u64, Wrong> {
 
 /// Applies `no` or a mode of `--call-graph`.
 fn callchain(term: &Term<'_>, terms: &mut Terms) -> Result<(), Wrong> {
-    let text = term.text("fp|dwarf|lbr|no")?;
+    let text = term.text("unwind|fp|dwarf|lbr|no")?;
     if text == "no" {
         terms.callchain = Some(None);
         return Ok(());

@@ -88,12 +88,11 @@ impl DataFile {
         }
     }
 
-    /// Appends bytes, of which the first `packable` may be compressed.
-    pub(super) fn write(&mut self, bytes: &[u8], packable: usize) -> Result<()> {
+    /// Appends records, which may be compressed, and then bytes as they are.
+    pub(super) fn write(&mut self, packable: &[u8], plain: &[u8]) -> Result<()> {
         let Some(mut packer) = self.packer.take() else {
-            return self.write_whole(&mut [IoSlice::new(bytes)]);
+            return self.write_whole(&mut [packable, plain].map(IoSlice::new));
         };
-        let (packable, plain) = bytes.split_at(packable.min(bytes.len()));
         let packed = packer.add(packable).and_then(|()| packer.flush());
         let written = packed
             .and_then(|()| self.write_whole(&mut [packer.records(), plain].map(IoSlice::new)));

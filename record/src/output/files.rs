@@ -17,6 +17,7 @@ use super::pack::Packer;
 use super::place::{self, Made};
 use super::queue::{Batch, Written};
 use super::tally::Counts;
+use super::unwind::{Spaces, Unwinding};
 use super::writer::Writer;
 use crate::messages::error::{Error, Result};
 use crate::plan::config;
@@ -40,6 +41,7 @@ pub struct Output {
     places: Vec<Option<(usize, usize)>>,
     length: Arc<AtomicU64>,
     is_pipe: bool,
+    unwinding: Option<Arc<Unwinding>>,
     /// Room for the features, held until the end so that a disk that fills up has it.
     reserve: Option<File>,
 }
@@ -50,13 +52,15 @@ const RESERVE: u64 = 8 << 10;
 const LEAST_QUEUE: usize = 1 << 20;
 
 /// Distribution of a recording over files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Layout {
     /// The rings of each thread that writes a file for each of them, into a directory; none: all is
     /// in one file.
     pub groups: Vec<Vec<usize>>,
     /// Number of bytes that may wait to be written.
     pub queue: usize,
+    /// What samples with copied stacks need to be unwound; `None` if they are written as they are.
+    pub unwinding: Option<Arc<Unwinding>>,
 }
 
 /// Length and place of a recording that is complete.
@@ -78,6 +82,7 @@ impl Output {
     ) -> Result<Self> {
         let packer = || to.compression.map(Packer::new).transpose();
         let length = Arc::new(AtomicU64::new(0));
+        let unwinding = layout.unwinding.as_ref();
         let output = |made, writers, places, reserve| Self {
             is_pipe: Option::is_none(&made),
             made,
@@ -86,13 +91,14 @@ impl Output {
             written: Written::default(),
             places,
             length: Arc::clone(&length),
+            unwinding: layout.unwinding.clone(),
             reserve,
         };
         if to.is_stdout() {
             let data = DataFile::stream(stdout()?, attrs, head, packer()?)?;
             return Ok(output(
                 None,
-                vec![Writer::start(vec![data], layout.queue, &length)?],
+                vec![Writer::start(vec![data], layout.queue, &length, unwinding)?],
                 Vec::new(),
                 None,
             ));
@@ -109,7 +115,7 @@ impl Output {
             for (path, file) in files {
                 data.push(DataFile::new(file, &path, attrs, packer()?)?);
             }
-            let mut writers = vec![Writer::start(data, layout.queue, &length)?];
+            let mut writers = vec![Writer::start(data, layout.queue, &length, unwinding)?];
             let mut places = vec![None; rings];
             let mut streams: Vec<_> = streams.into_iter().map(Some).collect();
             let share = (layout.queue / layout.groups.len().max(1)).max(LEAST_QUEUE);
@@ -124,7 +130,7 @@ impl Output {
                     }
                     own.push(DataFile::records(file, path, packer()?));
                 }
-                writers.push(Writer::start(own, share, &length)?);
+                writers.push(Writer::start(own, share, &length, unwinding)?);
             }
             Ok((writers, places))
         };
@@ -174,7 +180,22 @@ impl Output {
         if bytes.is_empty() {
             return Ok(());
         }
-        writer.push(Batch { bytes, packable, counts, file, is_trace: false })
+        let round = self.unwinding.as_ref().map(|unwinding| unwinding.rounds());
+        writer.push(Batch { bytes, packable, counts, file, round, is_trace: false })
+    }
+
+    /// Says that all rings have been emptied once more.
+    pub fn end_round(&self) {
+        let Some(unwinding) = &self.unwinding else { return };
+        let rounds = unwinding.end_round();
+        for writer in &self.writers {
+            writer.queue.end_round(rounds);
+        }
+    }
+
+    /// Returns what is known of the mappings of processes, if samples are unwound.
+    pub(crate) fn spaces(&self) -> Option<&Spaces> {
+        self.unwinding.as_ref().map(|unwinding| &unwinding.spaces)
     }
 
     fn append(&self, parts: &[IoSlice<'_>], batch: impl FnOnce(Vec<u8>) -> Batch) -> Result<()> {

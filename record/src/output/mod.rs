@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   rings ──copy──▶ queue ──▶ writer ─┬──────────────▶ file ─ header at the end ─▶ out.data
-//!                            (thread) └▶ pack (zstd) ─▶ file                     ─▶ out.data.2026112107080998 …
+//!                  unwind ─▶ (thread) └▶ pack (zstd) ─▶ file                     ─▶ out.data.2026112107080998 …
 //!                                                   └─▶ standard output, in pipe mode
 //!   ring N ─copy──▶ queue ──▶ writer ────────────────▶ out.data/data.N           (`--threads`: a directory)
 //! ```
@@ -19,6 +19,7 @@ mod queue;
 mod rotation;
 mod silenced;
 pub(crate) mod tally;
+pub(crate) mod unwind;
 mod writer;
 
 pub(crate) use files::Finished;

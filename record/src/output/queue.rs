@@ -14,6 +14,7 @@ use std::io::IoSlice;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::tally::Counts;
+use super::unwind::Chains;
 use crate::messages::error::{Error, Result};
 
 /// Buffers that are kept for reuse, so that the kernel does not zero their pages again and again.
@@ -33,6 +34,8 @@ pub(super) struct Batch {
     pub(super) is_trace: bool,
     /// Number of the file, among those of the writer.
     pub(super) file: usize,
+    /// Number of rounds that were over when it was drained, if its samples are to be unwound.
+    pub(super) round: Option<u64>,
 }
 
 /// Contents of the files by now.
@@ -43,6 +46,8 @@ pub struct Written {
     pub traces: Vec<u64>,
     /// Number of batches that had to wait for room.
     pub stalls: u64,
+    /// Callchains that were unwound.
+    pub(crate) chains: Chains,
 }
 
 impl Written {
@@ -50,6 +55,7 @@ impl Written {
         self.counts.add(&other.counts);
         self.traces.extend(&other.traces);
         self.stalls += other.stalls;
+        self.chains.add(&other.chains);
     }
 }
 
@@ -72,6 +78,10 @@ struct QueueState {
     bytes: usize,
     spare: Vec<Vec<u8>>,
     is_closed: bool,
+    /// Number of rounds that are over.
+    rounds: u64,
+    /// Number of those who wait for room, or for the last batch.
+    waiting: usize,
     failed: Option<Error>,
     written: Written,
 }
@@ -106,10 +116,7 @@ impl Queue {
         };
         if is_full(&state) {
             state.written.stalls += 1;
-            state = self
-                .emptied
-                .wait_while(state, |state| is_full(state))
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, is_full);
         }
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -123,10 +130,28 @@ impl Queue {
 
     /// Waits until all batches are written, and returns what is in the files then.
     pub(super) fn settle(&self) -> Result<Written> {
-        let waits = |state: &mut QueueState| state.failed.is_none() && state.bytes > 0;
-        let state =
-            self.emptied.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        let state = self.wait(self.state(), |state| state.failed.is_none() && state.bytes > 0);
         state.failed.clone().map_or_else(|| Ok(state.written.clone()), Err)
+    }
+
+    /// Waits for batches to be written. Meanwhile none is held.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, QueueState>,
+        waits: impl Fn(&QueueState) -> bool,
+    ) -> MutexGuard<'a, QueueState> {
+        state.waiting += 1;
+        self.filled.notify_all();
+        let state = self.emptied.wait_while(state, |state| waits(state));
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Says how many rounds are over, so that batches that were held may be written.
+    pub(super) fn end_round(&self, rounds: u64) {
+        self.state().rounds = rounds;
+        self.filled.notify_all();
     }
 
     /// Returns what is in the files by now.
@@ -143,7 +168,8 @@ impl Queue {
     /// Returns the next batch, when there is one; `None` after the last one, and after an error.
     pub(super) fn next(&self) -> Option<Batch> {
         let waits = |state: &mut QueueState| {
-            state.batches.is_empty() && !state.is_closed && state.failed.is_none()
+            let is_empty = state.batches.front().is_none_or(|first| state.holds(first, self.most));
+            is_empty && !state.is_closed && state.failed.is_none()
         };
         let mut state =
             self.filled.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
@@ -151,8 +177,9 @@ impl Queue {
     }
 
     /// Says that a batch is in its file, at this place.
-    pub(super) fn wrote(&self, batch: Batch, at: u64) {
+    pub(super) fn wrote(&self, batch: Batch, at: u64, chains: &Chains) {
         let mut state = self.state();
+        state.written.chains.add(chains);
         state.bytes -= batch.bytes.len();
         state.written.counts.add(&batch.counts);
         if batch.is_trace {
@@ -175,6 +202,15 @@ impl Queue {
         drop(state);
         self.filled.notify_all();
         self.emptied.notify_all();
+    }
+}
+
+impl QueueState {
+    /// Returns whether a batch is not to be written yet: records that are older than its samples
+    /// may be in the rings until the round after its own is over.
+    fn holds(&self, batch: &Batch, most: usize) -> bool {
+        let is_early = batch.round.is_some_and(|round| self.rounds < round + 2);
+        is_early && self.waiting == 0 && self.bytes <= most / 2
     }
 }
 
@@ -205,13 +241,13 @@ mod tests {
             let third = scope.spawn(|| queue.push(batch(41)));
             thread::sleep(Duration::from_millis(20));
             assert!(!third.is_finished(), "there is no room");
-            queue.wrote(queue.next().unwrap(), 8);
+            queue.wrote(queue.next().unwrap(), 8, &Chains::default());
             third.join().unwrap().unwrap();
         });
         assert_eq!(queue.written().counts.samples, 1);
         queue.close();
         while let Some(batch) = queue.next() {
-            queue.wrote(batch, 9);
+            queue.wrote(batch, 9, &Chains::default());
         }
         let written = queue.settle().unwrap();
         assert_eq!((written.counts.samples, written.traces, written.stalls), (3, vec![8, 9], 1));
@@ -223,7 +259,7 @@ mod tests {
         queue.push(batch(1000)).unwrap();
         thread::scope(|scope| {
             let second = scope.spawn(|| queue.push(batch(1000)));
-            queue.wrote(queue.next().unwrap(), 0);
+            queue.wrote(queue.next().unwrap(), 0, &Chains::default());
             second.join().unwrap().unwrap();
         });
         assert_eq!(queue.state().bytes, 1000);
@@ -245,10 +281,56 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_of_a_round_is_held_until_the_next_round_is_over() {
+        let queue = Queue::new(100);
+        let next = |queue: &Queue| {
+            let state = queue.state();
+            let held = state.batches.front().map(|first| state.holds(first, queue.most));
+            drop(state);
+            (held == Some(false)).then(|| queue.next().unwrap().bytes.len())
+        };
+        for (length, round) in [(10, Some(0)), (11, None), (12, Some(1)), (30, Some(1))] {
+            queue.push(Batch { bytes: vec![0; length], round, ..Batch::default() }).unwrap();
+        }
+        let held = queue.state();
+        assert!(held.bytes > 50, "so that the first is not held for lack of room");
+        drop(held);
+        assert_eq!(next(&queue), Some(10));
+        queue.wrote(batch(10), 0, &Chains::default());
+        queue.wrote(batch(10), 0, &Chains::default());
+        assert_eq!((next(&queue), next(&queue)), (Some(11), None));
+        queue.end_round(2);
+        assert_eq!(next(&queue), None);
+        queue.end_round(3);
+        assert_eq!((next(&queue), next(&queue)), (Some(12), Some(30)));
+        queue.push(Batch { bytes: vec![0; 1], round: Some(9), ..Batch::default() }).unwrap();
+        assert_eq!(next(&queue), None);
+        queue.close();
+        assert_eq!(queue.next().unwrap().bytes.len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_held_from_who_waits_for_room_or_for_the_end() {
+        let queue = Queue::new(100);
+        let of = |length| Batch { round: Some(7), bytes: vec![0; length], ..Batch::default() };
+        queue.push(of(40)).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while let Some(batch) = queue.next() {
+                    queue.wrote(batch, 0, &Chains::default());
+                }
+            });
+            queue.push(of(70)).unwrap();
+            queue.settle().unwrap();
+            queue.close();
+        });
+    }
+
+    #[test]
     fn buffers_are_used_again() {
         let queue = Queue::new(1 << 20);
         queue.push(Batch { bytes: vec![0; 5000], ..Batch::default() }).unwrap();
-        queue.wrote(queue.next().unwrap(), 0);
+        queue.wrote(queue.next().unwrap(), 0, &Chains::default());
         let again = queue.gather(&[IoSlice::new(b"ab"), IoSlice::new(b"c")]);
         assert_eq!((again.as_slice(), again.capacity()), (&b"abc"[..], 5000));
     }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
@@ -17,6 +18,7 @@ use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, Reco
 use crate::messages::units;
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 use crate::output::silenced::Executions;
+use crate::output::unwind::{self, Chains, Unwinding};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -55,7 +57,7 @@ impl Counts {
     }
 
     /// Returns the summary line: contents of the file, and losses.
-    pub fn summary(&self, bytes: u64, name: &str) -> String {
+    pub(crate) fn summary(&self, chains: &Chains, bytes: u64, name: &str) -> String {
         let samples = count(self.samples, "sample");
         // A few samples have no time that would tell anything.
         let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
@@ -71,7 +73,9 @@ impl Counts {
             "out.data" => "; view: rep".to_owned(),
             name => format!("; view: rep {}", units::quoted(name)),
         };
-        format!("recorded {samples}{time} ({}), {lost}: {name}{view}", units::bytes(bytes))
+        let chains = chains.summary().map(|chains| format!("{chains}, ")).unwrap_or_default();
+        let bytes = units::bytes(bytes);
+        format!("recorded {samples}{time} ({bytes}), {chains}{lost}: {name}{view}")
     }
 
     /// Returns whether anything was lost.
@@ -146,6 +150,8 @@ pub struct Tally {
     alive: Arc<Mutex<BTreeSet<u32>>>,
     /// Shared, too.
     executions: Executions,
+    /// What samples with copied stacks need to be unwound; shared, too.
+    pub(crate) unwinding: Option<Arc<Unwinding>>,
     layouts: Layouts,
 }
 
@@ -190,6 +196,7 @@ impl Tally {
             modules: Modules::default(),
             alive: Arc::default(),
             executions: Executions::default(),
+            unwinding: None,
             layouts: Layouts::of(attr),
         }
     }
@@ -201,6 +208,7 @@ impl Tally {
             modules: self.modules.renewed(),
             alive: Arc::clone(&self.alive),
             executions: self.executions.clone(),
+            unwinding: self.unwinding.clone(),
             layouts: self.layouts.clone(),
         }
     }
@@ -214,6 +222,11 @@ impl Tally {
     /// each once.
     pub fn silenced(&self) -> Vec<String> {
         self.executions.silenced()
+    }
+
+    /// Returns how often rings are to be drained, for what is gone when a process has ended.
+    pub fn round(&self) -> Option<Duration> {
+        self.unwinding.as_ref().map(|_| unwind::ROUND).or_else(|| self.modules.round())
     }
 
     fn processes(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -261,6 +274,9 @@ impl Tally {
     fn rare(&mut self, record: &RawRecord<'_>) {
         let header = record.header;
         let decoded = self.layouts.decode(record);
+        if let (Some(unwinding), Ok(record)) = (&self.unwinding, &decoded) {
+            unwinding.spaces.gather(record);
+        }
         let time = decoded.as_ref().map_or(0, |record| record.trailer.time.unwrap_or(0));
         match decoded.map(|record| record.body) {
             Ok(Body::Comm(comm)) => self.executions.executed(comm.pid, comm.comm.as_bytes(), time),
@@ -353,17 +369,17 @@ mod tests {
     fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
         let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
         assert_eq!(
-            counts.summary(4096, "out.data"),
+            counts.summary(&Chains::default(), 4096, "out.data"),
             "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
         );
         let all =
             Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
         assert_eq!(
-            all.summary(397_348, "-"),
+            all.summary(&Chains::default(), 397_348, "-"),
             "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -"
         );
         assert!(
-            all.summary(1, "a b.data")
+            all.summary(&Chains::default(), 1, "a b.data")
                 .ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'")
         );
         assert!(counts.is_lossy());

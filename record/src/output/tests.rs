@@ -22,7 +22,7 @@ fn create(path: &Path) -> Result<Output> {
 }
 
 fn create_with(to: &config::OutputOptions, groups: &[Vec<usize>]) -> Result<Output> {
-    let layout = Layout { groups: groups.to_vec(), queue: 1 << 20 };
+    let layout = Layout { groups: groups.to_vec(), queue: 1 << 20, unwinding: None };
     Output::create(to, &attrs(), &FeatureWriter::new(Endian::NATIVE), &layout)
 }
 
@@ -197,7 +197,7 @@ fn piped(queue: usize) -> (io::PipeReader, Writer) {
         PathBuf::from("pipe"),
         None,
     );
-    (reader, Writer::start(vec![file], queue, &Arc::default()).unwrap())
+    (reader, Writer::start(vec![file], queue, &Arc::default(), None).unwrap())
 }
 
 /// Nobody reads: a pipe holds 64 KiB, the queue the rest.

@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::data_file::DataFile;
 use super::queue::{Batch, Queue};
+use super::unwind::{Chains, Rewriter, Unwinding};
 use crate::messages::error::{Error, Result};
 
 /// A thread and the queue before it.
@@ -13,8 +14,9 @@ use crate::messages::error::{Error, Result};
 pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     length: Arc<AtomicU64>,
-    /// `true` if the length is known only when a batch is written.
-    packs: bool,
+    /// `true` if records are rewritten or compressed: the length is known only when a batch is
+    /// written.
+    changes: bool,
     thread: JoinHandle<Vec<DataFile>>,
 }
 
@@ -23,23 +25,25 @@ impl Writer {
         files: Vec<DataFile>,
         most: usize,
         length: &Arc<AtomicU64>,
+        unwinding: Option<&Arc<Unwinding>>,
     ) -> Result<Self> {
         let queue = Arc::new(Queue::new(most));
-        let packs = files.iter().any(DataFile::packs);
+        let changes = unwinding.is_some() || files.iter().any(DataFile::packs);
         length.fetch_add(files.iter().map(DataFile::position).sum(), Ordering::Relaxed);
+        let rewriter = unwinding.map(|shared| Rewriter::new(Arc::clone(shared)));
         let (its_queue, its_length) = (Arc::clone(&queue), Arc::clone(length));
         let thread = Builder::new()
             .name("writer".to_owned())
-            .spawn(move || write(files, &its_queue, &its_length));
+            .spawn(move || write(files, &its_queue, &its_length, rewriter));
         let thread =
             thread.map_err(|e| Error::io("cannot start the thread that writes the file", e))?;
-        Ok(Self { queue, length: Arc::clone(length), packs, thread })
+        Ok(Self { queue, length: Arc::clone(length), changes, thread })
     }
 
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len() as u64;
         self.queue.push(batch)?;
-        if !self.packs {
+        if !self.changes {
             self.length.fetch_add(length, Ordering::Relaxed);
         }
         Ok(())
@@ -70,17 +74,33 @@ fn panicked() -> Error {
 }
 
 /// Writes until the queue ends.
-fn write(mut files: Vec<DataFile>, queue: &Queue, length: &AtomicU64) -> Vec<DataFile> {
+fn write(
+    mut files: Vec<DataFile>,
+    queue: &Queue,
+    length: &AtomicU64,
+    mut rewriter: Option<Rewriter>,
+) -> Vec<DataFile> {
     let _guard = EndOnPanic(queue);
+    let changes = rewriter.is_some();
     while let Some(batch) = queue.next() {
         let Some(file) = files.get_mut(batch.file) else { break };
         let at = file.position();
-        match file.write(&batch.bytes, batch.packable) {
+        let mut chains = Chains::default();
+        let (records, rest) = batch.bytes.split_at(batch.packable.min(batch.bytes.len()));
+        let written = match rewriter.as_mut().filter(|_| !records.is_empty()) {
+            Some(rewriter) => {
+                let written = file.write(rewriter.rewrite(records, batch.counts.last), rest);
+                chains = rewriter.take_chains();
+                written
+            }
+            None => file.write(records, rest),
+        };
+        match written {
             Ok(()) => {
-                if file.packs() {
+                if changes || file.packs() {
                     length.fetch_add(file.position() - at, Ordering::Relaxed);
                 }
-                queue.wrote(batch, at);
+                queue.wrote(batch, at, &chains);
             }
             Err(error) => queue.fail(error),
         }

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3, ATTR_SIZE_CONFIG4};
 use super::group::{self, Group};
 use super::notes::Notes;
+use super::unwinding;
 use crate::event::EventSpec;
 use crate::event::sampling::Callchain;
 use crate::machine::registers::{Arch, Of};
@@ -31,7 +32,7 @@ pub(super) fn of(
     let plain = plain(spec);
     what_samples_carry(&mut attr, context, !plain);
     if !plain {
-        callchain(&mut attr, spec, context, notes);
+        callchain(&mut attr, spec, context, notes)?;
         registers(&mut attr, context, notes);
         branches(&mut attr, spec, context);
     }
@@ -170,13 +171,18 @@ fn weight(arch: Arch) -> SampleType {
 }
 
 /// Sets the callchain that the event's terms or flags request.
-fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut Notes) {
+fn callchain(
+    attr: &mut Attr,
+    spec: &EventSpec,
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<()> {
     let asked = &context.config.sample;
     let own = spec.terms.callchain.or(spec.terms.max_stack.map(|_| Some(Callchain::Fp)));
     // The kernel cannot handle page faults while it traces its own functions.
     let function = spec.tracepoint.as_deref() == Some("ftrace:function");
     attr.flags.set(F::EXCLUDE_CALLCHAIN_USER, function);
-    let Some(chain) = own.unwrap_or(asked.callchain) else { return };
+    let Some(chain) = own.unwrap_or(asked.callchain) else { return Ok(()) };
     attr.sample_type |= S::CALLCHAIN;
     let depth = spec.terms.max_stack.or(if own.is_none() { asked.max_stack } else { None });
     attr.sample_max_stack =
@@ -184,18 +190,25 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
     attr.flags
         .set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
     attr.flags.set(F::EXCLUDE_CALLCHAIN_KERNEL, asked.callchain_only == Some(Only::User));
+    let chain = unwinding::settled(chain, attr, spec, context, notes)?;
     let chain = match (chain, spec.terms.stack_size) {
         (Callchain::Dwarf { .. }, Some(stack_size)) => Callchain::Dwarf { stack_size },
         _ => chain,
     };
     match chain {
-        Callchain::Fp => {}
-        Callchain::Dwarf { .. } if function => {
+        Callchain::Fp | Callchain::Best => {}
+        Callchain::Dwarf { .. } | Callchain::Unwind { .. } if function => {
             notes.add(format!(
-                "callchains of {} use frame pointers: its samples cannot have the user stack for \
-                 dwarf",
+                "callchains of {} use frame pointers: its samples cannot have the user stack",
                 spec.name
             ));
+        }
+        Callchain::Unwind { stack_size } => {
+            // The kernel's user part says what is beyond the copy; rec writes what it unwound
+            // in its place.
+            attr.sample_type |= S::REGS_USER | S::STACK_USER;
+            attr.sample_stack_user = stack_size.unwrap_or(0);
+            attr.sample_regs_user = unwinding::registers(context.machine.arch);
         }
         Callchain::Dwarf { stack_size } => {
             // The kernel records its own part of the callchain; rep unwinds the user part.
@@ -223,6 +236,7 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
                 B::USER | B::CALL_STACK | B::NO_CYCLES | B::NO_FLAGS | B::HW_INDEX;
         }
     }
+    Ok(())
 }
 
 fn asked_kernel_only(context: &Context<'_>) -> bool {
@@ -263,7 +277,8 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
         attr.sample_regs_user = if unwinds { mask | least } else { mask };
         attr.sample_type |= S::REGS_USER;
     }
-    if arch == Arch::Aarch64 && asked.callchain == Some(Callchain::Fp) {
+    let by_pointers = matches!(asked.callchain, Some(Callchain::Fp | Callchain::Best)) && !unwinds;
+    if arch == Arch::Aarch64 && by_pointers {
         // In a leaf function, only the link register has the caller.
         attr.sample_regs_user |= Arch::LINK_REGISTER;
         attr.sample_type |= S::REGS_USER;

@@ -7,6 +7,7 @@
 //!          ├─ group ─────▶ leaders, leader sampling (:S)
 //!          ├─ inheritance ▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
 //!          ├─ off_cpu ───▶ context switches, each sampled
+//!          ├─ unwinding ─▶ whose stacks are copied to be unwound, and how much of them
 //!          ├─ tracking ──▶ event that carries the side-band: the first one, or a dummy
 //!          ├─ aux ───────▶ settings for events with an AUX area
 //!          └─ rings ─────▶ sizes, and watermarks
@@ -36,6 +37,7 @@ mod rings;
 #[cfg(test)]
 mod tests;
 mod tracking;
+pub(crate) mod unwinding;
 
 use recrep_format::attr::Attr;
 
@@ -117,8 +119,10 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     group::lead(&mut events, &specs);
     let area = aux::arrange(&mut events, &specs, &context, &mut notes)?;
     let switches_carried = off_cpu::carry_switches(&mut events, config);
+    let unwinds = unwinding::size(&mut events, &specs, &cpus, &context, &mut notes)?;
     tracking::add(&mut events, &area, switches_carried, &context);
-    let ring_pages = rings::data_pages(config.rings.data, area.small_rings, machine, &mut notes)?;
+    let default = rings::default_size(area.small_rings, unwinds, &context);
+    let ring_pages = rings::data_pages(config.rings.data, default, machine, &mut notes)?;
     rings::wake(&mut events, ring_pages, config, machine);
     Ok(Plan {
         per_thread: config.per_thread,

@@ -2,6 +2,7 @@
 
 use recrep_format::abi::AttrFlags;
 
+use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
 use crate::machine::Machine;
@@ -10,6 +11,8 @@ use crate::plan::config::{Config, RingSize, Switch};
 
 /// Default size of a ring's data area, if the limit on locked memory allows it.
 const DEFAULT_RING: u64 = 512 << 10;
+/// Default size for copies of stacks, for users without such a limit.
+const RING_OF_STACKS: u64 = 2 << 20;
 /// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked
 /// memory.
 const RING_BESIDE_AUX: u64 = 256 << 10;
@@ -22,21 +25,27 @@ const SMALL_RING: u64 = 128 << 10;
 /// Returns the number of pages in each ring's data area.
 pub(super) fn data_pages(
     asked: Option<RingSize>,
-    beside_aux: bool,
+    default: u64,
     machine: &Machine,
     notes: &mut Notes,
 ) -> Result<usize> {
     let page = machine.page_size as u64;
     match asked {
         Some(size) => rounded(size, "-m", page, notes),
-        // The control page takes one page of the limit.
-        None => {
-            let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
-            Ok(previous_power_of_two(
-                (machine.mlock_kb << 10).min(most + page).saturating_sub(page) / page,
-            ))
-        }
+        None => Ok(previous_power_of_two(default / page)),
     }
+}
+
+/// Returns the default size of a ring's data area, if the limit on locked memory allows it.
+/// `unwinds`: samples have copies of stacks, which rec unwinds.
+pub(super) fn default_size(beside_aux: bool, unwinds: bool, context: &Context<'_>) -> u64 {
+    let (machine, page) = (context.machine, context.machine.page_size as u64);
+    if unwinds && machine.privileged && !beside_aux && !context.config.per_thread {
+        return RING_OF_STACKS;
+    }
+    let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
+    // The control page takes one page of the limit.
+    (machine.mlock_kb << 10).min(most + page).saturating_sub(page)
 }
 
 /// Rounds a requested size to a power of two, in pages.

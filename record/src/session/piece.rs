@@ -180,14 +180,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             }
         };
         let Ended { readings, written, ids } = ended;
-        let counts = &written.counts;
         let mut features = self.head.clone();
         self.add_end(&mut features, progress, &written, &ids);
         let length = piece.output.length();
         let finished = match piece.output.finish(features) {
             Ok(finished) => finished,
             Err(error) => {
-                self.sum_up(counts, length, &self.config.output.path.to_string_lossy());
+                self.sum_up(&written, length, &self.config.output.path.to_string_lossy());
                 return Err(error);
             }
         };
@@ -197,10 +196,10 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             // The file is complete.
             self.keep();
         }
-        hottest::show(self.config, &finished, counts.samples, self.messages);
+        hottest::show(self.config, &finished, written.counts.samples, self.messages);
         let name =
             finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
-        self.sum_up(counts, finished.length, &name);
+        self.sum_up(&written, finished.length, &name);
         Ok(())
     }
 
@@ -274,9 +273,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Prints the summary line of a completed file; with `-q` only if something was lost.
-    fn sum_up(&self, counts: &Counts, bytes: u64, name: &str) {
-        let line = counts.summary(bytes, name);
-        if counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
+    fn sum_up(&self, written: &Written, bytes: u64, name: &str) {
+        let line = written.counts.summary(&written.chains, bytes, name);
+        if written.counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 
     /// Writes the records at the end (synthesized records, lost samples, build IDs), and gives the
@@ -349,7 +348,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let mut features = self.head.clone();
         self.add_end(&mut features, progress, &written, &ids);
         let length = piece.output.salvage(features);
-        self.sum_up(&written.counts, length, &self.config.output.path.to_string_lossy());
+        self.sum_up(&written, length, &self.config.output.path.to_string_lossy());
     }
 }
 

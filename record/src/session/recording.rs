@@ -202,7 +202,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         };
         let mut waiter = Waiter::new(self.signals, self.counters, descriptors)?
             .until(ends.as_deref())?
-            .at_most(self.modules.round());
+            .at_most(state.drain.tally.round());
         state.delays.start()?;
         let output = &self.config.output;
         if let (Some(timer), Some(Switch::Time(every))) = (&state.switch, output.switch) {

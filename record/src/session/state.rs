@@ -22,6 +22,7 @@ use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
 use crate::output::keep::Keeper;
 use crate::output::tally::Tally;
+use crate::output::unwind::Unwinding;
 use crate::output::{Layout, Names};
 use crate::plan::config::{BuildIds, Config, Delay, Switch};
 use crate::session::control::Channel;
@@ -149,13 +150,15 @@ impl State {
         };
         let mut tally = Tally::new(&first.attr);
         tally.modules = recording.modules.renewed();
+        tally.unwinding = Unwinding::of(&recording.entries);
+        let unwinding = tally.unwinding.clone();
         Ok(Self {
             rings,
             areas,
             drain: Drain::new(tally).at_least(least).at(places).with(filter),
             drainers,
             threaded: split.is_some(),
-            layout: Layout { groups, queue },
+            layout: Layout { groups, queue, unwinding },
             progress,
             channel,
             delays: Delays::new(&config.delay)?,

@@ -7,7 +7,6 @@
 
 mod bpf;
 mod cgroups;
-mod maps_line;
 mod tasks;
 mod writer;
 

@@ -6,9 +6,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use super::maps_line::MapsLine;
 use super::writer::Synthesizer;
 use crate::messages::error::Result;
+use crate::output::build_ids::MapsLine;
 use crate::tasks::Task;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

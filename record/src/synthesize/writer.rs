@@ -14,11 +14,11 @@ use recrep_format::record::{
 };
 use recrep_format::wire::Text;
 
-use super::maps_line::MapsLine;
 use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::KernelImage;
 use crate::messages::error::Result;
 use crate::output::Output;
+use crate::output::build_ids::MapsLine;
 use crate::output::build_ids::{MappedFile, Modules};
 use crate::plan::config::{SideBand, Synth};
 
@@ -150,6 +150,9 @@ impl<'a> Synthesizer<'a> {
             cut || code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
         if !wanted {
             return Ok(());
+        }
+        if let Some(spaces) = self.output.spaces() {
+            spaces.existing(pid, map);
         }
         let (id, name) = (map.file, map.name());
         let mapped = MappedFile { pid, range: map.start..map.end, file: id };

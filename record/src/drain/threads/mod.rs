@@ -118,7 +118,7 @@ impl Drainers {
         let enough = rings.iter().map(|ring| ring.size() as u64).sum::<u64>() / 2;
         let shared = DrainState {
             output: to.output,
-            rounds: (to.rounds && !to.output.is_split())
+            rounds: (to.rounds && (!to.output.is_split() || to.output.spaces().is_some()))
                 .then(|| Mutex::new(Marks::new(self.groups.len(), enough))),
             limit: to.limit.unwrap_or(u64::MAX),
             wakers: &self.wakers,

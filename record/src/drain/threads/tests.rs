@@ -81,7 +81,7 @@ impl Bench {
         let words = ["rec".into(), "-o".into(), self.path.clone().into(), "x".into()];
         let to = crate::cli::parse(words).unwrap().output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20, unwinding: None };
         let output =
             Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut rings: Vec<_> = self.fakes.iter().map(FakeRing::map).collect();

@@ -62,7 +62,7 @@ impl Worker<'_, '_> {
         let Some(own) = wakers.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
         let mut waiter = Waiter::for_thread(counters, owners, &wakers.stop, own)?
-            .at_most(self.drain.tally.modules.round());
+            .at_most(self.drain.tally.round());
         let mut ended = false;
         loop {
             // A drain precedes each wait, as records written before the waiter existed do not wake
@@ -117,6 +117,9 @@ impl Batches<'_> {
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let mark = mark.filter(|_| marks.is_due(bytes));
         self.shared.output.write_rings(ring, parts, mark.unwrap_or_default(), counts)?;
+        if mark.is_some() {
+            self.shared.output.end_round();
+        }
         let missing = marks.wrote(bytes, mark.is_some());
         self.shared.marks.store(marks.number(), Ordering::Release);
         Ok(missing)

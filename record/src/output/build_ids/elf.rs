@@ -10,6 +10,11 @@ use recrep_format::build_id::BuildId;
 
 /// Returns the build ID of the vDSO, which is the same in all processes, so ours will do.
 pub(super) fn of_vdso() -> Option<BuildId> {
+    in_elf(vdso()?.as_slice())
+}
+
+/// Returns the image of our vDSO.
+pub(crate) fn vdso() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let range = maps.lines().find(|l| l.ends_with("[vdso]"))?.split(' ').next()?;
     let (start, end) = range.split_once('-')?;
@@ -18,7 +23,7 @@ pub(super) fn of_vdso() -> Option<BuildId> {
     let mut memory = File::open("/proc/self/mem").ok()?;
     memory.seek(SeekFrom::Start(start)).ok()?;
     memory.read_exact(&mut image).ok()?;
-    in_elf(image.as_slice())
+    Some(image)
 }
 
 /// Returns the build ID in an ELF file, of which only headers and notes are read.

@@ -60,19 +60,21 @@ impl MappedFile {
 
     /// Gives the file whose build ID the kernel told to `keeper`.
     pub(super) fn keep(&self, path: &[u8], id: BuildId, keeper: &Keeper) {
-        let places = self.places(path, true);
-        let files = places.iter().filter_map(|place| self.open(place));
-        // The path may be that of another version by now, which has replaced the one that runs.
-        let mut same = files.filter(|file| {
-            elf::in_elf(&ReadCache::new(file)).is_some_and(|found| found.is_same(&id))
-        });
-        if let Some(file) = same.next() {
+        if let Some(file) = self.identified(path, &id) {
             keeper.take(id, file, Mapped { path, is_elsewhere: is_elsewhere(self.pid) });
         }
     }
 
+    /// Opens the file that is mapped and has this build ID.
+    pub(crate) fn identified(&self, path: &[u8], id: &BuildId) -> Option<File> {
+        let places = self.places(path, true);
+        let mut files = places.iter().filter_map(|place| self.open(place));
+        // The path may be that of another version by now, which has replaced the one that runs.
+        files.find(|file| elf::in_elf(&ReadCache::new(file)).is_some_and(|found| found.is_same(id)))
+    }
+
     /// Opens the file that is mapped.
-    pub(super) fn file(&self, path: &[u8]) -> Option<File> {
+    pub(crate) fn file(&self, path: &[u8]) -> Option<File> {
         self.places(path, self.file.ino != 0).iter().find_map(|place| self.open(place))
     }
 

@@ -14,6 +14,7 @@
 
 mod elf;
 mod mapped;
+mod maps_line;
 mod modules;
 mod reader;
 
@@ -24,7 +25,9 @@ use recrep_format::build_id::BuildId;
 
 use crate::machine::kernel_image::KernelImage;
 
+pub(crate) use elf::vdso;
 pub(crate) use mapped::{FileId, MappedFile};
+pub(crate) use maps_line::MapsLine;
 pub(crate) use modules::Modules;
 pub(crate) use reader::BuildIdReader;
 

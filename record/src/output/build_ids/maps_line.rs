@@ -7,22 +7,22 @@
 
 use recrep_format::abi::{map_flags, prot};
 
-use crate::output::build_ids::FileId;
+use super::FileId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MapsLine<'a> {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) prot: u32,
-    pub(super) flags: u32,
-    pub(super) pgoff: u64,
-    pub(super) file: FileId,
+pub(crate) struct MapsLine<'a> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) prot: u32,
+    pub(crate) flags: u32,
+    pub(crate) pgoff: u64,
+    pub(crate) file: FileId,
     path: &'a [u8],
 }
 
 impl<'a> MapsLine<'a> {
     /// Parses a line without its newline.
-    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let (start, rest) = hex(line, b'-')?;
         let (end, rest) = hex(rest, b' ')?;
         let ([r, w, x, s, b' '], rest) = rest.split_first_chunk()? else { return None };
@@ -54,15 +54,15 @@ impl<'a> MapsLine<'a> {
     }
 
     /// Returns the name as in the kernel's MMAP2 records: `//anon` for memory without a file.
-    pub(super) fn name(&self) -> &'a [u8] {
+    pub(crate) fn name(&self) -> &'a [u8] {
         if self.path.is_empty() { b"//anon" } else { self.path }
     }
 
-    pub(super) fn is_code(&self) -> bool {
+    pub(crate) fn is_code(&self) -> bool {
         self.prot & prot::EXEC != 0
     }
 
-    pub(super) fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         self.prot & prot::READ != 0
     }
 }

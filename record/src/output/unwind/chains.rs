@@ -1,0 +1,108 @@
+//! Counts of callchains by how they ended.
+
+use std::collections::BTreeMap;
+
+/// Number of callchains that are whole, and of those that are not by the reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chains {
+    pub(super) whole: u64,
+    /// The copy ends before a word that is needed.
+    pub(super) cut: u64,
+    /// Code without rules, by module.
+    pub(super) no_rules: BTreeMap<String, u64>,
+    /// A word that is needed is nowhere, or a rule makes no sense.
+    pub(super) lost: u64,
+    /// What is mapped is not known, or cannot be read: the stack is in the file.
+    pub(super) kept: u64,
+    /// Greatest number of bytes of a copy.
+    pub(super) copy: u64,
+}
+
+/// Number of modules that are counted one by one.
+const MOST_MODULES: usize = 64;
+
+impl Chains {
+    pub(super) fn add_without_rules(&mut self, module: String, count: u64) {
+        let is_known = self.no_rules.contains_key(&module);
+        let module = if is_known || self.no_rules.len() < MOST_MODULES {
+            module
+        } else {
+            "others".to_owned()
+        };
+        *self.no_rules.entry(module).or_default() += count;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.whole += other.whole;
+        self.cut += other.cut;
+        self.lost += other.lost;
+        self.kept += other.kept;
+        self.copy = self.copy.max(other.copy);
+        for (module, count) in &other.no_rules {
+            self.add_without_rules(module.clone(), *count);
+        }
+    }
+
+    /// Returns what the summary line says of them; nothing if there are none.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let no_rules: u64 = self.no_rules.values().sum();
+        let all = self.whole + self.cut + no_rules + self.lost + self.kept;
+        let percent = |count: u64| match (1000 * count).checked_div(all).unwrap_or(0) {
+            0 => "under 0.1 %".to_owned(),
+            tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+        };
+        let mut modules: Vec<_> = self.no_rules.iter().collect();
+        modules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let modules: Vec<&str> = modules.iter().take(2).map(|(name, _)| name.as_str()).collect();
+        let mut reasons = [
+            (self.cut, format!("cut: copy of {}K", self.copy.div_ceil(1024))),
+            (no_rules, format!("no unwind rules: {}", modules.join(", "))),
+            (self.lost, "no way on".to_owned()),
+            (self.kept, "stacks left in the file".to_owned()),
+        ];
+        reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let reasons = reasons.iter().filter(|(count, _)| *count > 0);
+        let reasons: Vec<_> =
+            reasons.map(|(count, why)| format!("{} {why}", percent(*count))).collect();
+        let why =
+            if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+        (all > 0).then(|| format!("{} of callchains whole{why}", percent(self.whole)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_has_the_share_and_the_reasons_largest_first() {
+        let mut chains = Chains { whole: 989, cut: 3, copy: 16384, ..Chains::default() };
+        chains.add_without_rules("jit".to_owned(), 7);
+        chains.add_without_rules("libx.so".to_owned(), 1);
+        assert_eq!(
+            chains.summary().unwrap(),
+            "98.9 % of callchains whole (0.8 % no unwind rules: jit, libx.so; 0.3 % cut: copy of \
+             16K)"
+        );
+        let some = Chains { whole: 9999, kept: 1, ..Chains::default() };
+        assert_eq!(
+            some.summary().unwrap(),
+            "99.9 % of callchains whole (under 0.1 % stacks left in the file)"
+        );
+        let whole = Chains { whole: 5, ..Chains::default() };
+        assert_eq!(whole.summary().unwrap(), "100.0 % of callchains whole");
+        assert_eq!(Chains::default().summary(), None);
+        let mut sum = Chains::default();
+        sum.add(&chains);
+        assert_eq!(sum, chains);
+    }
+
+    #[test]
+    fn not_all_names_of_endlessly_many_modules_are_kept() {
+        let mut chains = Chains::default();
+        for number in 0..1000 {
+            chains.add_without_rules(number.to_string(), 1);
+        }
+        assert_eq!((chains.no_rules.len(), chains.no_rules["others"]), (65, 936));
+    }
+}

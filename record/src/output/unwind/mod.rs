@@ -1,0 +1,91 @@
+//! Callchains unwound while they are recorded: the copy of the stack in a sample becomes a plain
+//! callchain before the sample is written.
+//!
+//! ```text
+//!  drain threads ─ side-band ─▶ spaces: what each process has mapped, at any recent moment
+//!         │                        │        modules: their rules, read through /proc while the process lives
+//!         └─ batches ─▶ queue ─────┴───▶ rewriter ─▶ pack, file
+//!                        └ holds the samples of a round until the next round is over
+//! ```
+//!
+//! A sample sees the mappings that were made before it, though the records of these may be in
+//! another CPU's ring. Side-band records are gathered while they are drained, and a batch of round
+//! n is written after round n+1: by then all records that are older have been read. A batch for
+//! which there is no room is written at once.
+//!
+//! What a sample becomes says what is left to do. One that is whole has a callchain, and neither
+//! registers nor stack. One that ends early keeps its registers as a mark. One whose code is not
+//! known yet keeps the stack as well, as far as it was copied, to be unwound by who reads the file.
+
+mod chains;
+mod modules;
+mod rewrite;
+mod space;
+mod spaces;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use recrep_format::attr::AttrEntry;
+use recrep_format::layout::SampleLayout;
+use rustc_hash::FxHashMap;
+
+use crate::plan::unwinding::is_unwound;
+pub(crate) use chains::Chains;
+use modules::Modules;
+pub(super) use rewrite::Rewriter;
+pub(crate) use spaces::Spaces;
+
+/// What the threads that drain and those that write know of processes and their modules.
+pub struct Unwinding {
+    /// What processes have mapped.
+    pub(crate) spaces: Spaces,
+    modules: Modules,
+    events: FxHashMap<u64, Event>,
+    /// Number of rounds that are over.
+    rounds: AtomicU64,
+}
+
+/// An event whose samples are unwound.
+struct Event {
+    layout: SampleLayout,
+    /// Maximum number of frames; 0 for the usual one.
+    max_stack: u16,
+}
+
+/// How often rings are to be drained: what a process in a container that has ended has mapped is
+/// gone.
+pub(crate) const ROUND: Duration = Duration::from_millis(100);
+
+impl std::fmt::Debug for Unwinding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unwinding").field("rounds", &self.rounds).finish_non_exhaustive()
+    }
+}
+
+impl Unwinding {
+    /// Returns what the samples of these events need; `None` if none is unwound.
+    pub(crate) fn of(entries: &[AttrEntry]) -> Option<Arc<Self>> {
+        let mut events = FxHashMap::default();
+        for entry in entries.iter().filter(|entry| is_unwound(&entry.attr)) {
+            for id in &entry.ids {
+                let layout = SampleLayout::of(&entry.attr);
+                events.insert(*id, Event { layout, max_stack: entry.attr.sample_max_stack });
+            }
+        }
+        let (spaces, modules) = (Spaces::default(), Modules::default());
+        let any = !events.is_empty();
+        any.then(|| Arc::new(Self { spaces, modules, events, rounds: AtomicU64::new(0) }))
+    }
+
+    /// Returns the number of rounds that are over.
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Acquire)
+    }
+
+    /// Says that all rings have been emptied once more, and returns how often that was.
+    pub(super) fn end_round(&self) -> u64 {
+        self.rounds.fetch_add(1, Ordering::AcqRel) + 1
+    }
+}

@@ -1,0 +1,330 @@
+//! Samples with copied stacks, rewritten as samples with callchains.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use recrep_format::abi::{RecordType, RegsAbi, RegsArch, context};
+use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::read::Frames;
+use recrep_format::record::{Body, RawRecord, Record, Regs, Sample, SampleFields, StackUser};
+use recrep_format::unwind::{
+    Cause, Code, End, Frame, Machine, Memory, Place, Registers, Rules, Unreadable, Unwinder,
+};
+use rustc_hash::FxHashMap;
+
+use super::chains::Chains;
+use super::modules::{self, Module, Modules};
+use super::space::{Mapping, Space};
+use super::spaces::Seen;
+use super::{Event, Unwinding};
+
+/// Maximum number of frames where no other is asked for: whole chains where they are possible, and
+/// bounded work for a sample.
+const MOST_FRAMES: usize = 1024;
+/// Number of places in the code whose bytes are remembered.
+const MOST_CODE: usize = 4096;
+
+/// Rewrites the records of a thread that writes.
+pub(crate) struct Rewriter {
+    shared: Arc<Unwinding>,
+    unwinder: Unwinder,
+    seen: Seen,
+    cache: Cache,
+    frames: Vec<Frame>,
+    links: Vec<u64>,
+    chain: Vec<u8>,
+    out: Encoder,
+    chains: Chains,
+}
+
+impl std::fmt::Debug for Rewriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rewriter").field("chains", &self.chains).finish_non_exhaustive()
+    }
+}
+
+/// What becomes of a sample.
+enum Outcome {
+    /// There is no user stack, or none that could be unwound: the kernel's chain stays.
+    Untouched,
+    Unwound(End),
+    /// It is not known what is mapped.
+    Unknown,
+}
+
+impl Rewriter {
+    pub(crate) fn new(shared: Arc<Unwinding>) -> Self {
+        Self {
+            shared,
+            unwinder: Unwinder::default(),
+            seen: Seen::default(),
+            cache: Cache::default(),
+            frames: Vec::new(),
+            links: Vec::new(),
+            chain: Vec::new(),
+            out: Encoder::new(Endian::NATIVE),
+            chains: Chains::default(),
+        }
+    }
+
+    /// Rewrites records, of which the newest sample is of this time.
+    pub(crate) fn rewrite(&mut self, records: &[u8], newest: u64) -> &[u8] {
+        self.shared.spaces.apply(newest);
+        self.out.clear();
+        let shared = Arc::clone(&self.shared);
+        let mut frames = Frames::new(records, 0, Endian::NATIVE);
+        for record in frames.by_ref().map_while(Result::ok) {
+            let event = event_of(&record, &shared);
+            if event.is_none_or(|event| self.sample(&record, event, &shared).is_none()) {
+                self.out.bytes(record.bytes);
+            }
+        }
+        // What is no record goes into the file as it is.
+        let end = usize::try_from(frames.offset()).unwrap_or(records.len());
+        self.out.bytes(records.get(end..).unwrap_or_default());
+        self.out.as_bytes()
+    }
+
+    /// Returns the counts since the last call.
+    pub(crate) fn take_chains(&mut self) -> Chains {
+        std::mem::take(&mut self.chains)
+    }
+
+    /// Writes a sample with what its stack tells; `None` if it is damaged.
+    fn sample(&mut self, record: &RawRecord<'_>, event: &Event, shared: &Unwinding) -> Option<()> {
+        let sample = Sample::new(*record, &event.layout, Endian::NATIVE);
+        let mut fields = SampleFields::default();
+        sample.read(&mut fields).ok()?;
+        let chain = fields.callchain?;
+        let stack = fields.stack_user?;
+        let kernel = chain.iter().take_while(|word| *word != context::USER).count();
+        let outcome = self.unwind(&fields, kernel, event, shared);
+        let kernel_part = chain.as_bytes().get(..8 * kernel)?;
+        self.chain.clear();
+        self.chain.extend_from_slice(kernel_part);
+        let mut keeps_registers = true;
+        let mut kept: &[u8] = &[];
+        match outcome {
+            Outcome::Untouched => {
+                self.chain.extend_from_slice(chain.as_bytes().get(8 * kernel..)?);
+                keeps_registers = false;
+            }
+            Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, shared),
+            Outcome::Unknown => {
+                let copied = usize::try_from(stack.dyn_size.unwrap_or(0)).ok()?;
+                kept = stack.bytes.get(..copied.next_multiple_of(8)).unwrap_or(stack.bytes);
+                self.chains.kept += 1;
+            }
+        }
+        self.chains.copy = self.chains.copy.max(stack.bytes.len() as u64);
+        fields.callchain = Some(U64s::new(&self.chain, Endian::NATIVE));
+        let dyn_size = stack.dyn_size.filter(|_| !kept.is_empty());
+        fields.stack_user = Some(StackUser { bytes: kept, dyn_size });
+        if !keeps_registers {
+            let none = U64s::new(&[], Endian::NATIVE);
+            let regs = fields.regs_user?;
+            fields.regs_user = Some(Regs { abi: RegsAbi::NONE, values: none, ..regs });
+        }
+        let body = Body::Sample(Box::new(fields));
+        Record::new(record.header.misc, body).encode(&mut self.out).ok()
+    }
+
+    /// Unwinds the stack of a sample, whose callchain begins with so many words of the kernel's.
+    fn unwind(
+        &mut self,
+        fields: &SampleFields<'_>,
+        kernel: usize,
+        event: &Event,
+        shared: &Unwinding,
+    ) -> Outcome {
+        let (Some(chain), Some(regs), Some(stack)) =
+            (fields.callchain, fields.regs_user, fields.stack_user)
+        else {
+            return Outcome::Untouched;
+        };
+        let registers = ARCH
+            .and_then(|arch| Machine::of(arch, regs.abi))
+            .and_then(|machine| Some((machine, Registers::of_sample(machine, &regs)?)));
+        let Some((machine, registers)) = registers else { return Outcome::Untouched };
+        let (pid, time) = (fields.tid.map_or(0, |[pid, _]| pid), fields.time.unwrap_or(0));
+        let Some(space) = shared.spaces.of(pid, &mut self.seen) else { return Outcome::Unknown };
+        let copied = usize::try_from(stack.dyn_size.unwrap_or(0)).unwrap_or(usize::MAX);
+        self.links.clear();
+        let user = chain.iter().skip(kernel + 2).take_while(|word| *word < context::MAX);
+        self.links.extend(user);
+        let memory = Memory {
+            start: registers.sp(),
+            bytes: stack.bytes.get(..copied).unwrap_or(stack.bytes),
+            endian: Endian::NATIVE,
+            links: &self.links,
+        };
+        let mut code = ProcessCode {
+            space: &space,
+            time,
+            pid,
+            machine,
+            modules: &shared.modules,
+            cache: &mut self.cache,
+        };
+        let most = match event.max_stack {
+            0 => MOST_FRAMES,
+            asked => usize::from(asked).saturating_sub(kernel.saturating_sub(1)).max(1),
+        };
+        match self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames) {
+            End::Cut(Cause::Unmapped | Cause::Unreadable(_)) => Outcome::Unknown,
+            end => Outcome::Unwound(end),
+        }
+    }
+
+    /// Appends the frames to the chain, as the kernel writes them, and returns whether they are all
+    /// that there is to be had.
+    fn put_frames(&mut self, end: End, shared: &Unwinding) -> bool {
+        let mut put = |word: u64| self.chain.extend_from_slice(&word.to_ne_bytes());
+        put(context::USER);
+        let mut has_gap = false;
+        for (index, frame) in self.frames.iter().enumerate() {
+            match frame {
+                Frame::Exact(address) if index == 0 => put(*address),
+                // Readers look up the byte before.
+                Frame::Exact(address) => put(address.wrapping_add(1)),
+                Frame::Return(address) => put(*address),
+                Frame::Missing => {
+                    has_gap = true;
+                    break;
+                }
+            }
+        }
+        let chains = &mut self.chains;
+        match end {
+            _ if has_gap => chains.cut += 1,
+            End::Whole | End::Limit => {
+                chains.whole += 1;
+                return true;
+            }
+            End::Cut(Cause::Copy) => chains.cut += 1,
+            End::Cut(Cause::NoRules(module)) => {
+                chains.add_without_rules(shared.modules.name(module), 1);
+            }
+            End::Cut(_) => chains.lost += 1,
+        }
+        false
+    }
+}
+
+/// Registers of this architecture.
+const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
+    Some(RegsArch::X86)
+} else if cfg!(target_arch = "aarch64") {
+    Some(RegsArch::Arm64)
+} else {
+    None
+};
+
+/// Returns the event of a sample that is to be unwound. Each record of rec's has its event's ID at
+/// its start.
+fn event_of<'e>(record: &RawRecord<'_>, shared: &'e Unwinding) -> Option<&'e Event> {
+    let is_sample = record.header.kind == RecordType::SAMPLE;
+    let id = record.body().first_chunk::<8>().filter(|_| is_sample)?;
+    shared.events.get(&u64::from_ne_bytes(*id))
+}
+
+/// What a thread that writes has found of modules.
+#[derive(Default)]
+struct Cache {
+    modules: Vec<Found>,
+    code: FxHashMap<(u32, u64), Option<[u8; 8]>>,
+    /// The memory of the last process that was asked for.
+    memory: Option<(u32, Option<File>)>,
+}
+
+#[derive(Clone, Default)]
+enum Found {
+    #[default]
+    Unknown,
+    /// It cannot be read by this process.
+    Unreadable(u32),
+    Module(Arc<Module>),
+}
+
+/// A process's code at a moment.
+struct ProcessCode<'a> {
+    space: &'a Space,
+    time: u64,
+    pid: u32,
+    machine: Machine,
+    modules: &'a Modules,
+    cache: &'a mut Cache,
+}
+
+impl ProcessCode<'_> {
+    /// Looks for a module, by a mapping of this process.
+    fn look(&mut self, number: u32, mapping: &Mapping) -> Option<&Module> {
+        let at = number as usize;
+        if self.cache.modules.len() <= at {
+            self.cache.modules.resize(at + 1, Found::Unknown);
+        }
+        let found = self.cache.modules.get_mut(at)?;
+        match found {
+            Found::Module(_) => {}
+            Found::Unreadable(pid) if *pid == self.pid => return None,
+            _ => {
+                let module = self.modules.module(number, self.pid, mapping);
+                *found = module.map_or(Found::Unreadable(self.pid), Found::Module);
+            }
+        }
+        match found {
+            Found::Module(module) => Some(module),
+            _ => None,
+        }
+    }
+
+    fn read_code(&mut self, address: u64) -> Option<[u8; 8]> {
+        let Cache { memory, .. } = &mut *self.cache;
+        if memory.as_ref().is_none_or(|(pid, _)| *pid != self.pid) {
+            *memory = Some((self.pid, File::open(format!("/proc/{}/mem", self.pid)).ok()));
+        }
+        let (_, file) = memory.as_ref()?;
+        let mut bytes = [0; 8];
+        file.as_ref()?.read_exact_at(&mut bytes, address.checked_sub(8)?).ok()?;
+        Some(bytes)
+    }
+}
+
+impl Code for ProcessCode<'_> {
+    type Bytes = Vec<u8>;
+
+    fn place(&mut self, address: u64) -> Option<Place> {
+        let mapping = self.space.find(address, self.time)?;
+        if mapping.source.is_memory() {
+            let number = modules::memory(self.machine);
+            self.look(number, mapping);
+            return Some(Place { module: number, address });
+        }
+        let number = self.modules.number(&mapping.source);
+        let offset = address.wrapping_sub(mapping.range.start).wrapping_add(mapping.pgoff);
+        let linked = self.look(number, mapping).map_or(offset, |module| module.linked(offset));
+        Some(Place { module: number, address: linked })
+    }
+
+    fn rules(&mut self, module: u32) -> Result<&Rules<Vec<u8>>, Unreadable> {
+        match self.cache.modules.get(module as usize) {
+            Some(Found::Module(module)) => Ok(&module.rules),
+            _ => Err(Unreadable),
+        }
+    }
+
+    fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
+        let key = (self.pid, address);
+        if let Some(known) = self.cache.code.get(&key) {
+            return *known;
+        }
+        if self.cache.code.len() >= MOST_CODE {
+            self.cache.code.clear();
+        }
+        let bytes = self.read_code(address);
+        self.cache.code.insert(key, bytes);
+        bytes
+    }
+}

@@ -1,0 +1,148 @@
+//! Callchains that rec unwinds while it records: of which events, and from how much of the stack.
+//!
+//! What is copied with each sample is gone when it is unwound, but the kernel has to copy it, and a
+//! ring has to hold it for a while: so the rate has to be known.
+
+use recrep_format::abi::{AttrFlags, SampleType, SwEvent};
+use recrep_format::attr::Attr;
+use recrep_format::unwind;
+
+use super::context::Context;
+use super::event::PlannedEvent;
+use super::notes::Notes;
+use super::rings;
+use crate::event::EventSpec;
+use crate::event::sampling::{Callchain, Rate};
+use crate::machine::registers::Arch;
+use crate::messages::error::{Error, Result};
+use crate::messages::units;
+use crate::plan::config::{Only, RingSize};
+use crate::tasks::Target;
+
+/// Sizes of copies, largest first: 16 KiB have the whole stack of nearly all samples.
+const SIZES: [u32; 3] = [16 << 10, 8 << 10, 4 << 10];
+/// Time for which a ring has to hold samples, in milliseconds.
+const HELD: u64 = 20;
+/// Bytes that all CPUs together may copy in a second.
+const MOST_COPIED: u64 = 256 << 20;
+
+/// Returns whether rec unwinds the samples of an attr: they have the stack beside the user's part
+/// of the callchain.
+pub(crate) fn is_unwound(attr: &Attr) -> bool {
+    attr.sample_type.contains(SampleType::CALLCHAIN | SampleType::STACK_USER)
+        && !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+}
+
+/// Returns the machine whose stacks are unwound on this architecture.
+fn machine(arch: Arch) -> Option<unwind::Machine> {
+    match arch {
+        Arch::X86_64 => Some(unwind::Machine::X86_64),
+        Arch::Aarch64 => Some(unwind::Machine::Aarch64),
+        Arch::Other => None,
+    }
+}
+
+/// Returns the registers that unwinding needs.
+pub(super) fn registers(arch: Arch) -> u64 {
+    machine(arch).map_or(0, unwind::Machine::sampled_registers)
+}
+
+/// Decides for an event how its callchains are found: one that would be unwound may have to be left
+/// to the kernel.
+pub(super) fn settled(
+    chain: Callchain,
+    attr: &Attr,
+    spec: &EventSpec,
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<Callchain> {
+    let sample = &context.config.sample;
+    let by_choice = match chain {
+        Callchain::Best => false,
+        Callchain::Unwind { .. } => true,
+        other => return Ok(other),
+    };
+    // There is nothing to unwind, and nothing to tell.
+    let is_idle = sample.none || spec.is_software(SwEvent::DUMMY.0);
+    if is_idle || sample.callchain_only == Some(Only::Kernel) {
+        return Ok(Callchain::Fp);
+    }
+    let rate_is_known = match spec.terms.rate {
+        Some(rate) => !matches!(rate, Rate::Period(_)),
+        None => attr.flags.contains(AttrFlags::FREQ),
+    };
+    let is_overwritten =
+        spec.terms.overwrite.unwrap_or(attr.flags.contains(AttrFlags::WRITE_BACKWARD));
+    let why = if machine(context.machine.arch).is_none() {
+        "rec does not unwind stacks of this architecture"
+    } else if sample.regs_user.is_some() {
+        "the registers of --user-regs stay in the file"
+    } else if by_choice {
+        return Ok(chain);
+    } else if is_overwritten {
+        "copies of stacks would leave few samples in overwritten rings"
+    } else if !rate_is_known {
+        "copies of stacks may be many where the rate of samples is not known"
+    } else {
+        return Ok(Callchain::Unwind { stack_size: None });
+    };
+    if by_choice {
+        return Err(Error::Usage(format!(
+            "--call-graph unwind: {why}; use --call-graph dwarf or fp"
+        )));
+    }
+    notes.add(format!("callchains of {} use frame pointers: {why}", spec.name));
+    Ok(Callchain::Fp)
+}
+
+/// Chooses how many bytes of the stack are copied, where it was not said: the most with which a
+/// ring holds samples for long enough, and all CPUs together do not copy too much. Returns whether
+/// any event is unwound.
+pub(super) fn size(
+    events: &mut [PlannedEvent],
+    specs: &[EventSpec],
+    cpus: &[u32],
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let beside_aux = events.iter().any(|event| event.has_aux);
+    let ring = match context.config.rings.data {
+        Some(size) => RingSize::bytes(size, context.machine.page_size),
+        None => rings::default_size(beside_aux, true, context),
+    };
+    let unwound = || events.iter().filter(|event| is_unwound(&event.attr));
+    let samples = unwound().filter_map(|event| event.attr.frequency()).sum::<u64>();
+    let lasts = |size: u32| samples.saturating_mul(size.into()) * HELD / 1000 <= ring;
+    let all = samples.saturating_mul(cpus.len() as u64);
+    let fits = |size: u32| lasts(size) && all.saturating_mul(size.into()) <= MOST_COPIED;
+    let least = SIZES.last().copied().unwrap_or_default();
+    // A command or a process rarely runs on all CPUs at once.
+    let spares = context.config.target != Target::System && lasts(least);
+    let chosen = SIZES.iter().copied().find(|size| fits(*size)).or_else(|| spares.then_some(least));
+    for (event, spec) in events.iter_mut().zip(specs) {
+        if !is_unwound(&event.attr) || event.attr.sample_stack_user != 0 {
+            continue;
+        }
+        let by_choice = matches!(
+            spec.terms.callchain.unwrap_or(context.config.sample.callchain),
+            Some(Callchain::Unwind { .. })
+        );
+        if let Some(size) = chosen.or(by_choice.then_some(least)) {
+            event.attr.sample_stack_user = size;
+            continue;
+        }
+        event.attr.sample_type -= SampleType::REGS_USER | SampleType::STACK_USER;
+        event.attr.sample_regs_user = 0;
+        if context.machine.arch == Arch::Aarch64 {
+            event.attr.sample_type |= SampleType::REGS_USER;
+            event.attr.sample_regs_user = Arch::LINK_REGISTER;
+        }
+        notes.add(format!(
+            "callchains use frame pointers: at {} Hz on {} CPUs, copies of stacks to unwind would \
+             be too much; sample less often (-F), or insist by --call-graph unwind",
+            units::grouped(samples),
+            cpus.len()
+        ));
+    }
+    Ok(events.iter().any(|event| is_unwound(&event.attr)))
+}
