@@ -16,8 +16,8 @@ pub(crate) struct FrameFields {
     pub ip: bool,
     /// `true` if the size of the mapping is part of a frame.
     pub size: bool,
-    /// `true` if return addresses are distinguished from sampled addresses.
-    pub returns: bool,
+    /// `true` if addresses that differ only in the lookup of inlined functions are distinguished.
+    pub inlined: bool,
     /// `true` if unmapped addresses are distinguished from each other.
     pub unmapped: bool,
     /// `true` if addresses of a module without a function are distinguished from each other.

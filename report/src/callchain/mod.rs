@@ -18,6 +18,7 @@
 mod branch_info;
 mod chains;
 mod cumulate;
+mod ends;
 mod history;
 mod images;
 mod place;
@@ -28,12 +29,11 @@ mod unwind;
 pub(crate) use branch_info::{BranchInfo, is_of_branch};
 pub(crate) use chains::{Chains, Node};
 pub(crate) use cumulate::{Classified, RowId, Sample};
+pub(crate) use ends::ChainEnds;
 pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
-pub(crate) use source::{
-    ChainLimit, ChainOrigin, ChainSources, Deferred, RecordedChains, UnwindStats,
-};
-pub(crate) use source::{callers, deferred_chains, for_each_address, is_sound};
-pub(crate) use stacks::{ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
+pub(crate) use source::{ChainLimit, ChainOrigin, ChainSources, Deferred, FrameWord};
+pub(crate) use source::{RecordedChains, callers, deferred_chains, for_each_frame, is_sound};
+pub(crate) use stacks::{CallSite, ChainRef, Frame, MISSING, NAMES_AT_ONCE, Stacks, small};
 pub(crate) use unwind::StackUnwinder;

@@ -27,11 +27,11 @@ use super::images::{
     FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
     word_of,
 };
-use super::source::for_each_address;
-use super::stacks::{Frame, Stacks};
+use super::source::{FrameWord, for_each_frame};
+use super::stacks::{CallSite, Frame, Stacks};
 use crate::query::End;
-use crate::symbols::Functions;
-use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline};
+use crate::symbols::{Functions, SymbolId};
+use crate::timeline::{Contexts, Epoch, ModuleId, Moment, Place, SpaceEpoch, SpaceId, Timeline};
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(crate) struct FrameFinder<'t> {
 struct AddressKind {
     /// CPU mode; `None` for branches: it is not recorded.
     mode: Option<CpuMode>,
-    is_return: bool,
+    site: CallSite,
     is_named: bool,
     branch: u64,
 }
@@ -184,7 +184,7 @@ impl<'t> FrameFinder<'t> {
         at: Moment,
     ) -> u32 {
         let epoch = self.epoch(space, at);
-        AddressKind { mode, is_return: false, is_named, branch: 0 }
+        AddressKind { mode, site: CallSite::At, is_named, branch: 0 }
             .context(&mut self.contexts, epoch)
     }
 
@@ -195,20 +195,27 @@ impl<'t> FrameFinder<'t> {
         &mut self,
         epoch: SpaceEpoch,
         at: Moment,
-        addresses: impl Iterator<Item = (CpuMode, u64)>,
+        addresses: impl Iterator<Item = (CpuMode, u64, CallSite)>,
         found: &mut Vec<(u32, u64)>,
     ) {
         let mut last = None;
-        for (mode, ip) in addresses {
-            let kind =
-                AddressKind { mode: Some(mode), is_return: false, is_named: true, branch: 0 };
+        for (mode, ip, site) in addresses {
+            let kind = self.kind(mode, site, true);
             let context = match last {
-                Some((before, context)) if before == mode => context,
+                Some((before, context)) if before == kind => context,
                 _ => kind.context(&mut self.contexts, epoch),
             };
-            last = Some((mode, context));
+            last = Some((kind, context));
             found.push(self.frame(context, ip, at));
         }
+    }
+
+    /// Returns the kind of a frame's address.
+    #[inline]
+    fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {
+        let is_at = site == CallSite::Inlined && !self.fields.inlined;
+        let site = if is_at { CallSite::At } else { site };
+        AddressKind { mode: Some(mode), site, is_named, branch: 0 }
     }
 
     /// Returns the number of the chain of these words at this moment.
@@ -224,7 +231,7 @@ impl<'t> FrameFinder<'t> {
         for [ip, branch] in branches.as_chunks().0 {
             let kind = AddressKind {
                 mode: None,
-                is_return: false,
+                site: CallSite::At,
                 is_named: self.names_callers,
                 branch: *branch,
             };
@@ -235,14 +242,8 @@ impl<'t> FrameFinder<'t> {
             });
         }
         let mut last: Option<(AddressKind, u32)> = None;
-        for_each_address(CpuMode::User, callers, |mode, ip, is_return| {
-            let is_return = is_return && self.fields.returns;
-            let kind = AddressKind {
-                mode: Some(mode),
-                is_return,
-                is_named: self.names_callers,
-                branch: 0,
-            };
+        for_each_frame(CpuMode::User, callers, |FrameWord { mode, ip, site, .. }| {
+            let kind = self.kind(mode, site, self.names_callers);
             let context = match last {
                 Some((before, context)) if before == kind => context,
                 _ => kind.context(&mut self.contexts, epoch),
@@ -352,11 +353,13 @@ impl<'t> FrameFinder<'t> {
         let all = 0..u64::MAX;
         let Some(image) = self.images.get(image) else { return (None, all) };
         let functions = self.functions.filter(|_| image.is_named);
-        let module = image.frame.module.checked_sub(1);
-        let found = module
-            .map(|module| functions.map(|functions| functions.find(module as usize, address)));
+        let (module, site) = (image.frame.module.checked_sub(1), image.frame.site);
+        let found = module.map(|module| {
+            functions.map(|functions| function_at(functions, module as usize, address, site))
+        });
         let frame = image.at(address);
         let (frame, range) = match found {
+            None if site == CallSite::Nowhere => (frame, all),
             // Without frame pointers, callchains contain arbitrary values, which differ in each
             // sample and mean nothing to a reader.
             None if !self.fields.unmapped => (Frame { address: UNMAPPED, ..frame }, all),
@@ -388,8 +391,18 @@ impl<'t> FrameFinder<'t> {
         let Some((kind, SpaceEpoch { space, .. })) = self.contexts.get(context) else {
             return MappedPiece::default();
         };
-        let (fields, AddressKind { mode, is_return, is_named, branch }) = (self.fields, kind);
+        let (fields, AddressKind { mode, site, is_named, branch }) = (self.fields, kind);
         let (mode, place, Range { start, end }) = match mode {
+            Some(mode) if site == CallSite::Nowhere => {
+                (mode, Place { module: None, address: ip, size: 0, is_shared: false }, 0..u64::MAX)
+            }
+            // An address behind the last instruction of a mapping belongs to the mapping.
+            Some(mode) if site == CallSite::Before => {
+                let call = ip.wrapping_sub(1);
+                let (place, Range { start, end }) = self.timeline.place_in(mode, space, call, at);
+                let place = Place { address: place.address.wrapping_add(1), ..place };
+                (mode, place, start.saturating_add(1)..end.saturating_add(1))
+            }
             Some(mode) => {
                 let (place, range) = self.timeline.place_in(mode, space, ip, at);
                 (mode, place, range)
@@ -400,7 +413,7 @@ impl<'t> FrameFinder<'t> {
         let frame = Frame {
             module: place.module.map_or(0, |ModuleId(module)| module + 1),
             end: End { cpu_mode, ..End::default() },
-            is_return,
+            site,
             size: if fields.size { place.size } else { 0 },
             branch,
             ..Frame::default()
@@ -410,11 +423,32 @@ impl<'t> FrameFinder<'t> {
             self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
         self.of_symbols.resize(self.of_symbols.len().max(image as usize + 1), Vec::new());
         let is_mapped = frame.module > 0;
-        let is_distinct = is_mapped || fields.unmapped || fields.ip;
+        let is_missing = site == CallSite::Nowhere;
+        let is_distinct = is_mapped || fields.unmapped || fields.ip || is_missing;
         let mask = if is_distinct { u64::MAX } else { 0 };
         let piece = MappedPiece { start, end, shift, mask, context, image, is_mapped };
         self.pieces.put(piece, ip);
         piece
+    }
+}
+
+/// Returns the function of an address of a module, and the addresses around it with the same one.
+fn function_at(
+    functions: &Functions<'_>,
+    module: usize,
+    address: u64,
+    site: CallSite,
+) -> (Option<SymbolId>, Range<u64>) {
+    if site != CallSite::Before {
+        return functions.find(module, address);
+    }
+    match functions.find(module, address.wrapping_sub(1)) {
+        // Code that nothing calls, as the trampoline behind a signal handler.
+        (None, before) if before.end == address => {
+            (functions.find(module, address).0, address..address.saturating_add(1))
+        }
+        (None, before) => (None, before.start.saturating_add(1)..before.end),
+        (found, before) => (found, before.start.saturating_add(1)..before.end.saturating_add(1)),
     }
 }
 
@@ -448,7 +482,7 @@ mod tests {
             };
             let at = |time| Moment::timed(time, 0);
             let timeline = Timeline::build((1..).zip(&maps).map(|(time, map)| (at(time), change(map))).collect());
-            let fields = FrameFields { cpu_mode, ip, size, returns: false, unmapped, unnamed: true };
+            let fields = FrameFields { cpu_mode, ip, size, inlined: false, unmapped, unnamed: true };
             let mut finder = FrameFinder::new(&timeline, fields, None, false);
             for (pid, mode, block, offset, time) in asked {
                 let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];
@@ -479,7 +513,7 @@ mod tests {
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };
                     let (epoch, mut found) = (finder.epoch(space, at), Vec::new());
-                    finder.resolve(epoch, at, std::iter::once((mode, address)), &mut found);
+                    finder.resolve(epoch, at, std::iter::once((mode, address, CallSite::At)), &mut found);
                     prop_assert_eq!(finder.stacks.frames[found[0].0 as usize], expected);
                 }
             }

@@ -1,24 +1,68 @@
 //! Sources of callchains: the kernel following frame pointers, the hardware's record of calls, an
 //! unwinder. All give chains in one form, so that later steps need not know the source.
+//!
+//! ```text
+//!   recorded by the kernel         KERNEL k1 k2  USER     u1 u2 u3
+//!   whole, by the recorder         KERNEL k1 k2  RETURNS  u1 u2 u3
+//!   cut short, by the recorder     KERNEL k1 k2  RETURNS  u1 u2  [callers unknown]
+//!   unwound here                   KERNEL k1 k2  UNWOUND  u1 u2  [callers unknown] u4
+//! ```
+//!
+//! `rec` unwinds most stacks while it records and writes chains: such a sample has neither
+//! registers nor stack. If the chain is cut short, it has the registers, and no stack. If rec could
+//! not unwind, the sample has both, and the kernel's part of the chain.
 
-use recrep_format::abi::{BranchSampleType, CpuMode, RecordType, SampleType, context};
+use recrep_format::abi::{BranchSampleType, CpuMode, RecordType, RegsAbi, SampleType, context};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::read::File;
-use recrep_format::record::{Body, RawRecord, Sample, SampleFields};
+use recrep_format::record::{Body, RawRecord, Regs, Sample, SampleFields};
+use recrep_format::unwind::End;
 use rustc_hash::FxHashMap;
 
-use super::unwind::{Scratch, StackUnwinder};
-use crate::count::metrics::share;
+use super::ends::WorkerEnds;
+use super::stacks::{CallSite, MISSING};
+use super::unwind::{CopiedStack, Scratch, StackUnwinder, copied};
 use crate::timeline::SampleContext;
 
-/// Context markers that are known, and the CPU modes of the frames behind them.
-const MARKERS: [(u64, CpuMode); 3] = [
-    (context::KERNEL, CpuMode::Kernel),
-    (context::USER, CpuMode::User),
-    (context::HV, CpuMode::Hypervisor),
+/// A word of a chain that stands for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameWord {
+    pub mode: CpuMode,
+    /// The address, or [`MISSING`].
+    pub ip: u64,
+    pub site: CallSite,
+    /// `true` if it was unwound here.
+    pub is_unwound: bool,
+}
+
+/// Marker before user frames whose return addresses are looked up at the call.
+const RETURNS: u64 = context::USER - 1;
+
+/// Marker before such frames of which the innermost was removed.
+const CALLERS: u64 = context::USER - 2;
+
+/// Marker before frames that were unwound here.
+const UNWOUND: u64 = context::USER - 3;
+
+/// Meaning of a marker: CPU mode of the frames behind it, and how the first and the others are
+/// looked up.
+type Meaning = (CpuMode, CallSite, CallSite);
+
+/// Context markers of the kernel that are known.
+const MARKERS: [(u64, Meaning); 3] = [
+    (context::KERNEL, (CpuMode::Kernel, CallSite::At, CallSite::Inlined)),
+    (context::USER, (CpuMode::User, CallSite::At, CallSite::Inlined)),
+    (context::HV, (CpuMode::Hypervisor, CallSite::At, CallSite::Inlined)),
+];
+
+/// Markers that are not the kernel's.
+const OWN_MARKERS: [(u64, Meaning); 3] = [
+    (RETURNS, (CpuMode::User, CallSite::At, CallSite::Before)),
+    (CALLERS, (CpuMode::User, CallSite::Before, CallSite::Before)),
+    (UNWOUND, (CpuMode::User, CallSite::At, CallSite::At)),
 ];
 
 /// Limit on the frames of a chain.
@@ -140,42 +184,15 @@ impl ChainOrigin {
     }
 }
 
-/// Number of unwound chains, and of truncated ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UnwindStats {
-    pub all: u64,
-    /// Chains that end where the copy of the stack ends.
-    pub truncated: u64,
-}
-
-impl UnwindStats {
-    /// Returns a warning if any chain is truncated.
-    pub fn warning(self) -> Option<String> {
-        let Self { all, truncated } = self;
-        let percent = share(truncated, all);
-        (truncated > 0).then(|| {
-            format!(
-                "{truncated} of {all} callchains ({percent:.1}%) lack outer frames: too little \
-                 stack was copied; record with a larger copy (--call-graph dwarf,SIZE)"
-            )
-        })
-    }
-
-    pub fn add(&mut self, other: Self) {
-        self.all += other.all;
-        self.truncated += other.truncated;
-    }
-}
-
 /// All sources of a file's callchains: the state of one worker.
 pub(crate) struct ChainSources<'u> {
     /// Source of chains as recorded.
     pub recorded: RecordedChains<'u>,
     unwinding: Option<(&'u StackUnwinder<'u>, Scratch)>,
-    /// Addresses of the frames of the last chain that was unwound, innermost first.
-    ips: Vec<u64>,
-    /// Statistics on the chains from copied stacks.
-    pub ends: UnwindStats,
+    /// User part of the kernel's chain of the sample at hand.
+    links: Vec<u64>,
+    /// How chains from copied stacks ended.
+    pub ends: WorkerEnds,
 }
 
 impl<'u> ChainSources<'u> {
@@ -185,10 +202,12 @@ impl<'u> ChainSources<'u> {
         unwinding: Option<&'u StackUnwinder<'u>>,
     ) -> Self {
         let unwinding = unwinding.map(|unwinding| (unwinding, Scratch::default()));
-        Self { recorded, unwinding, ips: Vec::new(), ends: UnwindStats::default() }
+        Self { recorded, unwinding, links: Vec::new(), ends: WorkerEnds::default() }
     }
 
-    /// Writes the chain of a sample into the empty `words`, as [`RecordedChains::chain`] does.
+    /// Writes the chain of a sample into the empty `words`, as [`RecordedChains::chain`] does,
+    /// perhaps with other markers before its user frames; leaves out what was recorded if that is
+    /// damaged.
     #[inline]
     pub(crate) fn chain(
         &mut self,
@@ -197,58 +216,109 @@ impl<'u> ChainSources<'u> {
         at: SampleContext,
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        if origin == ChainOrigin::Calls {
-            return self.recorded.with_hardware_calls(sample, words);
+        match origin {
+            ChainOrigin::Calls => self.recorded.with_hardware_calls(sample, words)?,
+            ChainOrigin::Copied => return self.copied(sample, at, words),
+            ChainOrigin::Recorded => self.recorded.chain(sample, words)?,
         }
-        self.recorded.chain(sample, words)?;
-        if origin == ChainOrigin::Copied { self.unwind(sample, at, words) } else { Ok(()) }
+        if !is_sound(words) {
+            words.clear();
+        }
+        Ok(())
     }
 
-    /// Appends the frames of a sample's copied stack to `words`.
-    fn unwind(
+    /// Writes the chain of a sample of an event that copies stacks.
+    fn copied(
         &mut self,
         sample: &Sample<'_, '_>,
         at: SampleContext,
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
-        let (most, ips) = (self.recorded.most.frames, &mut self.ips);
-        if let Some(is_truncated) = unwinding.sample(&fields, at, most, scratch, ips) {
-            self.ends.add(UnwindStats { all: 1, truncated: is_truncated.into() });
-            words.push(context::USER);
-            words.extend(&self.ips);
+        self.recorded.chain(sample, words)?;
+        if !is_sound(words) {
+            words.clear();
         }
+        let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
+        let registers = fields.regs_user.filter(|regs| regs.abi != RegsAbi::NONE);
+        let user = words.iter().position(|word| *word == context::USER);
+        let Some(registers) = registers else {
+            if let Some(marker) = user.and_then(|user| words.get_mut(user)) {
+                *marker = RETURNS;
+                self.ends.recorded[0] += 1;
+            }
+            return Ok(());
+        };
+        let bytes = fields.stack_user.as_ref().map(copied).unwrap_or_default();
+        if bytes.is_empty() {
+            self.cut_short(&registers, user, words);
+            return Ok(());
+        }
+        self.links.clear();
+        if let Some(chain) = &fields.callchain {
+            let recorded = chain.iter().skip_while(|word| *word != context::USER);
+            self.links.extend(recorded.skip(2).take_while(|word| *word < context::MAX));
+        }
+        let all = words.len();
+        words.push(UNWOUND);
+        let stack = CopiedStack { registers: &registers, bytes, links: &self.links };
+        let most = self.recorded.most.frames;
+        let Some(end) = unwinding.sample(stack, at, most, scratch, words) else {
+            words.truncate(all);
+            return Ok(());
+        };
+        if let Some(user) = user {
+            words.drain(user..all);
+        }
+        if matches!(end, End::Cut(_)) {
+            words.push(MISSING);
+        }
+        self.ends.add(end);
         Ok(())
+    }
+
+    /// Completes a chain that its recorder could not complete, and of whose stack it kept nothing;
+    /// `user` is the place of the marker of its user part.
+    fn cut_short(&mut self, registers: &Regs<'_>, user: Option<usize>, words: &mut Vec<u64>) {
+        let Some((unwinding, _)) = &self.unwinding else { return };
+        match user.and_then(|user| words.get_mut(user)) {
+            Some(marker) => *marker = RETURNS,
+            None => match unwinding.ip(registers) {
+                Some(ip) => words.extend([RETURNS, ip]),
+                None => return,
+            },
+        }
+        self.ends.recorded[1] += 1;
+        if words.len() < self.recorded.most.frames {
+            words.push(MISSING);
+        }
     }
 
     /// Returns whether chains of this origin are unwound.
     pub(crate) fn unwinds(&self, origin: ChainOrigin) -> bool {
         self.unwinding.is_some() && origin == ChainOrigin::Copied
     }
-
-    /// Returns the number of frames at the end of the last chain that were unwound.
-    pub(crate) fn unwound(&self, origin: ChainOrigin) -> usize {
-        if origin == ChainOrigin::Copied { self.ips.len() } else { 0 }
-    }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context
-/// markers (`mode` before the first marker), and whether it is a return address: all are, except
-/// the innermost of each mode.
-pub(crate) fn for_each_address(
-    mut mode: CpuMode,
-    words: &[u64],
-    mut frame: impl FnMut(CpuMode, u64, bool),
-) {
-    let mut is_return = false;
+/// Calls `frame` for each word of a chain that stands for a frame, innermost first; `mode` is the
+/// CPU mode of those before the first marker.
+pub(crate) fn for_each_frame(mode: CpuMode, words: &[u64], mut frame: impl FnMut(FrameWord)) {
+    let (mut meaning, mut is_first) = ((mode, CallSite::At, CallSite::Inlined), true);
+    let mut is_unwound = false;
     for word in words {
-        if let Some((_, next_mode)) = MARKERS.iter().find(|(marker, _)| marker == word) {
-            (mode, is_return) = (*next_mode, false);
+        let known = MARKERS.iter().chain(&OWN_MARKERS).find(|(marker, _)| marker == word);
+        if let Some((marker, of)) = known {
+            (meaning, is_first, is_unwound) = (*of, true, *marker == UNWOUND);
         } else {
-            frame(mode, *word, is_return);
-            is_return = true;
+            let (mode, first, others) = meaning;
+            let site = match *word {
+                MISSING => CallSite::Nowhere,
+                _ if is_first => first,
+                _ => others,
+            };
+            frame(FrameWord { mode, ip: *word, site, is_unwound });
+            is_first = false;
         }
     }
 }
@@ -276,7 +346,7 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     *words = kept;
 }
 
-/// Returns whether all context markers in a chain are known. perf treats a chain with any other
+/// Returns whether all context markers in a recorded chain are known. perf treats a chain with any other
 /// marker as damaged and discards it whole: without frame pointers, callchains contain arbitrary
 /// values, which can look like markers.
 #[inline]
@@ -291,25 +361,31 @@ pub(crate) fn is_sound(words: &[u64]) -> bool {
 /// Many instructions share their callers, so these are kept alone.
 #[inline]
 pub(crate) fn callers(mode: CpuMode, ip: Option<u64>, words: &mut [u64]) -> Option<usize> {
-    let marker = context_marker(mode);
     match words {
-        [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first()
-        {
-            None => Some(0),
-            // No frame of this CPU mode is left.
-            Some(next) if *next >= context::MAX => Some(rest.len()),
-            Some(_) => {
-                *second = marker;
-                Some(rest.len() + 1)
+        [first, second, rest @ ..] if Some(*second) == ip && mode_of(*first) == Some(mode) => {
+            match rest.first() {
+                None => Some(0),
+                // No frame of this CPU mode is left.
+                Some(next) if *next >= context::MAX => Some(rest.len()),
+                Some(_) => {
+                    *second = if *first == RETURNS { CALLERS } else { *first };
+                    Some(rest.len() + 1)
+                }
             }
-        },
+        }
         _ => None,
     }
 }
 
+/// Returns the CPU mode of the frames behind a marker.
+fn mode_of(marker: u64) -> Option<CpuMode> {
+    let found = MARKERS.iter().chain(&OWN_MARKERS).find(|(known, _)| *known == marker);
+    found.map(|(_, (mode, ..))| *mode)
+}
+
 /// Returns the context marker before frames of this CPU mode.
 fn context_marker(mode: CpuMode) -> u64 {
-    MARKERS.iter().find(|(_, of)| *of == mode).map_or(context::HV, |(marker, _)| *marker)
+    MARKERS.iter().find(|(_, of)| of.0 == mode).map_or(context::HV, |(marker, _)| *marker)
 }
 
 #[cfg(test)]
@@ -333,22 +409,49 @@ mod tests {
     }
 
     #[test]
-    fn context_markers_set_the_cpu_mode_of_later_addresses() {
+    fn markers_set_the_cpu_mode_and_the_lookup_of_later_addresses() {
         let of = |words: &[u64]| {
             let mut all = Vec::new();
-            for_each_address(CpuMode::User, words, |mode, ip, is_return| {
-                all.push((mode, ip, is_return));
+            for_each_frame(CpuMode::User, words, |FrameWord { mode, ip, site, is_unwound }| {
+                assert_eq!(is_unwound, ip > 100);
+                all.push((mode, ip, site));
             });
             all
         };
-        let chain = [context::KERNEL, 1, 2, context::USER, 3];
+        let (kernel, user) = (CpuMode::Kernel, CpuMode::User);
         assert_eq!(
-            of(&chain),
-            [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]
+            of(&[context::KERNEL, 1, 2, context::USER, 3]),
+            [(kernel, 1, CallSite::At), (kernel, 2, CallSite::Inlined), (user, 3, CallSite::At)]
         );
         assert_eq!(
             of(&[7, context::HV, 8]),
-            [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]
+            [(user, 7, CallSite::At), (CpuMode::Hypervisor, 8, CallSite::At)]
         );
+        assert_eq!(of(&[RETURNS, 1, 2]), [(user, 1, CallSite::At), (user, 2, CallSite::Before)]);
+        assert_eq!(
+            of(&[CALLERS, 1, 2]),
+            [(user, 1, CallSite::Before), (user, 2, CallSite::Before)]
+        );
+        assert_eq!(
+            of(&[UNWOUND, 101, 102]),
+            [(user, 101, CallSite::At), (user, 102, CallSite::At)]
+        );
+    }
+
+    #[test]
+    fn the_sampled_address_is_removed_from_its_chain() {
+        let of = |mode, words: &[u64]| {
+            let mut words = words.to_vec();
+            let left = callers(mode, Some(1), &mut words)?;
+            Some(words.split_off(words.len() - left))
+        };
+        assert_eq!(of(CpuMode::User, &[context::USER, 1, 2]), Some(vec![context::USER, 2]));
+        assert_eq!(of(CpuMode::User, &[RETURNS, 1, 2]), Some(vec![CALLERS, 2]));
+        assert_eq!(of(CpuMode::User, &[UNWOUND, 1, MISSING]), Some(vec![UNWOUND, MISSING]));
+        let kernel = [context::KERNEL, 1, RETURNS, 5];
+        assert_eq!(of(CpuMode::Kernel, &kernel), Some(vec![RETURNS, 5]));
+        assert_eq!(of(CpuMode::User, &kernel), None);
+        assert_eq!(of(CpuMode::User, &[context::USER, 1]), Some(vec![]));
+        assert_eq!(of(CpuMode::User, &[context::USER, 2]), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
+use recrep_format::abi::context;
 use rustc_hash::FxBuildHasher;
 
 use super::chains::Chains;
@@ -20,8 +21,7 @@ pub(crate) struct Frame {
     pub ip: u64,
     /// Offset in the function, if asked for.
     pub offset: u32,
-    /// `true` if it is a return address, if asked for: the call instruction is before it.
-    pub is_return: bool,
+    pub site: CallSite,
     /// Number of the source line plus one, if asked for.
     pub line: u32,
     /// Size of the mapping in bytes, if asked for.
@@ -30,6 +30,26 @@ pub(crate) struct Frame {
     /// frame of a call.
     pub branch: u64,
 }
+
+/// Where the instruction of a frame is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum CallSite {
+    /// At the address, which is that of a sampled or interrupted instruction, of the last byte of a
+    /// call instruction, or of what perf looks up.
+    #[default]
+    At,
+    /// The same, except that inlined functions are those of the call before the address.
+    Inlined,
+    /// Before the address, which is where a call returns to: at its end there may be another
+    /// function.
+    Before,
+    /// Nowhere: it stands for frames that are not known.
+    Nowhere,
+}
+
+/// Address that stands for one or more frames that are not known, in chains and in frames. No code
+/// is there: the kernel has errors there.
+pub(crate) const MISSING: u64 = context::MAX - 1;
 
 /// Reference from a key to its sample's callchain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +75,12 @@ impl ChainRef {
 }
 
 impl Frame {
+    /// Returns whether it stands for frames that are not known: `[callers unknown]`.
+    #[inline]
+    pub(crate) fn is_missing(&self) -> bool {
+        self.module == 0 && self.address == MISSING
+    }
+
     /// Returns the frame of a key's sampled instruction.
     #[inline]
     pub(crate) fn of(key: &Key) -> Self {
@@ -64,7 +90,7 @@ impl Frame {
             address: Field::Address.of(key),
             ip: Field::Ip.of(key),
             offset: u32::try_from(Field::Offset.of(key)).unwrap_or(u32::MAX),
-            is_return: false,
+            site: CallSite::At,
             line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
             size: Field::MapSize.of(key),
             branch: 0,

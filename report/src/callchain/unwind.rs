@@ -1,5 +1,5 @@
 //! Callchains from copied stacks (`--call-graph dwarf`): unwinds the copy of the user stack with
-//! the call frame information of the mapped files.
+//! the call frame information of the mapped files ([`recrep_format::unwind`]).
 //!
 //! ```text
 //!   registers at the sample ─► ip ─► mapping at that moment ─► its file's rules  ─► the caller's registers ─► ip …
@@ -7,28 +7,30 @@
 //! ```
 //!
 //! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared
-//! once, even if processes map it at different addresses. The timeline says which file was mapped
-//! at the sample's moment. Nothing is kept per sample. As in perf, the address of a caller is that
-//! of the last byte of its call instruction: return address − 1.
+//! once, even if processes map it at different addresses; code of a JIT has the rules of its moment,
+//! from the JIT's dump. The timeline says which file was mapped at the sample's moment. Nothing is
+//! kept per sample. As in perf, the address of a caller is that of the last byte of its call
+//! instruction: return address − 1.
 //!
-//! A chain ends at the outermost frame, at an unmapped address, in a file without call frame
-//! information, or at the end of the copied stack. In the last case it is truncated, and a larger
-//! copy would give more frames.
+//! What of the stack was not copied may be in the kernel's callchain, if the sample has both: it is
+//! memory, too.
 
-use std::mem;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
-use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{Error, FrameAddress, Module as Unwindable, Unwinder};
 use recrep_format::abi::{CpuMode, RegsAbi, RegsArch, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;
-use recrep_format::record::{Regs, SampleFields, StackUser};
+use recrep_format::record::{Regs, StackUser};
+use recrep_format::unwind::{
+    Code, End, Frame, Machine, Memory, Place, Registers, Rules, Sections, Unreadable, Unwinder,
+};
 
-use crate::symbols::{CallFrames, Modules, Resolver};
-use crate::timeline::{Place, SampleContext, Timeline};
+use super::stacks::MISSING;
+use crate::input::map::Bytes;
+use crate::symbols::{CallFrames, JitCode, JitFrames, ModuleKind, Modules, Resolver};
+use crate::timeline::{SampleContext, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub(crate) struct StackUnwinder<'s> {
@@ -37,25 +39,40 @@ pub(crate) struct StackUnwinder<'s> {
     endian: Endian,
     resolver: &'s Resolver,
     arch: RegsArch,
-    files: Vec<OnceLock<Option<Prepared>>>,
+    files: Vec<OnceLock<Option<CallFrames>>>,
+    jit: JitModules,
+    no_rules: Rules<Bytes>,
 }
 
-/// A mapped file, prepared for unwinding.
-struct Prepared {
-    frames: CallFrames,
-    unwinder: ArchUnwinder,
+/// Code of JITs. To the unwinder each piece is a module, with a number after those of all modules.
+#[derive(Default)]
+struct JitModules {
+    /// By module: number of the first piece of its code, and the code.
+    of_modules: Vec<Option<(u32, JitFrames)>>,
+    /// Numbers of the code of each module that has any, and the module.
+    numbers: Vec<(Range<u32>, usize)>,
 }
 
-enum ArchUnwinder {
-    X86(UnwinderX86_64<Vec<u8>>),
-    Arm(UnwinderAarch64<Vec<u8>>),
-}
-
-/// Caches of one worker: unwind rules found before.
+/// What one worker keeps: unwind rules found before, and the frames of the last chain.
 #[derive(Default)]
 pub(super) struct Scratch {
-    x86: CacheX86_64,
-    arm: CacheAarch64,
+    unwinder: Unwinder,
+    frames: Vec<Frame>,
+}
+
+/// The stack of a sample.
+#[derive(Clone, Copy)]
+pub(super) struct CopiedStack<'a> {
+    pub(super) registers: &'a Regs<'a>,
+    pub(super) bytes: &'a [u8],
+    /// The user part of the kernel's callchain without the sampled address.
+    pub(super) links: &'a [u64],
+}
+
+/// The code of a process at the moment of a sample.
+struct CodeAt<'u> {
+    unwinder: &'u StackUnwinder<'u>,
+    at: SampleContext,
 }
 
 impl<'s> StackUnwinder<'s> {
@@ -73,243 +90,174 @@ impl<'s> StackUnwinder<'s> {
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
         let arch = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
             // A truncated file lacks this feature.
-            Some("x86_64") | None => RegsArch::X86,
+            Some("x86_64" | "i386" | "i486" | "i586" | "i686") | None => RegsArch::X86,
             Some("aarch64" | "arm64") => RegsArch::Arm64,
             Some(_) => return None,
         };
-        let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
-        Some(Self { timeline, modules, endian: file.endian, resolver, arch, files })
+        let endian = file.endian;
+        Some(Self {
+            timeline,
+            modules,
+            endian,
+            resolver,
+            arch,
+            files: (0..modules.len()).map(|_| OnceLock::new()).collect(),
+            jit: JitModules::of(modules, resolver),
+            no_rules: no_rules(Machine::of(arch, RegsAbi::ABI_64)?, endian),
+        })
     }
 
-    /// Writes the addresses of at most `most` frames of a sample into `ips`, innermost first.
-    /// Returns whether they end where the copy of the stack ends; `None` if the sample lacks a
-    /// copied stack or registers to unwind it with.
+    /// Appends at most `most` frames of a sample to `words`, innermost first, and returns how the
+    /// chain ended; `None` if the stacks of the task cannot be unwound.
     pub(super) fn sample(
         &self,
-        fields: &SampleFields<'_>,
+        stack: CopiedStack<'_>,
         at: SampleContext,
         most: usize,
         scratch: &mut Scratch,
-        ips: &mut Vec<u64>,
-    ) -> Option<bool> {
-        ips.clear();
-        let (mut registers, mut ip, sp) = Registers::of(self.arch, fields.regs_user.as_ref()?)?;
-        let stack = UserStack::of(fields.stack_user.as_ref()?, sp, self.endian);
-        let mut is_return = false;
-        while ips.len() < most {
+        words: &mut Vec<u64>,
+    ) -> Option<End> {
+        let machine = Machine::of(self.arch, stack.registers.abi)?;
+        let registers = Registers::of_sample(machine, stack.registers)?;
+        let CopiedStack { bytes, links, .. } = stack;
+        let memory = Memory { start: registers.sp(), bytes, endian: self.endian, links };
+        let Scratch { unwinder, frames } = scratch;
+        let end =
+            unwinder.walk(&mut CodeAt { unwinder: self, at }, &registers, &memory, most, frames);
+        words.extend(frames.iter().map(|frame| match frame {
+            Frame::Exact(address) => *address,
             // The call instruction is before the return address.
-            let shown = if is_return { ip.wrapping_sub(1) } else { ip };
-            let place = self.timeline.place(CpuMode::User, at.space, shown, at.moment);
-            if is_return && place.module.is_none() {
-                break;
-            }
-            ips.push(shown);
-            let Some((file, address)) = self.prepared_at(place) else { break };
-            let address = if is_return { address.wrapping_add(1) } else { address };
-            match file.caller(address, is_return, &mut registers, &stack, scratch) {
-                Ok(next) => (ip, is_return) = (next, true),
-                Err(is_truncated) => return Some(is_truncated),
-            }
-        }
-        Some(false)
+            Frame::Return(address) => address.wrapping_sub(1),
+            Frame::Missing => MISSING,
+        }));
+        Some(end)
     }
 
-    /// Returns the file mapped at a place, and the place's address in it.
-    fn prepared_at(&self, place: Place) -> Option<(&Prepared, u64)> {
-        let index = place.module?.0 as usize;
-        let file = self.files.get(index)?.get_or_init(|| {
-            let module = self.modules.get_index(index)?;
-            Prepared::new(self.resolver.call_frames(module)?, self.arch)
-        });
-        let file = file.as_ref()?;
-        Some((file, file.frames.address_of(place.address)?))
+    /// Returns the name of a module by its number in the unwinder.
+    pub(super) fn name(&self, number: u32) -> String {
+        let index = self.jit.code(number).map_or(number as usize, |(module, _)| module);
+        let module = self.modules.get_index(index);
+        module.map_or_else(String::new, |module| module.name().into_owned())
+    }
+
+    /// Returns the instruction pointer of a sample's registers.
+    pub(super) fn ip(&self, registers: &Regs<'_>) -> Option<u64> {
+        registers.get(self.arch.instruction_pointer())
+    }
+
+    /// Returns what unwinding needs of a file; `None` if it cannot be read.
+    fn frames_of(&self, index: usize) -> Option<&CallFrames> {
+        let of_file = || self.resolver.call_frames(self.modules.get_index(index)?);
+        self.files.get(index)?.get_or_init(of_file).as_ref()
     }
 }
 
-impl Prepared {
-    fn new(mut frames: CallFrames, arch: RegsArch) -> Option<Self> {
-        if frames.arch != arch {
-            return None;
+impl JitModules {
+    fn of(modules: &Modules, resolver: &Resolver) -> Self {
+        let mut all = Self::default();
+        let mut next = u32::try_from(modules.len()).unwrap_or(u32::MAX);
+        for (index, module) in modules.iter().enumerate() {
+            let Some(frames) = resolver.jit_frames(module) else { continue };
+            let count = u32::try_from(frames.all.len()).unwrap_or(u32::MAX);
+            let Some(end) = next.checked_add(count) else { break };
+            all.of_modules.resize_with(index, || None);
+            all.of_modules.push(Some((next, frames)));
+            all.numbers.push((next..end, index));
+            next = end;
         }
-        // Mapped at the file's own addresses (bias 0).
-        let module =
-            Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
-        let unwinder = match arch {
-            RegsArch::X86 => ArchUnwinder::X86(unwinder_of(module)),
-            _ => ArchUnwinder::Arm(unwinder_of(module)),
-        };
-        Some(Self { frames, unwinder })
+        all
     }
 
-    /// Returns the return address of the frame at `address`, and sets `registers` to those of its
-    /// caller. If the chain ends here, returns whether the reason is the end of the copied stack.
-    fn caller(
-        &self,
-        address: u64,
-        is_return: bool,
-        registers: &mut Registers,
-        stack: &UserStack<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<u64, bool> {
-        let frame = if is_return {
-            FrameAddress::from_return_address(address).ok_or(false)?
-        } else {
-            FrameAddress::from_instruction_pointer(address)
-        };
-        let mut cut = false;
-        let mut read = |at: u64| {
-            stack.word(at).map_err(|beyond| {
-                cut |= beyond == ReadError::Copy;
-            })
-        };
-        let next = match (&self.unwinder, registers) {
-            (ArchUnwinder::X86(unwinder), Registers::X86(regs)) => {
-                unwinder.unwind_frame(frame, regs, &mut scratch.x86, &mut read)
-            }
-            (ArchUnwinder::Arm(unwinder), Registers::Arm(regs)) => {
-                unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
-            }
-            _ => return Err(false),
-        };
-        match next {
-            Ok(next) => next.filter(|next| *next != 0).ok_or(false),
-            Err(error) => Err(cut && matches!(error, Error::CouldNotReadStack(_))),
-        }
+    /// Returns the code that is looked up at an address of a module, and its number.
+    fn find(&self, module: usize, address: u64) -> Option<(u32, &JitCode)> {
+        let (first, frames) = self.of_modules.get(module)?.as_ref()?;
+        let place = frames.find(address)?;
+        Some((first.checked_add(u32::try_from(place).ok()?)?, frames.all.get(place)?))
+    }
+
+    /// Returns the code with this number, and its module.
+    fn code(&self, number: u32) -> Option<(usize, &JitCode)> {
+        let next = self.numbers.partition_point(|(numbers, _)| numbers.start <= number);
+        let (numbers, module) = self.numbers.get(next.checked_sub(1)?)?;
+        let (first, frames) = self.of_modules.get(*module)?.as_ref()?;
+        let place = number.checked_sub(*first).filter(|_| numbers.contains(&number))?;
+        Some((*module, frames.all.get(place as usize)?))
     }
 }
 
-fn unwinder_of<U: Unwinder<Module = Unwindable<Vec<u8>>> + Default>(
-    module: Unwindable<Vec<u8>>,
-) -> U {
-    let mut unwinder = U::default();
-    unwinder.add_module(module);
-    unwinder
-}
+impl<'u> Code for CodeAt<'u> {
+    type Bytes = Bytes;
 
-/// Numbers of `x29` and `lr` in [`RegsArch::Arm64`].
-const ARM_FP: u32 = 29;
-const ARM_LR: u32 = 30;
-
-/// Iterates over the registers of x86-64 and their numbers in [`RegsArch::X86`].
-fn x86_regs() -> impl Iterator<Item = (Reg, u32)> {
-    let old = [Reg::RAX, Reg::RBX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI, Reg::RBP, Reg::RSP];
-    let new = [Reg::R8, Reg::R9, Reg::R10, Reg::R11, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
-    old.into_iter().zip(0..).chain(new.into_iter().zip(16..))
-}
-
-/// A task's registers, but for the program counter of arm64.
-#[derive(Clone, Copy, Debug)]
-enum Registers {
-    X86(UnwindRegsX86_64),
-    Arm(UnwindRegsAarch64),
-}
-
-impl Registers {
-    /// Returns a sample's user registers, the instruction pointer and the stack pointer; `None` if
-    /// the sample has none, is of a 32-bit task, or lacks a required register.
-    fn of(arch: RegsArch, regs: &Regs<'_>) -> Option<(Self, u64, u64)> {
-        if regs.abi != RegsAbi::ABI_64 {
-            return None;
-        }
-        let (ip, sp) = (regs.get(arch.instruction_pointer())?, regs.get(arch.stack_pointer())?);
-        let registers = match arch {
-            RegsArch::X86 => {
-                let mut all = UnwindRegsX86_64::new(ip, sp, 0);
-                for (reg, number) in x86_regs() {
-                    all.set(reg, regs.get(number).unwrap_or(0));
+    fn place(&mut self, address: u64) -> Option<Place> {
+        let Self { unwinder, at } = self;
+        let place = unwinder.timeline.place(CpuMode::User, at.space, address, at.moment);
+        let module = place.module?.0;
+        let index = module as usize;
+        match unwinder.modules.get_index(index)?.kind {
+            // There is no code.
+            ModuleKind::Opaque => None,
+            ModuleKind::PerfMap { .. } => Some(match unwinder.jit.find(index, place.address) {
+                Some((number, code)) => {
+                    Place { module: number, address: code.address_of(place.address) }
                 }
-                Self::X86(all)
+                None => Place { module, address: place.address },
+            }),
+            _ => {
+                let frames = unwinder.frames_of(index);
+                // What is in no segment has no rules.
+                let linked = frames.map_or(Some(place.address), |of| of.address_of(place.address));
+                Some(Place { module, address: linked.unwrap_or(u64::MAX) })
             }
-            _ => Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?)),
-        };
-        Some((registers, ip, sp))
-    }
-}
-
-/// A copy of the top of a stack.
-#[derive(Clone, Copy, Debug)]
-struct UserStack<'a> {
-    start: u64,
-    bytes: &'a [u8],
-    endian: Endian,
-}
-
-impl<'a> UserStack<'a> {
-    /// Returns a sample's copy of a stack; `sp` is the stack pointer.
-    fn of(stack: &StackUser<'a>, sp: u64, endian: Endian) -> Self {
-        let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
-        let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
-        Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), endian }
+        }
     }
 
-    /// Returns the word at an address.
-    fn word(&self, address: u64) -> Result<u64, ReadError> {
-        let at = address.checked_sub(self.start).ok_or(ReadError::Elsewhere)?;
-        let word = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
-        match word {
-            Some(word) => Ok(self.endian.u64(*word)),
-            None if at < MAX_STACK_SIZE => Err(ReadError::Copy),
-            None => Err(ReadError::Elsewhere),
+    fn rules(&mut self, module: u32) -> Result<&Rules<Bytes>, Unreadable> {
+        let unwinder = self.unwinder;
+        if let Some((_, code)) = unwinder.jit.code(module) {
+            return Ok(code.rules(unwinder.no_rules.machine(), unwinder.endian));
+        }
+        let index = module as usize;
+        match unwinder.modules.get_index(index).map(|module| &module.kind) {
+            Some(ModuleKind::PerfMap { .. }) => Ok(&unwinder.no_rules),
+            _ => unwinder.frames_of(index).map(|frames| &frames.rules).ok_or(Unreadable),
+        }
+    }
+
+    fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
+        let Self { unwinder, at } = self;
+        let last = address.checked_sub(1)?;
+        let place = unwinder.timeline.place(CpuMode::User, at.space, last, at.moment);
+        let index = place.module?.0 as usize;
+        if let Some((_, code)) = unwinder.jit.find(index, place.address) {
+            return code.code_before(code.address_of(place.address).wrapping_add(1));
+        }
+        match unwinder.modules.get_index(index)?.kind {
+            ModuleKind::File | ModuleKind::Vdso => {
+                unwinder.frames_of(index)?.code_before(place.address.wrapping_add(1))
+            }
+            _ => None,
         }
     }
 }
 
-/// Default limit of the stack size (8 MiB): addresses farther from the stack pointer are not on
-/// this stack.
-const MAX_STACK_SIZE: u64 = 8 << 20;
-
-/// Reason why a word cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ReadError {
-    /// It is on the stack, but was not copied.
-    Copy,
-    /// It is not on the stack.
-    Elsewhere,
+/// Returns the part of a sample's copy of its stack that was filled.
+pub(super) fn copied<'a>(stack: &StackUser<'a>) -> &'a [u8] {
+    let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
+    let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
+    stack.bytes.get(..copied).unwrap_or_default()
 }
 
-#[cfg(test)]
-mod tests {
-    use recrep_format::bytes::U64s;
-
-    use super::*;
-
-    #[test]
-    fn registers_are_found_by_their_bits() {
-        // BX, SP, IP, R8.
-        let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
-        let words: Vec<u8> =
-            [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&words, Endian::Little) };
-        let (found, ip, sp) = Registers::of(RegsArch::X86, &regs).unwrap();
-        assert_eq!((ip, sp), (0x400, 0x7000));
-        let Registers::X86(all) = found else { panic!("{found:?}") };
-        assert_eq!((all.ip(), all.sp()), (0x400, 0x7000));
-        assert_eq!((all.get(Reg::RBX), all.get(Reg::R8), all.get(Reg::RAX)), (11, 88, 0));
-        assert!(Registers::of(RegsArch::X86, &Regs { mask: mask & !(1 << 7), ..regs }).is_none());
-        assert!(Registers::of(RegsArch::Arm64, &regs).is_none());
-        assert!(Registers::of(RegsArch::X86, &Regs { abi: RegsAbi::ABI_32, ..regs }).is_none());
-    }
-
-    #[test]
-    fn numbers_are_those_of_the_names() {
-        let name = |arch: RegsArch, number| arch.register(number).unwrap().name;
-        for (reg, number) in x86_regs() {
-            assert_eq!(
-                format!("{reg:?}").trim_start_matches('R'),
-                name(RegsArch::X86, number).trim_start_matches('R')
-            );
-        }
-        assert_eq!((name(RegsArch::Arm64, ARM_FP), name(RegsArch::Arm64, ARM_LR)), ("x29", "lr"));
-    }
-
-    #[test]
-    fn words_beyond_the_copy_are_distinguished_from_other_addresses() {
-        let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let stack =
-            UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, Endian::Little);
-        assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));
-        assert_eq!(stack.word(0x1010), Err(ReadError::Copy));
-        assert_eq!(stack.word(0xff8), Err(ReadError::Elsewhere));
-        assert_eq!(stack.word(1 << 40), Err(ReadError::Elsewhere));
-    }
+/// Returns the rules of a module without any.
+fn no_rules(machine: Machine, endian: Endian) -> Rules<Bytes> {
+    let (eh_frame, eh_frame_hdr, debug_frame) = (None, None, None);
+    Rules::new(Sections {
+        machine,
+        endian,
+        eh_frame,
+        eh_frame_hdr,
+        debug_frame,
+        text: 0,
+        got: 0,
+        entry: 0,
+    })
 }

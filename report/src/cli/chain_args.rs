@@ -68,6 +68,15 @@ pub(super) struct ChainArgs {
     #[arg(long, overrides_with = "inline")]
     no_inline: bool,
 
+    /// Show callchains as recorded
+    ///
+    /// Otherwise, callchains that the kernel recorded by following frame pointers are checked
+    /// against the call frame information of the modules: where a function leaves the frame pointer
+    /// to its callers, `[callers unknown]` stands for the callers that are missing, and callchains
+    /// that were cut short end with it
+    #[arg(long)]
+    no_check_callchains: bool,
+
     /// Use at most N frames of each callchain [default: 127]
     #[arg(long = "max-stack", value_name = "N")]
     most: Option<usize>,
@@ -137,6 +146,7 @@ impl ChainArgs {
             ignored_callees: self.ignored_callees,
             inlined: (self.inline || self.no_inline).then_some(self.inline),
             most: self.most,
+            as_recorded: self.no_check_callchains,
             is_asked,
         })
     }

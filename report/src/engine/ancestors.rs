@@ -3,7 +3,7 @@
 use regex_lite::Regex;
 
 use super::labeller::Labeller;
-use crate::callchain::{ChainRef, Frame, Node, Stacks};
+use crate::callchain::{CallSite, ChainRef, Frame, Node, Stacks};
 use crate::count::Rows;
 use crate::query::Field;
 
@@ -26,7 +26,7 @@ impl Labeller<'_> {
             // Without branch information the frame may be one that no chain has: give it a number.
             let found = roots.iter().flatten().filter_map(|root| stacks.frame(root.frame).copied());
             let found: Vec<Frame> =
-                found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
+                found.map(|frame| Frame { branch: 0, site: CallSite::At, ..frame }).collect();
             for frame in found {
                 stacks.number(frame);
             }

@@ -127,7 +127,7 @@ impl Counted<'_> {
             let doubts = labeller.count_modules(&scanned.rows, &mut profile.module_uses);
             profile.warnings.extend(doubts.warnings("samples"));
         }
-        let dropped = scanned.dropped;
+        let dropped = std::mem::take(&mut scanned.dropped);
         match purpose {
             Purpose::Rows => self.add_rows(profile),
             Purpose::ModuleUses => {

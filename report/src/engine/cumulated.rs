@@ -9,7 +9,7 @@ use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::profile::Profile;
-use crate::profile::names::{NamedFrame, Subject, Text};
+use crate::profile::names::{CALLERS_UNKNOWN, NamedFrame, Subject, Text};
 use crate::profile::stacks::{CallTrees, Shows};
 use crate::query::{ChainOptions, Column, End, Filters, FrameKey, Key, NO_KEY, Query};
 use crate::symbols::{LineId, SymbolId};
@@ -161,6 +161,9 @@ impl Labeller<'_> {
     fn frame_text(&self, frame: &Frame) -> (String, Subject) {
         let key = self.query.chains.key;
         let Some(module) = self.module(frame.module.into()) else {
+            if frame.is_missing() {
+                return (CALLERS_UNKNOWN.into(), Subject::Text);
+            }
             let has_address = key == FrameKey::Address && frame.address != UNMAPPED;
             let text =
                 if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::callchain::{Frame, is_of_branch};
+use crate::callchain::{CallSite, Frame, is_of_branch};
 use crate::profile::names::{AnswerLabels, ModuleNumber, Named};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
@@ -212,12 +212,15 @@ impl Naming for Labeller<'_> {
     fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
         let loaded = self.loaded(frame.module.into());
         let mut key = NO_KEY;
-        frame.put(&mut key);
+        let at = loaded.map_or(frame.address, |loaded| looked_up(&frame, loaded));
+        Frame { address: at, ..frame }.put(&mut key);
         let mut named = Frame { branch: frame.branch, ..Frame::of(&self.key(key)) };
+        if !named.end.is_symbol {
+            named.address = frame.address;
+        }
         if let Some(loaded) = loaded.filter(|_| self.query.chains.key != FrameKey::Function) {
-            named.line = Self::line(loaded, frame.address).0 + 1;
-            let start =
-                loaded.table.lookup(frame.address).map_or(frame.address, |symbol| symbol.start);
+            named.line = Self::line(loaded, at).0 + 1;
+            let start = loaded.table.lookup(at).map_or(frame.address, |symbol| symbol.start);
             named.offset = u32::try_from(frame.address.wrapping_sub(start)).unwrap_or(u32::MAX);
         }
         let has_inlined = self.inlined
@@ -226,8 +229,8 @@ impl Naming for Labeller<'_> {
             && !is_of_branch(frame.branch);
         if let Some(loaded) = loaded.filter(|_| has_inlined) {
             let lines = loaded.lines();
-            let mut functions =
-                lines.raw_frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
+            let back = u64::from(frame.site == CallSite::Inlined);
+            let mut functions = lines.raw_frames(at.wrapping_sub(back));
             let line = |at: &SourceFrame| {
                 lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1)
             };
@@ -250,6 +253,16 @@ impl Naming for Labeller<'_> {
             into.push(named);
         }
     }
+}
+
+/// Returns the address at which a frame's function is looked up.
+fn looked_up(frame: &Frame, loaded: &Loaded) -> u64 {
+    let before = frame.address.wrapping_sub(1);
+    // Nothing calls the trampoline behind a signal handler.
+    let is_before = frame.site == CallSite::Before
+        && !frame.end.is_symbol
+        && (loaded.table.find(before).is_some() || loaded.table.find(frame.address).is_none());
+    if is_before { before } else { frame.address }
 }
 
 /// Returns the frame of an address of a key, with only what tells its function.

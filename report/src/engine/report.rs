@@ -162,8 +162,9 @@ fn of_session(
     profile.inputs.push(summary(query, input, session));
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);
+    profile.warnings.extend(dropped_warnings(&dropped));
+    profile.warnings.extend(dropped.ends.warnings());
     profile.chain_ends = dropped.ends;
-    profile.warnings.extend(dropped_warnings(dropped));
     if let Some(times) = &session.off_cpu {
         profile.warnings.extend(time_warnings(&times.counts));
     }
@@ -301,8 +302,8 @@ fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
     all.into_iter().flatten()
 }
 
-fn dropped_warnings(dropped: Dropped) -> impl Iterator<Item = Warning> {
-    let Dropped { unknown_id, malformed, torn_chains, ends, lower_values } = dropped;
+fn dropped_warnings(dropped: &Dropped) -> impl Iterator<Item = Warning> {
+    let Dropped { unknown_id, malformed, torn_chains, lower_values, .. } = *dropped;
     let of_ids = "samples have an id that no event in the file has, and are left out";
     let of_fields = "samples are too short for the fields of their event, and are left out";
     let of_chains = "samples end inside their callchains, and count without them";
@@ -311,7 +312,6 @@ fn dropped_warnings(dropped: Dropped) -> impl Iterator<Item = Warning> {
         Warning::counted(unknown_id, "unknown-id", of_ids),
         Warning::counted(malformed, "bad-sample", of_fields),
         Warning::counted(torn_chains, "torn-callchain", of_chains),
-        ends.warning().map(|message| Warning::new("truncated-stack", message)),
     ];
     all.into_iter().flatten()
 }

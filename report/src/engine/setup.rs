@@ -158,7 +158,7 @@ impl<'s> Setup<'s> {
             // Callers have addresses if they get rows; in call trees, they have names.
             ip: chains.children && layout.has(Field::Ip),
             size: layout.has(Field::MapSize),
-            returns: self.inlined && !are_calls(self.session),
+            inlined: self.inlined && !are_calls(self.session),
             unmapped: query.needs.unmapped && chains.children || chains.key == FrameKey::Address,
             unnamed: true,
         }

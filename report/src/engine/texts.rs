@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::{Frame, NAMES_AT_ONCE, UNMAPPED};
-use crate::profile::names::{Subject, Text};
+use crate::profile::names::{CALLERS_UNKNOWN, Subject, Text};
 use crate::query::word_text::{cpu, cpu_mode_letter, padded_hex};
 use crate::query::{
     CacheLine, Declaration, Field, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey,
@@ -244,6 +244,7 @@ impl Labeller<'_> {
             kinds && !self.as_perf()
         };
         let text = match module.filter(has_offsets) {
+            _ if frame.is_missing() => CALLERS_UNKNOWN.into(),
             _ if frame.address == UNMAPPED => "[unknown]".into(),
             Some(module) => format!("{}+{shown:#x}", module.name()),
             None => self.address(shown),

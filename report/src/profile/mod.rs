@@ -24,7 +24,7 @@ pub(crate) use spelling::tell_apart;
 
 use std::collections::BTreeMap;
 
-use crate::callchain::UnwindStats;
+use crate::callchain::ChainEnds;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, distinct};
 use crate::profile::modules::ModuleUses;
@@ -96,8 +96,8 @@ pub struct Profile {
     pub modules: Vec<ModuleName>,
     /// Callchains, if rows show them or the output needs them.
     pub calls: CallTrees,
-    /// Number of unwound user stacks, and of those cut short.
-    pub chain_ends: UnwindStats,
+    /// How unwound user stacks ended.
+    pub chain_ends: ChainEnds,
     /// `true` if samples are also counted in their callers.
     pub children: bool,
     /// Whether any input has the tracepoint column, for each such column.

@@ -328,6 +328,9 @@ impl Labels {
     }
 }
 
+/// Text of a frame that stands for those that are not known.
+pub(crate) const CALLERS_UNKNOWN: &str = "[callers unknown]";
+
 /// Texts of frames, with the modules that their numbers mean.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameNames<'p> {

@@ -35,6 +35,8 @@ pub(crate) struct ChainOptions {
     pub inlined: Option<bool>,
     /// Maximum number of frames per callchain.
     pub most: Option<usize>,
+    /// `true` if callchains are shown as recorded, without a mark where callers are missing.
+    pub as_recorded: bool,
     /// `true` if an option that needs callchains was given; if none were recorded, that is an
     /// error.
     pub is_asked: bool,

@@ -7,8 +7,8 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
 use crate::callchain::{
-    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, RecordedChains, callers,
-    is_sound,
+    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, MISSING, RecordedChains,
+    callers, is_sound,
 };
 use crate::timeline::{Moment, SampleContext, StandIn};
 
@@ -18,6 +18,7 @@ pub(super) struct ChainCounter<'f> {
     pub(super) finder: FrameFinder<'f>,
     pub(super) sources: ChainSources<'f>,
     whole: bool,
+    as_recorded: bool,
     /// `Some` if branches precede the callers (`--branch-history`).
     history: Option<History>,
     words: Vec<u64>,
@@ -34,6 +35,7 @@ impl<'f> ChainCounter<'f> {
             finder: FrameFinder::new(timeline, placed, early, !whole),
             sources: ChainSources::new(recorded, unwinding),
             whole,
+            as_recorded: chains.as_recorded,
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
             torn: 0,
@@ -58,12 +60,12 @@ impl<'f> ChainCounter<'f> {
             }
             _ => self.sources.chain(sample, origin, at, words),
         };
+        if self.as_recorded && origin == ChainOrigin::Copied {
+            self.words.retain(|word| *word != MISSING);
+        }
         if found.is_err() {
             self.torn += 1;
             return ChainRef::default().pack();
-        }
-        if (self.history.is_none() || origin == ChainOrigin::Calls) && !is_sound(&self.words) {
-            self.words.clear();
         }
         match stand_in {
             Some(frame) => self.standing_in(frame, at),
@@ -115,10 +117,10 @@ fn with_history(
         // How much of it is kept depends on the branches.
         let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };
         RecordedChains { most, ..sources.recorded }.chain(sample, words)?;
-    }
-    if !is_sound(words) {
-        words.clear();
-        return Ok(());
+        if !is_sound(words) {
+            words.clear();
+            return Ok(());
+        }
     }
     if let Some(stack) = fields.branch_stack {
         history.put(stack.entries(), !is_unwound, words);

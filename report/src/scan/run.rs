@@ -81,7 +81,8 @@ impl Scan<'_> {
         let (mut parts, mut counts, mut reads, mut totals) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for worker in workers {
-            let (ends, torn_chains) = (worker.chains.sources.ends, worker.chains.torn);
+            let (ends, torn_chains) = (&worker.chains.sources.ends, worker.chains.torn);
+            let ends = self.unwinding.map(|unwinder| ends.named(unwinder)).unwrap_or_default();
             dropped.add(Dropped { ends, torn_chains, ..worker.dropped });
             for (all, one) in hits.iter_mut().zip(&worker.hits) {
                 *all |= *one > 0;

@@ -3,7 +3,7 @@
 use recrep_format::attr::AttrTable;
 
 use super::filter::SampleFilter;
-use crate::callchain::{FrameFields, RecordedChains, StackUnwinder, UnwindStats};
+use crate::callchain::{ChainEnds, FrameFields, RecordedChains, StackUnwinder};
 use crate::count::Layout;
 use crate::query::{Field, Query};
 use crate::symbols::Functions;
@@ -57,7 +57,7 @@ impl Scan<'_> {
 }
 
 /// Numbers of samples that were not counted, or only in part, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
     /// Samples with an unknown event ID.
     pub unknown_id: u64,
@@ -67,8 +67,8 @@ pub(crate) struct Dropped {
     pub malformed: u64,
     /// Samples whose record ends within the callchain; they count without it.
     pub torn_chains: u64,
-    /// Statistics on the chains from copied stacks.
-    pub ends: UnwindStats,
+    /// How chains from copied stacks ended.
+    pub ends: ChainEnds,
 }
 
 impl Dropped {

@@ -56,6 +56,7 @@ pub use elf::lines::SourceFrame;
 pub(crate) use explain::{Explanation, UNMAPPED, explain};
 pub(crate) use function::Function;
 pub(crate) use jit::Version as CodeVersion;
+pub(crate) use jit::frames::{JitCode, JitFrames};
 pub(crate) use jit::proof::JitLife;
 pub(crate) use label_slots::{LabelSlot, LabelSlots};
 pub(crate) use module::{JitDump, Modules, kernel_module_name};

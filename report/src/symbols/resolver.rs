@@ -16,6 +16,7 @@ use super::elf::call_frames::CallFrames;
 use super::elf::lines::SourceLines;
 use super::explain::MOVED;
 use super::jit::Version;
+use super::jit::frames::JitFrames;
 use super::kernel::{Kernel, vdso};
 use super::label_slots::{LabelSlots, ShownNames};
 use super::module::{Module, ModuleKind};
@@ -242,8 +243,13 @@ impl Resolver {
 
     /// Reads the call frame information of `module` from the mapped file or its cached copy, or
     /// from this process's vdso. Not cached.
-    pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
+    pub(crate) fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         self.of_image(module, CallFrames::of)
+    }
+
+    /// Reads what unwinding needs of a JIT's code; `None` if there is no dump of it. Not cached.
+    pub(crate) fn jit_frames(&self, module: &Module) -> Option<JitFrames> {
+        self.search.jit_frames(module)
     }
 
     /// Reads what unwinding needs of `module`, to be put into a bundle.
@@ -252,12 +258,17 @@ impl Resolver {
     }
 
     /// Returns the first `Some` that `of` gives for a module: for its parts in a bundle, for the
-    /// mapped file, for its cached copy, for this process's vdso.
-    fn of_image<T>(&self, module: &Module, of: fn(&ElfImage) -> Option<T>) -> Option<T> {
-        let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?));
+    /// mapped file (with its debug file, if that has rules of its own), for its cached copy, for
+    /// this process's vdso.
+    fn of_image<T>(
+        &self,
+        module: &Module,
+        of: fn(&ElfImage, Option<&ElfImage>) -> Option<T>,
+    ) -> Option<T> {
+        let bundled = module.bundled().and_then(|bundled| of(bundled.image.as_ref()?, None));
         bundled.or_else(|| match &module.kind {
-            ModuleKind::File => self.search.first(module, of),
-            ModuleKind::Vdso => of(&vdso::image(&self.search, &self.kernel, module).ok()?),
+            ModuleKind::File => self.search.first_with_rules(module, of),
+            ModuleKind::Vdso => of(&vdso::image(&self.search, &self.kernel, module).ok()?, None),
             _ => None,
         })
     }

@@ -117,6 +117,7 @@ impl Module {
             debug_frame: None,
             text: 0,
             got: 0,
+            entry: 0,
         };
         Self { rules: Rules::new(sections), segments: Vec::new() }
     }
@@ -146,6 +147,7 @@ impl Module {
             debug_frame: section(".debug_frame").map(|section| section.bytes),
             text: address(".text"),
             got: address(".got"),
+            entry: file.entry(),
         };
         let segments = file.segments().map(|segment| {
             let (offset, length) = segment.file_range();

@@ -116,7 +116,7 @@ pub(super) fn advice(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     all.extend(cut.map(|input| {
         format!("{} is truncated; the report covers the part before the end", input.path)
     }));
-    all.extend(profile.chain_ends.warning());
+    all.extend(profile.chain_ends.warnings().into_iter().map(|warning| warning.message));
     all.extend(profile.module_uses.footer());
     all.iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::callchain::{
     ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, RecordedChains,
-    StackUnwinder, for_each_address,
+    StackUnwinder, for_each_frame,
 };
 use crate::engine::session::Session;
 use crate::input::unpack::UnpackBuffer;
@@ -108,7 +108,7 @@ impl<'s> Collector<'s> {
         let mut words = std::mem::take(&mut self.words);
         words.clear();
         if self.sources.chain(&sample, ChainOrigin::of(&entry.attr), at, &mut words).is_ok() {
-            for_each_address(mode, &words, |mode, address, _| self.add(Some(mode), address, at));
+            for_each_frame(mode, &words, |frame| self.add(Some(frame.mode), frame.ip, at));
         }
         self.words = words;
     }

@@ -9,10 +9,9 @@ use super::frames::{Finder, FoundFunction, Lookup, print_function};
 use super::sample::Found;
 use super::source;
 use crate::callchain::{
-    ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, RecordedChains,
-    StackUnwinder,
+    CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, FrameWord,
+    RecordedChains, StackUnwinder, for_each_frame,
 };
-use crate::callchain::{for_each_address, is_sound};
 use crate::engine::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
@@ -24,7 +23,7 @@ pub(super) struct ChainPrinter<'s> {
     pub(super) finder: Finder<'s>,
     sources: ChainSources<'s>,
     words: Vec<u64>,
-    frames: Vec<ChainFrame>,
+    frames: Vec<FrameWord>,
     query: &'s ScriptQuery,
     /// Numbers of frames that differ in function or module.
     resolver: FrameFinder<'s>,
@@ -33,8 +32,8 @@ pub(super) struct ChainPrinter<'s> {
     resolved: Vec<(u32, u64)>,
     /// Functions and modules, by the frames' numbers.
     functions: Vec<FrameFunction>,
-    /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
-    line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
+    /// Numbers of event, CPU mode, kind of lookup, whether it was unwound, and epoch.
+    line_contexts: Contexts<(usize, CpuMode, CallSite, bool)>,
     /// Lines of frames that have more than function and module: source lines, offsets in modules,
     /// or frames of inlined functions. Each place has the last line whose address and context
     /// belong there.
@@ -70,16 +69,6 @@ struct FrameLine {
     lookup: Lookup,
     /// `true` if the frame after it is printed.
     goes_on: bool,
-}
-
-/// A frame: its CPU mode, its address, and how far before it the call is.
-#[derive(Clone, Copy)]
-struct ChainFrame {
-    mode: CpuMode,
-    ip: u64,
-    /// 1 if the address is a return address.
-    back: u64,
-    is_unwound: bool,
 }
 
 impl<'s> ChainPrinter<'s> {
@@ -133,7 +122,7 @@ impl<'s> ChainPrinter<'s> {
         let short = frames
             .iter()
             .take_while(|frame| !are_long && !inlined.unwrap_or(frame.is_unwound))
-            .map(|frame| (frame.mode, frame.ip));
+            .map(|frame| (frame.mode, frame.ip, frame.site));
         self.resolved.clear();
         self.resolver.resolve(epoch, s.at, short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
@@ -148,34 +137,28 @@ impl<'s> ChainPrinter<'s> {
         self.frames = frames;
     }
 
-    /// Appends the frames of a sample, innermost first.
-    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<ChainFrame>) {
+    /// Appends the frames of a sample, innermost first. Those that are not known are left out, as
+    /// in perf.
+    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<FrameWord>) {
         let origin = ChainOrigin::of(s.attr);
         let at = SampleContext { space: s.task.space, moment: s.at };
         self.words.clear();
         if self.sources.chain(&s.sample, origin, at, &mut self.words).is_err() {
             return;
         }
-        let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
-        let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have
         // their own limit.
         let is_calls = origin == ChainOrigin::Calls;
         let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
-        if is_sound(recorded) {
-            for_each_address(s.mode, recorded, |mode, ip, _| {
-                if frames.len() < max_frames {
-                    let back = u64::from(!is_calls && !frames.is_empty());
-                    frames.push(ChainFrame { mode, ip, back, is_unwound: false });
-                }
-            });
-        }
-        frames.extend(unwound.iter().map(|ip| ChainFrame {
-            mode: CpuMode::User,
-            ip: *ip,
-            back: 0,
-            is_unwound: true,
-        }));
+        for_each_frame(s.mode, &self.words, |mut frame| {
+            if is_calls {
+                frame.site = CallSite::At;
+            }
+            let is_shown = frame.is_unwound || frames.len() < max_frames;
+            if is_shown && frame.site != CallSite::Nowhere {
+                frames.push(frame);
+            }
+        });
     }
 
     /// Prints a frame with its function and module, and returns whether the next one follows.
@@ -221,14 +204,14 @@ impl<'s> ChainPrinter<'s> {
     /// one follows.
     fn long_frame(
         &mut self,
-        frame: ChainFrame,
+        frame: FrameWord,
         fields: &Fields,
         s: &Found<'_>,
         epoch: SpaceEpoch,
         out: &mut Vec<u8>,
     ) -> bool {
-        let ChainFrame { mode, ip, back, is_unwound } = frame;
-        let kind = (s.event.0, mode, back, is_unwound);
+        let FrameWord { mode, ip, site, is_unwound } = frame;
+        let kind = (s.event.0, mode, site, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         let place_of_line = cache_place(ip, context, LINES);
         let known =
@@ -239,10 +222,12 @@ impl<'s> ChainPrinter<'s> {
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
-        let place = self.finder.place(mode, &s.task, ip, s.at);
+        let back = u64::from(site == CallSite::Before);
+        let place = self.finder.place(mode, &s.task, ip.wrapping_sub(back), s.at);
+        let place = Place { address: place.address.wrapping_add(back), ..place };
         let from = out.len();
         let before = self.finder.lookups(place);
-        let base = self.finder.symbol(place);
+        let base = self.finder.function_of(place, site);
         let goes_on = self.lines_of(frame, place, base.as_ref(), fields, out);
         if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
             self.lines = vec![FrameLine::default(); 1 << LINES];
@@ -265,14 +250,17 @@ impl<'s> ChainPrinter<'s> {
     /// follows.
     fn lines_of(
         &mut self,
-        ChainFrame { ip, back, is_unwound, .. }: ChainFrame,
+        FrameWord { ip, site, is_unwound, .. }: FrameWord,
         place: Place,
         base: Option<&FoundFunction>,
         fields: &Fields,
         out: &mut Vec<u8>,
     ) -> bool {
         let inlined = match self.query.look.inlined().unwrap_or(is_unwound) {
-            true => self.finder.inlined(place, place.address.saturating_sub(back)),
+            true => {
+                let back = u64::from(site != CallSite::At);
+                self.finder.inlined(place, place.address.saturating_sub(back))
+            }
             false => [].into(),
         };
         let offset = base.map_or(place.address, |function| function.offset(place.address));
@@ -295,7 +283,9 @@ impl<'s> ChainPrinter<'s> {
         }
         out.push(b'\t');
         digits::hex(out, ip, 16);
-        self.finder.names(place, fields, out);
+        let function =
+            if fields.has(OutputField::Sym) { self.finder.function_of(place, site) } else { None };
+        self.finder.print(function.as_ref(), place.module, place.address, fields, out);
         if has_line {
             let line = outermost.and_then(|at| source::written(at, source_paths));
             source::print(

@@ -1,66 +1,81 @@
-//! Data of a mapped file that unwinding needs: its call frame information and the addresses of its
-//! segments.
+//! What unwinding needs of a mapped file: its call frame information, its code, and the addresses
+//! of its segments.
 
-use std::ops::Range;
+use object::Endianness;
+use recrep_format::endian::Endian;
+use recrep_format::unwind::{Machine, Rules, Section, Sections};
 
-use framehop::ExplicitModuleSectionInfo;
-use object::elf::{EM_AARCH64, EM_X86_64};
-use recrep_format::abi::RegsArch;
+use crate::input::map::Bytes;
+use crate::symbols::elf::{self, ElfImage, ElfSection, Segment};
 
-use crate::symbols::elf::{self, ElfImage, Segment};
-
-/// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
+/// Rules by which the frames of a file's functions are unwound (`.eh_frame` of the System V ABI,
+/// `.debug_frame` of DWARF), by linked address.
 #[derive(Debug)]
-pub struct CallFrames {
-    /// Instruction set of the file: 64-bit x86 or 64-bit Arm.
-    pub arch: RegsArch,
-    /// Sections, at their linked addresses; no `.debug_frame` if there is an `.eh_frame`.
-    pub sections: ExplicitModuleSectionInfo<Vec<u8>>,
+pub(crate) struct CallFrames {
+    pub(crate) rules: Rules<Bytes>,
+    /// `true` if the rules say what the frame pointer is; those of Go do not.
+    pub(crate) has_frame_pointers: bool,
+    /// The whole file; `None` if only its rules are known.
+    file: Option<Bytes>,
     segments: Vec<Segment>,
 }
 
 impl CallFrames {
-    /// Reads the call frame information of a file; `None` if it has none or its instruction set is
-    /// not supported.
-    pub(crate) fn of(image: &ElfImage) -> Option<Self> {
-        let arch = match image.machine {
-            EM_X86_64 => RegsArch::X86,
-            EM_AARCH64 => RegsArch::Arm64,
-            _ => return None,
-        };
-        let range = |name: &[u8]| {
-            let section = image.section(name)?;
-            Some(section.address..section.address.checked_add(section.size)?)
-        };
+    /// Reads the call frame information of a file, and that in its separate debug file; there may
+    /// be none. `None` if the file's instruction set is not supported.
+    pub(crate) fn of(image: &ElfImage, separate: Option<&ElfImage>) -> Option<Self> {
         let read = |name: &[u8]| {
-            let bytes = image.view(image.section(name)?).ok().filter(|bytes| !bytes.is_empty())?;
-            Some((range(name)?, bytes.to_vec()))
+            let section = image.section(name)?;
+            let bytes = image.keep_unpacked(section).ok().filter(|bytes| !bytes.is_empty())?;
+            Some(Section { address: section.address, bytes })
         };
-        let (eh_frame_svma, eh_frame) = read(b".eh_frame").unzip();
-        let (eh_frame_hdr_svma, eh_frame_hdr) = read(b".eh_frame_hdr").unzip();
-        let sections = ExplicitModuleSectionInfo {
-            text_svma: range(b".text"),
-            got_svma: range(b".got"),
-            debug_frame: if eh_frame.is_none() { Some(read(b".debug_frame")?.1) } else { None },
-            eh_frame_svma,
-            eh_frame,
-            eh_frame_hdr_svma,
-            eh_frame_hdr,
-            ..ExplicitModuleSectionInfo::default()
+        let address = |name: &[u8]| image.section(name).map_or(0, |section| section.address);
+        let debug_frame = [Some(image), separate].into_iter().flatten().find_map(|image| {
+            image.keep_unpacked(debug_frame(image)?).ok().filter(|bytes| !bytes.is_empty())
+        });
+        let sections = Sections {
+            machine: Machine::of_elf(image.machine.0)?,
+            endian: match image.endian {
+                Endianness::Little => Endian::Little,
+                Endianness::Big => Endian::Big,
+            },
+            eh_frame: read(b".eh_frame"),
+            eh_frame_hdr: read(b".eh_frame_hdr"),
+            debug_frame,
+            text: address(b".text"),
+            got: address(b".got"),
+            entry: image.entry,
         };
-        Some(Self { arch, sections, segments: image.segments.clone() })
+        // Of reduced files and debug files, none has contents.
+        let mut code = image.sections.iter().filter(|section| section.executable).peekable();
+        let has_code = code.peek().is_some() && !code.any(ElfSection::is_in_memory_only);
+        Some(Self {
+            rules: Rules::new(sections),
+            has_frame_pointers: image.section(b".gopclntab").is_none()
+                && image.section(b".note.go.buildid").is_none(),
+            file: has_code.then(|| image.file.clone()),
+            segments: image.segments.clone(),
+        })
     }
 
     /// Returns the linked address of the byte at this file offset.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         elf::address_of(&self.segments, offset)
     }
 
-    /// Returns the range from the lowest to the highest linked address of all segments.
-    pub fn span(&self) -> Range<u64> {
-        let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);
-        let ends =
-            self.segments.iter().map(|s| s.address.saturating_add(s.memory_size.max(s.file_size)));
-        start..ends.max().unwrap_or(0)
+    /// Returns the 8 bytes that end before this file offset.
+    pub(crate) fn code_before(&self, offset: u64) -> Option<[u8; 8]> {
+        bytes_before(self.file.as_deref()?, offset)
     }
+}
+
+/// Returns the 8 bytes that end before this place.
+pub(crate) fn bytes_before(bytes: &[u8], place: u64) -> Option<[u8; 8]> {
+    bytes.get(..usize::try_from(place).ok()?)?.last_chunk().copied()
+}
+
+/// Returns a file's section of DWARF's call frame information, if it has contents.
+pub(crate) fn debug_frame(image: &ElfImage) -> Option<&ElfSection> {
+    let sections = [&b".debug_frame"[..], b".zdebug_frame"].map(|name| image.section(name));
+    sections.into_iter().flatten().find(|section| !section.is_in_memory_only())
 }

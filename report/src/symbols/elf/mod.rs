@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use object::elf::{
     EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE,
-    SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
+    SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
 };
 use object::pod::Pod;
 use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHeader};
@@ -39,6 +39,8 @@ pub(crate) struct ElfImage {
     /// `true` if this is a file of 64-bit words (ELF class).
     pub(crate) is_64: bool,
     pub(crate) machine: Machine,
+    /// Linked address of the code with which a process begins (`e_entry`).
+    pub(crate) entry: u64,
     pub(crate) endian: Endianness,
     pub(crate) build_id: Option<BuildId>,
     pub(crate) segments: Vec<Segment>,
@@ -61,6 +63,7 @@ pub(crate) struct ElfSection {
     pub(crate) kind: SectionType,
     pub(crate) allocated: bool,
     pub(crate) executable: bool,
+    pub(crate) compressed: bool,
     pub(crate) address: u64,
     pub(crate) offset: u64,
     pub(crate) size: u64,
@@ -116,6 +119,17 @@ impl ElfImage {
     pub(crate) fn keep(&self, section: &ElfSection) -> Result<Bytes, Refusal> {
         let size = if section.is_in_memory_only() { 0 } else { section.size };
         kept(&self.file, section.offset, size)
+    }
+
+    /// Like [`ElfImage::keep`], for a section that may be compressed.
+    pub(crate) fn keep_unpacked(&self, section: &ElfSection) -> Result<Bytes, Refusal> {
+        if section.compressed {
+            Ok(decompress::section(self.view(section)?, self.is_64, self.endian)?.into())
+        } else if section.name.starts_with(b".zdebug_") {
+            Ok(decompress::gnu_section(self.view(section)?)?.into())
+        } else {
+            self.keep(section)
+        }
     }
 
     /// Reads the symbol table in `section` and the string table that it links to.
@@ -243,7 +257,8 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<ElfI
     });
     let build_id = build_id(in_sections.chain(in_segments), endian, data);
     let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
-    Ok(ElfImage { is_64, machine, endian, build_id, segments, sections, file })
+    let entry = header.e_entry(endian).into();
+    Ok(ElfImage { is_64, machine, entry, endian, build_id, segments, sections, file })
 }
 
 fn section<Elf: FileHeader<Endian = Endianness>>(
@@ -257,6 +272,7 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
         kind: header.sh_type(endian),
         allocated: header.sh_flags(endian).contains(SHF_ALLOC),
         executable: header.sh_flags(endian).contains(SHF_EXECINSTR),
+        compressed: header.sh_flags(endian).contains(SHF_COMPRESSED),
         address: header.sh_addr(endian).into(),
         offset: header.sh_offset(endian).into(),
         size: header.sh_size(endian).into(),

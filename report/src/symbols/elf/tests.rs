@@ -4,9 +4,9 @@ use object::elf::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, ST
 use proptest::prelude::*;
 use recrep_format::image::{Contents, reduce};
 
-use super::call_frames::CallFrames;
 use super::plt;
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
+use crate::symbols::UnwindingParts;
 use crate::symbols::elf::ElfImage;
 use crate::symbols::search::add_tables;
 use crate::symbols::table::{SymbolTable, TableBuilder, name_hash};
@@ -233,7 +233,7 @@ fn a_reduced_file_gives_the_names_and_call_frames_of_the_whole_one() {
         assert_eq!(whole.build_id, reduced.build_id);
         let (before, after) = (table_of(&whole, &whole), table_of(&reduced, &reduced));
         assert!(before.iter().eq(after.iter()), "{}", path.display());
-        let frames = |image| CallFrames::of(image).map(|frames| format!("{frames:?}"));
+        let frames = |image| UnwindingParts::of(image, None).map(|parts| format!("{parts:?}"));
         assert_eq!(frames(&whole), frames(&reduced), "{}", path.display());
         assert_eq!((whole.debug_link(), reduced.has_debug_info()), (reduced.debug_link(), false));
         compared += usize::from(!before.is_empty());

@@ -15,7 +15,8 @@
 //!   record   id, size, timestamp
 //!            │ 0 load: pid, tid, vma, code_addr, code_size, code_index, name\0, code
 //!            │ 1 move: pid, tid, vma, old_addr, new_addr, code_size, code_index
-//!            │ 2 lines, 3 close, 4 unwinding: not needed for names
+//!            │ 2 lines, 3 close
+//!            │ 4 unwinding: size, size of the header, mapped size, .eh_frame, .eh_frame_hdr; of the next load
 //! ```
 //!
 //! A JIT maps a page of the file as executable, so a record of the recording has its path.
@@ -36,10 +37,13 @@
 //!
 //! Source: `tools/perf/Documentation/jitdump-specification.txt`.
 
+pub(crate) mod frames;
 pub(crate) mod proof;
 mod search;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use recrep_format::endian::Endian;
 use recrep_format::feature::BundledVersion;
@@ -53,6 +57,7 @@ use super::table::{SymbolId, SymbolTable, TableBuilder};
 const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
 const MOVE: u32 = 1;
+const UNWINDING: u32 = 4;
 
 /// Flag of the header: the times are those of the processor's counter, not of `CLOCK_MONOTONIC`.
 const ARCH_TIMESTAMP: u64 = 1;
@@ -66,12 +71,10 @@ pub(crate) const UNTIMED: &str = "the JIT replaced code while the program ran, a
 const VERSIONS: u64 = 1 << 63;
 
 /// Code that is loaded at a time. Ranges do not overlap.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Code<'b> {
     /// Parts of code by start address.
     parts: BTreeMap<u64, CodePart<'b>>,
-    /// Number of loads so far.
-    loads: u32,
 }
 
 /// What later code left of a piece of code.
@@ -81,8 +84,8 @@ struct CodePart<'b> {
     name: &'b [u8],
     /// First address of the whole code.
     whole: u64,
-    /// Number of the code.
-    load: u32,
+    /// Number of the code: of its line or version.
+    load: usize,
 }
 
 /// Code that was at an address from a time on, until other code came there.
@@ -114,13 +117,23 @@ impl Version {
     }
 }
 
+/// A version of code as the dump has it.
+struct DumpedCode<'b> {
+    version: Version,
+    /// Its name; empty where code was moved away.
+    name: &'b [u8],
+    /// Place of the code in the file; empty if it was moved here.
+    code: Range<usize>,
+    /// Place of its call frame information in the file; empty without any.
+    eh_frame: Range<usize>,
+}
+
 /// Contents of a jitdump.
 pub(crate) struct Dump<'b> {
     /// State at the end, by process.
     code: BTreeMap<i32, Code<'b>>,
-    /// All code in the order of the records, with its name, which is empty where code was moved
-    /// away.
-    versions: Vec<(Version, &'b [u8])>,
+    /// All code in the order of the records.
+    versions: Vec<DumpedCode<'b>>,
     /// Process that wrote the file, in its own pid namespace.
     pid: i32,
     /// `true` if the times are those of `CLOCK_MONOTONIC`.
@@ -130,8 +143,9 @@ pub(crate) struct Dump<'b> {
 /// Builds a symbol table from the text of a map.
 pub(crate) fn of_map(text: &[u8]) -> SymbolTable {
     let mut code = Code::default();
-    for (start, end, name) in text.split(|&byte| byte == b'\n').filter_map(code_in_line) {
-        code.load(start, end, name);
+    let lines = text.split(|&byte| byte == b'\n').filter_map(code_in_line);
+    for (load, (start, end, name)) in lines.enumerate() {
+        code.load(start, end, name, load);
     }
     let mut table = TableBuilder::new(false);
     code.add_to(&mut table);
@@ -144,6 +158,15 @@ fn code_in_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (size, name) = hexadecimal(rest)?;
     let name = name.strip_suffix(b"\r").unwrap_or(name);
     (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
+}
+
+/// Size of id, size and timestamp of a record.
+const HEAD: usize = 16;
+
+/// Splits off the next record; `None` at the end of the file or if the record is incomplete.
+fn split_record(endian: Endian, records: &[u8]) -> Option<(&[u8], &[u8])> {
+    let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
+    records.split_at_checked(size)
 }
 
 impl<'b> Dump<'b> {
@@ -164,27 +187,41 @@ impl<'b> Dump<'b> {
             pid: endian.u32_at(bytes, 20).unwrap_or(0).cast_signed(),
             is_monotonic: flags & ARCH_TIMESTAMP == 0,
         };
-        let mut next = VERSIONS;
-        while dump.apply_record(endian, &mut records, &mut next).is_some() {}
+        let (mut next, mut eh_frame) = (VERSIONS, 0..0);
+        while let Some((record, rest)) = split_record(endian, records) {
+            let at = bytes.len() - records.len();
+            records = rest;
+            if dump.apply_record(endian, at, record, &mut next, &mut eh_frame).is_none() {
+                break;
+            }
+        }
         dump.mark_replaced();
         Ok(dump)
     }
 
-    /// Applies the next record; versions begin at `next`. Returns `None` at the end of the file or
-    /// if the record is incomplete.
+    /// Applies a record `at` this place in the file; versions begin at `next`, and the code that is
+    /// loaded next has the call frame information at `eh_frame`. Returns `None` if the record is
+    /// incomplete.
     fn apply_record(
         &mut self,
         endian: Endian,
-        records: &mut &'b [u8],
+        at: usize,
+        record: &'b [u8],
         next: &mut u64,
+        eh_frame: &mut Range<usize>,
     ) -> Option<()> {
-        /// Size of id, size and timestamp.
-        const HEAD: usize = 16;
-        let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
-        let (record, rest) = records.split_at_checked(size)?;
-        *records = rest;
         let time = endian.u64_at(record, 8)?;
         let kind = endian.u32_at(record, 0)?;
+        if kind == UNWINDING {
+            // After the head: size of the data, size of .eh_frame_hdr at their end, mapped size.
+            let word =
+                |place: usize| usize::try_from(endian.u64_at(record, HEAD + 8 * place)?).ok();
+            let (start, size) = (HEAD + 24, word(0)?.checked_sub(word(1)?)?);
+            let range = start..start.checked_add(size)?;
+            *eh_frame =
+                record.get(range.clone()).map_or(0..0, |_| at + range.start..at + range.end);
+            return Some(());
+        }
         if !matches!(kind, LOAD | MOVE) {
             return Some(());
         }
@@ -193,9 +230,15 @@ impl<'b> Dump<'b> {
         // After the head: pid, tid and vma.
         let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
         let (first, second) = (number(0)?, number(1)?);
+        let (mut dumped, mut frames) = (0..0, 0..0);
         let (size, changes) = if kind == LOAD {
             let name = record.get(HEAD + 16 + 24..)?;
-            (second, vec![(first, name.get(..memchr::memchr(0, name)?)?)])
+            let end = memchr::memchr(0, name)?;
+            let start = HEAD + 16 + 24 + end + 1;
+            let length = usize::try_from(second).ok().filter(|size| *size <= record.len() - start);
+            dumped = length.map_or(0..0, |length| at + start..at + start + length);
+            frames = std::mem::replace(eh_frame, 0..0);
+            (second, vec![(first, name.get(..end)?)])
         } else {
             let moved = code.parts.get(&first).map(|part| part.name);
             let size = number(2)?;
@@ -208,8 +251,9 @@ impl<'b> Dump<'b> {
             {
                 *next = after;
                 let version = Version { time, pid, start, end, first, is_replaced: false };
-                self.versions.push((version, name));
-                code.load(start, end, name);
+                code.load(start, end, name, self.versions.len());
+                let (code, eh_frame) = (dumped.clone(), frames.clone());
+                self.versions.push(DumpedCode { version, name, code, eh_frame });
             }
         }
         Some(())
@@ -218,8 +262,11 @@ impl<'b> Dump<'b> {
     /// Marks the versions that share addresses with others of the same process.
     fn mark_replaced(&mut self) {
         let mut order: Vec<usize> = (0..self.versions.len()).collect();
-        let places: Vec<(i32, u64, u64)> =
-            self.versions.iter().map(|(of, _)| (of.pid, of.start, of.end)).collect();
+        let places: Vec<(i32, u64, u64)> = self
+            .versions
+            .iter()
+            .map(|DumpedCode { version: of, .. }| (of.pid, of.start, of.end))
+            .collect();
         order.sort_by_key(|&index| places.get(index));
         let mut replaced = Vec::new();
         // The version that ends last among those before.
@@ -235,21 +282,22 @@ impl<'b> Dump<'b> {
             }
         }
         for index in replaced {
-            if let Some((version, _)) = self.versions.get_mut(index) {
-                version.is_replaced = true;
+            if let Some(code) = self.versions.get_mut(index) {
+                code.version.is_replaced = true;
             }
         }
     }
 
     /// Returns whether code was replaced while the program ran.
     pub(crate) fn has_replaced(&self) -> bool {
-        self.versions.iter().any(|(version, _)| version.is_replaced)
+        self.versions.iter().any(|code| code.version.is_replaced)
     }
 
     /// Returns the functions of the last state that are where other code was at another time.
     pub(crate) fn replaced_in(&self, table: &SymbolTable) -> FxHashSet<SymbolId> {
         let mut replaced = FxHashSet::default();
-        for (version, _) in self.versions.iter().filter(|(version, _)| version.is_replaced) {
+        let versions = self.versions.iter().map(|code| code.version);
+        for version in versions.filter(|version| version.is_replaced) {
             let mut at = version.start;
             while at < version.end {
                 let (symbol, around) = table.find_range(at);
@@ -263,8 +311,8 @@ impl<'b> Dump<'b> {
     /// Returns all code, if its times are those of the recording's clock: `pid` is the process that
     /// mapped the dump.
     pub(crate) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
-        let all = self.versions.iter();
-        let all = all.map(|(version, _)| Version { pid: self.pid_of(version, pid), ..*version });
+        let all = self.versions.iter().map(|code| code.version);
+        let all = all.map(|version| Version { pid: self.pid_of(&version, pid), ..version });
         (dump.is_timed && self.is_monotonic).then(|| all.collect())
     }
 
@@ -277,23 +325,31 @@ impl<'b> Dump<'b> {
     /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the
     /// dump if its times do not count.
     pub(crate) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
+        self.last_state(dump, pid).add_to(table);
+    }
+
+    /// Returns the code that [`Dump::add_to`] adds.
+    fn last_state(&self, dump: &JitDump, pid: i32) -> Cow<'_, Code<'b>> {
         let is_timed = dump.is_timed && self.is_monotonic && self.pid == pid;
-        match self.code.get(&pid).filter(|_| is_timed) {
-            Some(own) => own.add_to(table),
-            None => {
-                let mut all = Code::default();
-                for (Version { start, end, .. }, name) in &self.versions {
-                    all.load(*start, *end, name);
-                }
-                all.add_to(table);
-            }
+        if let Some(own) = self.code.get(&pid).filter(|_| is_timed) {
+            return Cow::Borrowed(own);
         }
+        let mut all = Code::default();
+        for (load, DumpedCode { version, name, .. }) in self.versions.iter().enumerate() {
+            all.load(version.start, version.end, name, load);
+        }
+        Cow::Owned(all)
+    }
+
+    /// Returns whether a version is looked up by addresses of its own, where times count.
+    fn has_own_addresses(&self, version: &Version, pid: i32) -> bool {
+        version.is_replaced || self.pid_of(version, pid) != pid
     }
 
     /// Adds all versions of code that was replaced, and the code of other processes than `pid`.
     pub(crate) fn add_versions_to(&self, table: &mut TableBuilder, pid: i32) {
-        for (version, name) in &self.versions {
-            if !name.is_empty() && (version.is_replaced || self.pid_of(version, pid) != pid) {
+        for DumpedCode { version, name, .. } in &self.versions {
+            if !name.is_empty() && self.has_own_addresses(version, pid) {
                 let size = version.end - version.start;
                 table.add(name, version.first, version.first.saturating_add(size));
             }
@@ -303,15 +359,14 @@ impl<'b> Dump<'b> {
 
 impl<'b> Code<'b> {
     /// Adds code, which replaces what it overlaps. Code without a name only replaces.
-    fn load(&mut self, start: u64, end: u64, name: &'b [u8]) {
+    fn load(&mut self, start: u64, end: u64, name: &'b [u8], load: usize) {
         // What begins where older code began is that code, made again.
         if self.parts.get(&start).is_some_and(|part| part.whole == start) {
             self.parts.remove(&start);
         }
         self.cut(start, end);
         if start < end && !name.is_empty() {
-            self.loads = self.loads.saturating_add(1);
-            self.parts.insert(start, CodePart { end, name, whole: start, load: self.loads });
+            self.parts.insert(start, CodePart { end, name, whole: start, load });
         }
     }
 
@@ -335,7 +390,7 @@ impl<'b> Code<'b> {
     /// goes on after that.
     fn add_to(&self, table: &mut TableBuilder) {
         // The end of the last part of each code that still has its beginning.
-        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
         for part in self.parts.values() {
             if self.parts.get(&part.whole).is_some_and(|first| first.load == part.load) {
                 let end = ends.entry(part.load).or_default();

@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::input::map::Bytes;
+use crate::symbols::jit::frames::JitFrames;
 use crate::symbols::jit::{self, Version};
 use crate::symbols::module::{JitDump, Module, ModuleKind};
 use crate::symbols::outcome::{Outcome, Refusal, Source};
@@ -72,6 +73,14 @@ impl Search {
         let living = self.living_process(module, *pid);
         let (_, _, file) = self.read_dump(module, dump, *pid, living.as_ref());
         jit::Dump::parse(&file.ok()?).ok()?.versions(dump, *pid)
+    }
+
+    /// Returns what unwinding needs of a JIT's code, if its dump is proven.
+    pub(crate) fn jit_frames(&self, module: &Module) -> Option<JitFrames> {
+        let ModuleKind::PerfMap { pid, dump: Some(dump) } = &module.kind else { return None };
+        let living = self.living_process(module, *pid);
+        let (_, _, file) = self.read_dump(module, dump, *pid, living.as_ref());
+        JitFrames::of(&file.ok()?, dump, *pid).ok()
     }
 
     fn symbols_of_maps(

@@ -17,6 +17,7 @@ use recrep_format::read::File;
 use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
+use crate::symbols::elf::call_frames::debug_frame;
 use crate::symbols::elf::{ElfImage, ElfSection, Segment};
 use crate::symbols::table::{SymbolTable, TableBuilder};
 
@@ -176,6 +177,7 @@ fn image_of(image: &BundledImage<'_>) -> ElfImage {
             kind: if is_empty { SHT_NOBITS } else { SHT_PROGBITS },
             allocated: true,
             executable: false,
+            compressed: false,
             address: section.address,
             offset,
             size: if is_empty { section.size } else { section.contents.0.len() as u64 },
@@ -194,6 +196,7 @@ fn image_of(image: &BundledImage<'_>) -> ElfImage {
     });
     ElfImage {
         is_64: image.class == u32::from(ELFCLASS64.0),
+        entry: 0,
         machine: Machine(u16::try_from(image.machine).unwrap_or(0)),
         endian: if image.data == u32::from(ELFDATA2MSB.0) {
             Endianness::Big
@@ -234,7 +237,7 @@ impl Ord for Bundle {
 }
 
 /// Sections that unwinding reads.
-const FOR_UNWINDING: [&[u8]; 3] = [b".eh_frame", b".eh_frame_hdr", b".debug_frame"];
+const FOR_UNWINDING: [&[u8]; 2] = [b".eh_frame", b".eh_frame_hdr"];
 /// Sections whose addresses unwinding needs, but not their contents.
 const PLACES_ONLY: [&[u8]; 2] = [b".text", b".got"];
 
@@ -257,14 +260,21 @@ struct UnwindingSection {
 }
 
 impl UnwindingParts {
-    /// Returns the parts of a file; `None` if it has no call frame information.
-    pub(crate) fn of(image: &ElfImage) -> Option<Self> {
+    /// Returns the parts of a file and of its debug file; `None` if they have no call frame
+    /// information.
+    pub(crate) fn of(image: &ElfImage, separate: Option<&ElfImage>) -> Option<Self> {
         let mut sections = Vec::new();
         for name in FOR_UNWINDING {
             let Some(section) = image.section(name) else { continue };
             let ElfSection { address, size, .. } = *section;
-            let contents = image.view(section).ok()?.to_vec();
+            let contents = image.keep_unpacked(section).ok()?.to_vec();
             sections.push(UnwindingSection { name, address, size, contents });
+        }
+        for image in [Some(image), separate].into_iter().flatten() {
+            let Some(section) = debug_frame(image) else { continue };
+            let contents = image.keep_unpacked(section).ok()?.to_vec();
+            let (name, size) = (&b".debug_frame"[..], contents.len() as u64);
+            sections.push(UnwindingSection { name, address: 0, size, contents });
         }
         if sections.is_empty() {
             return None;

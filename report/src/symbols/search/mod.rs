@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
+use super::elf::call_frames::debug_frame;
 use super::elf::symbols::{add_symbols, in_file};
 use super::elf::{ElfImage, Segment, go, plt};
 use super::module::{Module, ModuleKind};
@@ -135,6 +136,27 @@ impl Search {
         })
     }
 
+    /// Like [`Search::first`]; `of` also gets the separate debug file if only that has DWARF's call
+    /// frame information.
+    pub(crate) fn first_with_rules<T>(
+        &self,
+        module: &Module,
+        of: fn(&ElfImage, Option<&ElfImage>) -> Option<T>,
+    ) -> Option<T> {
+        self.first(module, |image| {
+            let mut found = None;
+            // A file with debug information has all that there is.
+            if debug_frame(image).is_none() && !image.has_debug_info() {
+                let (places, proof) = self.places_apart(module, Some(image), false);
+                found = places.iter().find_map(|(_, path)| {
+                    let apart = open_image(path, proof?, &module.origin).ok()?;
+                    debug_frame(&apart).is_some().then_some(apart)
+                });
+            }
+            of(image, found.as_ref())
+        })
+    }
+
     /// Returns the build ID by which a module's files can be requested, and whether the mapped file
     /// or a copy of it is on this machine.
     pub(crate) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
@@ -244,6 +266,32 @@ impl Search {
         if found.is_some_and(has) {
             return (runtime, None);
         }
+        let (places, proof) = self.places_apart(module, found, trusted);
+        for (source, path) in places {
+            let image = file::open(&path).and_then(|file| {
+                let proof = proof.ok_or(Refusal::NoChecksum)?;
+                checked_image(file::bytes_of(file)?, proof, &module.origin)
+            });
+            match image {
+                Ok(image) if has(&image) => return (runtime, Some((source, path, image))),
+                Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
+                    runtime = Some((source, path, image));
+                }
+                Ok(_) => outcome.add(source, path, Err(Refusal::NoSymbols)),
+                Err(refusal) => outcome.add(source, path, Err(refusal)),
+            }
+        }
+        (runtime, None)
+    }
+
+    /// Returns the places where a mapped file's debug file or a copy of it may be, and what proves
+    /// that it is; `found` is the mapped file, if there is one.
+    fn places_apart(
+        &self,
+        module: &Module,
+        found: Option<&ElfImage>,
+        trusted: bool,
+    ) -> (Vec<(Source, PathBuf)>, Option<Proof>) {
         // The mapped file's own build ID finds its debug file. It is the recorded one, unless none
         // was recorded or the user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
@@ -261,21 +309,7 @@ impl Search {
             (None, Some(crc)) => Some(Proof::Checksum(crc)),
             (None, None) => trusted.then_some(Proof::Trust),
         };
-        for (source, path) in places {
-            let image = file::open(&path).and_then(|file| {
-                let proof = proof.ok_or(Refusal::NoChecksum)?;
-                checked_image(file::bytes_of(file)?, proof, &module.origin)
-            });
-            match image {
-                Ok(image) if has(&image) => return (runtime, Some((source, path, image))),
-                Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
-                    runtime = Some((source, path, image));
-                }
-                Ok(_) => outcome.add(source, path, Err(Refusal::NoSymbols)),
-                Err(refusal) => outcome.add(source, path, Err(refusal)),
-            }
-        }
-        (runtime, None)
+        (places, proof)
     }
 }
 

@@ -1,0 +1,170 @@
+//! How callchains from copied stacks ended, and what is said of those that are not whole.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use recrep_format::unwind::{Cause, End};
+use rustc_hash::FxHashMap;
+
+use super::unwind::StackUnwinder;
+use crate::count::metrics::share;
+use crate::query::Warning;
+
+/// Numbers of chains by their ends, of one worker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkerEnds {
+    unwound: FxHashMap<End, u64>,
+    /// Chains that their recorder completed, or had to cut short.
+    pub(super) recorded: [u64; 2],
+}
+
+/// Numbers of chains by their ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainEnds {
+    all: u64,
+    /// Those for which too little stack was copied.
+    copied: u64,
+    /// Of these, those that the recorder unwound.
+    recorded: u64,
+    unmapped: u64,
+    lost: u64,
+    /// Those that ended in code without rules, by module.
+    no_rules: BTreeMap<String, u64>,
+    /// Those that ended in files that cannot be read.
+    unreadable: BTreeMap<String, u64>,
+}
+
+impl WorkerEnds {
+    pub(super) fn add(&mut self, end: End) {
+        *self.unwound.entry(end).or_default() += 1;
+    }
+
+    /// Returns the numbers by the names of modules.
+    pub(crate) fn named(&self, unwinder: &StackUnwinder<'_>) -> ChainEnds {
+        let [whole, cut] = self.recorded;
+        let mut ends =
+            ChainEnds { all: whole + cut, copied: cut, recorded: cut, ..ChainEnds::default() };
+        for (end, count) in &self.unwound {
+            ends.all += count;
+            let End::Cut(cause) = *end else { continue };
+            *match cause {
+                Cause::Copy => &mut ends.copied,
+                Cause::Unmapped => &mut ends.unmapped,
+                Cause::Lost => &mut ends.lost,
+                Cause::NoRules(module) => ends.no_rules.entry(unwinder.name(module)).or_default(),
+                Cause::Unreadable(module) => {
+                    ends.unreadable.entry(unwinder.name(module)).or_default()
+                }
+            } += count;
+        }
+        ends
+    }
+}
+
+impl ChainEnds {
+    pub fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.copied += other.copied;
+        self.recorded += other.recorded;
+        self.unmapped += other.unmapped;
+        self.lost += other.lost;
+        for (into, from) in
+            [(&mut self.no_rules, other.no_rules), (&mut self.unreadable, other.unreadable)]
+        {
+            for (module, count) in from {
+                *into.entry(module).or_default() += count;
+            }
+        }
+    }
+
+    /// Returns warnings of the chains that are not whole: for each reason how many, and what would
+    /// give more.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let all = self.all;
+        let lack = |count: u64| {
+            format!("{count} of {all} callchains ({:.1}%) lack outer frames", share(count, all))
+        };
+        let mut warnings = Vec::new();
+        if self.copied > 0 {
+            let mode = if self.recorded < self.copied { "dwarf" } else { "unwind" };
+            let message = format!(
+                "{}: too little stack was copied; record with a larger copy (--call-graph \
+                 {mode},SIZE)",
+                lack(self.copied)
+            );
+            warnings.push(Warning::new("truncated-stack", message));
+        }
+        let [no_rules, unreadable] =
+            [&self.no_rules, &self.unreadable].map(|of| of.values().sum::<u64>());
+        let rest = no_rules + unreadable + self.unmapped + self.lost;
+        if rest > 0 {
+            let mut reasons = Vec::new();
+            if no_rules > 0 {
+                let modules = largest(&self.no_rules, all);
+                reasons.push(format!(
+                    "no unwind rules ({modules}; a JIT's code has them in a jitdump: -k mono)"
+                ));
+            }
+            if unreadable > 0 {
+                let modules = largest(&self.unreadable, all);
+                reasons.push(format!("files that cannot be read ({modules}; see rep modules)"));
+            }
+            for (count, reason) in
+                [(self.unmapped, "unmapped addresses"), (self.lost, "contradictory stacks")]
+            {
+                if count > 0 {
+                    reasons.push(format!("{reason} ({:.1}%)", share(count, all)));
+                }
+            }
+            let message = format!("{}: {}", lack(rest), reasons.join(", "));
+            warnings.push(Warning::new("incomplete-callchain", message));
+        }
+        warnings
+    }
+}
+
+/// Returns the modules with the largest counts, and their shares.
+pub(crate) fn largest(modules: &BTreeMap<String, u64>, all: u64) -> String {
+    const SHOWN: usize = 3;
+    let mut sorted: Vec<(&String, u64)> =
+        modules.iter().map(|(name, count)| (name, *count)).collect();
+    sorted.sort_by_key(|(_, count)| Reverse(*count));
+    let shown = sorted.iter().take(SHOWN);
+    let mut texts: Vec<String> =
+        shown.map(|(name, count)| format!("{name} {:.1}%", share(*count, all))).collect();
+    texts.extend((sorted.len() > SHOWN).then(|| "…".to_owned()));
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_is_told_with_its_share() {
+        let of = |modules: &[(&str, u64)]| {
+            modules.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        };
+        let mut ends = ChainEnds { all: 900, copied: 9, ..ChainEnds::default() };
+        let texts = |ends: &ChainEnds| {
+            ends.warnings().into_iter().map(|told| told.message).collect::<Vec<_>>()
+        };
+        let copied = "9 of 900 callchains (1.0%) lack outer frames: too little stack was copied; \
+                      record with a larger copy (--call-graph dwarf,SIZE)";
+        assert_eq!(texts(&ends), [copied]);
+        ends.add(ChainEnds {
+            all: 100,
+            unmapped: 1,
+            no_rules: of(&[("a", 10), ("b", 20), ("c", 5), ("d", 10)]),
+            unreadable: of(&[("e", 4)]),
+            ..ChainEnds::default()
+        });
+        let rest = "50 of 1000 callchains (5.0%) lack outer frames: no unwind rules (b 2.0%, a \
+                    1.0%, d 1.0%, …; a JIT's code has them in a jitdump: -k mono), files that \
+                    cannot be read (e 0.4%; see rep modules), unmapped addresses (0.1%)";
+        assert_eq!(texts(&ends)[1], rest);
+        let recorded = ChainEnds { all: 9, copied: 1, recorded: 1, ..ChainEnds::default() };
+        assert!(texts(&recorded)[0].contains("unwind,SIZE"));
+        assert_eq!(ChainEnds { all: 9, ..ChainEnds::default() }.warnings(), []);
+    }
+}

@@ -1,0 +1,116 @@
+//! Unwinding through a JIT's code: rules from the unwinding records of its dump, and the code.
+//!
+//! ```text
+//!   │ code        │ │ .eh_frame │ .eh_frame_hdr │     where the dump's addresses have the rules: perf's layout
+//!   └ start       └ start + size, rounded up to 8
+//! ```
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use recrep_format::endian::Endian;
+use recrep_format::unwind::{Machine, Rules, Section, Sections};
+
+use super::{Dump, DumpedCode};
+use crate::input::map::Bytes;
+use crate::symbols::elf::call_frames::bytes_before;
+use crate::symbols::module::JitDump;
+use crate::symbols::outcome::Refusal;
+use crate::symbols::search::file::kept;
+
+/// Code of a JIT, by the addresses at which its names are looked up.
+#[derive(Debug, Default)]
+pub(crate) struct JitFrames {
+    /// Sorted by address; they do not overlap.
+    pub(crate) all: Vec<JitCode>,
+}
+
+/// A piece of code.
+#[derive(Debug)]
+pub(crate) struct JitCode {
+    /// Addresses at which it is looked up.
+    looked_up: Range<u64>,
+    /// Address of the first of them in the process.
+    start: u64,
+    /// First address and size of the whole code, of which later code may have replaced a part.
+    whole: (u64, u64),
+    code: Bytes,
+    eh_frame: Bytes,
+    rules: OnceLock<Rules<Bytes>>,
+}
+
+impl JitFrames {
+    /// Reads the code of process `pid` in a dump.
+    pub(super) fn of(file: &Bytes, dump: &JitDump, pid: i32) -> Result<Self, Refusal> {
+        let parsed = Dump::parse(file)?;
+        let mut all = Vec::new();
+        let mut add = |code: &DumpedCode<'_>, looked_up: Range<u64>, start: u64| {
+            let bytes = |range: &Range<usize>| {
+                kept(file, range.start as u64, range.len() as u64).unwrap_or_default()
+            };
+            all.push(JitCode {
+                looked_up,
+                start,
+                whole: (code.version.start, code.version.end - code.version.start),
+                code: bytes(&code.code),
+                eh_frame: bytes(&code.eh_frame),
+                rules: OnceLock::new(),
+            });
+        };
+        for (start, part) in &parsed.last_state(dump, pid).parts {
+            if let Some(code) = parsed.versions.get(part.load) {
+                add(code, *start..part.end, *start);
+            }
+        }
+        if parsed.versions(dump, pid).is_some() {
+            for code in &parsed.versions {
+                let version = &code.version;
+                if parsed.has_own_addresses(version, pid) {
+                    let end = version.first.saturating_add(version.end - version.start);
+                    add(code, version.first..end, version.start);
+                }
+            }
+        }
+        all.sort_by_key(|code| code.looked_up.start);
+        Ok(Self { all })
+    }
+
+    /// Returns the number of the code that is looked up at an address.
+    pub(crate) fn find(&self, address: u64) -> Option<usize> {
+        let next = self.all.partition_point(|code| code.looked_up.start <= address);
+        let number = next.checked_sub(1)?;
+        self.all.get(number)?.looked_up.contains(&address).then_some(number)
+    }
+}
+
+impl JitCode {
+    /// Returns the address in the process of one at which it is looked up.
+    pub(crate) fn address_of(&self, looked_up: u64) -> u64 {
+        looked_up.wrapping_sub(self.looked_up.start).wrapping_add(self.start)
+    }
+
+    /// Returns the rules, by addresses of the process; there may be none.
+    pub(crate) fn rules(&self, machine: Machine, endian: Endian) -> &Rules<Bytes> {
+        self.rules.get_or_init(|| {
+            let (start, size) = self.whole;
+            let address = start.wrapping_add(size.next_multiple_of(8));
+            let has_rules = !self.eh_frame.is_empty();
+            let eh_frame = Section { address, bytes: self.eh_frame.clone() };
+            Rules::new(Sections {
+                machine,
+                endian,
+                eh_frame: has_rules.then_some(eh_frame),
+                eh_frame_hdr: None,
+                debug_frame: None,
+                text: start,
+                got: 0,
+                entry: 0,
+            })
+        })
+    }
+
+    /// Returns the 8 bytes of code that end before an address of the process.
+    pub(crate) fn code_before(&self, address: u64) -> Option<[u8; 8]> {
+        bytes_before(&self.code, address.checked_sub(self.whole.0)?)
+    }
+}
