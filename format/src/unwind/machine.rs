@@ -130,7 +130,7 @@ impl Machine {
     }
 
     /// Returns whether code that ends with these bytes ends with a call.
-    pub(super) fn is_call(self, code: [u8; 8]) -> bool {
+    pub fn is_call(self, code: [u8; 8]) -> bool {
         let [.., b1, b2, b3, b4, b5, b6, b7] = code;
         match self {
             // `bl` and `blr` with and without authentication.

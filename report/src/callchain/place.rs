@@ -20,18 +20,22 @@
 
 use std::ops::Range;
 
-use recrep_format::abi::CpuMode;
+use recrep_format::abi::{CpuMode, context};
+use rustc_hash::FxHashMap;
 
+use super::frame_pointers::ChainChecks;
 use super::history::parts;
 use super::images::{
-    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
-    word_of,
+    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, RecentSteps,
+    UNMAPPED, word_of,
 };
-use super::source::{FrameWord, for_each_frame};
-use super::stacks::{CallSite, Frame, Stacks};
+use super::source::{CALLERS, CHECKED, FrameWord, for_each_frame};
+use super::stacks::{CallSite, Frame, MISSING, Stacks, Step};
 use crate::query::End;
 use crate::symbols::{Functions, SymbolId};
-use crate::timeline::{Contexts, Epoch, ModuleId, Moment, Place, SpaceEpoch, SpaceId, Timeline};
+use crate::timeline::{
+    Contexts, Epoch, ModuleId, Moment, Place, SampleContext, SpaceEpoch, SpaceId, Timeline,
+};
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -43,6 +47,11 @@ pub(crate) struct FrameFinder<'t> {
     functions: Option<&'t Functions<'t>>,
     /// `true` if callers get functions too, not only sampled instructions.
     names_callers: bool,
+    checks: Option<ChainChecks<'t>>,
+    /// What checks found of an address in a module.
+    checked: FxHashMap<(u32, CallSite, u64), Checked>,
+    /// What they found of recent sampled addresses.
+    recent_steps: RecentSteps,
     epoch: Option<Epoch>,
     contexts: Contexts<AddressKind>,
     /// The piece that was used last.
@@ -94,6 +103,14 @@ pub(crate) struct Sampled {
     pub space: Option<SpaceId>,
 }
 
+/// What the checks say of an address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Checked {
+    step: Step,
+    /// `true` if it can be one that a call returns to.
+    follows_call: bool,
+}
+
 /// Number that stands for no function.
 const NO_FUNCTION: u32 = u32::MAX;
 
@@ -102,12 +119,14 @@ const SYMBOLS: usize = 1 << 10;
 
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses
-    /// of sampled instructions, and if `names_callers` those of callers.
+    /// of sampled instructions, and if `names_callers` those of callers. With `checks`, the steps of
+    /// chains are checked that are marked so.
     pub(crate) fn new(
         timeline: &'t Timeline,
         fields: FrameFields,
         functions: Option<&'t Functions<'t>>,
         names_callers: bool,
+        checks: Option<ChainChecks<'t>>,
     ) -> Self {
         Self {
             stacks: Stacks::default(),
@@ -115,6 +134,9 @@ impl<'t> FrameFinder<'t> {
             fields,
             functions,
             names_callers,
+            checks,
+            checked: FxHashMap::default(),
+            recent_steps: RecentSteps::default(),
             epoch: None,
             contexts: Contexts::default(),
             last: MappedPiece::default(),
@@ -208,6 +230,72 @@ impl<'t> FrameFinder<'t> {
             last = Some((kind, context));
             found.push(self.frame(context, ip, at));
         }
+    }
+
+    /// Checks the step from the innermost user frame of a recorded chain, and marks the others to be
+    /// checked. A chain of `most` frames may have been cut at its outer end.
+    pub(crate) fn check(&mut self, at: SampleContext, most: usize, words: &mut Vec<u64>) {
+        let user = words.iter().position(|word| *word == context::USER);
+        let Some(user) = user.filter(|_| self.checks.is_some()) else { return };
+        let (innermost, next) = (user + 1, user + 2);
+        if let Some(marker) = words.get_mut(user) {
+            *marker = CHECKED;
+        }
+        let Some(ip) = words.get(innermost) else { return };
+        let is_cut = words.iter().filter(|word| **word < context::MAX).count() >= most;
+        let step = self.innermost_step(at, *ip);
+        let resumes = match words.get(next) {
+            Some(caller) if step == Step::Skips => self.can_be_called(at, *caller),
+            _ => true,
+        };
+        let is_whole = match step {
+            Step::Right => words.len() > next,
+            Step::Unchecked | Step::Outermost => true,
+            Step::Skips | Step::Wrong => false,
+        };
+        if step == Step::Wrong || step == Step::Outermost || !resumes {
+            words.truncate(next);
+        } else if is_cut {
+            words.insert(words.len() - 1, CALLERS);
+        }
+        if !is_whole && !(is_cut && words.len() == next && step == Step::Right) {
+            words.insert(next, MISSING);
+        }
+    }
+
+    /// Returns the step from an instruction to the next frame of its chain.
+    fn innermost_step(&mut self, at: SampleContext, ip: u64) -> Step {
+        let context = self.context(Some(CpuMode::User), false, at.space, at.moment);
+        let MappedPiece { shift, image, is_mapped, .. } = self.piece(context, ip, || at.moment);
+        let address = ip.wrapping_add(shift);
+        if !is_mapped {
+            return Step::Unchecked;
+        }
+        if let Some(step) = self.recent_steps.get(image, address) {
+            return step;
+        }
+        let step = self.checked_at(address, image, CallSite::At).step;
+        self.recent_steps.put(image, address, step);
+        step
+    }
+
+    /// Returns whether an address can be one that a call returns to.
+    fn can_be_called(&mut self, at: SampleContext, ip: u64) -> bool {
+        let epoch = self.epoch(at.space, at.moment);
+        let kind = self.kind(CpuMode::User, CallSite::Checked, self.names_callers);
+        let context = kind.context(&mut self.contexts, epoch);
+        let MappedPiece { shift, image, .. } = self.piece(context, ip, || at.moment);
+        self.checked_at(ip.wrapping_add(shift), image, CallSite::Checked).follows_call
+    }
+
+    /// Returns what the checks say of an address of an image.
+    fn checked_at(&mut self, address: u64, image: u32, site: CallSite) -> Checked {
+        let module = self.images.get(image).and_then(|image| image.frame.module.checked_sub(1));
+        let Some((module, checks)) = module.zip(self.checks) else { return Checked::default() };
+        *self.checked.entry((module, site, address)).or_insert_with(|| Checked {
+            step: checks.step(module as usize, address, site),
+            follows_call: site.is_before() && checks.follows_call(module as usize, address),
+        })
     }
 
     /// Returns the kind of a frame's address.
@@ -305,6 +393,13 @@ impl<'t> FrameFinder<'t> {
     #[cold]
     fn new_frame(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
         let (frame, Range { start, end }) = match self.look_up(address, image) {
+            (found, _) if self.is_checked(image) => {
+                let own = self.images.get(image).map_or_else(Frame::default, |of| of.at(address));
+                let Checked { step, follows_call } =
+                    self.checked_at(address, image, CallSite::Checked);
+                let frame = Frame { step, follows_call, ..found.unwrap_or(own) };
+                (self.stacks.number(frame), address..address.saturating_add(1))
+            }
             (Some(frame), range) => (self.number_of(frame, image), range),
             (None, _) if is_numbered => {
                 (self.number(address, image), address..address.saturating_add(1))
@@ -313,6 +408,11 @@ impl<'t> FrameFinder<'t> {
         };
         self.recent.put(RecentFrame { start, end, image, frame }, address);
         frame
+    }
+
+    /// Returns whether the steps from an image's addresses are checked.
+    fn is_checked(&self, image: u32) -> bool {
+        self.images.get(image).is_some_and(|image| image.frame.site == CallSite::Checked)
     }
 
     /// Returns the number of an address's own frame.
@@ -397,7 +497,7 @@ impl<'t> FrameFinder<'t> {
                 (mode, Place { module: None, address: ip, size: 0, is_shared: false }, 0..u64::MAX)
             }
             // An address behind the last instruction of a mapping belongs to the mapping.
-            Some(mode) if site == CallSite::Before => {
+            Some(mode) if site.is_before() => {
                 let call = ip.wrapping_sub(1);
                 let (place, Range { start, end }) = self.timeline.place_in(mode, space, call, at);
                 let place = Place { address: place.address.wrapping_add(1), ..place };
@@ -439,7 +539,7 @@ fn function_at(
     address: u64,
     site: CallSite,
 ) -> (Option<SymbolId>, Range<u64>) {
-    if site != CallSite::Before {
+    if !site.is_before() {
         return functions.find(module, address);
     }
     match functions.find(module, address.wrapping_sub(1)) {
@@ -483,7 +583,7 @@ mod tests {
             let at = |time| Moment::timed(time, 0);
             let timeline = Timeline::build((1..).zip(&maps).map(|(time, map)| (at(time), change(map))).collect());
             let fields = FrameFields { cpu_mode, ip, size, inlined: false, unmapped, unnamed: true };
-            let mut finder = FrameFinder::new(&timeline, fields, None, false);
+            let mut finder = FrameFinder::new(&timeline, fields, None, false, None);
             for (pid, mode, block, offset, time) in asked {
                 let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];
                 let (address, at) = ((block << 23) + offset, at(time));

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   recorded by the kernel         KERNEL k1 k2  USER     u1 u2 u3
+//!   the same, to be checked        KERNEL k1 k2  CHECKED  u1 [callers unknown] u2 u3
 //!   whole, by the recorder         KERNEL k1 k2  RETURNS  u1 u2 u3
 //!   cut short, by the recorder     KERNEL k1 k2  RETURNS  u1 u2  [callers unknown]
 //!   unwound here                   KERNEL k1 k2  UNWOUND  u1 u2  [callers unknown] u4
@@ -42,7 +43,7 @@ pub(crate) struct FrameWord {
 const RETURNS: u64 = context::USER - 1;
 
 /// Marker before such frames of which the innermost was removed.
-const CALLERS: u64 = context::USER - 2;
+pub(super) const CALLERS: u64 = context::USER - 2;
 
 /// Marker before frames that were unwound here.
 const UNWOUND: u64 = context::USER - 3;
@@ -58,11 +59,19 @@ const MARKERS: [(u64, Meaning); 3] = [
     (context::HV, (CpuMode::Hypervisor, CallSite::At, CallSite::Inlined)),
 ];
 
+/// Marker before frames of a chain that is checked.
+pub(super) const CHECKED: u64 = context::USER - 4;
+
+/// Marker before such frames of which the innermost was removed.
+const CHECKED_CALLERS: u64 = context::USER - 5;
+
 /// Markers that are not the kernel's.
-const OWN_MARKERS: [(u64, Meaning); 3] = [
+const OWN_MARKERS: [(u64, Meaning); 5] = [
     (RETURNS, (CpuMode::User, CallSite::At, CallSite::Before)),
     (CALLERS, (CpuMode::User, CallSite::Before, CallSite::Before)),
     (UNWOUND, (CpuMode::User, CallSite::At, CallSite::At)),
+    (CHECKED, (CpuMode::User, CallSite::At, CallSite::Checked)),
+    (CHECKED_CALLERS, (CpuMode::User, CallSite::Checked, CallSite::Checked)),
 ];
 
 /// Limit on the frames of a chain.
@@ -368,7 +377,11 @@ pub(crate) fn callers(mode: CpuMode, ip: Option<u64>, words: &mut [u64]) -> Opti
                 // No frame of this CPU mode is left.
                 Some(next) if *next >= context::MAX => Some(rest.len()),
                 Some(_) => {
-                    *second = if *first == RETURNS { CALLERS } else { *first };
+                    *second = match *first {
+                        RETURNS => CALLERS,
+                        CHECKED => CHECKED_CALLERS,
+                        marker => marker,
+                    };
                     Some(rest.len() + 1)
                 }
             }

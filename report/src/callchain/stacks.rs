@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use recrep_format::abi::context;
 use rustc_hash::FxBuildHasher;
 
-use super::chains::Chains;
+use super::chains::{Chains, Node};
 use crate::query::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
@@ -22,6 +22,10 @@ pub(crate) struct Frame {
     /// Offset in the function, if asked for.
     pub offset: u32,
     pub site: CallSite,
+    /// The step to the next frame of a chain, and whether this frame can be the next one of
+    /// another; only of [`CallSite::Checked`].
+    pub step: Step,
+    pub follows_call: bool,
     /// Number of the source line plus one, if asked for.
     pub line: u32,
     /// Size of the mapping in bytes, if asked for.
@@ -43,8 +47,34 @@ pub(crate) enum CallSite {
     /// Before the address, which is where a call returns to: at its end there may be another
     /// function.
     Before,
+    /// The same; the step to its caller is checked.
+    Checked,
     /// Nowhere: it stands for frames that are not known.
     Nowhere,
+}
+
+impl CallSite {
+    /// Returns whether it is before the address.
+    #[inline]
+    pub(crate) fn is_before(self) -> bool {
+        matches!(self, Self::Before | Self::Checked)
+    }
+}
+
+/// A step of the kernel's from a frame to the next one, by frame pointers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// Nothing is known: it is believed.
+    #[default]
+    Unchecked,
+    /// To the caller.
+    Right,
+    /// To a frame further out: the caller, or more, is missing.
+    Skips,
+    /// To what means nothing.
+    Wrong,
+    /// There is no caller.
+    Outermost,
 }
 
 /// Address that stands for one or more frames that are not known, in chains and in frames. No code
@@ -75,6 +105,11 @@ impl ChainRef {
 }
 
 impl Frame {
+    /// Returns the frame that stands for those that are not known, in this CPU mode.
+    fn missing(cpu_mode: u8) -> Self {
+        Self { end: End { cpu_mode, ..End::default() }, address: MISSING, ..Self::default() }
+    }
+
     /// Returns whether it stands for frames that are not known: `[callers unknown]`.
     #[inline]
     pub(crate) fn is_missing(&self) -> bool {
@@ -91,6 +126,8 @@ impl Frame {
             ip: Field::Ip.of(key),
             offset: u32::try_from(Field::Offset.of(key)).unwrap_or(u32::MAX),
             site: CallSite::At,
+            step: Step::Unchecked,
+            follows_call: false,
             line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
             size: Field::MapSize.of(key),
             branch: 0,
@@ -126,7 +163,7 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames,
-    /// innermost first. Returns the new numbers of chains, indexed by the old ones. Chains that
+    /// innermost first. Steps that were found to be wrong are corrected. Returns the new numbers of chains, indexed by the old ones. Chains that
     /// become equal get one number.
     #[must_use]
     pub(crate) fn join(
@@ -144,7 +181,27 @@ impl Stacks {
             of_frames.extend(new.iter().rev().map(|frame| self.number(*frame)));
             ends.push(of_frames.len());
         }
+        new.clear();
+        if let Some(checked) = other.frames.iter().find(|frame| frame.step != Step::Unchecked) {
+            frames(Frame::missing(checked.end.cpu_mode), &mut new);
+        }
+        let missing: Vec<u32> = new.iter().map(|frame| self.number(*frame)).collect();
+        let step = |node: Node| other.frame(node.frame).map_or(Step::Unchecked, |frame| frame.step);
+        let resumes = |node: Node| {
+            let next = other.chains.node(node.callers).and_then(|next| other.frame(next.frame));
+            next.is_some_and(|next| next.follows_call)
+        };
         other.chains.fold_callers(0, |node, callers| {
+            let (callers, lacks) = match step(node) {
+                Step::Unchecked => (callers, false),
+                Step::Right => (callers, node.callers == 0),
+                Step::Skips => (if resumes(node) { callers } else { 0 }, true),
+                Step::Wrong => (0, true),
+                Step::Outermost => (0, false),
+            };
+            let missing = if lacks { &*missing } else { &[] };
+            let callers =
+                missing.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame));
             let frames = match ends.get(node.frame as usize..) {
                 Some([start, end, ..]) => of_frames.get(*start..*end).unwrap_or_default(),
                 _ => &[],

@@ -16,7 +16,6 @@
 //! memory, too.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use recrep_format::abi::{CpuMode, RegsAbi, RegsArch, SampleType};
 use recrep_format::endian::Endian;
@@ -27,19 +26,18 @@ use recrep_format::unwind::{
     Code, End, Frame, Machine, Memory, Place, Registers, Rules, Sections, Unreadable, Unwinder,
 };
 
+use super::frame_pointers::ModuleFrames;
 use super::stacks::MISSING;
 use crate::input::map::Bytes;
-use crate::symbols::{CallFrames, JitCode, JitFrames, ModuleKind, Modules, Resolver};
+use crate::symbols::{JitCode, JitFrames, ModuleKind, Modules, Resolver};
 use crate::timeline::{SampleContext, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub(crate) struct StackUnwinder<'s> {
     timeline: &'s Timeline,
-    modules: &'s Modules,
     endian: Endian,
-    resolver: &'s Resolver,
     arch: RegsArch,
-    files: Vec<OnceLock<Option<CallFrames>>>,
+    files: ModuleFrames<'s>,
     jit: JitModules,
     no_rules: Rules<Bytes>,
 }
@@ -97,11 +95,9 @@ impl<'s> StackUnwinder<'s> {
         let endian = file.endian;
         Some(Self {
             timeline,
-            modules,
             endian,
-            resolver,
             arch,
-            files: (0..modules.len()).map(|_| OnceLock::new()).collect(),
+            files: ModuleFrames::new(modules, resolver),
             jit: JitModules::of(modules, resolver),
             no_rules: no_rules(Machine::of(arch, RegsAbi::ABI_64)?, endian),
         })
@@ -136,19 +132,13 @@ impl<'s> StackUnwinder<'s> {
     /// Returns the name of a module by its number in the unwinder.
     pub(super) fn name(&self, number: u32) -> String {
         let index = self.jit.code(number).map_or(number as usize, |(module, _)| module);
-        let module = self.modules.get_index(index);
+        let module = self.files.modules.get_index(index);
         module.map_or_else(String::new, |module| module.name().into_owned())
     }
 
     /// Returns the instruction pointer of a sample's registers.
     pub(super) fn ip(&self, registers: &Regs<'_>) -> Option<u64> {
         registers.get(self.arch.instruction_pointer())
-    }
-
-    /// Returns what unwinding needs of a file; `None` if it cannot be read.
-    fn frames_of(&self, index: usize) -> Option<&CallFrames> {
-        let of_file = || self.resolver.call_frames(self.modules.get_index(index)?);
-        self.files.get(index)?.get_or_init(of_file).as_ref()
     }
 }
 
@@ -193,7 +183,7 @@ impl<'u> Code for CodeAt<'u> {
         let place = unwinder.timeline.place(CpuMode::User, at.space, address, at.moment);
         let module = place.module?.0;
         let index = module as usize;
-        match unwinder.modules.get_index(index)?.kind {
+        match unwinder.files.modules.get_index(index)?.kind {
             // There is no code.
             ModuleKind::Opaque => None,
             ModuleKind::PerfMap { .. } => Some(match unwinder.jit.find(index, place.address) {
@@ -203,7 +193,7 @@ impl<'u> Code for CodeAt<'u> {
                 None => Place { module, address: place.address },
             }),
             _ => {
-                let frames = unwinder.frames_of(index);
+                let frames = unwinder.files.of(index);
                 // What is in no segment has no rules.
                 let linked = frames.map_or(Some(place.address), |of| of.address_of(place.address));
                 Some(Place { module, address: linked.unwrap_or(u64::MAX) })
@@ -217,9 +207,9 @@ impl<'u> Code for CodeAt<'u> {
             return Ok(code.rules(unwinder.no_rules.machine(), unwinder.endian));
         }
         let index = module as usize;
-        match unwinder.modules.get_index(index).map(|module| &module.kind) {
+        match unwinder.files.modules.get_index(index).map(|module| &module.kind) {
             Some(ModuleKind::PerfMap { .. }) => Ok(&unwinder.no_rules),
-            _ => unwinder.frames_of(index).map(|frames| &frames.rules).ok_or(Unreadable),
+            _ => unwinder.files.of(index).map(|frames| &frames.rules).ok_or(Unreadable),
         }
     }
 
@@ -231,9 +221,9 @@ impl<'u> Code for CodeAt<'u> {
         if let Some((_, code)) = unwinder.jit.find(index, place.address) {
             return code.code_before(code.address_of(place.address).wrapping_add(1));
         }
-        match unwinder.modules.get_index(index)?.kind {
+        match unwinder.files.modules.get_index(index)?.kind {
             ModuleKind::File | ModuleKind::Vdso => {
-                unwinder.frames_of(index)?.code_before(place.address.wrapping_add(1))
+                unwinder.files.of(index)?.code_before(place.address.wrapping_add(1))
             }
             _ => None,
         }
@@ -249,15 +239,14 @@ pub(super) fn copied<'a>(stack: &StackUser<'a>) -> &'a [u8] {
 
 /// Returns the rules of a module without any.
 fn no_rules(machine: Machine, endian: Endian) -> Rules<Bytes> {
-    let (eh_frame, eh_frame_hdr, debug_frame) = (None, None, None);
     Rules::new(Sections {
         machine,
         endian,
-        eh_frame,
-        eh_frame_hdr,
-        debug_frame,
+        eh_frame: None,
+        eh_frame_hdr: None,
+        debug_frame: None,
+        entry: 0,
         text: 0,
         got: 0,
-        entry: 0,
     })
 }

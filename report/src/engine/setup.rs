@@ -1,13 +1,15 @@
 //! Before the scan of a file: the query as this file can answer it, and what the scan reads.
 
-use recrep_format::abi::{BranchSampleType, SampleType};
+use recrep_format::abi::{AttrFlags, BranchSampleType, SampleType};
+use recrep_format::attr::AttrEntry;
 
 use super::session::Session;
 use crate::callchain::{
-    ChainLimit, Deferred, FrameFields, RecordedChains, StackUnwinder, deferred_chains,
+    ChainChecks, ChainLimit, ChainOrigin, Deferred, FrameFields, FramePointers, RecordedChains,
+    StackUnwinder, deferred_chains,
 };
 use crate::count::Layout;
-use crate::query::{ChainOptions, Field, FrameKey, KeyError, Mode, Query, SortKey};
+use crate::query::{ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Mode, Query, SortKey};
 use crate::scan::{SampleFilter, Scan, counted_by_thread, scaled};
 use crate::symbols::{Functions, Resolver};
 use crate::timeline::{Groups, Timeline};
@@ -42,6 +44,7 @@ pub(super) struct Setup<'s> {
     /// The frame at which chains begin, as in perf whether callchains were recorded or not.
     most: ChainLimit,
     unwinding: Option<StackUnwinder<'s>>,
+    frame_pointers: Option<FramePointers<'s>>,
     /// Whether inlined functions become frames.
     pub(super) inlined: bool,
     pub(super) functions: Functions<'s>,
@@ -68,6 +71,18 @@ impl<'s> Setup<'s> {
             || query.needs(Field::CgroupSpace)
             || query.filters.socket.is_some();
         let unwinding = if query.chains.counted { session.unwinding(resolver) } else { None };
+        let follows = |entry: &AttrEntry| {
+            let AttrEntry { attr, .. } = entry;
+            attr.sample_type.contains(SampleType::CALLCHAIN)
+                && ChainOrigin::of(attr) == ChainOrigin::Recorded
+                && !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+        };
+        // With `--max-stack`, chains from the outermost frame on lack their inner ones.
+        let has_all = query.chains.frames() >= MAX_STACK || !asked.chains.begin_at_caller();
+        let has_frame_pointers = query.chains.counted
+            && !query.chains.as_recorded
+            && has_all
+            && attrs.entries().iter().any(follows);
         Self {
             scales: scaled(attrs, side_band),
             groups: if by_group {
@@ -94,6 +109,8 @@ impl<'s> Setup<'s> {
             by_thread,
             has_tasks,
             unwinding,
+            frame_pointers: has_frame_pointers
+                .then(|| FramePointers::new(&session.side_band.modules, resolver)),
         }
     }
 
@@ -142,6 +159,10 @@ impl<'s> Setup<'s> {
             module_count: session.side_band.modules.len(),
             recorded: RecordedChains { deferred: &self.deferred, most: self.most },
             unwinding: self.unwinding.as_ref(),
+            checks: self
+                .frame_pointers
+                .as_ref()
+                .map(|rules| ChainChecks { rules, functions: &self.functions }),
             // Keys hold the function of the sampled instruction, which does not give inlined
             // functions or addresses.
             whole: self.inlined || query.chains.key != FrameKey::Function,

@@ -3,6 +3,8 @@
 //!
 //! Both are computed once per file, from distinct rows and distinct stacks.
 
+use std::collections::BTreeMap;
+
 use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
@@ -10,10 +12,11 @@ use rustc_hash::FxHashMap;
 use super::labeller::{Labeller, frame_at};
 use super::session::Session;
 use super::setup::are_calls;
-use crate::callchain::{ChainRef, Frame, Stacks};
+use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
 use crate::query::{End, Field, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
+use crate::symbols::Module;
 use crate::timeline::CommRef;
 
 /// The function in which an interpreter runs a program's code, and what shows the program's own
@@ -74,27 +77,6 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
-/// Functions at which user stacks begin.
-const ENTRIES: &[&str] = &[
-    "_start",
-    "main",
-    "clone",
-    "__clone",
-    "clone3",
-    "__clone3",
-    "start_thread",
-    "thread_start",
-    "_dl_start",
-    "_dl_start_user",
-    "_dlstart",
-    "_dlstart_c",
-    "runtime.goexit",
-    "runtime.mstart",
-    "runtime.mcall",
-    "runtime.systemstack",
-    "runtime.rt0_go",
-];
-
 /// Number of frames at which the kernel and `rep` cut callchains by default.
 const CUT: u32 = 127;
 
@@ -142,6 +124,16 @@ struct Outer {
     depth: u32,
     /// Numbers of the outermost frame, and of the one that it called.
     frames: [Option<u32>; 2],
+}
+
+/// The innermost callers that a chain lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    None,
+    /// It begins with them.
+    First,
+    /// Those of a function of this module, by its number in frames.
+    After(u32),
 }
 
 /// Numbers of samples with user stacks.
@@ -236,8 +228,8 @@ impl Labeller<'_> {
         !beginning.is_empty() && stacks.frames.iter().any(begins)
     }
 
-    /// Returns a hint if more than a tenth of the user stacks do not reach the start of their
-    /// program. `has_chains` tells for each event whether its samples have callchains.
+    /// Returns a hint if more than a hundredth of the user stacks lack callers for want of frame
+    /// pointers, or more than a tenth do not reach the start of their program.
     pub(crate) fn broken_stacks(
         &self,
         rows: &Rows,
@@ -260,6 +252,13 @@ impl Labeller<'_> {
             let frame = stacks.frame(number?)?;
             Some(*known.entry(number?).or_insert_with(|| self.entry(frame)))
         };
+        let gaps =
+            stacks.chains.fold_callers(Gap::None, |node, callers| match stacks.frame(node.frame) {
+                Some(frame) if frame.is_missing() => Gap::First,
+                Some(frame) if callers == Gap::First => Gap::After(frame.module),
+                _ => callers,
+            });
+        let mut lacking = BTreeMap::<u32, u64>::new();
         let mut all = UserStacks::default();
         let mut programs = FxHashMap::<u64, UserStacks>::default();
         for row in 0..rows.len() {
@@ -289,7 +288,22 @@ impl Labeller<'_> {
             let cut = if depth.saturating_add(u32::from(own)) >= CUT { broken } else { 0 };
             let of_row = UserStacks { all: samples, broken, cut };
             all.add(of_row);
+            let module = match gaps.get(callers as usize) {
+                Some(Gap::First) => Some(frame_at(&key, KeyAddress::At).module),
+                Some(Gap::After(module)) => Some(*module),
+                _ => None,
+            };
+            if let Some(module) = module {
+                let sum = lacking.entry(module).or_default();
+                *sum = sum.saturating_add(samples);
+            }
             programs.entry(Field::Comm.of(&key)).or_default().add(of_row);
+        }
+        if recorded.source == StackSource::FramePointers && all.all >= LEAST {
+            let hint = self.lacking_callers(&lacking, all);
+            if hint.is_some() {
+                return hint;
+            }
         }
         if all.all < LEAST || all.broken.saturating_mul(10) <= all.all {
             return None;
@@ -301,6 +315,27 @@ impl Labeller<'_> {
         let message = format!(
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"
+        );
+        Some(Warning::new(Warning::BROKEN_STACKS, message))
+    }
+
+    /// Returns a hint if more than a hundredth of the stacks lack callers: those of functions of
+    /// these modules, with the numbers of samples.
+    fn lacking_callers(&self, modules: &BTreeMap<u32, u64>, all: UserStacks) -> Option<Warning> {
+        let lacking = modules.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
+        if lacking.saturating_mul(100) <= all.all {
+            return None;
+        }
+        let mut named = BTreeMap::<String, u64>::new();
+        for (module, count) in modules {
+            let module = self.module((*module).into());
+            let name = module.map_or_else(|| "[unknown]".into(), Module::name).into_owned();
+            *named.entry(name).or_default() += count;
+        }
+        let message = format!(
+            "{:.1}% of callchains lack callers ({}: no frame pointers); record with rec -g",
+            share(lacking, all.all),
+            largest(&named, all.all)
         );
         Some(Warning::new(Warning::BROKEN_STACKS, message))
     }
@@ -352,13 +387,6 @@ enum Entry {
     /// A function without a name of the C library or the loader.
     OfRuntime,
     No,
-}
-
-/// Returns whether user stacks begin at this function.
-fn is_entry(name: &str) -> bool {
-    let bare = name.split('@').next().unwrap_or_default();
-    let bare = bare.strip_suffix(".abi0").unwrap_or(bare);
-    ENTRIES.contains(&bare) || bare.starts_with("__libc_start_") || bare.starts_with("_rt0_")
 }
 
 /// Returns whether a file is the C library or the loader, which start programs and threads.

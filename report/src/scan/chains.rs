@@ -10,6 +10,7 @@ use crate::callchain::{
     ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, MISSING, RecordedChains,
     callers, is_sound,
 };
+use crate::query::MAX_STACK;
 use crate::timeline::{Moment, SampleContext, StandIn};
 
 /// Finds the callchains of one worker's samples.
@@ -19,6 +20,8 @@ pub(super) struct ChainCounter<'f> {
     pub(super) sources: ChainSources<'f>,
     whole: bool,
     as_recorded: bool,
+    /// Number of frames at which chains are cut.
+    most: usize,
     /// `Some` if branches precede the callers (`--branch-history`).
     history: Option<History>,
     words: Vec<u64>,
@@ -28,14 +31,15 @@ pub(super) struct ChainCounter<'f> {
 
 impl<'f> ChainCounter<'f> {
     pub(super) fn new(scan: &Scan<'f>) -> Self {
-        let Scan { timeline, recorded, unwinding, early, whole, placed, .. } = *scan;
+        let Scan { timeline, recorded, unwinding, early, whole, placed, checks, .. } = *scan;
         let chains = &scan.query.chains;
         Self {
             // Inlined functions and positions are found by address, later.
-            finder: FrameFinder::new(timeline, placed, early, !whole),
+            finder: FrameFinder::new(timeline, placed, early, !whole, checks),
             sources: ChainSources::new(recorded, unwinding),
             whole,
             as_recorded: chains.as_recorded,
+            most: recorded.most.frames.min(MAX_STACK),
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
             torn: 0,
@@ -66,6 +70,10 @@ impl<'f> ChainCounter<'f> {
         if found.is_err() {
             self.torn += 1;
             return ChainRef::default().pack();
+        }
+        // Of branches and callers, none are next to each other for certain.
+        if origin == ChainOrigin::Recorded && self.history.is_none() {
+            self.finder.check(at, self.most, &mut self.words);
         }
         match stand_in {
             Some(frame) => self.standing_in(frame, at),

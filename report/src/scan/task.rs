@@ -3,7 +3,7 @@
 use recrep_format::attr::AttrTable;
 
 use super::filter::SampleFilter;
-use crate::callchain::{ChainEnds, FrameFields, RecordedChains, StackUnwinder};
+use crate::callchain::{ChainChecks, ChainEnds, FrameFields, RecordedChains, StackUnwinder};
 use crate::count::Layout;
 use crate::query::{Field, Query};
 use crate::symbols::Functions;
@@ -34,6 +34,8 @@ pub(crate) struct Scan<'f> {
     pub module_count: usize,
     pub recorded: RecordedChains<'f>,
     pub unwinding: Option<&'f StackUnwinder<'f>>,
+    /// Checks of recorded callchains.
+    pub checks: Option<ChainChecks<'f>>,
     /// Fields that distinguish frames.
     pub placed: FrameFields,
     /// `true` if sampled instructions stay in their callchains.

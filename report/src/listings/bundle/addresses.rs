@@ -73,6 +73,7 @@ impl<'s> Collector<'s> {
                 FrameFields::default(),
                 None,
                 false,
+                None,
             ),
             spans: RecentSpans::default(),
             words: Vec::new(),

@@ -96,6 +96,7 @@ impl<'s> ChainPrinter<'s> {
                 FrameFields::default(),
                 Some(functions),
                 true,
+                None,
             ),
             resolved: Vec::new(),
             functions: Vec::new(),

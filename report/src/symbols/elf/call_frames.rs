@@ -42,6 +42,7 @@ impl CallFrames {
             eh_frame: read(b".eh_frame"),
             eh_frame_hdr: read(b".eh_frame_hdr"),
             debug_frame,
+            entry: image.entry,
             text: address(b".text"),
             got: address(b".got"),
             entry: image.entry,

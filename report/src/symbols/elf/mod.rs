@@ -39,9 +39,9 @@ pub(crate) struct ElfImage {
     /// `true` if this is a file of 64-bit words (ELF class).
     pub(crate) is_64: bool,
     pub(crate) machine: Machine,
-    /// Linked address of the code with which a process begins (`e_entry`).
-    pub(crate) entry: u64,
     pub(crate) endian: Endianness,
+    /// Linked address at which a process enters the file (`e_entry`); 0 if it does not.
+    pub(crate) entry: u64,
     pub(crate) build_id: Option<BuildId>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) sections: Vec<ElfSection>,
@@ -258,7 +258,7 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(file: Bytes) -> Result<ElfI
     let build_id = build_id(in_sections.chain(in_segments), endian, data);
     let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
     let entry = header.e_entry(endian).into();
-    Ok(ElfImage { is_64, machine, entry, endian, build_id, segments, sections, file })
+    Ok(ElfImage { is_64, machine, endian, entry, build_id, segments, sections, file })
 }
 
 fn section<Elf: FileHeader<Endian = Endianness>>(

@@ -102,6 +102,7 @@ impl JitCode {
                 eh_frame: has_rules.then_some(eh_frame),
                 eh_frame_hdr: None,
                 debug_frame: None,
+                entry: 0,
                 text: start,
                 got: 0,
                 entry: 0,

@@ -1,0 +1,134 @@
+//! Checks callchains that the kernel recorded by following frame pointers. The call frame
+//! information of a module says what the frame pointer is at each address:
+//!
+//! ```text
+//!   recorded   compare (a)   qsort (b)   main (c)   start (d)
+//!   at a       the frame pointer is a's own        ─► b is its caller: right
+//!   at b       that of a caller, left alone        ─► callers are missing, c is one further out: skips
+//!   at c       used for something else             ─► d means nothing: wrong
+//!   shown      compare (a)   qsort (b)   [callers unknown]   main (c)   [callers unknown]
+//! ```
+//!
+//! What the rules say of an address is looked up once; frames of chains carry it
+//! ([`Frame::step`](super::Frame::step)), and distinct chains are corrected when those of all
+//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules, and modules whose
+//! files are not proven, are believed.
+
+use std::sync::OnceLock;
+
+use recrep_format::unwind::FramePointer;
+
+use super::stacks::{CallSite, Step};
+use crate::symbols::{CallFrames, Functions, ModuleKind, Modules, Resolver};
+
+/// What unwinding needs of a recording's modules; each is prepared at its first use.
+#[derive(Debug)]
+pub(super) struct ModuleFrames<'s> {
+    pub(super) modules: &'s Modules,
+    resolver: &'s Resolver,
+    files: Vec<OnceLock<Option<CallFrames>>>,
+}
+
+impl<'s> ModuleFrames<'s> {
+    pub(super) fn new(modules: &'s Modules, resolver: &'s Resolver) -> Self {
+        let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
+        Self { modules, resolver, files }
+    }
+
+    /// Returns what unwinding needs of a module; `None` if its file cannot be read.
+    pub(super) fn of(&self, index: usize) -> Option<&CallFrames> {
+        let of_file = || self.resolver.call_frames(self.modules.get_index(index)?);
+        self.files.get(index)?.get_or_init(of_file).as_ref()
+    }
+}
+
+/// Rules by which callchains of one perf.data file are checked.
+#[derive(Debug)]
+pub(crate) struct FramePointers<'s>(ModuleFrames<'s>);
+
+/// These rules, and the functions of the modules.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChainChecks<'s> {
+    pub(crate) rules: &'s FramePointers<'s>,
+    pub(crate) functions: &'s Functions<'s>,
+}
+
+impl<'s> FramePointers<'s> {
+    pub(crate) fn new(modules: &'s Modules, resolver: &'s Resolver) -> Self {
+        Self(ModuleFrames::new(modules, resolver))
+    }
+}
+
+impl ChainChecks<'_> {
+    /// Returns the step from the frame at an address of a module to the next entry of its chain.
+    pub(super) fn step(self, module: usize, address: u64, site: CallSite) -> Step {
+        let FramePointers(modules) = self.rules;
+        let at = if site.is_before() { address.wrapping_sub(1) } else { address };
+        let frames = modules.of(module).filter(|frames| frames.has_frame_pointers);
+        let pointer =
+            frames.and_then(|frames| Some(frames.rules.frame_pointer_at(frames.address_of(at)?)));
+        let step = match pointer {
+            None | Some(FramePointer::Unknown) => return Step::Unchecked,
+            Some(FramePointer::Root) => return Step::Outermost,
+            Some(FramePointer::Holds) => Step::Right,
+            Some(FramePointer::Untouched) => Step::Skips,
+            Some(FramePointer::Changed | FramePointer::Signal) => Step::Wrong,
+        };
+        match step {
+            _ if !self.is_entry(module, at) => step,
+            // What the C library does before it is of no interest, and it may end here.
+            Step::Right => Step::Unchecked,
+            _ => Step::Outermost,
+        }
+    }
+
+    /// Returns whether an address of a module can be one that a call returns to.
+    pub(super) fn follows_call(self, module: usize, address: u64) -> bool {
+        let FramePointers(modules) = self.rules;
+        match modules.modules.get_index(module).map(|module| &module.kind) {
+            Some(ModuleKind::File | ModuleKind::Vdso) => {}
+            Some(ModuleKind::PerfMap { .. }) => return true,
+            _ => return false,
+        }
+        let Some(frames) = modules.of(module) else { return true };
+        let code = frames.code_before(address);
+        code.is_none_or(|code| frames.rules.machine().is_call(code))
+    }
+
+    /// Returns whether stacks begin at the function at an address of a module.
+    fn is_entry(self, module: usize, address: u64) -> bool {
+        let name = self.functions.find(module, address).0.and_then(|symbol| {
+            let loaded = self.functions.loaded(module)?;
+            Some(is_entry(&loaded.name(symbol)?))
+        });
+        name == Some(true)
+    }
+}
+
+/// Functions at which user stacks begin.
+const ENTRIES: &[&str] = &[
+    "_start",
+    "main",
+    "clone",
+    "__clone",
+    "clone3",
+    "__clone3",
+    "start_thread",
+    "thread_start",
+    "_dl_start",
+    "_dl_start_user",
+    "_dlstart",
+    "_dlstart_c",
+    "runtime.goexit",
+    "runtime.mstart",
+    "runtime.mcall",
+    "runtime.systemstack",
+    "runtime.rt0_go",
+];
+
+/// Returns whether user stacks begin at this function.
+pub(crate) fn is_entry(name: &str) -> bool {
+    let bare = name.split('@').next().unwrap_or_default();
+    let bare = bare.strip_suffix(".abi0").unwrap_or(bare);
+    ENTRIES.contains(&bare) || bare.starts_with("__libc_start_") || bare.starts_with("_rt0_")
+}
