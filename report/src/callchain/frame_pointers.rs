@@ -82,17 +82,18 @@ impl ChainChecks<'_> {
         }
     }
 
-    /// Returns whether an address of a module can be one that a call returns to.
-    pub(super) fn follows_call(self, module: usize, address: u64) -> bool {
+    /// Returns whether an address of a module follows a call; `None` if its code is not known.
+    pub(super) fn follows_call(self, module: usize, address: u64) -> Option<bool> {
         let FramePointers(modules) = self.rules;
-        match modules.modules.get_index(module).map(|module| &module.kind) {
-            Some(ModuleKind::File | ModuleKind::Vdso) => {}
-            Some(ModuleKind::PerfMap { .. }) => return true,
-            _ => return false,
+        match modules.modules.get_index(module)?.kind {
+            ModuleKind::File | ModuleKind::Vdso => {
+                let frames = modules.of(module)?;
+                Some(frames.rules.machine().is_call(frames.code_before(address)?))
+            }
+            // There is no code.
+            ModuleKind::Opaque => Some(false),
+            _ => None,
         }
-        let Some(frames) = modules.of(module) else { return true };
-        let code = frames.code_before(address);
-        code.is_none_or(|code| frames.rules.machine().is_call(code))
     }
 
     /// Returns whether stacks begin at the function at an address of a module.

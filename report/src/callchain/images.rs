@@ -4,7 +4,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-use super::stacks::{Frame, Stacks, Step};
+use super::stacks::{Frame, Stacks};
 use crate::timeline::{ModuleId, cache_place};
 
 /// Fields that distinguish frames.
@@ -168,40 +168,6 @@ pub(super) struct RecentFrame {
     pub(super) end: u64,
     pub(super) image: u32,
     pub(super) frame: u32,
-}
-
-/// Step from a recent sampled address of an image.
-#[derive(Clone, Copy, Debug, Default)]
-struct RecentStep {
-    address: u64,
-    image: u32,
-    step: Step,
-}
-
-/// Recent sampled addresses and their steps: a direct-mapped cache.
-#[derive(Debug, Default)]
-pub(super) struct RecentSteps(Vec<RecentStep>);
-
-impl RecentSteps {
-    /// Log2 of the number of addresses.
-    const STEPS: u32 = 12;
-
-    /// Returns the step from an address, if it is known.
-    #[inline]
-    pub(super) fn get(&self, image: u32, address: u64) -> Option<Step> {
-        let known = self.0.get(cache_place(address, image, Self::STEPS))?;
-        ((known.image, known.address) == (image, address)).then_some(known.step)
-    }
-
-    /// Adds the step from an address.
-    pub(super) fn put(&mut self, image: u32, address: u64, step: Step) {
-        // No image has this number.
-        let none = RecentStep { image: u32::MAX, ..RecentStep::default() };
-        self.0.resize(1 << Self::STEPS, none);
-        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::STEPS)) {
-            *slot = RecentStep { address, image, step };
-        }
-    }
 }
 
 /// Recent ranges of addresses: a direct-mapped cache.

@@ -17,6 +17,7 @@
 
 mod branch_info;
 mod chains;
+mod checks;
 mod cumulate;
 mod ends;
 mod frame_pointers;

@@ -20,22 +20,20 @@
 
 use std::ops::Range;
 
-use recrep_format::abi::{CpuMode, context};
-use rustc_hash::FxHashMap;
+use recrep_format::abi::CpuMode;
 
+use super::checks::Checks;
 use super::frame_pointers::ChainChecks;
 use super::history::parts;
 use super::images::{
-    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, RecentSteps,
-    UNMAPPED, word_of,
+    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
+    word_of,
 };
-use super::source::{CALLERS, CHECKED, FrameWord, for_each_frame};
-use super::stacks::{CallSite, Frame, MISSING, Stacks, Step};
+use super::source::{FrameWord, for_each_frame};
+use super::stacks::{CallSite, Frame, Stacks};
 use crate::query::End;
 use crate::symbols::{Functions, SymbolId};
-use crate::timeline::{
-    Contexts, Epoch, ModuleId, Moment, Place, SampleContext, SpaceEpoch, SpaceId, Timeline,
-};
+use crate::timeline::{Contexts, Epoch, ModuleId, Moment, Place, SpaceEpoch, SpaceId, Timeline};
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -43,17 +41,14 @@ pub(crate) struct FrameFinder<'t> {
     /// Frames and chains that were found.
     pub stacks: Stacks,
     timeline: &'t Timeline,
-    fields: FrameFields,
+    pub(super) fields: FrameFields,
     functions: Option<&'t Functions<'t>>,
     /// `true` if callers get functions too, not only sampled instructions.
-    names_callers: bool,
-    checks: Option<ChainChecks<'t>>,
-    /// What checks found of an address in a module.
-    checked: FxHashMap<(u32, CallSite, u64), Checked>,
-    /// What they found of recent sampled addresses.
-    recent_steps: RecentSteps,
+    pub(super) names_callers: bool,
+    /// Checks of the steps of recorded chains.
+    pub(super) checks: Option<Checks<'t>>,
     epoch: Option<Epoch>,
-    contexts: Contexts<AddressKind>,
+    pub(super) contexts: Contexts<AddressKind>,
     /// The piece that was used last.
     last: MappedPiece,
     pieces: RecentPieces,
@@ -72,7 +67,7 @@ pub(crate) struct FrameFinder<'t> {
 
 /// Properties of an address that decide its frame, besides the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct AddressKind {
+pub(super) struct AddressKind {
     /// CPU mode; `None` for branches: it is not recorded.
     mode: Option<CpuMode>,
     site: CallSite,
@@ -83,7 +78,7 @@ struct AddressKind {
 impl AddressKind {
     /// Returns the number of the context that an address of this kind has in an epoch.
     #[inline]
-    fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
+    pub(super) fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
         contexts.number(self, self.mode.map_or(epoch, |mode| epoch.in_mode(mode)))
     }
 }
@@ -101,14 +96,6 @@ struct ChainWord {
 pub(crate) struct Sampled {
     context: u32,
     pub space: Option<SpaceId>,
-}
-
-/// What the checks say of an address.
-#[derive(Clone, Copy, Debug, Default)]
-struct Checked {
-    step: Step,
-    /// `true` if it can be one that a call returns to.
-    follows_call: bool,
 }
 
 /// Number that stands for no function.
@@ -134,9 +121,7 @@ impl<'t> FrameFinder<'t> {
             fields,
             functions,
             names_callers,
-            checks,
-            checked: FxHashMap::default(),
-            recent_steps: RecentSteps::default(),
+            checks: checks.map(Checks::new),
             epoch: None,
             contexts: Contexts::default(),
             last: MappedPiece::default(),
@@ -198,7 +183,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the context of an instruction that is in no chain.
     #[inline]
-    fn context(
+    pub(super) fn context(
         &mut self,
         mode: Option<CpuMode>,
         is_named: bool,
@@ -232,75 +217,9 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Checks the step from the innermost user frame of a recorded chain, and marks the others to be
-    /// checked. A chain of `most` frames may have been cut at its outer end.
-    pub(crate) fn check(&mut self, at: SampleContext, most: usize, words: &mut Vec<u64>) {
-        let user = words.iter().position(|word| *word == context::USER);
-        let Some(user) = user.filter(|_| self.checks.is_some()) else { return };
-        let (innermost, next) = (user + 1, user + 2);
-        if let Some(marker) = words.get_mut(user) {
-            *marker = CHECKED;
-        }
-        let Some(ip) = words.get(innermost) else { return };
-        let is_cut = words.iter().filter(|word| **word < context::MAX).count() >= most;
-        let step = self.innermost_step(at, *ip);
-        let resumes = match words.get(next) {
-            Some(caller) if step == Step::Skips => self.can_be_called(at, *caller),
-            _ => true,
-        };
-        let is_whole = match step {
-            Step::Right => words.len() > next,
-            Step::Unchecked | Step::Outermost => true,
-            Step::Skips | Step::Wrong => false,
-        };
-        if step == Step::Wrong || step == Step::Outermost || !resumes {
-            words.truncate(next);
-        } else if is_cut {
-            words.insert(words.len() - 1, CALLERS);
-        }
-        if !is_whole && !(is_cut && words.len() == next && step == Step::Right) {
-            words.insert(next, MISSING);
-        }
-    }
-
-    /// Returns the step from an instruction to the next frame of its chain.
-    fn innermost_step(&mut self, at: SampleContext, ip: u64) -> Step {
-        let context = self.context(Some(CpuMode::User), false, at.space, at.moment);
-        let MappedPiece { shift, image, is_mapped, .. } = self.piece(context, ip, || at.moment);
-        let address = ip.wrapping_add(shift);
-        if !is_mapped {
-            return Step::Unchecked;
-        }
-        if let Some(step) = self.recent_steps.get(image, address) {
-            return step;
-        }
-        let step = self.checked_at(address, image, CallSite::At).step;
-        self.recent_steps.put(image, address, step);
-        step
-    }
-
-    /// Returns whether an address can be one that a call returns to.
-    fn can_be_called(&mut self, at: SampleContext, ip: u64) -> bool {
-        let epoch = self.epoch(at.space, at.moment);
-        let kind = self.kind(CpuMode::User, CallSite::Checked, self.names_callers);
-        let context = kind.context(&mut self.contexts, epoch);
-        let MappedPiece { shift, image, .. } = self.piece(context, ip, || at.moment);
-        self.checked_at(ip.wrapping_add(shift), image, CallSite::Checked).follows_call
-    }
-
-    /// Returns what the checks say of an address of an image.
-    fn checked_at(&mut self, address: u64, image: u32, site: CallSite) -> Checked {
-        let module = self.images.get(image).and_then(|image| image.frame.module.checked_sub(1));
-        let Some((module, checks)) = module.zip(self.checks) else { return Checked::default() };
-        *self.checked.entry((module, site, address)).or_insert_with(|| Checked {
-            step: checks.step(module as usize, address, site),
-            follows_call: site.is_before() && checks.follows_call(module as usize, address),
-        })
-    }
-
     /// Returns the kind of a frame's address.
     #[inline]
-    fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {
+    pub(super) fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {
         let is_at = site == CallSite::Inlined && !self.fields.inlined;
         let site = if is_at { CallSite::At } else { site };
         AddressKind { mode: Some(mode), site, is_named, branch: 0 }
@@ -392,14 +311,13 @@ impl<'t> FrameFinder<'t> {
 
     #[cold]
     fn new_frame(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
-        let (frame, Range { start, end }) = match self.look_up(address, image) {
-            (found, _) if self.is_checked(image) => {
-                let own = self.images.get(image).map_or_else(Frame::default, |of| of.at(address));
-                let Checked { step, follows_call } =
-                    self.checked_at(address, image, CallSite::Checked);
-                let frame = Frame { step, follows_call, ..found.unwrap_or(own) };
-                (self.stacks.number(frame), address..address.saturating_add(1))
-            }
+        let site = self.images.get(image).map_or(CallSite::At, |image| image.frame.site);
+        if site == CallSite::Checked {
+            let (frame, end) = (self.checked_frame(address, image), address.saturating_add(1));
+            self.recent.put(RecentFrame { start: address, end, image, frame }, address);
+            return frame;
+        }
+        let (frame, Range { start, end }) = match self.look_up(address, image, site) {
             (Some(frame), range) => (self.number_of(frame, image), range),
             (None, _) if is_numbered => {
                 (self.number(address, image), address..address.saturating_add(1))
@@ -410,13 +328,8 @@ impl<'t> FrameFinder<'t> {
         frame
     }
 
-    /// Returns whether the steps from an image's addresses are checked.
-    fn is_checked(&self, image: u32) -> bool {
-        self.images.get(image).is_some_and(|image| image.frame.site == CallSite::Checked)
-    }
-
     /// Returns the number of an address's own frame.
-    fn number(&mut self, address: u64, image: u32) -> u32 {
+    pub(super) fn number(&mut self, address: u64, image: u32) -> u32 {
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.at(address));
         self.stacks.number(frame)
     }
@@ -449,11 +362,16 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the frame of an address, and a range around it with the same frame. `None` stands
     /// for a frame of its own for each address of the range.
-    fn look_up(&self, address: u64, image: u32) -> (Option<Frame>, Range<u64>) {
+    pub(super) fn look_up(
+        &self,
+        address: u64,
+        image: u32,
+        site: CallSite,
+    ) -> (Option<Frame>, Range<u64>) {
         let all = 0..u64::MAX;
         let Some(image) = self.images.get(image) else { return (None, all) };
         let functions = self.functions.filter(|_| image.is_named);
-        let (module, site) = (image.frame.module.checked_sub(1), image.frame.site);
+        let module = image.frame.module.checked_sub(1);
         let found = module.map(|module| {
             functions.map(|functions| function_at(functions, module as usize, address, site))
         });
@@ -478,7 +396,12 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the piece that an address is in.
     #[inline]
-    fn piece(&mut self, context: u32, ip: u64, at: impl FnOnce() -> Moment) -> MappedPiece {
+    pub(super) fn piece(
+        &mut self,
+        context: u32,
+        ip: u64,
+        at: impl FnOnce() -> Moment,
+    ) -> MappedPiece {
         if !self.last.has(context, ip) {
             self.last =
                 self.pieces.get(context, ip).unwrap_or_else(|| self.new_piece(context, ip, at()));
@@ -553,70 +476,4 @@ fn function_at(
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::timeline::{Change, Mapping, Memory};
-
-    proptest! {
-        /// Whatever was looked up before, frames are those of the timeline.
-        #[test]
-        fn remembered_frames_are_those_of_the_timeline(
-            maps in prop::collection::vec((0i32..3, 0u64..12, 1u64..9, 0u32..4), 0..12),
-            asked in prop::collection::vec((1i32..4, 0usize..3, 0u64..24, 0u64..2, 0u64..13), 0..80),
-            (cpu_mode, ip, size, unmapped) in any::<(bool, bool, bool, bool)>(),
-        ) {
-            // Blocks of 16 MiB: some mappings are large.
-            let mapping = |&(_, start, len, module): &(i32, u64, u64, u32)| Mapping {
-                start: start << 24,
-                end: (start + len) << 24,
-                first: if module == 3 { start << 24 } else { u64::from(module) << 12 },
-                module: Some(ModuleId(module)),
-                is_shared: false,
-                memory: Memory::Code,
-            };
-            let change = |map: &(i32, u64, u64, u32)| match map.0 {
-                0 => Change::KernelMap(mapping(map)),
-                pid => Change::Map { pid, tid: pid, mapping: mapping(map) },
-            };
-            let at = |time| Moment::timed(time, 0);
-            let timeline = Timeline::build((1..).zip(&maps).map(|(time, map)| (at(time), change(map))).collect());
-            let fields = FrameFields { cpu_mode, ip, size, inlined: false, unmapped, unnamed: true };
-            let mut finder = FrameFinder::new(&timeline, fields, None, false, None);
-            for (pid, mode, block, offset, time) in asked {
-                let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];
-                let (address, at) = ((block << 23) + offset, at(time));
-                let space = timeline.span(pid, pid, at).task.space;
-                let (found, place) = match mode {
-                    Some(mode) => (mode, timeline.place_in(mode, space, address, at).0),
-                    None => {
-                        let (mode, place, range) = timeline.place_in_any_mode(space, address, at);
-                        prop_assert!(range.contains(&address));
-                        (mode, place)
-                    }
-                };
-                let expected = Frame {
-                    module: place.module.map_or(0, |module| module.0 + 1),
-                    end: End { cpu_mode: if cpu_mode { u8::try_from(found.bits()).unwrap() } else { 0 }, ..End::default() },
-                    address: place.address,
-                    size: if size { place.size } else { 0 },
-                    ..Frame::default()
-                };
-                prop_assert_eq!(finder.mapped(mode, space, address, at), expected);
-                if let Some(mode) = mode {
-                    let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
-                    let (sampled, moments) = finder.sampled(mode, space, at);
-                    prop_assert!(moments.contains(&at));
-                    let named = finder.named(&sampled, address, || at);
-                    prop_assert_eq!(finder.images.frame(named, &finder.stacks), Some(expected));
-                    let is_one = expected.module == 0 && !unmapped;
-                    let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };
-                    let (epoch, mut found) = (finder.epoch(space, at), Vec::new());
-                    finder.resolve(epoch, at, std::iter::once((mode, address, CallSite::At)), &mut found);
-                    prop_assert_eq!(finder.stacks.frames[found[0].0 as usize], expected);
-                }
-            }
-        }
-    }
-}
+mod tests;

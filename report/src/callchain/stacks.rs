@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     /// The step to the next frame of a chain, and whether this frame can be the next one of
     /// another; only of [`CallSite::Checked`].
     pub step: Step,
-    pub follows_call: bool,
+    pub can_be_called: bool,
     /// Number of the source line plus one, if asked for.
     pub line: u32,
     /// Size of the mapping in bytes, if asked for.
@@ -127,7 +127,7 @@ impl Frame {
             offset: u32::try_from(Field::Offset.of(key)).unwrap_or(u32::MAX),
             site: CallSite::At,
             step: Step::Unchecked,
-            follows_call: false,
+            can_be_called: false,
             line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
             size: Field::MapSize.of(key),
             branch: 0,
@@ -189,7 +189,7 @@ impl Stacks {
         let step = |node: Node| other.frame(node.frame).map_or(Step::Unchecked, |frame| frame.step);
         let resumes = |node: Node| {
             let next = other.chains.node(node.callers).and_then(|next| other.frame(next.frame));
-            next.is_some_and(|next| next.follows_call)
+            next.is_some_and(|next| next.can_be_called)
         };
         other.chains.fold_callers(0, |node, callers| {
             let (callers, lacks) = match step(node) {

@@ -299,13 +299,17 @@ impl Labeller<'_> {
             }
             programs.entry(Field::Comm.of(&key)).or_default().add(of_row);
         }
-        if recorded.source == StackSource::FramePointers && all.all >= LEAST {
-            let hint = self.lacking_callers(&lacking, all);
-            if hint.is_some() {
-                return hint;
-            }
+        if all.all < LEAST {
+            return None;
         }
-        if all.all < LEAST || all.broken.saturating_mul(10) <= all.all {
+        let are_broken = all.broken.saturating_mul(10) > all.all;
+        if recorded.source == StackSource::FramePointers
+            && let Some(message) = self.lacking_callers(&lacking, all)
+        {
+            let code = if are_broken { Warning::BROKEN_STACKS } else { Warning::MISSING_CALLERS };
+            return Some(Warning::new(code, message));
+        }
+        if !are_broken {
             return None;
         }
         let has_comms = rows.layout().has(Field::Comm);
@@ -319,9 +323,9 @@ impl Labeller<'_> {
         Some(Warning::new(Warning::BROKEN_STACKS, message))
     }
 
-    /// Returns a hint if more than a hundredth of the stacks lack callers: those of functions of
+    /// Returns a sentence if more than a hundredth of the stacks lack callers: those of functions of
     /// these modules, with the numbers of samples.
-    fn lacking_callers(&self, modules: &BTreeMap<u32, u64>, all: UserStacks) -> Option<Warning> {
+    fn lacking_callers(&self, modules: &BTreeMap<u32, u64>, all: UserStacks) -> Option<String> {
         let lacking = modules.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
         if lacking.saturating_mul(100) <= all.all {
             return None;
@@ -332,12 +336,11 @@ impl Labeller<'_> {
             let name = module.map_or_else(|| "[unknown]".into(), Module::name).into_owned();
             *named.entry(name).or_default() += count;
         }
-        let message = format!(
+        Some(format!(
             "{:.1}% of callchains lack callers ({}: no frame pointers); record with rec -g",
             share(lacking, all.all),
             largest(&named, all.all)
-        );
-        Some(Warning::new(Warning::BROKEN_STACKS, message))
+        ))
     }
 
     /// Returns the programs with the most broken stacks, with their shares of all user stacks, in

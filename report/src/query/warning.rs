@@ -25,9 +25,13 @@ impl Warning {
     /// Code if many user stacks do not reach the start of their program.
     pub const BROKEN_STACKS: &'static str = "broken-stacks";
 
+    /// Code if callers are missing in callchains of code without frame pointers, though most of them
+    /// reach the start of their program.
+    pub const MISSING_CALLERS: &'static str = "missing-callers";
+
     /// Returns whether it says what would show more: nothing is wrong with the input.
     pub fn is_hint(&self) -> bool {
-        matches!(self.code, Self::INTERPRETER | Self::BROKEN_STACKS)
+        matches!(self.code, Self::INTERPRETER | Self::BROKEN_STACKS | Self::MISSING_CALLERS)
     }
 
     /// Creates a warning about the whole input.

@@ -207,13 +207,12 @@ fn unsafe_code_is_where_the_kernel_is() {
 const BYTES: [(&str, usize, &str); 14] = [
     ("report/src/symbols/elf/plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/elf/go.rs", 2, "the table of functions in a Go program"),
-    ("report/src/symbols/jit/mod.rs", 9, "jitdump, a format of its own"),
+    ("report/src/symbols/jit/mod.rs", 10, "jitdump, a format of its own"),
     (
         "report/src/tracepoints/special.rs",
         2,
         "a socket address, with parts in host and in network byte order",
     ),
-    ("report/src/callchain/unwind.rs", 1, "a word of a copied stack"),
     ("report/src/profile/names.rs", 1, "text packed into a number, to sort by"),
     (
         "report/src/listings/info/gather.rs",

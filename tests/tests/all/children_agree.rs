@@ -63,7 +63,9 @@ fn theirs(file: &Path, sort: &str, samples: u64) -> Rows {
 }
 
 fn ours(file: &Path, sort: &str) -> (Rows, u64) {
-    let outcome = run(rep().args(["--json", "--children", "-s", sort]).arg(file)).expect(0);
+    // perf does not check the kernel's chains.
+    let flags = ["--json", "--children", "--no-check-callchains", "-s", sort];
+    let outcome = run(rep().args(flags).arg(file)).expect(0);
     let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     let event = &report["events"][0];
     let mut rows = Rows::new();

@@ -1,0 +1,166 @@
+//! Checks of recorded chains by one worker: what the rules say of each address is asked once
+//! ([`super::frame_pointers`]). The innermost user frame is checked in the words of its chain, since
+//! it may be no frame of the chain; the others carry what was found.
+
+use recrep_format::abi::{CpuMode, context};
+use rustc_hash::FxHashMap;
+
+use super::frame_pointers::ChainChecks;
+use super::images::MappedPiece;
+use super::place::FrameFinder;
+use super::source::{CALLERS, CHECKED};
+use super::stacks::{CallSite, Frame, MISSING, Step};
+use crate::timeline::{SampleContext, cache_place};
+
+/// Checks, and what they found.
+#[derive(Debug)]
+pub(super) struct Checks<'t> {
+    of: ChainChecks<'t>,
+    /// By module and address.
+    known: FxHashMap<(u32, CallSite, u64), Checked>,
+    recent: RecentSteps,
+}
+
+/// What the checks say of an address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Checked {
+    step: Step,
+    /// Whether a call is before it; `None` if the code is not known.
+    follows_call: Option<bool>,
+}
+
+/// Step from a recent sampled address of an image.
+#[derive(Clone, Copy, Debug, Default)]
+struct RecentStep {
+    address: u64,
+    image: u32,
+    step: Step,
+}
+
+/// Recent sampled addresses and their steps: a direct-mapped cache.
+#[derive(Debug, Default)]
+struct RecentSteps(Vec<RecentStep>);
+
+impl RecentSteps {
+    /// Log2 of the number of addresses.
+    const STEPS: u32 = 12;
+
+    /// Returns the step from an address, if it is known.
+    #[inline]
+    fn get(&self, image: u32, address: u64) -> Option<Step> {
+        let known = self.0.get(cache_place(address, image, Self::STEPS))?;
+        ((known.image, known.address) == (image, address)).then_some(known.step)
+    }
+
+    /// Adds the step from an address.
+    fn put(&mut self, image: u32, address: u64, step: Step) {
+        // No image has this number.
+        let none = RecentStep { image: u32::MAX, ..RecentStep::default() };
+        self.0.resize(1 << Self::STEPS, none);
+        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::STEPS)) {
+            *slot = RecentStep { address, image, step };
+        }
+    }
+}
+
+impl<'t> Checks<'t> {
+    pub(super) fn new(of: ChainChecks<'t>) -> Self {
+        Self { of, known: FxHashMap::default(), recent: RecentSteps::default() }
+    }
+
+    fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {
+        let of = self.of;
+        *self.known.entry((module, site, address)).or_insert_with(|| {
+            let is_return = site == CallSite::Checked;
+            let follows_call = is_return.then(|| of.follows_call(module as usize, address));
+            Checked {
+                step: of.step(module as usize, address, site),
+                follows_call: follows_call.flatten(),
+            }
+        })
+    }
+}
+
+impl FrameFinder<'_> {
+    /// Checks the step from the innermost user frame of a recorded chain, and marks the others to be
+    /// checked. A chain of `most` frames may have been cut at its outer end.
+    pub(crate) fn check(&mut self, at: SampleContext, most: usize, words: &mut Vec<u64>) {
+        let user = words.iter().position(|word| *word == context::USER);
+        let Some(user) = user.filter(|_| self.checks.is_some()) else { return };
+        let (innermost, next) = (user + 1, user + 2);
+        if let Some(marker) = words.get_mut(user) {
+            *marker = CHECKED;
+        }
+        let Some(ip) = words.get(innermost) else { return };
+        let is_cut = words.iter().filter(|word| **word < context::MAX).count() >= most;
+        let step = self.innermost_step(at, *ip);
+        let resumes = match words.get(next) {
+            Some(caller) if step == Step::Skips => self.can_be_called(at, *caller),
+            _ => true,
+        };
+        let is_whole = match step {
+            Step::Right => words.len() > next,
+            Step::Unchecked | Step::Outermost => true,
+            Step::Skips | Step::Wrong => false,
+        };
+        if step == Step::Wrong || step == Step::Outermost || !resumes {
+            words.truncate(next);
+        } else if is_cut {
+            words.insert(words.len() - 1, CALLERS);
+        }
+        if !is_whole && !(is_cut && words.len() == next && step == Step::Right) {
+            words.insert(next, MISSING);
+        }
+    }
+
+    /// Returns the step from an instruction to the next frame of its chain.
+    fn innermost_step(&mut self, at: SampleContext, ip: u64) -> Step {
+        let context = self.context(Some(CpuMode::User), false, at.space, at.moment);
+        let MappedPiece { shift, image, is_mapped, .. } = self.piece(context, ip, || at.moment);
+        let address = ip.wrapping_add(shift);
+        let known = self.checks.as_ref().and_then(|checks| checks.recent.get(image, address));
+        match known {
+            Some(step) => step,
+            None if is_mapped => {
+                let step = self.checked(address, image, CallSite::At).step;
+                if let Some(checks) = &mut self.checks {
+                    checks.recent.put(image, address, step);
+                }
+                step
+            }
+            None => Step::Unchecked,
+        }
+    }
+
+    /// Returns whether an address can be one that a call returns to.
+    fn can_be_called(&mut self, at: SampleContext, ip: u64) -> bool {
+        let epoch = self.epoch(at.space, at.moment);
+        let kind = self.kind(CpuMode::User, CallSite::Checked, self.names_callers);
+        let context = kind.context(&mut self.contexts, epoch);
+        let MappedPiece { shift, image, is_mapped, .. } = self.piece(context, ip, || at.moment);
+        let found = self.checked(ip.wrapping_add(shift), image, CallSite::Checked);
+        is_mapped && found.follows_call != Some(false)
+    }
+
+    /// Returns what the checks say of an address of an image.
+    fn checked(&mut self, address: u64, image: u32, site: CallSite) -> Checked {
+        let module = self.images.get(image).and_then(|image| image.frame.module.checked_sub(1));
+        let checked = module.zip(self.checks.as_mut());
+        checked.map_or_else(Checked::default, |(module, checks)| checks.at(module, address, site))
+    }
+
+    /// Returns the number of the frame of a return address whose step is checked.
+    pub(super) fn checked_frame(&mut self, address: u64, image: u32) -> u32 {
+        let Checked { step, follows_call } = self.checked(address, image, CallSite::Checked);
+        let own = self.images.get(image).map_or_else(Frame::default, |image| image.at(address));
+        // Without the code, it is looked up as in perf.
+        let site = match follows_call {
+            Some(true) => CallSite::Before,
+            _ if self.fields.inlined => CallSite::Inlined,
+            _ => CallSite::At,
+        };
+        let frame = self.look_up(address, image, site).0.unwrap_or(own);
+        let can_be_called = own.module > 0 && follows_call != Some(false);
+        self.stacks.number(Frame { site, step, can_be_called, ..frame })
+    }
+}
