@@ -18,7 +18,7 @@ use super::unwind::Chains;
 use crate::messages::error::{Error, Result};
 
 /// Buffers that are kept for reuse, so that the kernel does not zero their pages again and again.
-const SPARE: usize = 2;
+const SPARE: usize = 8;
 /// A buffer that is kept is no longer than this.
 const SPARE_BYTES: usize = 2 << 20;
 

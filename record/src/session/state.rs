@@ -18,6 +18,7 @@ use crate::machine::Machine;
 use crate::machine::tracepoint;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
+use crate::messages::units;
 use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
 use crate::output::keep::Keeper;
@@ -25,6 +26,7 @@ use crate::output::tally::Tally;
 use crate::output::unwind::Unwinding;
 use crate::output::{Layout, Names};
 use crate::plan::config::{BuildIds, Config, Delay, Switch};
+use crate::plan::unwinding::is_unwound;
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
 use crate::tasks::Task;
@@ -152,6 +154,13 @@ impl State {
         tally.modules = recording.modules.renewed();
         tally.unwinding = Unwinding::of(&recording.entries);
         let unwinding = tally.unwinding.clone();
+        let copies = counters.events.iter().filter(|event| is_unwound(&event.attr));
+        if let Some(copy) = copies.map(|event| event.attr.sample_stack_user).max() {
+            recording.messages.explain(|| {
+                let (copy, ring) = (units::bytes(copy.into()), units::bytes(smallest as u64));
+                format!("unwinding callchains of copies of {copy} of the stack, in rings of {ring}")
+            });
+        }
         Ok(Self {
             rings,
             areas,

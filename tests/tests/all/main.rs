@@ -46,6 +46,7 @@ mod perf_reads_rec;
 mod perf_reads_sessions;
 mod read_back;
 mod readme;
+mod rec_callchains;
 mod rec_disk_full;
 mod rec_ending;
 mod rec_events;

@@ -89,3 +89,6 @@ impl Unwinding {
         self.rounds.fetch_add(1, Ordering::AcqRel) + 1
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;

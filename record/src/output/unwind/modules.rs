@@ -166,7 +166,7 @@ impl Module {
 }
 
 /// Machine that rec was built for.
-const NATIVE: Machine =
+pub(super) const NATIVE: Machine =
     if cfg!(target_arch = "aarch64") { Machine::Aarch64 } else { Machine::X86_64 };
 
 fn machine<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Machine> {
