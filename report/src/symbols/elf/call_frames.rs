@@ -45,7 +45,6 @@ impl CallFrames {
             entry: image.entry,
             text: address(b".text"),
             got: address(b".got"),
-            entry: image.entry,
         };
         // Of reduced files and debug files, none has contents.
         let mut code = image.sections.iter().filter(|section| section.executable).peekable();

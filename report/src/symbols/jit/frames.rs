@@ -105,7 +105,6 @@ impl JitCode {
                 entry: 0,
                 text: start,
                 got: 0,
-                entry: 0,
             })
         })
     }

@@ -203,7 +203,6 @@ fn image_of(image: &BundledImage<'_>) -> ElfImage {
         } else {
             Endianness::Little
         },
-        entry: 0,
         build_id: None,
         segments: segments.collect(),
         sections,
