@@ -1,85 +1,14 @@
-//! Checks of recorded chains by one worker: what the rules say of each address is asked once
-//! ([`super::frame_pointers`]). The innermost user frame is checked in the words of its chain, since
+//! Checks of recorded chains by one worker ([`super::frame_pointers`]). The innermost user frame is checked in the words of its chain, since
 //! it may be no frame of the chain; the others carry what was found.
 
 use recrep_format::abi::{CpuMode, context};
-use rustc_hash::FxHashMap;
 
-use super::frame_pointers::ChainChecks;
+use super::frame_pointers::Checked;
 use super::images::MappedPiece;
 use super::place::FrameFinder;
 use super::source::{CALLERS, CHECKED};
 use super::stacks::{CallSite, Frame, MISSING, Step};
-use crate::timeline::{SampleContext, cache_place};
-
-/// Checks, and what they found.
-#[derive(Debug)]
-pub(super) struct Checks<'t> {
-    of: ChainChecks<'t>,
-    /// By module and address.
-    known: FxHashMap<(u32, CallSite, u64), Checked>,
-    recent: RecentSteps,
-}
-
-/// What the checks say of an address.
-#[derive(Clone, Copy, Debug, Default)]
-struct Checked {
-    step: Step,
-    /// Whether a call is before it; `None` if the code is not known.
-    follows_call: Option<bool>,
-}
-
-/// Step from a recent sampled address of an image.
-#[derive(Clone, Copy, Debug, Default)]
-struct RecentStep {
-    address: u64,
-    image: u32,
-    step: Step,
-}
-
-/// Recent sampled addresses and their steps: a direct-mapped cache.
-#[derive(Debug, Default)]
-struct RecentSteps(Vec<RecentStep>);
-
-impl RecentSteps {
-    /// Log2 of the number of addresses.
-    const STEPS: u32 = 12;
-
-    /// Returns the step from an address, if it is known.
-    #[inline]
-    fn get(&self, image: u32, address: u64) -> Option<Step> {
-        let known = self.0.get(cache_place(address, image, Self::STEPS))?;
-        ((known.image, known.address) == (image, address)).then_some(known.step)
-    }
-
-    /// Adds the step from an address.
-    fn put(&mut self, image: u32, address: u64, step: Step) {
-        // No image has this number.
-        let none = RecentStep { image: u32::MAX, ..RecentStep::default() };
-        self.0.resize(1 << Self::STEPS, none);
-        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::STEPS)) {
-            *slot = RecentStep { address, image, step };
-        }
-    }
-}
-
-impl<'t> Checks<'t> {
-    pub(super) fn new(of: ChainChecks<'t>) -> Self {
-        Self { of, known: FxHashMap::default(), recent: RecentSteps::default() }
-    }
-
-    fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {
-        let of = self.of;
-        *self.known.entry((module, site, address)).or_insert_with(|| {
-            let is_return = site == CallSite::Checked;
-            let follows_call = is_return.then(|| of.follows_call(module as usize, address));
-            Checked {
-                step: of.step(module as usize, address, site),
-                follows_call: follows_call.flatten(),
-            }
-        })
-    }
-}
+use crate::timeline::SampleContext;
 
 impl FrameFinder<'_> {
     /// Checks the step from the innermost user frame of a recorded chain, and marks the others to be

@@ -17,9 +17,11 @@
 use std::sync::OnceLock;
 
 use recrep_format::unwind::FramePointer;
+use rustc_hash::FxHashMap;
 
 use super::stacks::{CallSite, Step};
 use crate::symbols::{CallFrames, Functions, ModuleKind, Modules, Resolver};
+use crate::timeline::cache_place;
 
 /// What unwinding needs of a recording's modules; each is prepared at its first use.
 #[derive(Debug)]
@@ -103,6 +105,75 @@ impl ChainChecks<'_> {
             Some(is_entry(&loaded.name(symbol)?))
         });
         name == Some(true)
+    }
+}
+
+/// Checks of one worker, and what they found.
+#[derive(Debug)]
+pub(super) struct Checks<'t> {
+    of: ChainChecks<'t>,
+    /// By module and address.
+    known: FxHashMap<(u32, CallSite, u64), Checked>,
+    pub(super) recent: RecentSteps,
+}
+
+/// What the checks say of an address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checked {
+    pub(super) step: Step,
+    /// Whether a call is before it; `None` if the code is not known.
+    pub(super) follows_call: Option<bool>,
+}
+
+/// Step from a recent sampled address of an image.
+#[derive(Clone, Copy, Debug, Default)]
+struct RecentStep {
+    address: u64,
+    image: u32,
+    step: Step,
+}
+
+/// Recent sampled addresses and their steps: a direct-mapped cache.
+#[derive(Debug, Default)]
+pub(super) struct RecentSteps(Vec<RecentStep>);
+
+impl RecentSteps {
+    /// Log2 of the number of addresses.
+    const STEPS: u32 = 12;
+
+    /// Returns the step from an address, if it is known.
+    #[inline]
+    pub(super) fn get(&self, image: u32, address: u64) -> Option<Step> {
+        let known = self.0.get(cache_place(address, image, Self::STEPS))?;
+        ((known.image, known.address) == (image, address)).then_some(known.step)
+    }
+
+    /// Adds the step from an address.
+    pub(super) fn put(&mut self, image: u32, address: u64, step: Step) {
+        // No image has this number.
+        let none = RecentStep { image: u32::MAX, ..RecentStep::default() };
+        self.0.resize(1 << Self::STEPS, none);
+        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::STEPS)) {
+            *slot = RecentStep { address, image, step };
+        }
+    }
+}
+
+impl<'t> Checks<'t> {
+    pub(super) fn new(of: ChainChecks<'t>) -> Self {
+        Self { of, known: FxHashMap::default(), recent: RecentSteps::default() }
+    }
+
+    pub(super) fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {
+        let of = self.of;
+        *self.known.entry((module, site, address)).or_insert_with(|| {
+            let is_return = site == CallSite::Checked;
+            let follows_call = is_return.then(|| of.follows_call(module as usize, address));
+            Checked {
+                step: of.step(module as usize, address, site),
+                follows_call: follows_call.flatten(),
+            }
+        })
     }
 }
 

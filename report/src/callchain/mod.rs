@@ -38,5 +38,5 @@ pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
 pub(crate) use source::{ChainLimit, ChainOrigin, ChainSources, Deferred, FrameWord};
 pub(crate) use source::{RecordedChains, callers, deferred_chains, for_each_frame, is_sound};
-pub(crate) use stacks::{CallSite, ChainRef, Frame, MISSING, NAMES_AT_ONCE, Stacks, small};
+pub(crate) use stacks::{CallSite, ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
 pub(crate) use unwind::StackUnwinder;

@@ -22,8 +22,7 @@ use std::ops::Range;
 
 use recrep_format::abi::CpuMode;
 
-use super::checks::Checks;
-use super::frame_pointers::ChainChecks;
+use super::frame_pointers::{ChainChecks, Checks};
 use super::history::parts;
 use super::images::{
     FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
@@ -420,7 +419,7 @@ impl<'t> FrameFinder<'t> {
                 (mode, Place { module: None, address: ip, size: 0, is_shared: false }, 0..u64::MAX)
             }
             // An address behind the last instruction of a mapping belongs to the mapping.
-            Some(mode) if site.is_before() => {
+            Some(mode) if site == CallSite::Before => {
                 let call = ip.wrapping_sub(1);
                 let (place, Range { start, end }) = self.timeline.place_in(mode, space, call, at);
                 let place = Place { address: place.address.wrapping_add(1), ..place };

@@ -198,6 +198,8 @@ pub(crate) struct ChainSources<'u> {
     /// Source of chains as recorded.
     pub recorded: RecordedChains<'u>,
     unwinding: Option<(&'u StackUnwinder<'u>, Scratch)>,
+    /// `true` if nothing marks missing callers, and recorded addresses are looked up as in perf.
+    as_recorded: bool,
     /// User part of the kernel's chain of the sample at hand.
     links: Vec<u64>,
     /// How chains from copied stacks ended.
@@ -205,13 +207,15 @@ pub(crate) struct ChainSources<'u> {
 }
 
 impl<'u> ChainSources<'u> {
-    /// Creates the sources; without `unwinding`, copied stacks are ignored.
+    /// Creates the sources; without `unwinding`, copied stacks are ignored. If `as_recorded`, nothing
+    /// marks missing callers, and recorded addresses are looked up as in perf.
     pub(crate) fn new(
         recorded: RecordedChains<'u>,
         unwinding: Option<&'u StackUnwinder<'u>>,
+        as_recorded: bool,
     ) -> Self {
         let unwinding = unwinding.map(|unwinding| (unwinding, Scratch::default()));
-        Self { recorded, unwinding, links: Vec::new(), ends: WorkerEnds::default() }
+        Self { recorded, unwinding, as_recorded, links: Vec::new(), ends: WorkerEnds::default() }
     }
 
     /// Writes the chain of a sample into the empty `words`, as [`RecordedChains::chain`] does,
@@ -227,7 +231,16 @@ impl<'u> ChainSources<'u> {
     ) -> Result<()> {
         match origin {
             ChainOrigin::Calls => self.recorded.with_hardware_calls(sample, words)?,
-            ChainOrigin::Copied => return self.copied(sample, at, words),
+            ChainOrigin::Copied => {
+                self.copied(sample, at, words)?;
+                if self.as_recorded {
+                    words.retain(|word| *word != MISSING);
+                    for marker in words.iter_mut().filter(|word| **word == RETURNS) {
+                        *marker = context::USER;
+                    }
+                }
+                return Ok(());
+            }
             ChainOrigin::Recorded => self.recorded.chain(sample, words)?,
         }
         if !is_sound(words) {

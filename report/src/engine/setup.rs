@@ -71,6 +71,11 @@ impl<'s> Setup<'s> {
             || query.needs(Field::CgroupSpace)
             || query.filters.socket.is_some();
         let unwinding = if query.chains.counted { session.unwinding(resolver) } else { None };
+        // As in perf; where rec unwound, its samples have chains.
+        let are_unwound = attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+            ChainOrigin::of(attr) == ChainOrigin::Copied
+                && attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+        });
         let follows = |entry: &AttrEntry| {
             let AttrEntry { attr, .. } = entry;
             attr.sample_type.contains(SampleType::CALLCHAIN)
@@ -95,7 +100,7 @@ impl<'s> Setup<'s> {
                 frames: query.chains.frames(),
                 outermost: asked.chains.begin_at_caller(),
             },
-            inlined: query.chains.inlined.unwrap_or(unwinding.is_some()),
+            inlined: query.chains.inlined.unwrap_or(unwinding.is_some() && are_unwound),
             functions: session.functions(resolver),
             formats: if query.trace_columns().is_empty() {
                 Formats::default()

@@ -7,8 +7,8 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
 use crate::callchain::{
-    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, MISSING, RecordedChains,
-    callers, is_sound,
+    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, RecordedChains, callers,
+    is_sound,
 };
 use crate::query::MAX_STACK;
 use crate::timeline::{Moment, SampleContext, StandIn};
@@ -19,7 +19,6 @@ pub(super) struct ChainCounter<'f> {
     pub(super) finder: FrameFinder<'f>,
     pub(super) sources: ChainSources<'f>,
     whole: bool,
-    as_recorded: bool,
     /// Number of frames at which chains are cut.
     most: usize,
     /// `Some` if branches precede the callers (`--branch-history`).
@@ -36,9 +35,8 @@ impl<'f> ChainCounter<'f> {
         Self {
             // Inlined functions and positions are found by address, later.
             finder: FrameFinder::new(timeline, placed, early, !whole, checks),
-            sources: ChainSources::new(recorded, unwinding),
+            sources: ChainSources::new(recorded, unwinding, chains.as_recorded),
             whole,
-            as_recorded: chains.as_recorded,
             most: recorded.most.frames.min(MAX_STACK),
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
@@ -64,9 +62,6 @@ impl<'f> ChainCounter<'f> {
             }
             _ => self.sources.chain(sample, origin, at, words),
         };
-        if self.as_recorded && origin == ChainOrigin::Copied {
-            self.words.retain(|word| *word != MISSING);
-        }
         if found.is_err() {
             self.torn += 1;
             return ChainRef::default().pack();

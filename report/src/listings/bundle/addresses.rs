@@ -67,7 +67,7 @@ impl<'s> Collector<'s> {
         let recorded = RecordedChains { deferred: samples.deferred, most: whole };
         Self {
             session: samples.session,
-            sources: ChainSources::new(recorded, samples.unwinding),
+            sources: ChainSources::new(recorded, samples.unwinding, true),
             finder: FrameFinder::new(
                 &samples.session.timeline,
                 FrameFields::default(),

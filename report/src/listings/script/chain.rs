@@ -87,7 +87,7 @@ impl<'s> ChainPrinter<'s> {
         };
         Self {
             finder: Finder::new(session, functions, query.look.show_kernel_path),
-            sources: ChainSources::new(recorded, unwinding),
+            sources: ChainSources::new(recorded, unwinding, true),
             words: Vec::new(),
             frames: Vec::new(),
             query,
@@ -138,8 +138,7 @@ impl<'s> ChainPrinter<'s> {
         self.frames = frames;
     }
 
-    /// Appends the frames of a sample, innermost first. Those that are not known are left out, as
-    /// in perf.
+    /// Appends the frames of a sample, innermost first.
     fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<FrameWord>) {
         let origin = ChainOrigin::of(s.attr);
         let at = SampleContext { space: s.task.space, moment: s.at };
@@ -155,8 +154,7 @@ impl<'s> ChainPrinter<'s> {
             if is_calls {
                 frame.site = CallSite::At;
             }
-            let is_shown = frame.is_unwound || frames.len() < max_frames;
-            if is_shown && frame.site != CallSite::Nowhere {
+            if frame.is_unwound || frames.len() < max_frames {
                 frames.push(frame);
             }
         });
@@ -223,12 +221,10 @@ impl<'s> ChainPrinter<'s> {
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
-        let back = u64::from(site == CallSite::Before);
-        let place = self.finder.place(mode, &s.task, ip.wrapping_sub(back), s.at);
-        let place = Place { address: place.address.wrapping_add(back), ..place };
+        let place = self.finder.place(mode, &s.task, ip, s.at);
         let from = out.len();
         let before = self.finder.lookups(place);
-        let base = self.finder.function_of(place, site);
+        let base = self.finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), fields, out);
         if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
             self.lines = vec![FrameLine::default(); 1 << LINES];
@@ -284,9 +280,7 @@ impl<'s> ChainPrinter<'s> {
         }
         out.push(b'\t');
         digits::hex(out, ip, 16);
-        let function =
-            if fields.has(OutputField::Sym) { self.finder.function_of(place, site) } else { None };
-        self.finder.print(function.as_ref(), place.module, place.address, fields, out);
+        self.finder.names(place, fields, out);
         if has_line {
             let line = outermost.and_then(|at| source::written(at, source_paths));
             source::print(

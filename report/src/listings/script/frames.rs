@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Fields, OutputField};
 use super::sample::Found;
-use crate::callchain::CallSite;
 use crate::engine::session::Session;
 use crate::profile::modules::{Doubts, NamedShare};
 use crate::symbols::{
@@ -185,13 +184,6 @@ impl<'s> Finder<'s> {
         });
         self.count(place.module, 1, Lookup::of(function.as_ref()));
         function
-    }
-
-    /// Returns the function of a frame of a callchain.
-    pub(super) fn function_of(&mut self, place: Place, site: CallSite) -> Option<FoundFunction> {
-        let call = Place { address: place.address.wrapping_sub(1), ..place };
-        let before = if site == CallSite::Before { self.symbol(call) } else { None };
-        before.or_else(|| self.symbol(place))
     }
 
     /// Returns a function of a module.

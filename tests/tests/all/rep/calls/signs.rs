@@ -149,7 +149,7 @@ fn a_program_without_frame_pointers_is_told_of() {
         tool(&format!("cc -O1 -fno-optimize-sibling-calls {flag} -o"), &[&app, &source]);
         assert!(app.metadata().unwrap().permissions().mode() & 0o100 != 0);
         let file = place.at("app.data");
-        record(&file, "-e cpu-clock:u -g", &[app.to_str().unwrap().to_owned()]);
+        record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
         let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
         let has = codes(&answer).contains(&"broken-stacks");
         let samples = answer["events"][0]["samples"].as_u64().unwrap();
