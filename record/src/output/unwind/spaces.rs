@@ -34,8 +34,8 @@ struct Known {
     ended: VecDeque<u32>,
     /// Time of the last loss: what was not looked at since then may lack a mapping.
     lost: u64,
-    /// When `/proc` was last read for a process.
-    read: FxHashMap<u32, Instant>,
+    /// When `/proc` was last read for a process, and whether it lived.
+    read: FxHashMap<u32, (Instant, bool)>,
 }
 
 /// A change of what is mapped.
@@ -181,27 +181,27 @@ impl Known {
     }
 
     fn of(&mut self, pid: u32) -> Option<Arc<Space>> {
-        let space = self.spaces.get(&pid);
-        let is_sure =
-            |space: &&Arc<Space>| space.is_whole && space.checked.max(space.since) >= self.lost;
-        if let Some(space) = space.filter(is_sure) {
-            return Some(Arc::clone(space));
+        let known = self.spaces.get(&pid);
+        let (lost, since) = (self.lost, known.map_or(0, |known| known.since));
+        let is_sure = |known: &&Arc<Space>| known.checked.max(known.since) >= lost;
+        if let Some(known) = known.filter(|known| known.is_whole && is_sure(known)) {
+            return Some(Arc::clone(known));
         }
-        let is_recent = self.read.get(&pid).is_some_and(|read| read.elapsed() < AGAIN);
-        if is_recent {
-            return space.cloned();
+        match self.read.get(&pid).filter(|(read, _)| read.elapsed() < AGAIN) {
+            Some((_, true)) => return known.cloned(),
+            Some((_, false)) => return known.filter(is_sure).cloned(),
+            None => {}
         }
-        self.read.insert(pid, Instant::now());
-        let (checked, since) = (self.lost, space.map_or(0, |space| space.since));
-        let before = space.cloned();
-        let Some(mut space) = listed_now(pid) else {
+        let listed = listed_now(pid);
+        self.read.insert(pid, (Instant::now(), listed.is_some()));
+        let Some(mut listed) = listed else {
             // It has ended. What it had is believed as far as nothing was lost.
-            return before.filter(|space| space.checked.max(space.since) >= self.lost);
+            return known.filter(is_sure).cloned();
         };
-        (space.checked, space.since) = (checked, since);
-        let space = Arc::new(space);
-        self.spaces.insert(pid, Arc::clone(&space));
-        Some(space)
+        (listed.checked, listed.since) = (lost, since);
+        let listed = Arc::new(listed);
+        self.spaces.insert(pid, Arc::clone(&listed));
+        Some(listed)
     }
 }
 
