@@ -37,7 +37,9 @@ impl FrameFinder<'_> {
         } else if is_cut {
             words.insert(words.len() - 1, CALLERS);
         }
-        if !is_whole && !(is_cut && words.len() == next && step == Step::Right) {
+        // What a limit cut off is not missing.
+        let is_limit = is_cut && words.len() == next && step == Step::Right;
+        if !(is_whole || is_limit) {
             words.insert(next, MISSING);
         }
     }

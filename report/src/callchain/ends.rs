@@ -86,12 +86,12 @@ impl ChainEnds {
         };
         let mut warnings = Vec::new();
         if self.copied > 0 {
-            let mode = if self.recorded < self.copied { "dwarf" } else { "unwind" };
-            let message = format!(
-                "{}: too little stack was copied; record with a larger copy (--call-graph \
-                 {mode},SIZE)",
-                lack(self.copied)
-            );
+            let reason = if self.recorded < self.copied {
+                "too little stack was copied; record with a larger copy (--call-graph dwarf,SIZE)"
+            } else {
+                "rec could not unwind the rest; a larger copy may help (--call-graph unwind,SIZE)"
+            };
+            let message = format!("{}: {reason}", lack(self.copied));
             warnings.push(Warning::new("truncated-stack", message));
         }
         let [no_rules, unreadable] =

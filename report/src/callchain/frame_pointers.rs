@@ -16,11 +16,11 @@
 
 use std::sync::OnceLock;
 
-use recrep_format::unwind::FramePointer;
+use recrep_format::unwind::{FramePointer, Machine};
 use rustc_hash::FxHashMap;
 
 use super::stacks::{CallSite, Step};
-use crate::symbols::{CallFrames, Functions, ModuleKind, Modules, Resolver};
+use crate::symbols::{CallFrames, Functions, Module, ModuleKind, Modules, Resolver};
 use crate::timeline::cache_place;
 
 /// What unwinding needs of a recording's modules; each is prepared at its first use.
@@ -35,6 +35,13 @@ impl<'s> ModuleFrames<'s> {
     pub(super) fn new(modules: &'s Modules, resolver: &'s Resolver) -> Self {
         let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
         Self { modules, resolver, files }
+    }
+
+    /// Returns whether stacks begin at the function at an address of a module.
+    pub(super) fn is_entry(&self, module: &Module, address: u64) -> bool {
+        let loaded = self.resolver.load(module);
+        let name = loaded.table.find(address).and_then(|symbol| loaded.name(symbol));
+        name.is_some_and(|name| is_entry(&name))
     }
 
     /// Returns what unwinding needs of a module; `None` if its file cannot be read.
@@ -70,6 +77,9 @@ impl ChainChecks<'_> {
         let pointer =
             frames.and_then(|frames| Some(frames.rules.frame_pointer_at(frames.address_of(at)?)));
         let step = match pointer {
+            Some(FramePointer::Unknown) if !site.is_before() && self.has_no_frame(module, at) => {
+                Step::Skips
+            }
             None | Some(FramePointer::Unknown) => return Step::Unchecked,
             Some(FramePointer::Root) => return Step::Outermost,
             Some(FramePointer::Holds) => Step::Right,
@@ -82,6 +92,26 @@ impl ChainChecks<'_> {
             Step::Right => Step::Unchecked,
             _ => Step::Outermost,
         }
+    }
+
+    /// Returns whether an instruction of x86-64 without rules is in a function that has set up no
+    /// frame by then, so that the frame pointer is its caller's: code written by hand.
+    fn has_no_frame(self, module: usize, address: u64) -> bool {
+        let FramePointers(modules) = self.rules;
+        let Some(frames) = modules.of(module) else { return false };
+        let (symbol, function) = self.functions.find(module, address);
+        let name = symbol.and_then(|symbol| self.functions.loaded(module)?.name(symbol));
+        // What V8 jumps to runs in the frame of the code that jumps there.
+        let is_called = name.is_some_and(|name| !name.starts_with("Builtins_"));
+        if !is_called || frames.rules.machine() != Machine::X86_64 {
+            return false;
+        }
+        let Some(code) = frames.code_before(function.start.saturating_add(8)) else { return false };
+        let landing = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
+        let is_framed = SETS_FRAME
+            .iter()
+            .any(|sets| code.get(landing..).is_some_and(|code| code.starts_with(sets)));
+        !is_framed || address < function.start + (landing + SETS_FRAME[0].len()) as u64
     }
 
     /// Returns whether an address of a module follows a call; `None` if its code is not known.
@@ -176,6 +206,11 @@ impl<'t> Checks<'t> {
         })
     }
 }
+
+/// `endbr64`, with which a function may begin.
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// `push %rbp; mov %rsp,%rbp`, in both encodings.
+const SETS_FRAME: [[u8; 4]; 2] = [[0x55, 0x48, 0x89, 0xe5], [0x55, 0x48, 0x8b, 0xec]];
 
 /// Functions at which user stacks begin.
 const ENTRIES: &[&str] = &[

@@ -274,7 +274,7 @@ impl<'u> ChainSources<'u> {
         };
         let bytes = fields.stack_user.as_ref().map(copied).unwrap_or_default();
         if bytes.is_empty() {
-            self.cut_short(&registers, user, words);
+            self.cut_short(&registers, at, user, words);
             return Ok(());
         }
         self.links.clear();
@@ -286,10 +286,15 @@ impl<'u> ChainSources<'u> {
         words.push(UNWOUND);
         let stack = CopiedStack { registers: &registers, bytes, links: &self.links };
         let most = self.recorded.most.frames;
-        let Some(end) = unwinding.sample(stack, at, most, scratch, words) else {
+        let Some(mut end) = unwinding.sample(stack, at, most, scratch, words) else {
             words.truncate(all);
             return Ok(());
         };
+        if matches!(end, End::Cut(_))
+            && words.last().is_some_and(|last| unwinding.is_entry(*last, at))
+        {
+            end = End::Whole;
+        }
         if let Some(user) = user {
             words.drain(user..all);
         }
@@ -302,7 +307,13 @@ impl<'u> ChainSources<'u> {
 
     /// Completes a chain that its recorder could not complete, and of whose stack it kept nothing;
     /// `user` is the place of the marker of its user part.
-    fn cut_short(&mut self, registers: &Regs<'_>, user: Option<usize>, words: &mut Vec<u64>) {
+    fn cut_short(
+        &mut self,
+        registers: &Regs<'_>,
+        at: SampleContext,
+        user: Option<usize>,
+        words: &mut Vec<u64>,
+    ) {
         let Some((unwinding, _)) = &self.unwinding else { return };
         match user.and_then(|user| words.get_mut(user)) {
             Some(marker) => *marker = RETURNS,
@@ -311,8 +322,11 @@ impl<'u> ChainSources<'u> {
                 None => return,
             },
         }
-        self.ends.recorded[1] += 1;
-        if words.len() < self.recorded.most.frames {
+        let is_whole =
+            words.last().is_some_and(|last| unwinding.is_entry(last.wrapping_sub(1), at));
+        let [whole, cut] = &mut self.ends.recorded;
+        *(if is_whole { whole } else { cut }) += 1;
+        if !is_whole && words.len() < self.recorded.most.frames {
             words.push(MISSING);
         }
     }

@@ -136,6 +136,14 @@ impl<'s> StackUnwinder<'s> {
         module.map_or_else(String::new, |module| module.name().into_owned())
     }
 
+    /// Returns whether stacks begin at the function of an instruction: whoever calls it is of no
+    /// interest, and may be beyond the copy.
+    pub(super) fn is_entry(&self, instruction: u64, at: SampleContext) -> bool {
+        let place = self.timeline.place(CpuMode::User, at.space, instruction, at.moment);
+        let module = place.module.and_then(|id| self.files.modules.get_index(id.0 as usize));
+        module.is_some_and(|module| self.files.is_entry(module, place.address))
+    }
+
     /// Returns the instruction pointer of a sample's registers.
     pub(super) fn ip(&self, registers: &Regs<'_>) -> Option<u64> {
         registers.get(self.arch.instruction_pointer())
