@@ -6,7 +6,7 @@ use recrep_format::abi::{CpuMode, context};
 use super::frame_pointers::Checked;
 use super::images::MappedPiece;
 use super::place::FrameFinder;
-use super::source::{CALLERS, CHECKED};
+use super::source::CHECKED;
 use super::stacks::{CallSite, Frame, MISSING, Step};
 use crate::timeline::SampleContext;
 
@@ -35,7 +35,8 @@ impl FrameFinder<'_> {
         if step == Step::Wrong || step == Step::Outermost || !resumes {
             words.truncate(next);
         } else if is_cut {
-            words.insert(words.len() - 1, CALLERS);
+            // Nothing is said of the step from the outermost one.
+            words.insert(words.len() - 1, context::USER);
         }
         // What a limit cut off is not missing.
         let is_limit = is_cut && words.len() == next && step == Step::Right;

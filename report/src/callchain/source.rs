@@ -19,7 +19,7 @@ use recrep_format::bytes::U64s;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::read::File;
-use recrep_format::record::{Body, RawRecord, Regs, Sample, SampleFields};
+use recrep_format::record::{Body, RawRecord, Sample, SampleFields};
 use recrep_format::unwind::End;
 use rustc_hash::FxHashMap;
 
@@ -43,7 +43,7 @@ pub(crate) struct FrameWord {
 const RETURNS: u64 = context::USER - 1;
 
 /// Marker before such frames of which the innermost was removed.
-pub(super) const CALLERS: u64 = context::USER - 2;
+const CALLERS: u64 = context::USER - 2;
 
 /// Marker before frames that were unwound here.
 const UNWOUND: u64 = context::USER - 3;
@@ -274,7 +274,7 @@ impl<'u> ChainSources<'u> {
         };
         let bytes = fields.stack_user.as_ref().map(copied).unwrap_or_default();
         if bytes.is_empty() {
-            self.cut_short(&registers, at, user, words);
+            self.cut_short(sample, at, user, words);
             return Ok(());
         }
         self.links.clear();
@@ -309,18 +309,19 @@ impl<'u> ChainSources<'u> {
     /// `user` is the place of the marker of its user part.
     fn cut_short(
         &mut self,
-        registers: &Regs<'_>,
+        sample: &Sample<'_, '_>,
         at: SampleContext,
         user: Option<usize>,
         words: &mut Vec<u64>,
     ) {
         let Some((unwinding, _)) = &self.unwinding else { return };
-        match user.and_then(|user| words.get_mut(user)) {
-            Some(marker) => *marker = RETURNS,
-            None => match unwinding.ip(registers) {
-                Some(ip) => words.extend([RETURNS, ip]),
-                None => return,
-            },
+        match (user.and_then(|user| words.get_mut(user)), sample.ip()) {
+            (Some(marker), _) => *marker = RETURNS,
+            (None, Some(ip)) if sample.cpu_mode() == CpuMode::User && !self.as_recorded => {
+                words.extend([RETURNS, ip]);
+            }
+            // In the kernel, the process may be about to become another.
+            _ => return,
         }
         let is_whole =
             words.last().is_some_and(|last| unwinding.is_entry(last.wrapping_sub(1), at));

@@ -143,11 +143,6 @@ impl<'s> StackUnwinder<'s> {
         let module = place.module.and_then(|id| self.files.modules.get_index(id.0 as usize));
         module.is_some_and(|module| self.files.is_entry(module, place.address))
     }
-
-    /// Returns the instruction pointer of a sample's registers.
-    pub(super) fn ip(&self, registers: &Regs<'_>) -> Option<u64> {
-        registers.get(self.arch.instruction_pointer())
-    }
 }
 
 impl JitModules {
