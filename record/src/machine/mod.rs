@@ -13,6 +13,7 @@ pub(crate) mod tracepoint;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::registers::Arch;
@@ -34,6 +35,8 @@ pub struct Machine {
     pub max_rate: u64,
     /// `kernel.perf_event_mlock_kb`: KiB that each user may map per CPU.
     pub mlock_kb: u64,
+    /// `RLIMIT_MEMLOCK`: KiB that rec may lock beyond that.
+    pub memlock_kb: u64,
     /// `true` if `perf_event_paranoid` does not restrict the user: CAP_PERFMON or CAP_SYS_ADMIN.
     pub privileged: bool,
     /// Architecture, which determines the registers.
@@ -65,6 +68,7 @@ impl Default for Machine {
             paranoid: 2,
             max_rate: 100_000,
             mlock_kb: 516,
+            memlock_kb: 0,
             privileged: false,
             arch: Arch::NATIVE,
             sve: false,
@@ -96,6 +100,7 @@ impl Machine {
             mlock_kb: sysctl("perf_event_mlock_kb")
                 .and_then(|n| u64::try_from(n).ok())
                 .unwrap_or(516),
+            memlock_kb: getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX) >> 10,
             privileged: fs::read_to_string("/proc/self/status")
                 .is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),

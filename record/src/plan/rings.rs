@@ -11,8 +11,8 @@ use crate::plan::config::{Config, RingSize, Switch};
 
 /// Default size of a ring's data area, if the limit on locked memory allows it.
 const DEFAULT_RING: u64 = 512 << 10;
-/// Default size for copies of stacks, for users without such a limit.
-const RING_OF_STACKS: u64 = 2 << 20;
+/// Default size for copies of stacks.
+pub(super) const RING_OF_STACKS: u64 = 2 << 20;
 /// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked
 /// memory.
 const RING_BESIDE_AUX: u64 = 256 << 10;
@@ -40,8 +40,14 @@ pub(super) fn data_pages(
 /// `unwinds`: samples have copies of stacks, which rec unwinds.
 pub(super) fn default_size(beside_aux: bool, unwinds: bool, context: &Context<'_>) -> u64 {
     let (machine, page) = (context.machine, context.machine.page_size as u64);
-    if unwinds && machine.privileged && !beside_aux && !context.config.per_thread {
-        return RING_OF_STACKS;
+    if unwinds && !beside_aux && !context.config.per_thread {
+        let cpus = machine.online.len() as u64;
+        let limit = (machine.mlock_kb << 10).saturating_mul(cpus);
+        let limit = limit.saturating_add(machine.memlock_kb.saturating_mul(1 << 10));
+        let fits = |ring: &u64| machine.privileged || (ring + page).saturating_mul(cpus) <= limit;
+        if let Some(ring) = [RING_OF_STACKS, RING_OF_STACKS / 2].into_iter().find(fits) {
+            return ring;
+        }
     }
     let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
     // The control page takes one page of the limit.

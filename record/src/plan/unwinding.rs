@@ -23,6 +23,8 @@ use crate::tasks::Target;
 const SIZES: [u32; 3] = [16 << 10, 8 << 10, 4 << 10];
 /// Time for which a ring has to hold samples, in milliseconds.
 const HELD: u64 = 20;
+/// The same for users whose rings cannot be as large as that takes: whole chains are worth more.
+const HELD_AT_LEAST: u64 = 8;
 /// Bytes that all CPUs together may copy in a second.
 const MOST_COPIED: u64 = 256 << 20;
 
@@ -110,9 +112,11 @@ pub(super) fn size(
         Some(size) => RingSize::bytes(size, context.machine.page_size),
         None => rings::default_size(beside_aux, true, context),
     };
+    let is_limited = context.config.rings.data.is_none() && ring < rings::RING_OF_STACKS;
+    let held = if is_limited { HELD_AT_LEAST } else { HELD };
     let unwound = || events.iter().filter(|event| is_unwound(&event.attr));
     let samples = unwound().filter_map(|event| event.attr.frequency()).sum::<u64>();
-    let lasts = |size: u32| samples.saturating_mul(size.into()) * HELD / 1000 <= ring;
+    let lasts = |size: u32| samples.saturating_mul(size.into()) / 1000 * held <= ring;
     let all = samples.saturating_mul(cpus.len() as u64);
     let fits = |size: u32| lasts(size) && all.saturating_mul(size.into()) <= MOST_COPIED;
     let least = SIZES.last().copied().unwrap_or_default();

@@ -188,9 +188,11 @@ fn callchains_are_whole_and_perf_shows_the_same() {
             lines.collect::<Vec<_>>()
         };
         let (ours, theirs) = (names(&ours), names(&theirs));
-        let differ = ours.iter().zip(&theirs).filter(|(our, their)| our != their).count();
         if whole(&outcome) == 100.0 {
-            assert_eq!((ours.len(), differ), (theirs.len(), 0), "{args}");
+            let differ: Vec<_> =
+                ours.iter().zip(&theirs).filter(|(our, their)| our != their).collect();
+            assert_eq!(ours.len(), theirs.len(), "{args}");
+            assert!(differ.is_empty(), "{args}: {differ:?}");
         }
     }
 }
@@ -254,7 +256,8 @@ fn of_a_process_that_runs_already_and_of_the_whole_machine() {
             continue;
         }
         let outcome = place.record(&args, &["sleep".to_owned(), "0.6".to_owned()]);
-        assert!(whole(&outcome) > 80.0, "{args}: {}", outcome.stderr);
+        // Others may have deep stacks.
+        assert!(args == "-a" || whole(&outcome) > 80.0, "{args}: {}", outcome.stderr);
         if !args.contains("synth") {
             assert_whole(&place.at("x.data"), "main");
         }
