@@ -10,6 +10,7 @@
 //!      ▼
 //!  drain: one thread in rounds, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
 //!      │ AUX areas                                   │  output::tally: counts (`rec` prints them last), times, mapped modules
+//!      │                                             ├─ output::unwind: copies of stacks become callchains
 //!      └─────────▶ aux ─────────────────────────────▶│
 //!                                                    └─ output::features, output::build_ids: the features
 //! ```
