@@ -131,7 +131,10 @@ impl State {
         } else {
             Vec::new()
         };
-        let all: usize = rings.iter().map(Ring::size).sum();
+        let is_unwound = counters.events.iter().any(|event| is_unwound(&event.attr));
+        // What is unwound waits for another round.
+        let all: usize =
+            rings.iter().map(Ring::size).sum::<usize>() * if is_unwound { 4 } else { 1 };
         let queue = config
             .output
             .queue
@@ -154,8 +157,8 @@ impl State {
         tally.modules = recording.modules.renewed();
         tally.unwinding = Unwinding::of(&recording.entries);
         let unwinding = tally.unwinding.clone();
-        let copies = counters.events.iter().filter(|event| is_unwound(&event.attr));
-        if let Some(copy) = copies.map(|event| event.attr.sample_stack_user).max() {
+        let copy = counters.events.iter().map(|event| event.attr.sample_stack_user).max();
+        if let Some(copy) = copy.filter(|_| is_unwound) {
             recording.messages.explain(|| {
                 let (copy, ring) = (units::bytes(copy.into()), units::bytes(smallest as u64));
                 format!("unwinding callchains of copies of {copy} of the stack, in rings of {ring}")

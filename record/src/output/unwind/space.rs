@@ -42,6 +42,8 @@ pub(super) struct Space {
 
 /// Number of ranges that a process may have; more than that are taken for an attack.
 const MOST: usize = 1 << 15;
+/// Number of mappings that a child gets copies of.
+const MOST_COPIED: usize = 256;
 /// Number of mappings, which others have covered, that are kept for samples that came before those.
 const COVERED: usize = 64;
 
@@ -57,9 +59,13 @@ impl Space {
         Self { since: time, checked: time, is_whole: true, ..Self::default() }
     }
 
-    /// Returns the space of a child that was forked at this time.
-    pub(super) fn forked(&self, time: u64) -> Self {
-        Self { since: time, before: None, ..self.clone() }
+    /// Returns the space of a child that was forked at this time. Large ones are shared until the
+    /// child maps something.
+    pub(super) fn forked(self: &Arc<Self>, time: u64) -> Arc<Self> {
+        if self.mappings.len() > MOST_COPIED {
+            return Arc::clone(self);
+        }
+        Arc::new(Self { since: time, before: None, ..(**self).clone() })
     }
 
     /// Adds a mapping that was made at this time.
@@ -83,7 +89,7 @@ impl Space {
             self.forget_covered();
         }
         if self.now.len() > MOST {
-            *self = Self { since: u64::MAX, ..Self::default() };
+            *self = Self::unknown(u64::MAX);
         }
     }
 
@@ -193,7 +199,8 @@ mod tests {
     fn a_child_has_what_its_parent_had_and_an_exec_leaves_nothing() {
         let mut space = Space::executed(10, None);
         space.add(11, mapping(0..1, "/a"));
-        let mut child = space.forked(20);
+        let space = Arc::new(space);
+        let mut child = (*space.forked(20)).clone();
         child.add(21, mapping(0..1, "/b"));
         assert_eq!(
             (name(&child, 0, 20), name(&child, 0, 21)),

@@ -1,7 +1,8 @@
 //! The mappings of all processes: from side-band records, and from `/proc` where none can tell.
 
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,6 +55,8 @@ enum What {
     Lost,
 }
 
+/// Number of processes. If there are more, those that live are looked at again.
+const MOST_PROCESSES: usize = 1 << 15;
 /// Number of processes that are remembered after their end.
 const MOST_ENDED: usize = 1024;
 /// Number of changes that may wait for a sample.
@@ -61,7 +64,7 @@ const MOST_LATER: usize = 1 << 16;
 /// `/proc` is not read more often for a process.
 const AGAIN: Duration = Duration::from_millis(100);
 /// Maximum size of a list of mappings in `/proc`.
-const MOST_READ: usize = 4 << 20;
+const MOST_READ: u64 = 4 << 20;
 
 /// A process's mappings, as last seen by a thread that writes.
 #[derive(Default)]
@@ -159,8 +162,11 @@ impl Known {
             What::Fork { parent, child } => {
                 let space = self.spaces.get(&parent).map(|parent| parent.forked(time));
                 // Of a parent that nothing is known of, neither is the child's.
-                let space = space.unwrap_or_else(|| Space::unknown(time));
-                self.spaces.insert(child, Arc::new(space));
+                let space = space.unwrap_or_else(|| Arc::new(Space::unknown(time)));
+                if self.spaces.len() >= MOST_PROCESSES {
+                    self.spaces.clear();
+                }
+                self.spaces.insert(child, space);
             }
             What::Exec(pid) => {
                 let before = self.spaces.remove(&pid);
@@ -207,8 +213,10 @@ impl Known {
 
 /// Returns what a process has mapped now, by `/proc`; `None` if it has ended.
 fn listed_now(pid: u32) -> Option<Space> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
-    if maps.is_empty() || maps.len() > MOST_READ {
+    let mut maps = Vec::new();
+    let file = File::open(format!("/proc/{pid}/maps")).ok()?;
+    file.take(MOST_READ + 1).read_to_end(&mut maps).ok()?;
+    if maps.is_empty() || maps.len() as u64 > MOST_READ {
         return None;
     }
     let mut space = Space::unknown(0);
