@@ -11,8 +11,9 @@
 //!
 //! What the rules say of an address is looked up once; frames of chains carry it
 //! ([`Frame::step`](super::Frame::step)), and distinct chains are corrected when those of all
-//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules, and modules whose
-//! files are not proven, are believed.
+//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules is believed, and so
+//! are modules whose files are not proven; not so a sampled function of a file that has neither rules
+//! nor a frame: it was written by hand.
 
 use std::sync::OnceLock;
 
@@ -77,7 +78,7 @@ impl ChainChecks<'_> {
         let pointer =
             frames.and_then(|frames| Some(frames.rules.frame_pointer_at(frames.address_of(at)?)));
         let step = match pointer {
-            Some(FramePointer::Unknown) if !site.is_before() && self.has_no_frame(module, at) => {
+            Some(FramePointer::Unknown) if site == CallSite::At && self.lacks_frame(module, at) => {
                 Step::Skips
             }
             None | Some(FramePointer::Unknown) => return Step::Unchecked,
@@ -94,24 +95,27 @@ impl ChainChecks<'_> {
         }
     }
 
-    /// Returns whether an instruction of x86-64 without rules is in a function that has set up no
-    /// frame by then, so that the frame pointer is its caller's: code written by hand.
-    fn has_no_frame(self, module: usize, address: u64) -> bool {
+    /// Returns whether an instruction of x86-64 without rules is in a function that has made no frame
+    /// by then, so that the frame pointer is its caller's: code written by hand.
+    fn lacks_frame(self, module: usize, address: u64) -> bool {
         let FramePointers(modules) = self.rules;
-        let Some(frames) = modules.of(module) else { return false };
         let (symbol, function) = self.functions.find(module, address);
         let name = symbol.and_then(|symbol| self.functions.loaded(module)?.name(symbol));
+        let Some(frames) = modules.of(module) else { return false };
         // What V8 jumps to runs in the frame of the code that jumps there.
-        let is_called = name.is_some_and(|name| !name.starts_with("Builtins_"));
-        if !is_called || frames.rules.machine() != Machine::X86_64 {
+        if frames.rules.machine() != Machine::X86_64
+            || name.is_none_or(|name| name.starts_with("Builtins_"))
+        {
             return false;
         }
-        let Some(code) = frames.code_before(function.start.saturating_add(8)) else { return false };
-        let landing = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
-        let is_framed = SETS_FRAME
-            .iter()
-            .any(|sets| code.get(landing..).is_some_and(|code| code.starts_with(sets)));
-        !is_framed || address < function.start + (landing + SETS_FRAME[0].len()) as u64
+        let made = match frames.code_at(function.start) {
+            // `endbr64`; `push %rbp; mov %rsp, %rbp`, in its two forms.
+            Some([0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5]) => 8,
+            Some([0x55, 0x48, 0x89, 0xe5, ..] | [0x55, 0x48, 0x8b, 0xec, ..]) => 4,
+            Some(_) => u64::MAX,
+            None => return false,
+        };
+        address < function.start.saturating_add(made)
     }
 
     /// Returns whether an address of a module follows a call; `None` if its code is not known.
@@ -206,11 +210,6 @@ impl<'t> Checks<'t> {
         })
     }
 }
-
-/// `endbr64`, with which a function may begin.
-const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-/// `push %rbp; mov %rsp,%rbp`, in both encodings.
-const SETS_FRAME: [[u8; 4]; 2] = [[0x55, 0x48, 0x89, 0xe5], [0x55, 0x48, 0x8b, 0xec]];
 
 /// Functions at which user stacks begin.
 const ENTRIES: &[&str] = &[

@@ -63,6 +63,12 @@ impl CallFrames {
         elf::address_of(&self.segments, offset)
     }
 
+    /// Returns the 8 bytes at this file offset.
+    pub(crate) fn code_at(&self, offset: u64) -> Option<[u8; 8]> {
+        let file = self.file.as_deref()?;
+        file.get(usize::try_from(offset).ok()?..)?.first_chunk().copied()
+    }
+
     /// Returns the 8 bytes that end before this file offset.
     pub(crate) fn code_before(&self, offset: u64) -> Option<[u8; 8]> {
         bytes_before(self.file.as_deref()?, offset)
