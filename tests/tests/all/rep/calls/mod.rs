@@ -4,6 +4,7 @@ mod history;
 mod off_cpu;
 mod recorded;
 mod signs;
+mod stacks;
 
 use super::*;
 
