@@ -14,7 +14,6 @@ use recrep_format::endian::Endian;
 use recrep_format::unwind::{Machine, Rules, Section, Sections};
 use rustc_hash::FxHashMap;
 
-use super::space::Mapping;
 use crate::output::build_ids::{FileId, MappedFile, vdso};
 
 /// Name of the vDSO.
@@ -81,6 +80,22 @@ impl Source {
     pub(super) fn name(&self) -> String {
         let last = self.key.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if self.is_memory() { "jit".to_owned() } else { String::from_utf8_lossy(last).into_owned() }
+    }
+}
+
+/// A range of addresses, and what is mapped there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) range: Range<u64>,
+    /// Offset in the file of the first byte.
+    pub(super) pgoff: u64,
+    pub(super) source: Arc<Source>,
+}
+
+impl Mapping {
+    /// Returns whether it is where 32-bit tasks have theirs.
+    pub(super) fn is_low(&self) -> bool {
+        self.range.end <= 1 << 32
     }
 }
 

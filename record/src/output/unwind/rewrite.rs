@@ -15,8 +15,8 @@ use recrep_format::unwind::{
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::modules::{self, Module, Modules};
-use super::space::{Mapping, Space};
+use super::modules::{self, Mapping, Module, Modules};
+use super::space::Space;
 use super::spaces::Seen;
 use super::{Event, Unwinding};
 
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Rewriter {
 
 /// What becomes of a sample.
 enum Outcome {
-    /// There is no user stack, or none that could be unwound: the kernel's chain stays.
+    /// There is no user stack that could be unwound: the kernel's chain stays.
     Untouched,
     Unwound(End),
     /// It is not known what is mapped.
@@ -173,7 +173,9 @@ impl Rewriter {
             asked => usize::from(asked).saturating_sub(kernel.saturating_sub(1)).max(1),
         };
         match self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames) {
-            End::Cut(Cause::Unmapped | Cause::Unreadable(_)) => Outcome::Unknown,
+            End::Cut(Cause::Unreadable(_)) => Outcome::Unknown,
+            // During an exec nothing is mapped yet, and the kernel sees no user stack.
+            End::Cut(Cause::Unmapped) if chain.len() == kernel => Outcome::Untouched,
             end => Outcome::Unwound(end),
         }
     }
@@ -227,7 +229,7 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 fn event_of<'e>(record: &RawRecord<'_>, shared: &'e Unwinding) -> Option<&'e Event> {
     let is_sample = record.header.kind == RecordType::SAMPLE;
     let id = record.body().first_chunk::<8>().filter(|_| is_sample)?;
-    shared.events.get(&u64::from_ne_bytes(*id))
+    shared.events.get(&Endian::NATIVE.u64(*id))
 }
 
 /// What a thread that writes has found of modules.

@@ -3,23 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::modules::Source;
-
-/// A range of addresses, and what is mapped there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
-    pub(super) range: Range<u64>,
-    /// Offset in the file of the first byte.
-    pub(super) pgoff: u64,
-    pub(super) source: Arc<Source>,
-}
-
-impl Mapping {
-    /// Returns whether it is where 32-bit tasks have theirs.
-    pub(super) fn is_low(&self) -> bool {
-        self.range.end <= 1 << 32
-    }
-}
+use super::modules::Mapping;
 
 /// The mappings of a process since its start, its last exec, or the last look at `/proc`.
 ///
@@ -161,6 +145,7 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::unwind::modules::Source;
 
     fn mapping(range: Range<u64>, name: &str) -> Mapping {
         let source = Arc::new(Source::new(name.as_bytes(), Default::default()));

@@ -12,8 +12,8 @@ use recrep_format::abi::{CpuMode, misc};
 use recrep_format::record::{Body, MmapIdentity, Record};
 use rustc_hash::FxHashMap;
 
-use super::modules::{Identity, Source};
-use super::space::{Mapping, Space};
+use super::modules::{Identity, Mapping, Source};
+use super::space::Space;
 use crate::output::build_ids::{FileId, MapsLine};
 
 /// The mappings of all processes. Threads share them.
