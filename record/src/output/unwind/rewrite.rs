@@ -228,8 +228,8 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 /// its start.
 fn event_of<'e>(record: &RawRecord<'_>, shared: &'e Unwinding) -> Option<&'e Event> {
     let is_sample = record.header.kind == RecordType::SAMPLE;
-    let id = record.body().first_chunk::<8>().filter(|_| is_sample)?;
-    shared.events.get(&Endian::NATIVE.u64(*id))
+    let id = U64s::new(record.body(), Endian::NATIVE).get(0).filter(|_| is_sample)?;
+    shared.events.get(&id)
 }
 
 /// What a thread that writes has found of modules.
