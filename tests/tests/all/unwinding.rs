@@ -103,3 +103,93 @@ fn a_small_copy_ends_a_chain_and_is_never_made_up_for() {
     assert!(samples > 0 && ours >= samples, "{ours} frames of {samples} samples");
     assert!(agreed * 100 >= samples * 99, "{agreed} of {samples}");
 }
+
+/// Returns the share of the samples whose chains have a function, in per cent, with the call frames
+/// of a program compiled with these flags, then changed by a command.
+fn share_below_main(flags: &str, change: Option<&[&str]>) -> f64 {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let source = "
+        #include <time.h>
+        volatile unsigned long sink;
+        __attribute__((noinline)) static void leaf(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * n; }
+        __attribute__((noinline)) static void middle(int depth) {
+            volatile unsigned long here[9] = {1, 2, 3};
+            if (depth > 0) middle(depth - 1); else leaf(20000);
+            sink += here[depth & 3];
+        }
+        int main(void) {
+            clock_t end = clock() + CLOCKS_PER_SEC / 3;
+            while (clock() < end) middle(5);
+            return 0;
+        }";
+    std::fs::write(at("app.c"), source).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"]);
+    run(cc.args(flags.split_whitespace()).args(["-o", &at("app"), &at("app.c")])).expect(0);
+    if let Some([program, words @ ..]) = change {
+        run(Command::new(program).args(words).current_dir(dir.path())).expect(0);
+    }
+    let file = dir.path().join("app.data");
+    record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,8192", &[at("app")]);
+    let outcome = run(rep().args(["--format", "folded", "--no-inline"]).arg(&file)).expect(0);
+    let counted = |lines: &mut dyn Iterator<Item = &str>| {
+        lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum::<f64>()
+    };
+    let mut of_leaf = outcome.text().lines().filter(|line| line.contains(";leaf"));
+    let all = counted(&mut of_leaf);
+    let mut whole = outcome
+        .text()
+        .lines()
+        .filter(|line| line.contains(";main;middle;") && line.contains(";leaf"));
+    100.0 * counted(&mut whole) / all
+}
+
+/// Compilers leave `.eh_frame` to the C library's start files and write `.debug_frame`.
+#[test]
+fn call_frame_information_of_debuggers_is_used() {
+    if !needs::perf_events() || !needs::commands("cc") {
+        return;
+    }
+    let only_debug = "-fno-asynchronous-unwind-tables -fno-unwind-tables";
+    for compressed in ["", "-gz=zlib", "-gz=zlib-gnu"] {
+        let share = share_below_main(&format!("{only_debug} {compressed}"), None);
+        assert!(share > 95.0, "{compressed}: {share}");
+    }
+    if needs::commands("objcopy") {
+        // In a debug file of its own.
+        let script = "objcopy --only-keep-debug app app.debug && strip app && \
+                      objcopy --add-gnu-debuglink=app.debug app";
+        let share = share_below_main(only_debug, Some(&["sh", "-c", script]));
+        assert!(share > 95.0, "{share}");
+    }
+}
+
+/// Code written by hand, whose frames are not at the stack or frame pointer.
+#[test]
+fn ciphers_are_unwound_by_their_own_rules() {
+    if !needs::perf_events() || !needs::commands("openssl") || !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cipher.data");
+    let words = ["openssl", "speed", "-seconds", "1", "-evp", "chacha20-poly1305"];
+    record(
+        &file,
+        "-q -e cpu-clock:u -F 499 --call-graph dwarf,16384",
+        &words.map(ToOwned::to_owned),
+    );
+    let outcome = run(rep().args(["--format", "folded", "--no-inline"]).arg(&file)).expect(0);
+    let (mut all, mut whole) = (0.0, 0.0);
+    for line in outcome.text().lines() {
+        let (chain, weight) = line.rsplit_once(' ').unwrap();
+        let weight: f64 = weight.parse().unwrap();
+        all += weight;
+        whole += if chain.contains(";_start;") || chain.contains(";__libc_start") {
+            weight
+        } else {
+            0.0
+        };
+    }
+    assert!(whole > 0.97 * all, "{whole} of {all}: {}", outcome.text());
+}
