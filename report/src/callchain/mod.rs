@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   sample ─► ChainSources ─► chain ─► FrameFinder (one per worker) ─► chain number in the key
-//!                                         │  └ recent: address range ─► function
-//!                                         ▼
+//!              │ recorded                 │  ├ recent: address range ─► function
+//!              │ unwound: registers,      │  └ frame_pointers: is the next entry the caller?
+//!              └   copied stack           ▼
 //!                          Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!

@@ -294,6 +294,36 @@ mod tests {
     }
 
     #[test]
+    fn wrong_steps_are_corrected() {
+        // Innermost first: 1 to 3, of which each leads to the next as the step says.
+        let shown = |steps: [Step; 3], can_be_called: bool| {
+            let mut stacks = Stacks::default();
+            let mut frames: Vec<u32> = (1..)
+                .zip(steps)
+                .map(|(address, step)| {
+                    stacks.number(Frame { step, can_be_called, ..frame(address) })
+                })
+                .collect();
+            frames.reverse();
+            let chain = frames.iter().fold(0, |callers, frame| stacks.chains.add(callers, *frame));
+            let mut joined = Stacks::default();
+            let numbers = joined.join(&stacks, |frame, new| {
+                new.push(Frame { step: Step::Unchecked, can_be_called: false, ..frame });
+            });
+            addresses(&joined, numbers[chain as usize])
+        };
+        use Step::{Outermost, Right, Skips, Unchecked, Wrong};
+        assert_eq!(shown([Unchecked; 3], true), [1, 2, 3]);
+        assert_eq!(shown([Right, Right, Outermost], true), [1, 2, 3]);
+        assert_eq!(shown([Right; 3], true), [1, 2, 3, MISSING], "it ends too early");
+        assert_eq!(shown([Skips, Right, Unchecked], true), [1, MISSING, 2, 3]);
+        assert_eq!(shown([Skips, Right, Unchecked], false), [1, MISSING]);
+        assert_eq!(shown([Right, Wrong, Right], true), [1, 2, MISSING]);
+        assert_eq!(shown([Outermost, Right, Right], true), [1]);
+        assert_eq!(shown([Right, Skips, Skips], true), [1, 2, MISSING, 3, MISSING]);
+    }
+
+    #[test]
     fn joined_chains_keep_their_frames() {
         let (mut all, mut part) = (Stacks::default(), Stacks::default());
         let chain = add(&mut part, &[6, 5]);
