@@ -23,22 +23,16 @@ pub fn perf_events() -> bool {
     met(FOUND.get_or_init(probe_perf_events))
 }
 
-/// These commands, separated by spaces.
+/// These commands, separated by spaces. Some (go, openssl) have a `version` for a `--version`.
 #[track_caller]
 pub fn commands(names: &str) -> bool {
     let runs = |name: &str| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+        ["--version", "version"].iter().any(|version| {
+            Command::new(name).arg(version).output().is_ok_and(|output| output.status.success())
+        })
     };
     let missing = names.split(' ').find(|name| !runs(name));
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
-}
-
-/// The Go compiler, which knows no `--version`.
-#[track_caller]
-pub fn go() -> bool {
-    let runs =
-        Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
-    met(&runs.then_some(()).ok_or("needs go".to_owned()))
 }
 
 /// mandoc, which knows no `--version`.

@@ -22,7 +22,7 @@ fn functions_of(program: &Path, names: &[&str]) -> Vec<(String, u64)> {
 
 #[test]
 fn a_stripped_go_program_has_the_names_of_its_function_table() {
-    if !needs::go() {
+    if !needs::commands("go") {
         return;
     }
     let place = Place::new();
