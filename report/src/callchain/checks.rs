@@ -21,7 +21,8 @@ impl FrameFinder<'_> {
             *marker = CHECKED;
         }
         let Some(ip) = words.get(innermost) else { return };
-        let is_cut = words.iter().filter(|word| **word < context::MAX).count() >= most;
+        let frames = || words.iter().filter(|word| **word < context::MAX).count();
+        let is_cut = words.len() > most && frames() >= most;
         let step = self.innermost_step(at, *ip);
         let resumes = match words.get(next) {
             Some(caller) if step == Step::Skips => self.can_be_called(at, *caller),
@@ -47,16 +48,16 @@ impl FrameFinder<'_> {
 
     /// Returns the step from an instruction to the next frame of its chain.
     fn innermost_step(&mut self, at: SampleContext, ip: u64) -> Step {
-        let context = self.context(Some(CpuMode::User), false, at.space, at.moment);
+        let context = self.context(Some(CpuMode::User), true, at.space, at.moment);
         let MappedPiece { shift, image, is_mapped, .. } = self.piece(context, ip, || at.moment);
         let address = ip.wrapping_add(shift);
-        let known = self.checks.as_ref().and_then(|checks| checks.recent.get(image, address));
+        let known = self.checks.as_ref().and_then(|checks| checks.steps.get(image, address));
         match known {
             Some(step) => step,
             None if is_mapped => {
                 let step = self.checked(address, image, CallSite::At).step;
                 if let Some(checks) = &mut self.checks {
-                    checks.recent.put(image, address, step);
+                    checks.steps.put(image, address, step);
                 }
                 step
             }
@@ -82,7 +83,14 @@ impl FrameFinder<'_> {
     }
 
     /// Returns the number of the frame of a return address whose step is checked.
+    #[inline]
     pub(super) fn checked_frame(&mut self, address: u64, image: u32) -> u32 {
+        let known = self.checks.as_ref().and_then(|checks| checks.frames.get(image, address));
+        known.unwrap_or_else(|| self.new_checked_frame(address, image))
+    }
+
+    #[cold]
+    fn new_checked_frame(&mut self, address: u64, image: u32) -> u32 {
         let Checked { step, follows_call } = self.checked(address, image, CallSite::Checked);
         let own = self.images.get(image).map_or_else(Frame::default, |image| image.at(address));
         // Without the code, it is looked up as in perf.
@@ -93,6 +101,10 @@ impl FrameFinder<'_> {
         };
         let frame = self.look_up(address, image, site).0.unwrap_or(own);
         let can_be_called = own.module > 0 && follows_call != Some(false);
-        self.stacks.number(Frame { site, step, can_be_called, ..frame })
+        let number = self.stacks.number(Frame { site, step, can_be_called, ..frame });
+        if let Some(checks) = &mut self.checks {
+            checks.frames.put(image, address, number);
+        }
+        number
     }
 }

@@ -135,10 +135,10 @@ impl ChainChecks<'_> {
     /// Returns whether stacks begin at the function at an address of a module.
     fn is_entry(self, module: usize, address: u64) -> bool {
         let name = self.functions.find(module, address).0.and_then(|symbol| {
-            let loaded = self.functions.loaded(module)?;
-            Some(is_entry(&loaded.name(symbol)?))
+            // As the file has it: none of them is mangled.
+            str::from_utf8(self.functions.loaded(module)?.table.get(symbol)?.name).ok()
         });
-        name == Some(true)
+        name.is_some_and(is_entry)
     }
 }
 
@@ -148,7 +148,10 @@ pub(super) struct Checks<'t> {
     of: ChainChecks<'t>,
     /// By module and address.
     known: FxHashMap<(u32, CallSite, u64), Checked>,
-    pub(super) recent: RecentSteps,
+    /// Steps from sampled addresses.
+    pub(super) steps: RecentAddresses<Step>,
+    /// Numbers of the frames of return addresses.
+    pub(super) frames: RecentAddresses<u32>,
 }
 
 /// What the checks say of an address.
@@ -159,43 +162,35 @@ pub(super) struct Checked {
     pub(super) follows_call: Option<bool>,
 }
 
-/// Step from a recent sampled address of an image.
-#[derive(Clone, Copy, Debug, Default)]
-struct RecentStep {
-    address: u64,
-    image: u32,
-    step: Step,
-}
-
-/// Recent sampled addresses and their steps: a direct-mapped cache.
+/// What is known of recent addresses of images: a direct-mapped cache.
 #[derive(Debug, Default)]
-pub(super) struct RecentSteps(Vec<RecentStep>);
+pub(super) struct RecentAddresses<T>(Vec<(u64, u32, T)>);
 
-impl RecentSteps {
+impl<T: Copy + Default> RecentAddresses<T> {
     /// Log2 of the number of addresses.
-    const STEPS: u32 = 12;
+    const ADDRESSES: u32 = 13;
 
-    /// Returns the step from an address, if it is known.
+    /// Returns what is known of an address.
     #[inline]
-    pub(super) fn get(&self, image: u32, address: u64) -> Option<Step> {
-        let known = self.0.get(cache_place(address, image, Self::STEPS))?;
-        ((known.image, known.address) == (image, address)).then_some(known.step)
+    pub(super) fn get(&self, image: u32, address: u64) -> Option<T> {
+        let (known, of, found) = self.0.get(cache_place(address, image, Self::ADDRESSES))?;
+        ((*of, *known) == (image, address)).then_some(*found)
     }
 
-    /// Adds the step from an address.
-    pub(super) fn put(&mut self, image: u32, address: u64, step: Step) {
+    /// Adds an address.
+    pub(super) fn put(&mut self, image: u32, address: u64, found: T) {
         // No image has this number.
-        let none = RecentStep { image: u32::MAX, ..RecentStep::default() };
-        self.0.resize(1 << Self::STEPS, none);
-        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::STEPS)) {
-            *slot = RecentStep { address, image, step };
+        self.0.resize(1 << Self::ADDRESSES, (0, u32::MAX, T::default()));
+        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::ADDRESSES)) {
+            *slot = (address, image, found);
         }
     }
 }
 
 impl<'t> Checks<'t> {
     pub(super) fn new(of: ChainChecks<'t>) -> Self {
-        Self { of, known: FxHashMap::default(), recent: RecentSteps::default() }
+        let (steps, frames) = Default::default();
+        Self { of, known: FxHashMap::default(), steps, frames }
     }
 
     pub(super) fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {

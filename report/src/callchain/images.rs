@@ -112,6 +112,8 @@ pub(super) struct MappedPiece {
     pub(super) context: u32,
     pub(super) image: u32,
     pub(super) is_mapped: bool,
+    /// `true` if the steps from its addresses are checked.
+    pub(super) is_checked: bool,
 }
 
 impl MappedPiece {

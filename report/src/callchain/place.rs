@@ -293,9 +293,13 @@ impl<'t> FrameFinder<'t> {
     /// Returns the number of an address's frame, and the address in its module.
     #[inline]
     fn frame(&mut self, context: u32, ip: u64, at: Moment) -> (u32, u64) {
-        let MappedPiece { shift, mask, image, .. } = self.piece(context, ip, || at);
+        let MappedPiece { shift, mask, image, is_checked, .. } = self.piece(context, ip, || at);
         let address = ip.wrapping_add(shift);
-        (self.frame_at(address & mask, image, true), address)
+        let number = match is_checked {
+            true => self.checked_frame(address & mask, image),
+            false => self.frame_at(address & mask, image, true),
+        };
+        (number, address)
     }
 
     /// Returns the number of the frame at an address of an image. Unless `is_numbered`, it is
@@ -311,11 +315,6 @@ impl<'t> FrameFinder<'t> {
     #[cold]
     fn new_frame(&mut self, address: u64, image: u32, is_numbered: bool) -> u32 {
         let site = self.images.get(image).map_or(CallSite::At, |image| image.frame.site);
-        if site == CallSite::Checked {
-            let (frame, end) = (self.checked_frame(address, image), address.saturating_add(1));
-            self.recent.put(RecentFrame { start: address, end, image, frame }, address);
-            return frame;
-        }
         let (frame, Range { start, end }) = match self.look_up(address, image, site) {
             (Some(frame), range) => (self.number_of(frame, image), range),
             (None, _) if is_numbered => {
@@ -444,11 +443,11 @@ impl<'t> FrameFinder<'t> {
         let image =
             self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
         self.of_symbols.resize(self.of_symbols.len().max(image as usize + 1), Vec::new());
-        let is_mapped = frame.module > 0;
+        let (is_mapped, is_checked) = (frame.module > 0, site == CallSite::Checked);
         let is_missing = site == CallSite::Nowhere;
         let is_distinct = is_mapped || fields.unmapped || fields.ip || is_missing;
         let mask = if is_distinct { u64::MAX } else { 0 };
-        let piece = MappedPiece { start, end, shift, mask, context, image, is_mapped };
+        let piece = MappedPiece { start, end, shift, mask, context, image, is_mapped, is_checked };
         self.pieces.put(piece, ip);
         piece
     }

@@ -43,14 +43,14 @@ type Numbered<K> = ((K, SpaceEpoch), u32);
 #[derive(Debug)]
 pub(crate) struct Contexts<K> {
     all: IndexSet<(K, SpaceEpoch), FxBuildHasher>,
-    /// The two contexts that were asked for last in the kernel and in each of some spaces: those of
+    /// The contexts that were asked for last in the kernel and in each of some spaces: those of
     /// several CPUs alternate.
-    last: [[Option<Numbered<K>>; 2]; 8],
+    last: [[Option<Numbered<K>>; 4]; 8],
 }
 
 impl<K> Default for Contexts<K> {
     fn default() -> Self {
-        Self { all: IndexSet::default(), last: [const { [None, None] }; 8] }
+        Self { all: IndexSet::default(), last: [const { [None, None, None, None] }; 8] }
     }
 }
 
@@ -65,7 +65,10 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
             }
         }
         let number = u32::try_from(self.all.insert_full((kind, epoch)).0).unwrap_or(u32::MAX);
-        *last = [Some(((kind, epoch), number)), last[0]];
+        last.rotate_right(1);
+        if let Some(first) = last.first_mut() {
+            *first = Some(((kind, epoch), number));
+        }
         number
     }
 
