@@ -295,6 +295,8 @@ mod tests {
 
     #[test]
     fn wrong_steps_are_corrected() {
+        use Step::{Outermost, Right, Skips, Unchecked, Wrong};
+
         // Innermost first: 1 to 3, of which each leads to the next as the step says.
         let shown = |steps: [Step; 3], can_be_called: bool| {
             let mut stacks = Stacks::default();
@@ -308,11 +310,10 @@ mod tests {
             let chain = frames.iter().fold(0, |callers, frame| stacks.chains.add(callers, *frame));
             let mut joined = Stacks::default();
             let numbers = joined.join(&stacks, |frame, new| {
-                new.push(Frame { step: Step::Unchecked, can_be_called: false, ..frame });
+                new.push(Frame { step: Unchecked, can_be_called: false, ..frame });
             });
             addresses(&joined, numbers[chain as usize])
         };
-        use Step::{Outermost, Right, Skips, Unchecked, Wrong};
         assert_eq!(shown([Unchecked; 3], true), [1, 2, 3]);
         assert_eq!(shown([Right, Right, Outermost], true), [1, 2, 3]);
         assert_eq!(shown([Right; 3], true), [1, 2, 3, MISSING], "it ends too early");

@@ -21,7 +21,6 @@ const PART: &str = "25";
 #[derive(Debug)]
 struct Shares {
     right: f64,
-    cut: f64,
     wrong: f64,
 }
 
@@ -55,8 +54,8 @@ fn judged(expected: &BTreeMap<&str, Vec<&str>>, folded: &str) -> Shares {
     let own: BTreeSet<&str> = expected.values().flatten().copied().collect();
     let (mut right, mut cut, mut wrong) = (0.0, 0.0, 0.0);
     for line in folded.lines() {
-        let (stack, weight) = line.rsplit_once(' ').expect("a weight");
-        let weight: f64 = weight.parse().expect("a number");
+        let (stack, weight) = line.rsplit_once(' ').unwrap();
+        let weight: f64 = weight.parse().unwrap();
         let frames: Vec<&str> = stack.split(';').collect();
         let found: Vec<&str> = frames.iter().copied().filter(|frame| own.contains(frame)).collect();
         // What is in no part: the program's start, its calibration.
@@ -72,9 +71,8 @@ fn judged(expected: &BTreeMap<&str, Vec<&str>>, folded: &str) -> Shares {
         }
     }
     let all = (right + cut + wrong) / 100.0;
-    let shares = Shares { right: right / all, cut: cut / all, wrong: wrong / all };
-    println!("{shares:?}");
-    shares
+    println!("{:.1}% right, {:.1}% cut, {:.1}% wrong", right / all, cut / all, wrong / all);
+    Shares { right: right / all, wrong: wrong / all }
 }
 
 const WITH: &str = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer";
