@@ -1,5 +1,6 @@
-//! Checks of recorded chains by one worker ([`super::frame_pointers`]). The innermost user frame is checked in the words of its chain, since
-//! it may be no frame of the chain; the others carry what was found.
+//! Checks of recorded chains by one worker ([`super::frame_pointers`]). The innermost user frame is
+//! checked in the words of its chain, since it may be no frame of the chain; the others carry what
+//! was found.
 
 use recrep_format::abi::{CpuMode, context};
 
@@ -11,8 +12,8 @@ use super::stacks::{CallSite, Frame, MISSING, Step};
 use crate::timeline::SampleContext;
 
 impl FrameFinder<'_> {
-    /// Checks the step from the innermost user frame of a recorded chain, and marks the others to be
-    /// checked. A chain of `most` frames may have been cut at its outer end.
+    /// Checks the step from the innermost user frame of a recorded chain, and marks the others to
+    /// be checked. A chain of `most` frames may have been cut at its outer end.
     pub(crate) fn check(&mut self, at: SampleContext, most: usize, words: &mut Vec<u64>) {
         let user = words.iter().position(|word| *word == context::USER);
         let Some(user) = user.filter(|_| self.checks.is_some()) else { return };

@@ -11,9 +11,9 @@
 //!
 //! What the rules say of an address is looked up once; frames of chains carry it
 //! ([`Frame::step`](super::Frame::step)), and distinct chains are corrected when those of all
-//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules is believed, and so
-//! are modules whose files are not proven; not so a sampled function of a file that has neither rules
-//! nor a frame: it was written by hand.
+//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules is believed, and
+//! so are modules whose files are not proven; not so a sampled function of a file that has neither
+//! rules nor a frame: it was written by hand.
 
 use std::sync::OnceLock;
 
@@ -95,8 +95,8 @@ impl ChainChecks<'_> {
         }
     }
 
-    /// Returns whether an instruction of x86-64 without rules is in a function that has made no frame
-    /// by then, so that the frame pointer is its caller's: code written by hand.
+    /// Returns whether an instruction of x86-64 without rules is in a function that has made no
+    /// frame by then, so that the frame pointer is its caller's: code written by hand.
     fn lacks_frame(self, module: usize, address: u64) -> bool {
         let FramePointers(modules) = self.rules;
         let (symbol, function) = self.functions.find(module, address);

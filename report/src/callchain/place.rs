@@ -105,8 +105,8 @@ const SYMBOLS: usize = 1 << 10;
 
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses
-    /// of sampled instructions, and if `names_callers` those of callers. With `checks`, the steps of
-    /// chains are checked that are marked so.
+    /// of sampled instructions, and if `names_callers` those of callers. With `checks`, the steps
+    /// of chains are checked that are marked so.
     pub(crate) fn new(
         timeline: &'t Timeline,
         fields: FrameFields,

@@ -207,8 +207,8 @@ pub(crate) struct ChainSources<'u> {
 }
 
 impl<'u> ChainSources<'u> {
-    /// Creates the sources; without `unwinding`, copied stacks are ignored. If `as_recorded`, nothing
-    /// marks missing callers, and recorded addresses are looked up as in perf.
+    /// Creates the sources; without `unwinding`, copied stacks are ignored. If `as_recorded`,
+    /// nothing marks missing callers, and recorded addresses are looked up as in perf.
     pub(crate) fn new(
         recorded: RecordedChains<'u>,
         unwinding: Option<&'u StackUnwinder<'u>>,
@@ -383,9 +383,9 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     *words = kept;
 }
 
-/// Returns whether all context markers in a recorded chain are known. perf treats a chain with any other
-/// marker as damaged and discards it whole: without frame pointers, callchains contain arbitrary
-/// values, which can look like markers.
+/// Returns whether all context markers in a recorded chain are known. perf treats a chain with any
+/// other marker as damaged and discards it whole: without frame pointers, callchains contain
+/// arbitrary values, which can look like markers.
 #[inline]
 pub(crate) fn is_sound(words: &[u64]) -> bool {
     words

@@ -163,8 +163,8 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames,
-    /// innermost first. Steps that were found to be wrong are corrected. Returns the new numbers of chains, indexed by the old ones. Chains that
-    /// become equal get one number.
+    /// innermost first. Steps that were found to be wrong are corrected. Returns the new numbers of
+    /// chains, indexed by the old ones. Chains that become equal get one number.
     #[must_use]
     pub(crate) fn join(
         &mut self,
@@ -236,8 +236,8 @@ impl Stacks {
     }
 }
 
-/// Greatest number of frames of which a core makes values at a time. Names of C++ take long, and many
-/// may be in a row.
+/// Greatest number of frames of which a core makes values at a time. Names of C++ take long, and
+/// many may be in a row.
 pub(crate) const NAMES_AT_ONCE: usize = 256;
 
 /// Returns a number of frames, chains, classes or bases in 32 bits.

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared
-//! once, even if processes map it at different addresses; code of a JIT has the rules of its moment,
-//! from the JIT's dump. The timeline says which file was mapped at the sample's moment. Nothing is
-//! kept per sample. As in perf, the address of a caller is that of the last byte of its call
-//! instruction: return address − 1.
+//! once, even if processes map it at different addresses; code of a JIT has the rules of its
+//! moment, from the JIT's dump. The timeline says which file was mapped at the sample's moment.
+//! Nothing is kept per sample. As in perf, the address of a caller is that of the last byte of its
+//! call instruction: return address − 1.
 //!
 //! What of the stack was not copied may be in the kernel's callchain, if the sample has both: it is
 //! memory, too.

@@ -25,8 +25,8 @@ impl Warning {
     /// Code if many user stacks do not reach the start of their program.
     pub const BROKEN_STACKS: &'static str = "broken-stacks";
 
-    /// Code if callers are missing in callchains of code without frame pointers, though most of them
-    /// reach the start of their program.
+    /// Code if callers are missing in callchains of code without frame pointers, though most of
+    /// them reach the start of their program.
     pub const MISSING_CALLERS: &'static str = "missing-callers";
 
     /// Returns whether it says what would show more: nothing is wrong with the input.

@@ -36,7 +36,8 @@ pub(crate) fn xz(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     read_limited("xz", lzma_rust2::XzReader::new(bytes, true))
 }
 
-/// Decompresses a section with the flag `SHF_COMPRESSED`, which begins with a header (`Elf64_Chdr`).
+/// Decompresses a section with the flag `SHF_COMPRESSED`, which begins with a header
+/// (`Elf64_Chdr`).
 pub(crate) fn section(bytes: &[u8], is_64: bool, endian: Endianness) -> Result<Vec<u8>, Refusal> {
     if is_64 {
         section_of::<CompressionHeader64<Endianness>>(bytes, endian)
