@@ -62,10 +62,10 @@ impl Line {
     }
 }
 
-/// Parses and compiles a line like [`Line::parse`], knowing of no other commands.
+/// Parses and compiles a line like `Line::parse`, knowing of no other commands.
 ///
 /// # Errors
-/// Returns the errors of [`Line::parse`].
+/// Returns the errors of `Line::parse`.
 pub fn parse<A: Parser, Q>(
     words: impl IntoIterator<Item = OsString>,
     compile: impl FnOnce(A) -> Result<Q, String>,
