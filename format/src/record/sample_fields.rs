@@ -239,6 +239,12 @@ named! {
 }
 
 impl<'a> StackUser<'a> {
+    /// Returns the bytes that were copied.
+    pub fn copied(&self) -> &'a [u8] {
+        let copied = usize::try_from(self.dyn_size.unwrap_or(0)).unwrap_or(usize::MAX);
+        self.bytes.get(..copied).unwrap_or(self.bytes)
+    }
+
     fn decode(c: &mut Cursor<'a>) -> Result<Self> {
         let size = c.u64("sample.stack_user.size")?;
         let bytes = c.take(usize::try_from(size).unwrap_or(usize::MAX), "sample.stack_user")?;

@@ -1,10 +1,7 @@
 //! The rule that leads from a frame to its caller, in two forms: the plain one has room for nearly
 //! all rules that compilers write and is small; the full one has every rule.
 
-use gimli::{
-    CfaRule, Encoding, Register, RegisterRule, UnwindContextStorage, UnwindExpression,
-    UnwindTableRow,
-};
+use gimli::{CfaRule, Encoding, Register, RegisterRule, UnwindContextStorage, UnwindTableRow};
 
 use super::machine::{Machine, PRESERVED};
 
@@ -78,11 +75,7 @@ pub(super) enum ReturnAddress {
 pub(super) struct FullRule {
     pub(super) cfa: CfaRule<usize>,
     pub(super) registers: Vec<(Register, RegisterRule<usize>)>,
-    pub(super) return_address: Register,
-    pub(super) is_signal: bool,
-    pub(super) encoding: Encoding,
-    /// `true` if expressions are in `.debug_frame`.
-    pub(super) in_debug_frame: bool,
+    pub(super) context: RuleContext,
 }
 
 impl FullRule {
@@ -99,6 +92,7 @@ pub(super) struct RuleContext {
     pub(super) return_address: Register,
     pub(super) is_signal: bool,
     pub(super) encoding: Encoding,
+    /// `true` if expressions are in `.debug_frame`.
     pub(super) in_debug_frame: bool,
 }
 
@@ -110,10 +104,7 @@ impl Rule {
             None => Self::Full(Box::new(FullRule {
                 cfa: row.cfa().clone(),
                 registers: row.registers().cloned().collect(),
-                return_address: context.return_address,
-                is_signal: context.is_signal,
-                encoding: context.encoding,
-                in_debug_frame: context.in_debug_frame,
+                context,
             })),
         }
     }
@@ -121,7 +112,7 @@ impl Rule {
     pub(super) fn is_signal(&self) -> bool {
         match self {
             Self::Plain(plain) => plain.is_signal,
-            Self::Full(full) => full.is_signal,
+            Self::Full(full) => full.context.is_signal,
         }
     }
 
@@ -130,7 +121,7 @@ impl Rule {
         match self {
             Self::Plain(plain) => plain.return_address == ReturnAddress::None,
             Self::Full(full) => {
-                matches!(full.of(full.return_address), Some(RegisterRule::Undefined))
+                matches!(full.of(full.context.return_address), Some(RegisterRule::Undefined))
             }
         }
     }
@@ -138,10 +129,7 @@ impl Rule {
     /// Returns whether the frame leaves a preserved register as it was.
     pub(super) fn keeps(&self, machine: Machine, register: u8) -> bool {
         match self {
-            Self::Plain(plain) => {
-                let mut slots = machine.preserved().iter().zip(plain.saved);
-                slots.any(|(number, slot)| *number == register && slot == Slot::KEPT)
-            }
+            Self::Plain(plain) => plain.slot(machine, register) == Slot::KEPT,
             Self::Full(full) => {
                 matches!(full.of(Register(register.into())), None | Some(RegisterRule::SameValue))
             }
@@ -253,15 +241,5 @@ impl FramePointer {
         } else {
             Self::Changed
         }
-    }
-}
-
-/// Returns the expression of a rule, if it is one.
-pub(super) fn expression(rule: &RegisterRule<usize>) -> Option<UnwindExpression<usize>> {
-    match rule {
-        RegisterRule::Expression(expression) | RegisterRule::ValExpression(expression) => {
-            Some(*expression)
-        }
-        _ => None,
     }
 }

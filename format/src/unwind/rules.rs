@@ -44,6 +44,22 @@ pub struct Sections<B> {
     pub entry: u64,
 }
 
+impl<B> Sections<B> {
+    /// A module without any: memory that has no file.
+    pub fn none(machine: Machine, endian: Endian) -> Self {
+        Self {
+            machine,
+            endian,
+            eh_frame: None,
+            eh_frame_hdr: None,
+            debug_frame: None,
+            text: 0,
+            got: 0,
+            entry: 0,
+        }
+    }
+}
+
 /// The rules of a module.
 pub struct Rules<B> {
     sections: Sections<B>,

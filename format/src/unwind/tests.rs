@@ -76,14 +76,9 @@ impl Frames {
 
     fn rules(self) -> Rules<Vec<u8>> {
         Rules::new(Sections {
-            machine: Machine::X86_64,
-            endian: Endian::Little,
             eh_frame: Some(Section { address: EH_FRAME, bytes: self.bytes }),
-            eh_frame_hdr: None,
-            debug_frame: None,
-            text: 0,
-            got: 0,
             entry: 0x9000,
+            ..Sections::none(Machine::X86_64, Endian::Little)
         })
     }
 }
@@ -108,12 +103,13 @@ impl Code for Process {
     }
 }
 
-/// Registers of a sample: those of x86-64 in perf's order, from AX to IP.
 fn registers(ip: u64, sp: u64, bp: u64) -> Registers {
-    let words: Vec<u8> = [0xa, 0xb, 0xc, 0xd, 0x51, 0xd1, bp, sp, ip]
-        .iter()
-        .flat_map(|word: &u64| word.to_le_bytes())
-        .collect();
+    registers_of([0xa, 0xb, 0xc, 0xd, 0x51, 0xd1, bp, sp, ip])
+}
+
+/// Registers of a sample: those of x86-64 in perf's order, from AX to IP.
+fn registers_of(words: [u64; 9]) -> Registers {
+    let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let regs =
         Regs { abi: RegsAbi::ABI_64, mask: 0x1ff, values: U64s::new(&words, Endian::Little) };
     Registers::of_sample(Machine::X86_64, &regs).unwrap()
@@ -202,13 +198,7 @@ fn the_kernels_chain_is_not_believed_where_the_frame_pointer_is_something_else()
 fn a_frame_can_begin_at_any_register_or_at_what_an_expression_says() {
     let by_rax = [DEF_CFA, RAX, 8];
     let rules = functions().with(0x5000, 0x100, &by_rax).rules();
-    let words: Vec<u8> = [0x7_0020, 0, 0, 0, 0, 0, 0, 0x7_0000, 0x5010u64]
-        .iter()
-        .flat_map(|w| w.to_le_bytes())
-        .collect();
-    let regs =
-        Regs { abi: RegsAbi::ABI_64, mask: 0x1ff, values: U64s::new(&words, Endian::Little) };
-    let sampled = Registers::of_sample(Machine::X86_64, &regs).unwrap();
+    let sampled = registers_of([0x7_0020, 0, 0, 0, 0, 0, 0, 0x7_0000, 0x5010]);
     let (frames, end) = walk(rules, &sampled, &[1, 2, 3, 4, 0x4045], &[]);
     assert_eq!((frames, end), (vec![Exact(0x5010), Return(0x4045)], End::Whole));
     // DW_OP_breg7 16, DW_OP_deref, DW_OP_plus_uconst 8: what is saved at rsp + 16, plus 8.
@@ -246,13 +236,7 @@ fn registers_that_an_epilogue_popped_keep_their_values() {
     let popped = [OFFSET | RBX, 2];
     let by_rbx = [DEF_CFA, RBX, 8];
     let rules = functions().with(0x5000, 0x100, &popped).with(0x6000, 0x100, &by_rbx).rules();
-    let words: Vec<u8> = [0, 0x7_0018, 0, 0, 0, 0, 0, 0x7_0000, 0x5010u64]
-        .iter()
-        .flat_map(|w| w.to_le_bytes())
-        .collect();
-    let regs =
-        Regs { abi: RegsAbi::ABI_64, mask: 0x1ff, values: U64s::new(&words, Endian::Little) };
-    let sampled = Registers::of_sample(Machine::X86_64, &regs).unwrap();
+    let sampled = registers_of([0, 0x7_0018, 0, 0, 0, 0, 0, 0x7_0000, 0x5010]);
     let (frames, end) = walk(rules, &sampled, &[0x6005, 2, 3, 0x4045], &[]);
     assert_eq!((frames.len(), end), (3, End::Whole));
 }
@@ -312,14 +296,9 @@ fn debug_frame_is_asked_where_eh_frame_has_no_rule() {
     bytes.extend(0x100u64.to_le_bytes());
     bytes.extend([DEF_CFA_OFFSET, 16, 0, 0]);
     let rules = Rules::new(Sections {
-        machine: Machine::X86_64,
-        endian: Endian::Little,
         eh_frame: Some(Section { address: EH_FRAME, bytes: functions().bytes }),
-        eh_frame_hdr: None,
         debug_frame: Some(bytes),
-        text: 0,
-        got: 0,
-        entry: 0,
+        ..Sections::none(Machine::X86_64, Endian::Little)
     });
     let (frames, end) = walk(rules, &registers(0x5010, 0x7_0000, 0), &[1, 0x4045], &[]);
     assert_eq!((frames.len(), end), (2, End::Whole));
@@ -340,14 +319,9 @@ fn a_table_finds_the_entry_of_an_address() {
             }
         }
         let rules = Rules::new(Sections {
-            machine: Machine::X86_64,
-            endian: Endian::Little,
             eh_frame: Some(Section { address: EH_FRAME, bytes }),
             eh_frame_hdr: Some(Section { address, bytes: header }),
-            debug_frame: None,
-            text: 0,
-            got: 0,
-            entry: 0,
+            ..Sections::none(Machine::X86_64, Endian::Little)
         });
         [0xfff, 0x1000, 0x2004, 0x20ff, 0x2100, 0x4000].map(|at| rules.frame_pointer_at(at))
     };
@@ -436,15 +410,11 @@ proptest! {
         let mut table = vec![1, 0x1b, 0x03, 0x3b];
         table.extend(header);
         let rules = Rules::new(Sections {
-            machine: Machine::X86_64,
-            endian: Endian::Little,
             eh_frame: Some(Section { address: EH_FRAME, bytes: frames.clone() }),
             eh_frame_hdr: has_header.then_some(Section { address: EH_FRAME - 0x100, bytes: table }),
             debug_frame: Some(frames),
-            text: 0,
-            got: 0,
-            entry: 0,
-        });
+..Sections::none(Machine::X86_64, Endian::Little)
+});
         let _ = rules.frame_pointer_at(ip);
         let (frames, _) = walk(rules, &registers(ip, 0x7_0000, 0x7_0010), &words, &words);
         prop_assert!(frames.len() <= 100);

@@ -7,7 +7,7 @@ use gimli::{CfaRule, Register, RegisterRule};
 use super::expression;
 use super::machine::{Machine, Registers};
 use super::memory::{Link, Memory, Missing, Readable};
-use super::rule::{FullRule, PlainRule, ReturnAddress, Rule, Slot, expression};
+use super::rule::{FullRule, PlainRule, ReturnAddress, Rule, RuleContext, Slot};
 use super::rules::{RowMemory, Rules};
 
 /// The code of a process at the moment of a sample.
@@ -136,7 +136,7 @@ impl From<Missing> for Stop {
 impl Unwinder {
     /// Writes the frames of a chain into `frames`, the sampled one first, at most `most`.
     ///
-    /// A number of a module stands for the same rules in all calls; see [`Self::forget`].
+    /// A number of a module stands for the same rules in all calls.
     pub fn walk<C: Code>(
         &mut self,
         code: &mut C,
@@ -151,11 +151,6 @@ impl Unwinder {
         let end = self.frames(code, registers, &readable, most, frames);
         self.pointers = pointers;
         end
-    }
-
-    /// Forgets all rules: numbers of modules may have another meaning from now on.
-    pub fn forget(&mut self) {
-        self.known.clear();
     }
 
     fn frames<C: Code>(
@@ -366,12 +361,13 @@ impl Current {
         memory: &Readable<'_>,
     ) -> Result<Self, Stop> {
         let (old, machine) = (&self.registers, self.registers.machine());
+        let RuleContext { return_address, is_signal, encoding, in_debug_frame, .. } = rule.context;
         let mut ip_known = *old;
         ip_known.set(machine.ip(), Some(self.ip));
         let evaluate = |expression, initial| {
-            let expression = rules.expression(expression, rule.in_debug_frame);
+            let expression = rules.expression(expression, in_debug_frame);
             let expression = expression.ok_or(Missing::Elsewhere)?;
-            expression::value(expression, rule.encoding, initial, &ip_known, memory)
+            expression::value(expression, encoding, initial, &ip_known, memory)
         };
         let cfa = match &rule.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
@@ -386,7 +382,7 @@ impl Current {
             RegisterRule::Offset(offset) => {
                 let at = cfa.wrapping_add_signed(*offset);
                 match sp {
-                    Some(sp) if at < sp && !rule.is_signal => {
+                    Some(sp) if at < sp && !is_signal => {
                         old.named(register).ok_or(Missing::Elsewhere)
                     }
                     _ => memory.word(at),
@@ -395,21 +391,15 @@ impl Current {
             RegisterRule::ValOffset(offset) => Ok(cfa.wrapping_add_signed(*offset)),
             RegisterRule::Register(other) => old.named(*other).ok_or(Missing::Elsewhere),
             RegisterRule::Constant(value) => Ok(*value),
-            RegisterRule::Expression(_) => {
-                let expression = expression(how).ok_or(Missing::Elsewhere)?;
-                memory.word(evaluate(expression, Some(cfa))?)
-            }
-            RegisterRule::ValExpression(_) => {
-                let expression = expression(how).ok_or(Missing::Elsewhere)?;
-                evaluate(expression, Some(cfa))
-            }
+            RegisterRule::Expression(at) => memory.word(evaluate(*at, Some(cfa))?),
+            RegisterRule::ValExpression(value) => evaluate(*value, Some(cfa)),
         };
-        let return_address = match rule.of(rule.return_address) {
+        let caller = match rule.of(return_address) {
             Some(RegisterRule::Undefined) => return Err(Stop::Root),
             Some(RegisterRule::SameValue) | None if machine == Machine::Aarch64 => {
                 old.get(LINK_REGISTER).filter(|_| self.is_exact).ok_or(Missing::Elsewhere)?
             }
-            Some(how) => value(rule.return_address, how)?,
+            Some(how) => value(return_address, how)?,
             None => return Err(Missing::Elsewhere.into()),
         };
         let mut registers = *old;
@@ -419,7 +409,7 @@ impl Current {
                 registers.set(number, value(*register, how).ok());
             }
         }
-        Ok(self.caller(registers, return_address, rule.is_signal))
+        Ok(self.caller(registers, caller, is_signal))
     }
 
     /// Returns the frame of a caller.

@@ -21,7 +21,7 @@ use recrep_format::unwind::{FramePointer, Machine};
 use rustc_hash::FxHashMap;
 
 use super::stacks::{CallSite, Step};
-use crate::symbols::{CallFrames, Functions, Module, ModuleKind, Modules, Resolver};
+use crate::symbols::{CallFrames, Functions, Loaded, Module, ModuleKind, Modules, Resolver};
 use crate::timeline::cache_place;
 
 /// What unwinding needs of a recording's modules; each is prepared at its first use.
@@ -40,9 +40,7 @@ impl<'s> ModuleFrames<'s> {
 
     /// Returns whether stacks begin at the function at an address of a module.
     pub(super) fn is_entry(&self, module: &Module, address: u64) -> bool {
-        let loaded = self.resolver.load(module);
-        let name = loaded.table.find(address).and_then(|symbol| loaded.name(symbol));
-        name.is_some_and(|name| is_entry(&name))
+        is_entry_at(&self.resolver.load(module), address)
     }
 
     /// Returns what unwinding needs of a module; `None` if its file cannot be read.
@@ -134,11 +132,7 @@ impl ChainChecks<'_> {
 
     /// Returns whether stacks begin at the function at an address of a module.
     fn is_entry(self, module: usize, address: u64) -> bool {
-        let name = self.functions.find(module, address).0.and_then(|symbol| {
-            // As the file has it: none of them is mangled.
-            str::from_utf8(self.functions.loaded(module)?.table.get(symbol)?.name).ok()
-        });
-        name.is_some_and(is_entry)
+        self.functions.loaded(module).is_some_and(|loaded| is_entry_at(loaded, address))
     }
 }
 
@@ -226,6 +220,13 @@ const ENTRIES: &[&str] = &[
     "runtime.systemstack",
     "runtime.rt0_go",
 ];
+
+/// Returns whether user stacks begin at the function at an address.
+fn is_entry_at(loaded: &Loaded, address: u64) -> bool {
+    // Its name as the file has it: none of them is mangled.
+    let symbol = loaded.table.lookup(address);
+    symbol.is_some_and(|symbol| str::from_utf8(symbol.name).is_ok_and(is_entry))
+}
 
 /// Returns whether user stacks begin at this function.
 pub(crate) fn is_entry(name: &str) -> bool {

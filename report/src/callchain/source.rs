@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 
 use super::ends::WorkerEnds;
 use super::stacks::{CallSite, MISSING};
-use super::unwind::{CopiedStack, Scratch, StackUnwinder, copied};
+use super::unwind::{CopiedStack, Scratch, StackUnwinder};
 use crate::timeline::SampleContext;
 
 /// A word of a chain that stands for a frame.
@@ -272,7 +272,7 @@ impl<'u> ChainSources<'u> {
             }
             return Ok(());
         };
-        let bytes = fields.stack_user.as_ref().map(copied).unwrap_or_default();
+        let bytes = fields.stack_user.map(|stack| stack.copied()).unwrap_or_default();
         if bytes.is_empty() {
             self.cut_short(sample, at, user, words);
             return Ok(());

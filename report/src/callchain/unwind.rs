@@ -21,7 +21,7 @@ use recrep_format::abi::{CpuMode, RegsAbi, RegsArch, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;
-use recrep_format::record::{Regs, StackUser};
+use recrep_format::record::Regs;
 use recrep_format::unwind::{
     Code, End, Frame, Machine, Memory, Place, Registers, Rules, Sections, Unreadable, Unwinder,
 };
@@ -99,7 +99,7 @@ impl<'s> StackUnwinder<'s> {
             arch,
             files: ModuleFrames::new(modules, resolver),
             jit: JitModules::of(modules, resolver),
-            no_rules: no_rules(Machine::of(arch, RegsAbi::ABI_64)?, endian),
+            no_rules: Rules::new(Sections::none(Machine::of(arch, RegsAbi::ABI_64)?, endian)),
         })
     }
 
@@ -231,25 +231,4 @@ impl<'u> Code for CodeAt<'u> {
             _ => None,
         }
     }
-}
-
-/// Returns the part of a sample's copy of its stack that was filled.
-pub(super) fn copied<'a>(stack: &StackUser<'a>) -> &'a [u8] {
-    let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
-    let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
-    stack.bytes.get(..copied).unwrap_or_default()
-}
-
-/// Returns the rules of a module without any.
-fn no_rules(machine: Machine, endian: Endian) -> Rules<Bytes> {
-    Rules::new(Sections {
-        machine,
-        endian,
-        eh_frame: None,
-        eh_frame_hdr: None,
-        debug_frame: None,
-        entry: 0,
-        text: 0,
-        got: 0,
-    })
 }

@@ -124,17 +124,8 @@ const ATTEMPTS: u8 = 8;
 impl Module {
     /// Returns a module without rules.
     fn empty(machine: Machine) -> Self {
-        let sections = Sections {
-            machine,
-            endian: Endian::NATIVE,
-            eh_frame: None,
-            eh_frame_hdr: None,
-            debug_frame: None,
-            text: 0,
-            got: 0,
-            entry: 0,
-        };
-        Self { rules: Rules::new(sections), segments: Vec::new() }
+        let rules = Rules::new(Sections::none(machine, Endian::NATIVE));
+        Self { rules, segments: Vec::new() }
     }
 
     /// Reads the rules of an ELF file. Anything else has none. Also returns their size.

@@ -113,8 +113,8 @@ impl Rewriter {
             }
             Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, shared),
             Outcome::Unknown => {
-                let copied = usize::try_from(stack.dyn_size.unwrap_or(0)).ok()?;
-                kept = stack.bytes.get(..copied.next_multiple_of(8)).unwrap_or(stack.bytes);
+                let copied = stack.copied().len().next_multiple_of(8);
+                kept = stack.bytes.get(..copied).unwrap_or(stack.bytes);
                 self.chains.kept += 1;
             }
         }
@@ -150,13 +150,12 @@ impl Rewriter {
         let Some((machine, registers)) = registers else { return Outcome::Untouched };
         let (pid, time) = (fields.tid.map_or(0, |[pid, _]| pid), fields.time.unwrap_or(0));
         let Some(space) = shared.spaces.of(pid, &mut self.seen) else { return Outcome::Unknown };
-        let copied = usize::try_from(stack.dyn_size.unwrap_or(0)).unwrap_or(usize::MAX);
         self.links.clear();
         let user = chain.iter().skip(kernel + 2).take_while(|word| *word < context::MAX);
         self.links.extend(user);
         let memory = Memory {
             start: registers.sp(),
-            bytes: stack.bytes.get(..copied).unwrap_or(stack.bytes),
+            bytes: stack.copied(),
             endian: Endian::NATIVE,
             links: &self.links,
         };

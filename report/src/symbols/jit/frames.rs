@@ -97,14 +97,9 @@ impl JitCode {
             let has_rules = !self.eh_frame.is_empty();
             let eh_frame = Section { address, bytes: self.eh_frame.clone() };
             Rules::new(Sections {
-                machine,
-                endian,
                 eh_frame: has_rules.then_some(eh_frame),
-                eh_frame_hdr: None,
-                debug_frame: None,
-                entry: 0,
                 text: start,
-                got: 0,
+                ..Sections::none(machine, endian)
             })
         })
     }
