@@ -60,6 +60,7 @@ fn by_function(query: &Query, session: &Session<'_>) -> Result<Query, KeyError> 
             counted,
             most: query.chains.most,
             inlined: Some(false),
+            as_recorded: query.chains.as_recorded,
             ..ChainOptions::default()
         },
         symbol_sources: query.symbol_sources.clone(),
