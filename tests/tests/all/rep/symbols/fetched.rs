@@ -212,7 +212,9 @@ fn debug_files_are_fetched_for_callers_too() {
         mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &it.program)
             .at(2);
     let stream = stream.sample(SampleSpec::at(BASE + it.outer).callchain(&chain));
-    let output = it.rep(&["--format", "folded", "--debuginfod"], &[&server.url], &[], &stream);
+    // The chain is made up: no rule leads from one function to the other.
+    let args = ["--format", "folded", "--debuginfod", "--no-check-callchains"];
+    let output = it.rep(&args, &[&server.url], &[], &stream);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "test;inner;outer 1\n");
 }
 
