@@ -128,15 +128,19 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
     /// Returns what the frame pointer is at a linked address: that of the instruction, which for a
     /// caller is the one before its return address.
     pub fn frame_pointer_at(&self, address: u64) -> FramePointer {
+        self.frame_pointer_in(address).0
+    }
+
+    /// Does the same; also returns a range around the address where it is the same.
+    pub fn frame_pointer_in(&self, address: u64) -> (FramePointer, Range<u64>) {
         let mut memory = RowMemory::new_in();
-        match self.find(address, &mut memory) {
-            // Prologues are short: few rules need the next one.
-            Some(found) => {
-                let next = found.end.and_then(|end| self.find(end, &mut memory));
-                FramePointer::of(&found.rule, next.map(|next| next.rule).as_ref(), self.machine())
-            }
-            None => FramePointer::Unknown,
-        }
+        let Some(found) = self.find(address, &mut memory) else {
+            return (FramePointer::Unknown, address..address.saturating_add(1));
+        };
+        // Prologues are short: few rules need the next one.
+        let next = found.end.and_then(|end| self.find(end, &mut memory));
+        let next = next.map(|next| next.rule);
+        (FramePointer::of(&found.rule, next.as_ref(), self.machine()), found.addresses)
     }
 
     /// Returns whether a linked address is in the code with which a process begins.
@@ -313,7 +317,8 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
             if row.contains(address) {
                 let end = row.end_address();
                 let end = (end < fde.end_address()).then_some(end);
-                return Some(Found { rule: Rule::of(row, context), end });
+                let addresses = row.start_address()..row.end_address();
+                return Some(Found { rule: Rule::of(row, context), addresses, end });
             }
         }
     }
@@ -323,5 +328,7 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) rule: Rule,
+    /// The addresses that it is for.
+    pub(super) addresses: Range<u64>,
     pub(super) end: Option<u64>,
 }

@@ -15,6 +15,8 @@
 //! so are modules whose files are not proven; not so a sampled function of a file that has neither
 //! rules nor a frame: it was written by hand.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use recrep_format::unwind::{FramePointer, Machine};
@@ -68,17 +70,26 @@ impl<'s> FramePointers<'s> {
 }
 
 impl ChainChecks<'_> {
-    /// Returns the step from the frame at an address of a module to the next entry of its chain.
-    pub(super) fn step(self, module: usize, address: u64, site: CallSite) -> Step {
+    /// Returns the step from the frame with an instruction of a module, the sampled one or a call, to
+    /// the next entry of its chain; and a range around the instruction where it is the same.
+    fn step(self, module: usize, at: u64, is_call: bool) -> (Step, Range<u64>) {
         let FramePointers(modules) = self.rules;
-        let at = if site.is_before() { address.wrapping_sub(1) } else { address };
         let frames = modules.of(module).filter(|frames| frames.has_frame_pointers);
-        let pointer =
-            frames.and_then(|frames| Some(frames.rules.frame_pointer_at(frames.address_of(at)?)));
+        let found = frames.and_then(|frames| {
+            let linked = frames.address_of(at)?;
+            let (pointer, range) = frames.rules.frame_pointer_in(linked);
+            let in_file = |address: u64| address.wrapping_sub(linked).wrapping_add(at);
+            Some((pointer, in_file(range.start)..in_file(range.end)))
+        });
+        let (pointer, range) = found.unzip();
+        let range = range.unwrap_or(at..at.saturating_add(1));
+        (self.step_by(module, at, is_call, pointer), range)
+    }
+
+    /// Returns the step from an instruction where the frame pointer is this.
+    fn step_by(self, module: usize, at: u64, is_call: bool, pointer: Option<FramePointer>) -> Step {
         let step = match pointer {
-            Some(FramePointer::Unknown) if site == CallSite::At && self.lacks_frame(module, at) => {
-                Step::Skips
-            }
+            Some(FramePointer::Unknown) if !is_call && self.lacks_frame(module, at) => Step::Skips,
             None | Some(FramePointer::Unknown) => return Step::Unchecked,
             Some(FramePointer::Root) => return Step::Outermost,
             Some(FramePointer::Holds) => Step::Right,
@@ -117,7 +128,7 @@ impl ChainChecks<'_> {
     }
 
     /// Returns whether an address of a module follows a call; `None` if its code is not known.
-    pub(super) fn follows_call(self, module: usize, address: u64) -> Option<bool> {
+    fn follows_call(self, module: usize, address: u64) -> Option<bool> {
         let FramePointers(modules) = self.rules;
         match modules.modules.get_index(module)?.kind {
             ModuleKind::File | ModuleKind::Vdso => {
@@ -140,8 +151,9 @@ impl ChainChecks<'_> {
 #[derive(Debug)]
 pub(super) struct Checks<'t> {
     of: ChainChecks<'t>,
-    /// By module and address.
-    known: FxHashMap<(u32, CallSite, u64), Checked>,
+    /// Ends of ranges of instructions and their steps, by their starts; by module, and whether they
+    /// are calls.
+    known: FxHashMap<(u32, bool), BTreeMap<u64, (u64, Step)>>,
     /// Steps from sampled addresses.
     pub(super) steps: RecentAddresses<Step>,
     /// Numbers of the frames of return addresses.
@@ -188,15 +200,20 @@ impl<'t> Checks<'t> {
     }
 
     pub(super) fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {
-        let of = self.of;
-        *self.known.entry((module, site, address)).or_insert_with(|| {
-            let is_return = site == CallSite::Checked;
-            let follows_call = is_return.then(|| of.follows_call(module as usize, address));
-            Checked {
-                step: of.step(module as usize, address, site),
-                follows_call: follows_call.flatten(),
+        let (of, is_call) = (self.of, site.is_before());
+        let at = if is_call { address.wrapping_sub(1) } else { address };
+        let known = self.known.entry((module, is_call)).or_default();
+        let before = known.range(..=at).next_back().filter(|(_, (end, _))| at < *end);
+        let step = match before {
+            Some((_, (_, step))) => *step,
+            None => {
+                let (step, Range { start, end }) = of.step(module as usize, at, is_call);
+                known.insert(start, (end, step));
+                step
             }
-        })
+        };
+        let follows_call = if is_call { of.follows_call(module as usize, address) } else { None };
+        Checked { step, follows_call }
     }
 }
 
