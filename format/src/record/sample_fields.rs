@@ -229,7 +229,7 @@ impl<'a> SampleFields<'a> {
 
 named! {
     /// A copy of the top of the user stack.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct StackUser<'a> {
         /// The bytes that were reserved for the copy.
         pub bytes: &'a [u8] => "stack_user_size",
@@ -243,6 +243,13 @@ impl<'a> StackUser<'a> {
     pub fn copied(&self) -> &'a [u8] {
         let copied = usize::try_from(self.dyn_size.unwrap_or(0)).unwrap_or(usize::MAX);
         self.bytes.get(..copied).unwrap_or(self.bytes)
+    }
+
+    /// Returns the copy without the room that was reserved for more, but for the end of a word.
+    pub fn trimmed(&self) -> Self {
+        let copied = self.copied().len().next_multiple_of(8);
+        let bytes = self.bytes.get(..copied).unwrap_or(self.bytes);
+        Self { bytes, dyn_size: self.dyn_size.filter(|_| !bytes.is_empty()) }
     }
 
     fn decode(c: &mut Cursor<'a>) -> Result<Self> {

@@ -10,6 +10,7 @@
 //! n: readers may sort and emit everything that is older than the newest record of the previous
 //! round.
 
+mod copies;
 pub(crate) mod filter;
 pub(crate) mod threads;
 pub(crate) mod wait;
@@ -33,6 +34,7 @@ use crate::kernel::ring::{Mark, Overrun, Pending, Ring};
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
+pub(crate) use copies::StackCopies;
 use filter::Filter;
 
 /// Room is given back after about this many bytes, so that with many CPUs the first ring does not
@@ -52,6 +54,8 @@ pub struct Drain {
     at: Option<CpuSet>,
     /// Filter of the records that go into the file; `None`: all do.
     filter: Option<Filter>,
+    /// Copies of stacks that are trimmed; `None` if there are none.
+    copies: Option<StackCopies>,
     /// A record that wraps, in one piece.
     scratch: Vec<u8>,
 }
@@ -65,6 +69,7 @@ impl Drain {
             places: Vec::new(),
             at: None,
             filter: None,
+            copies: None,
             scratch: Vec::new(),
         }
     }
@@ -72,6 +77,11 @@ impl Drain {
     /// Drops records that the filter does not keep.
     pub fn with(self, filter: Option<Filter>) -> Self {
         Self { filter, ..self }
+    }
+
+    /// Leaves out what copies of stacks do not take of the room that was reserved for them.
+    pub(crate) fn trimming(self, copies: Option<StackCopies>) -> Self {
+        Self { copies, ..self }
     }
 
     /// Skips rings with fewer bytes than this.
@@ -88,7 +98,8 @@ impl Drain {
     /// other one drains meanwhile, so the filter is lent to it.
     pub(crate) fn twin(&mut self, alone: bool) -> Self {
         let filter = self.filter.take_if(|_| alone);
-        Self { least: self.least, filter, ..Self::new(self.tally.renewed()) }
+        let copies = self.copies.clone();
+        Self { least: self.least, filter, copies, ..Self::new(self.tally.renewed()) }
     }
 
     /// Takes back what another one counted, and the filter that it was lent.
@@ -131,6 +142,7 @@ impl Drain {
         // (overwritten rings).
         let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
         while next < rings.len() {
+            let mut trimmed = Encoder::new(Endian::NATIVE);
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
@@ -147,12 +159,18 @@ impl Drain {
                     over &= pending.is_empty();
                     continue;
                 }
-                appended += self.pass(&pending, &mut parts) as u64;
+                appended += match self.copies.clone() {
+                    Some(copies) => self.pass_trimmed(&pending, &copies, &mut trimmed),
+                    None => self.pass(&pending, &mut parts),
+                } as u64;
                 bytes += pending.len();
                 marks.push((index, pending.mark()));
                 if bytes >= BATCH_BYTES || apart {
                     break;
                 }
+            }
+            if !trimmed.is_empty() {
+                parts.push(IoSlice::new(trimmed.as_bytes()));
             }
             let first = marks.first().map_or(0, |(ring, _)| *ring);
             let mark = if over && next == rings.len() { Some(&*self.finished_round) } else { None };
@@ -213,6 +231,30 @@ impl Drain {
         // What is no record goes into the file as it is.
         add(start..pending.len());
         bytes
+    }
+
+    /// Does the same where copies of stacks are trimmed, and so written anew.
+    fn pass_trimmed(
+        &mut self,
+        pending: &Pending<'_>,
+        copies: &StackCopies,
+        to: &mut Encoder,
+    ) -> usize {
+        let (tally, filter, start) = (&mut self.tally, &self.filter, to.len());
+        let whole = pending.records(&mut self.scratch, |record| {
+            if filter.as_ref().is_none_or(|filter| filter.keeps(record)) {
+                tally.count(record);
+                copies.append(record, to);
+            }
+        });
+        if whole < pending.len() {
+            tally.counts.damaged += 1;
+        }
+        // What is no record goes into the file as it is.
+        let (first, second) = pending.part(whole..pending.len());
+        to.bytes(first);
+        to.bytes(second);
+        to.len() - start
     }
 
     /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the

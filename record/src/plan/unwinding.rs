@@ -19,14 +19,16 @@ use crate::messages::units;
 use crate::plan::config::{Only, RingSize};
 use crate::tasks::Target;
 
-/// Sizes of copies, largest first: 16 KiB have the whole stack of nearly all samples.
-const SIZES: [u32; 3] = [16 << 10, 8 << 10, 4 << 10];
+/// Sizes of copies, largest first: 32 KiB have the whole stack of nearly all samples.
+const SIZES: [u32; 4] = [32 << 10, 16 << 10, 8 << 10, 4 << 10];
 /// Time for which a ring has to hold samples, in milliseconds.
-const HELD: u64 = 20;
+const HELD: u64 = 15;
 /// The same for users whose rings cannot be as large as that takes: whole chains are worth more.
 const HELD_AT_LEAST: u64 = 8;
 /// Bytes that all CPUs together may copy in a second.
-const MOST_COPIED: u64 = 256 << 20;
+const MOST_COPIED: u64 = 512 << 20;
+/// Number of CPUs that a command or a process is taken to keep busy.
+const BUSY: usize = 4;
 
 /// Returns whether rec unwinds the samples of an attr: they have the stack beside the user's part
 /// of the callchain.
@@ -117,11 +119,12 @@ pub(super) fn size(
     let unwound = || events.iter().filter(|event| is_unwound(&event.attr));
     let samples = unwound().filter_map(|event| event.attr.frequency()).sum::<u64>();
     let lasts = |size: u32| samples.saturating_mul(size.into()) / 1000 * held <= ring;
-    let all = samples.saturating_mul(cpus.len() as u64);
+    let is_system = context.config.target == Target::System;
+    let busy = if is_system { cpus.len() } else { cpus.len().min(BUSY) };
+    let all = samples.saturating_mul(busy as u64);
     let fits = |size: u32| lasts(size) && all.saturating_mul(size.into()) <= MOST_COPIED;
     let least = SIZES.last().copied().unwrap_or_default();
-    // A command or a process rarely runs on all CPUs at once.
-    let spares = context.config.target != Target::System && lasts(least);
+    let spares = !is_system && lasts(least);
     let chosen = SIZES.iter().copied().find(|size| fits(*size)).or_else(|| spares.then_some(least));
     for (event, spec) in events.iter_mut().zip(specs) {
         if !is_unwound(&event.attr) || event.attr.sample_stack_user != 0 {

@@ -8,8 +8,8 @@ use super::delays::Delays;
 use super::losses::Losses;
 use super::schedule::{self, Priority};
 use crate::aux::Areas;
-use crate::drain::Drain;
 use crate::drain::threads::Drainers;
+use crate::drain::{Drain, StackCopies};
 use crate::kernel::Kernel;
 use crate::kernel::counters::{Counters, allow_files};
 use crate::kernel::ring::Ring;
@@ -167,7 +167,11 @@ impl State {
         Ok(Self {
             rings,
             areas,
-            drain: Drain::new(tally).at_least(least).at(places).with(filter),
+            drain: Drain::new(tally)
+                .at_least(least)
+                .at(places)
+                .with(filter)
+                .trimming(StackCopies::of(&recording.entries)),
             drainers,
             threaded: split.is_some(),
             layout: Layout { groups, queue, unwinding },

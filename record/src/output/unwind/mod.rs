@@ -52,6 +52,8 @@ struct Event {
     layout: SampleLayout,
     /// Maximum number of frames; 0 for the usual one.
     max_stack: u16,
+    /// Number of bytes of the stack that are copied at most.
+    copy: u32,
 }
 
 /// How often rings are to be drained: what a process in a container that has ended has mapped is
@@ -70,8 +72,9 @@ impl Unwinding {
         let mut events = FxHashMap::default();
         for entry in entries.iter().filter(|entry| is_unwound(&entry.attr)) {
             for id in &entry.ids {
-                let layout = SampleLayout::of(&entry.attr);
-                events.insert(*id, Event { layout, max_stack: entry.attr.sample_max_stack });
+                let (layout, attr) = (SampleLayout::of(&entry.attr), &entry.attr);
+                let (max_stack, copy) = (attr.sample_max_stack, attr.sample_stack_user);
+                events.insert(*id, Event { layout, max_stack, copy });
             }
         }
         let (spaces, modules) = (Spaces::default(), Modules::default());

@@ -105,7 +105,7 @@ impl Rewriter {
         self.chain.clear();
         self.chain.extend_from_slice(kernel_part);
         let mut keeps_registers = true;
-        let mut kept: &[u8] = &[];
+        let mut kept = StackUser::default();
         match outcome {
             Outcome::Untouched => {
                 self.chain.extend_from_slice(chain.as_bytes().get(8 * kernel..)?);
@@ -113,15 +113,13 @@ impl Rewriter {
             }
             Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, shared),
             Outcome::Unknown => {
-                let copied = stack.copied().len().next_multiple_of(8);
-                kept = stack.bytes.get(..copied).unwrap_or(stack.bytes);
+                kept = stack.trimmed();
                 self.chains.kept += 1;
             }
         }
-        self.chains.copy = self.chains.copy.max(stack.bytes.len() as u64);
+        self.chains.copy = self.chains.copy.max(event.copy.into());
         fields.callchain = Some(U64s::new(&self.chain, Endian::NATIVE));
-        let dyn_size = stack.dyn_size.filter(|_| !kept.is_empty());
-        fields.stack_user = Some(StackUser { bytes: kept, dyn_size });
+        fields.stack_user = Some(kept);
         if !keeps_registers {
             let none = U64s::new(&[], Endian::NATIVE);
             let regs = fields.regs_user?;
