@@ -9,7 +9,7 @@ use super::chain_args::ChainArgs;
 use super::style_args::StyleArgs;
 use crate::cli::{self, Asked, FilterArgs, Line, Refusal, SourcesArgs, SymbolArgs};
 use crate::exports::{self, Export};
-use crate::query::{Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
+use crate::query::{By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
 use crate::terminal::style::Colour;
 
 /// Read perf.data files and report where samples were taken
@@ -58,6 +58,13 @@ pub(crate) struct Args {
     /// With -H, of the top level; with --format folded, the N largest lines
     #[arg(long, value_name = "N", help_heading = TABLE)]
     limit: Option<usize>,
+
+    /// Tell the input files apart: `file`, or NAME=REGEX for a part of their paths
+    ///
+    /// Each gives a column before those of --sort. NAME=REGEX shows the first capture of REGEX in a
+    /// file's path, or what REGEX matches if it has none: --by 'run=/(\d+)/'
+    #[arg(long, value_name = "file|NAME=REGEX", help_heading = TABLE)]
+    by: Vec<String>,
 
     /// Leave out rows and call tree entries below PERCENT of their event's total
     ///
@@ -246,7 +253,8 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         Mode::Samples if by_history => "srcline,symbol,dso",
         _ => mode.default_keys(),
     });
-    let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
+    let by = by(&args.by)?;
+    let (mut columns, mut shown) = columns(&args, mode, &by, default_keys)?;
     if args.chains.parent.is_some() && columns.iter().all(|column| column.key != SortKey::Parent) {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
@@ -256,6 +264,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         sources: args.sources.sources(),
         mode,
         columns: Column::with_companions(columns, needs),
+        by,
         has_default_columns: !has_keys
             && mode == Mode::Samples
             && export.default_keys().is_none()
@@ -279,6 +288,11 @@ fn query(args: Args) -> Result<ReportQuery, String> {
     check_format(&query, export)?;
     query.symbol_sources = args.symbols.options()?;
     Ok(ReportQuery { query, export })
+}
+
+/// Returns what `--by` asks for.
+fn by(all: &[String]) -> Result<Vec<By>, String> {
+    all.iter().map(|text| By::parse(text).map_err(|error| format!("--by: {error}"))).collect()
 }
 
 /// Rejects options that the output format does not support.
@@ -323,6 +337,7 @@ fn inspection(args: &Args) -> Option<Inspection> {
 fn columns(
     args: &Args,
     mode: Mode,
+    by: &[By],
     default_keys: &str,
 ) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
     let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
@@ -354,7 +369,8 @@ fn columns(
         (None, Some(_)) => Vec::new(),
         (None, None) => take("--sort", default_keys)?,
     };
-    let mut columns: Vec<Column> = Vec::new();
+    let mut columns: Vec<Column> = By::columns(by).collect();
+    let of_inputs = columns.clone().into_iter().map(|column| Err(column.key));
     for column in sort.into_iter().chain(shown_keys.into_iter().flatten()) {
         if columns.iter().all(|have| have.key != column.key) {
             columns.push(column);
@@ -372,7 +388,7 @@ fn columns(
     ];
     let extra = extra.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, number)| Ok(number));
     let mut shown: Vec<TableColumn> = Vec::new();
-    for one in extra.chain(named) {
+    for one in extra.chain(of_inputs).chain(named) {
         let one = match one {
             Ok(number) => Some(TableColumn::Number(number)),
             Err(key) => columns.iter().position(|column| column.key == key).map(TableColumn::Key),

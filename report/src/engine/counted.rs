@@ -87,6 +87,7 @@ impl<'a> ToName<'a> {
             session.input.release();
             Labeller {
                 query: setup.query,
+                input: &session.input.name,
                 fields: setup.query.fields(),
                 timeline: setup.timeline(),
                 module_numbers: numbers(setup.query, hits, &modules, names.labels),

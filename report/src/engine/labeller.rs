@@ -21,6 +21,8 @@ use crate::tracepoints::Traced;
 #[derive(Debug)]
 pub(crate) struct Labeller<'f> {
     pub query: &'f Query,
+    /// Name of the input.
+    pub input: &'f str,
     /// [`Query::fields`], for what is asked of each key.
     pub fields: Vec<Field>,
     /// Comms and threads.

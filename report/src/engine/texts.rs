@@ -138,6 +138,7 @@ impl Labeller<'_> {
                 let text = self.traced.map(|traced| traced.text(word, column));
                 (text.unwrap_or_default(), Subject::Text)
             }
+            Shown::Input => (self.input_part(column).to_owned(), Subject::Text),
             Shown::Name(Name::Function(side)) => self.symbol(row, side),
             Shown::Name(Name::FunctionOffset) => self.symbol_offset(row),
             Shown::Name(name) => {
@@ -153,6 +154,12 @@ impl Labeller<'_> {
             }
             Shown::Part(name, part) => (part(&self.name(name, row, word, threads)), Subject::Text),
         }
+    }
+
+    /// Returns what a `--by` column shows of the input.
+    fn input_part(&self, column: SortKey) -> &str {
+        let SortKey::Input(number) = column else { return "" };
+        self.query.by.get(usize::from(number)).map_or("", |by| by.part(self.input))
     }
 
     /// Returns the name that the first word of a column and the others of the row stand for.

@@ -105,6 +105,7 @@ impl Column {
                 let field = field.unwrap_or(&self.typed);
                 field.split_once('/').map_or(field, |(field, _)| field)
             }
+            SortKey::Input(_) => &self.typed,
             key => key.declared().heading,
         }
     }

@@ -1,6 +1,7 @@
 //! The query as plain data: sort keys, fields, filters, times, options. `cli` makes it of
 //! arguments.
 
+mod by;
 mod column;
 mod filter_values;
 mod filters;
@@ -18,6 +19,7 @@ pub(crate) mod times;
 mod warning;
 pub(crate) mod word_text;
 
+pub(crate) use by::By;
 pub(crate) use column::{Column, KeyError, Number, TableColumn, TraceColumn};
 pub(crate) use filter_values::{FilterBy, FilterValues};
 pub(crate) use filters::{Filters, SampleFilters};

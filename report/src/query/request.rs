@@ -3,8 +3,8 @@
 use regex_lite::Regex;
 
 use super::{
-    Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Name, Needs, Number, Shape,
-    Shown, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
+    By, Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Name, Needs, Number,
+    Shape, Shown, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
 };
 use crate::terminal::style::Style;
 
@@ -86,6 +86,8 @@ pub struct Query {
     pub columns: Vec<Column>,
     /// `true` if the columns are the defaults, which change if the file has tracepoints only.
     pub has_default_columns: bool,
+    /// What `--by` columns show, before all others.
+    pub(crate) by: Vec<By>,
     /// Columns of a table, in order: numbers, and all of `columns` but companions.
     pub shown: Vec<TableColumn>,
     pub(crate) needs: Needs,
@@ -190,10 +192,16 @@ impl Query {
 
     /// Returns the same query by the key `trace`, perf's default for files with tracepoints only.
     pub fn by_trace(&self) -> Self {
-        let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
+        let trace = Column { typed: "trace".into(), key: SortKey::Trace };
+        let columns: Vec<Column> = By::columns(&self.by).chain([trace]).collect();
         let is_number = |shown: &&TableColumn| matches!(shown, TableColumn::Number(_));
-        let shown =
-            self.shown.iter().filter(is_number).copied().chain([TableColumn::Key(0)]).collect();
+        let shown = self
+            .shown
+            .iter()
+            .filter(is_number)
+            .copied()
+            .chain((0..columns.len()).map(TableColumn::Key))
+            .collect();
         Self { columns, shown, ..self.clone() }
     }
 

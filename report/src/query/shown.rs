@@ -39,6 +39,8 @@ pub enum Shown {
     Part(Name, fn(&str) -> String),
     /// A text of the tracepoint's data.
     Trace,
+    /// A part of the input's path.
+    Input,
 }
 
 /// Names that the fields of a key stand for.

@@ -123,13 +123,19 @@ macro_rules! keys {
             $($(#[$doc])* $key,)*
             /// A tracepoint field: the column's index among the field columns.
             TraceField(u8),
+            /// What an input's path has, by its place in [`super::Query::by`].
+            Input(u8),
         }
 
         static ALL: &[(SortKey, Declaration)] = {
             use Availability::{OfBranches, OfTime};
             use KeyAddress::{At, From};
             use Shown::{Name as Named, Number, Part, Text};
-            &[$((SortKey::$key, $row),)* (SortKey::TraceField(0), key(&[], "", &[Field::Payload], Shown::Trace))]
+            &[
+                $((SortKey::$key, $row),)*
+                (SortKey::TraceField(0), key(&[], "", &[Field::Payload], Shown::Trace)),
+                (SortKey::Input(0), key(&[], "", &[], Shown::Input)),
+            ]
         };
     };
 }
@@ -314,7 +320,11 @@ impl SortKey {
     }
 
     pub fn declared(self) -> &'static Declaration {
-        let key = if let Self::TraceField(_) = self { Self::TraceField(0) } else { self };
+        let key = match self {
+            Self::TraceField(_) => Self::TraceField(0),
+            Self::Input(_) => Self::Input(0),
+            key => key,
+        };
         let row = ALL.iter().find(|(of, _)| *of == key);
         row.map_or_else(|| unreachable!("{key:?} has no row"), |(_, declared)| declared)
     }
@@ -328,7 +338,9 @@ impl SortKey {
         match self.declared().shown {
             Shown::Number(Kind::Micros) if nanosecs => Kind::Nanos,
             Shown::Number(kind) => kind,
-            Shown::Text(_) | Shown::Name(_) | Shown::Part(..) | Shown::Trace => Kind::Label,
+            Shown::Text(_) | Shown::Name(_) | Shown::Part(..) | Shown::Trace | Shown::Input => {
+                Kind::Label
+            }
         }
     }
 
@@ -348,7 +360,8 @@ impl SortKey {
     }
 
     pub fn is_companion(self) -> bool {
-        self.declared().names.is_empty() && !self.is_of_trace()
+        let is_named = self.is_of_trace() || matches!(self, Self::Input(_));
+        self.declared().names.is_empty() && !is_named
     }
 }
 

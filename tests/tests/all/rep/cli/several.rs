@@ -1,6 +1,7 @@
 //! Several inputs, some of them unreadable: these are left out, with a warning.
 
 use recrep_fixtures::recorded;
+use serde_json::json as value;
 
 use super::*;
 
@@ -158,4 +159,55 @@ fn unreadable_files_of_a_directory_are_left_out() {
         fs::remove_file(place.at(name)).unwrap();
     }
     assert_eq!(rep().arg("--json").arg(place.dir.path()).output().unwrap().status.code(), Some(1));
+}
+
+/// Each file's rows are those that it has alone, under the part of its path.
+#[test]
+fn by_parts_of_paths_files_stay_apart() {
+    let place = place();
+    let paths = ["good", "fine"].map(|name| place.at(name));
+    let rows = |words: &[&str], files: &[PathBuf]| {
+        let mut command = rep();
+        let answer = parsed(
+            command
+                .args(["--json", "-s", "comm,dso"])
+                .args(words)
+                .args(files)
+                .output()
+                .unwrap()
+                .stdout,
+        );
+        let mut rows: Vec<Value> = Vec::new();
+        for event in list(&answer["events"]) {
+            let mut sort: Vec<Value> =
+                words.iter().skip(1).step_by(2).map(|by| value!(name(by))).collect();
+            sort.extend([value!("comm"), value!("dso")]);
+            assert_eq!(event["sort"], Value::from(sort));
+            for row in list(&event["rows"]) {
+                rows.push(value!([event["name"], row["key"], row["samples"], row["period"]]));
+            }
+        }
+        rows
+    };
+    let by = ["--by", "first=/(.)[^/]*$", "--by", "file"];
+    let mut expected: Vec<Value> = Vec::new();
+    for (path, first) in paths.iter().zip(["g", "f"]) {
+        for mut row in rows(&[], std::slice::from_ref(path)) {
+            row[1]["first"] = value!(first);
+            row[1]["file"] = value!(path);
+            expected.push(row);
+        }
+    }
+    let mut found = rows(&by, &paths);
+    let text = |row: &Value| row.to_string();
+    found.sort_by_key(text);
+    expected.sort_by_key(text);
+    assert_eq!(found, expected);
+    let wrong = rep().args(["--by", "comm=x"]).arg(&paths[0]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// The name of a column of `--by`.
+fn name(by: &str) -> &str {
+    by.split('=').next().unwrap()
 }
