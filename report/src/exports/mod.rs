@@ -7,6 +7,7 @@ mod csv;
 mod export;
 mod folded;
 mod json;
+pub(crate) mod markdown;
 pub(crate) mod sheet;
 mod text;
 
@@ -22,7 +23,7 @@ pub(crate) use json::write as write_json;
 
 /// The output formats; the first is the default.
 pub(crate) static EXPORTS: &[&dyn Export] =
-    &[&text::TextReport, &json::Json, &folded::Folded, &csv::Csv];
+    &[&text::TextReport, &json::Json, &folded::Folded, &csv::Csv, &markdown::Markdown];
 
 /// Returns the names of the output formats.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
