@@ -44,11 +44,7 @@ impl Export for Markdown {
     }
 }
 
-fn write_table(
-    answer: &Answer<'_>,
-    table: &EventTable<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_table(answer: &Answer<'_>, table: &EventTable<'_>, out: &mut dyn Write) -> io::Result<()> {
     let query = answer.query;
     let (mut head, mut rule) = (String::from("|"), String::from("|"));
     for shown in &query.shown {
