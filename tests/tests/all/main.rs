@@ -68,6 +68,7 @@ mod rep;
 mod rep_agrees;
 mod rep_input;
 mod rewrite;
+mod schemas;
 mod script_agrees;
 mod script_options_agree;
 mod system_wide;

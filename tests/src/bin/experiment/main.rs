@@ -47,7 +47,7 @@ struct Args {
     frequency: u32,
 
     /// Rounds of the known program's work
-    #[arg(long, default_value_t = 2500)]
+    #[arg(long, default_value_t = 3200)]
     rounds: u64,
 
     /// Start of the random order

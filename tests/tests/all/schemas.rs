@@ -1,0 +1,67 @@
+//! JSON output is what its published schema says, and nothing else.
+
+use std::fs;
+
+use jsonschema::Validator;
+use recrep_fixtures::recorded;
+use recrep_tests::programs::{rep, workspace};
+use recrep_tests::run::run;
+use serde_json::{Value, json};
+
+fn schema(name: &str) -> Validator {
+    let path = workspace().join("report/docs/schema").join(name);
+    let schema: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[track_caller]
+fn assert_valid(schema: &Validator, answer: &Value, what: &str) {
+    let errors: Vec<String> = schema
+        .iter_errors(answer)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{what}: {errors:#?}");
+}
+
+/// A schema that takes everything shows nothing: without any of its required fields, and with a
+/// field more, an answer is refused.
+#[track_caller]
+fn assert_strict(schema: &Validator, answer: &Value) {
+    let fields: Vec<String> = answer.as_object().unwrap().keys().cloned().collect();
+    for field in fields.iter().filter(|field| !["group", "gates"].contains(&field.as_str())) {
+        let mut without = answer.clone();
+        without.as_object_mut().unwrap().remove(field);
+        assert!(!schema.is_valid(&without), "without {field}");
+    }
+    let mut with = answer.clone();
+    with["events"][0]["more"] = json!(1);
+    assert!(!schema.is_valid(&with), "with a field more");
+}
+
+#[test]
+fn reports() {
+    let schema = schema("recrep-report-1.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let mut rows = 0;
+    for recorded in recorded::ALL {
+        fs::write(&file, recorded.bytes).unwrap();
+        for flags in ["", "-H -s comm,symbol", "--group", "-b", "-s symbol --children", "--stats"] {
+            let mut command = rep();
+            command.args(["--json", "--limit", "20"]).args(flags.split_whitespace()).arg(&file);
+            let outcome = run(&mut command);
+            // What was not recorded is refused.
+            let Ok(answer) = serde_json::from_slice(&outcome.stdout) else { continue };
+            assert_valid(&schema, &answer, &format!("{} {flags}", recorded.name));
+            rows += answer["events"][0]["rows"].as_array().map_or(0, Vec::len);
+            assert_strict(&schema, &answer);
+        }
+        // What is left of a torn file has a warning.
+        fs::write(&file, &recorded.bytes[..recorded.bytes.len() / 2]).unwrap();
+        let outcome = run(rep().args(["--json", "-F", "overhead,sample,weight,symbol"]).arg(&file));
+        if let Ok(answer) = serde_json::from_slice(&outcome.stdout) {
+            assert_valid(&schema, &answer, recorded.name);
+        }
+    }
+    assert!(rows > 0);
+}
