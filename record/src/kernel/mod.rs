@@ -4,6 +4,7 @@
 pub(crate) mod bpf;
 pub(crate) mod counters;
 pub(crate) mod fallback;
+pub(crate) mod moment;
 pub(crate) mod probes;
 pub(crate) mod ring;
 pub(crate) mod signals;
@@ -16,6 +17,7 @@ use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
 use crate::kernel::bpf::BpfProgram;
+use crate::kernel::moment::ClockMoment;
 use crate::kernel::ring::{AuxRing, Ring};
 
 /// Thread, CPU and cgroup that a counter counts.
@@ -86,6 +88,12 @@ pub trait Kernel {
     /// Maps the counter's ring, with a data area of this many pages; `backward` for an overwritten
     /// one.
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
+
+    /// Returns now, by the wall clock and by the samples' (`clock`: that of `-k`); `None` if the
+    /// kernel does not tell.
+    fn now(&self, _clock: Option<i32>) -> Option<ClockMoment> {
+        None
+    }
 
     /// Returns the BPF programs that are loaded.
     ///

@@ -17,6 +17,7 @@ use recrep_format::endian::Endian;
 use rustix::io::Errno;
 
 use crate::kernel::bpf::{self, BpfFunction, BpfProgram};
+use crate::kernel::moment::{self, ClockMoment};
 use crate::kernel::ring::Ring;
 use crate::kernel::{Kernel, Place};
 
@@ -141,6 +142,10 @@ impl Kernel for Perf {
 
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
         if backward { Ring::map_backward(counter, pages) } else { Ring::map(counter, pages) }
+    }
+
+    fn now(&self, clock: Option<i32>) -> Option<ClockMoment> {
+        moment::now(self, clock)
     }
 
     fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno> {

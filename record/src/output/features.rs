@@ -13,6 +13,7 @@ use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
 
 use crate::kernel::counters::Counters;
+use crate::kernel::moment::ClockMoment;
 use crate::machine::Machine;
 use crate::machine::event_tables::cpuid;
 use crate::machine::event_tables::cpuid::field;
@@ -24,12 +25,13 @@ use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::tasks;
 
 /// Returns the features that are known before the first record: the machine, the command line, the
-/// events, and the formats of tracepoints (`tracing`).
+/// events, the formats of tracepoints (`tracing`), and what the clocks show (`now`).
 pub(crate) fn at_start(
     config: &Config,
     machine: &Machine,
     counters: &Counters,
     tracing: Option<&[u8]>,
+    now: Option<ClockMoment>,
 ) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
     add_machine(&mut features, machine);
@@ -37,9 +39,7 @@ pub(crate) fn at_start(
     let args = List(args);
     features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
     add_events(&mut features, counters);
-    if let Some(clock) = config.clock.and_then(|clock| u32::try_from(clock).ok()) {
-        add_clock(&mut features, clock);
-    }
+    add_clock(&mut features, config.clock, now);
     if let Some(data) = tracing {
         features.add(&TracingData { data });
     }
@@ -60,27 +60,32 @@ pub(crate) fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Iden
     }
 }
 
-/// Adds the features of the clock given by `-k`: its resolution, and its time along with the
-/// wall-clock time.
-fn add_clock(features: &mut FeatureWriter, number: u32) {
-    use rustix::time::{
-        ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic,
-    };
-    let known = [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime]
-        .into_iter()
-        .find(|id| *id as u32 == number);
-    // CLOCK_TAI is the wall clock without leap seconds.
-    let dynamic = known.map_or(DynamicClockId::Tai, DynamicClockId::Known);
-    let Ok(now) = clock_gettime_dynamic(dynamic) else { return };
-    let (clock, wall_clock) = (nanoseconds(now), nanoseconds(clock_gettime(Id::Realtime)));
-    features.add(&ClockId { resolution: nanoseconds(clock_getres(known.unwrap_or(Id::Realtime))) });
-    features.add(&ClockData { version: 1, clockid: number, wall_clock, clock });
+/// Adds what the clock of the samples shows at a moment, beside the wall clock; of one that was
+/// chosen with `-k`, its resolution, too.
+fn add_clock(features: &mut FeatureWriter, chosen: Option<i32>, now: Option<ClockMoment>) {
+    use rustix::time::{ClockId as Id, clock_getres};
+    let chosen = chosen.and_then(|clock| u32::try_from(clock).ok());
+    if let Some(number) = chosen {
+        // CLOCK_TAI is the wall clock without leap seconds.
+        let id = [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime]
+            .into_iter()
+            .find(|id| *id as u32 == number)
+            .unwrap_or(Id::Realtime);
+        let resolution = clock_getres(id);
+        let seconds = u64::try_from(resolution.tv_sec).unwrap_or(0);
+        let rest = u64::try_from(resolution.tv_nsec).unwrap_or(0);
+        let resolution = seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        features.add(&ClockId { resolution });
+    }
+    if let Some(ClockMoment { wall_clock, clock }) = now {
+        let clockid = chosen.unwrap_or(KERNEL_CLOCK);
+        features.add(&ClockData { version: 1, clockid, wall_clock, clock });
+    }
 }
 
-fn nanoseconds(time: rustix::time::Timespec) -> u64 {
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
-}
+/// Number in CLOCK_DATA of the kernel's own clock, which clock_gettime(2) does not have: perf calls
+/// it `(not found)`.
+const KERNEL_CLOCK: u32 = u32::MAX;
 
 fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     let uname = rustix::system::uname();
