@@ -18,6 +18,7 @@
 //!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs
 //!  symbols       │    mapped file (a module) and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
+//!  pprof         │    the messages of pprof's profiles
 //!  query       ◄─┘    the user's request as data, including the options of call trees
 //!  terminal           colours, progress, escaping, text in order from all cores
 //! ```
@@ -40,6 +41,7 @@ mod engine;
 mod exports;
 mod input;
 mod listings;
+mod pprof;
 mod profile;
 mod query;
 mod scan;

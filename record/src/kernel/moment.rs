@@ -78,8 +78,8 @@ mod tests {
         let Some(first) = now(&Perf, None) else { return };
         std::thread::sleep(std::time::Duration::from_millis(20));
         let second = now(&Perf, None).unwrap();
-        let [wall, clock] =
-            [second.wall_clock - first.wall_clock, second.clock - first.clock].map(u64::cast_signed);
+        let [wall, clock] = [second.wall_clock - first.wall_clock, second.clock - first.clock]
+            .map(u64::cast_signed);
         assert!(clock >= 20_000_000 && (wall - clock).abs() < 1_000_000_000, "{wall} {clock}");
         // A clock that can be read otherwise, too.
         let monotonic = || {

@@ -209,7 +209,13 @@ impl<'a, K: Kernel> Recording<'a, K> {
             machine.tracefs.as_deref(),
             machine.page_size,
         )?;
-        let head = features::at_start(config, machine, counters, tracing.as_deref(), kernel.now(config.clock));
+        let head = features::at_start(
+            config,
+            machine,
+            counters,
+            tracing.as_deref(),
+            kernel.now(config.clock),
+        );
         let events = counters.events.iter().enumerate();
         let entries = events
             .map(|(index, event)| AttrEntry {

@@ -38,6 +38,7 @@ pub(crate) use history::History;
 pub(crate) use images::{FrameFields, Images, UNMAPPED};
 pub(crate) use place::{FrameFinder, Sampled};
 pub(crate) use source::{ChainLimit, ChainOrigin, ChainSources, Deferred, FrameWord};
-pub(crate) use source::{RecordedChains, callers, deferred_chains, for_each_frame, is_sound};
+pub(crate) use source::{RecordedChains, callers, context_marker, deferred_chains};
+pub(crate) use source::{for_each_frame, is_sound};
 pub(crate) use stacks::{CallSite, ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
 pub(crate) use unwind::StackUnwinder;

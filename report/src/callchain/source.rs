@@ -425,7 +425,7 @@ fn mode_of(marker: u64) -> Option<CpuMode> {
 }
 
 /// Returns the context marker before frames of this CPU mode.
-fn context_marker(mode: CpuMode) -> u64 {
+pub(crate) fn context_marker(mode: CpuMode) -> u64 {
     MARKERS.iter().find(|(_, of)| of.0 == mode).map_or(context::HV, |(marker, _)| *marker)
 }
 

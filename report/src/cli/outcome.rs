@@ -1,8 +1,12 @@
 //! Ends a command: messages on standard error, and the exit status.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
+
+use tempfile::NamedTempFile;
 
 use super::{Asked, Refusal};
 use crate::query::{KeyError, Source, Warning};
@@ -100,6 +104,25 @@ pub(crate) fn written(result: io::Result<()>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&anyhow::Error::new(error).context(CANNOT_WRITE)),
     }
+}
+
+/// Writes a file, which takes its name when it is complete, and returns its size in bytes.
+pub(crate) fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+) -> io::Result<u64> {
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(directory)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    let size = file.as_file().metadata()?.len();
+    file.persist(path)?;
+    Ok(size)
 }
 
 /// Prints warnings to standard error, and returns the exit status: a failure if one says that there

@@ -5,6 +5,7 @@
 //! Most queries are the options themselves; other commands have `query`, which makes a query of the
 //! options or completes it.
 
+mod export;
 mod manual;
 mod report;
 
@@ -94,6 +95,17 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Name,
         definition: bundle::BundleQuery::command,
         run: |line| stream(line.parse(bundle::query), bundle::run),
+    },
+    Entry {
+        name: "export",
+        shows: "profiles for pprof, or to be kept: they need no recording and no programs",
+        examples: &[
+            "rep export -o profile.pb.gz         then: go tool pprof -http=: profile.pb.gz",
+            "rep export -o base/ base.*.data     a file for each run, which rep reads, too",
+        ],
+        place: Place::Name,
+        definition: export::ExportArgs::command,
+        run: |line| stream(line.parse(export::query), export::run),
     },
     Entry {
         name: "info",

@@ -120,7 +120,9 @@ impl Counted<'_> {
             leave_out_unresolved(&mut scanned.totals, &scanned.rows, query.mode);
         }
         add_totals(profile, &scanned.totals, session);
-        if query.mode == Mode::Samples && purpose == Purpose::Rows {
+        // What a profile lacks cannot be recorded any more.
+        let is_recording = session.input.profile_samples().is_none();
+        if query.mode == Mode::Samples && purpose == Purpose::Rows && is_recording {
             let hints = labeller.hints(session, &scanned.rows, &scanned.stacks);
             profile.warnings.extend(hints);
         }

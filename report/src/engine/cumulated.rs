@@ -167,19 +167,23 @@ impl Labeller<'_> {
             let has_address = key == FrameKey::Address && frame.address != UNMAPPED;
             let text =
                 if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() };
-            return (text, Subject::Frame(NamedFrame::default()));
+            let address = has_address.then_some(frame.address);
+            return (text, Subject::Frame(NamedFrame { address, ..NamedFrame::default() }));
         };
         let mut of =
             NamedFrame { module: self.module_number(frame.module.into()), ..NamedFrame::default() };
         let Some(function) = self.function(frame) else {
             let text = format!("{}+{:#x}", module.name(), frame.address);
+            of.address = Some(frame.address).filter(|_| key == FrameKey::Address);
             return (text, Subject::Frame(of));
         };
         of.name_len = Some(name_len(frame, &function));
         of.named = self.named(frame, 0, &function);
+        of.is_inlined = frame.end.is_inlined;
         let at = self.position(frame).filter(|_| key != FrameKey::Function);
         let after = at.map_or_else(String::new, |(address, line)| {
             of.address = Some(address).filter(|_| key == FrameKey::Address);
+            of.line = line.as_deref().map(Box::from);
             match line {
                 Some(line) => format!(" {line}"),
                 None if key == FrameKey::Address => format!(" +{}", frame.offset),

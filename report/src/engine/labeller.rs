@@ -71,7 +71,9 @@ pub(crate) fn numbers(
     if !query.chains.counted && !query.shows_places() {
         return Vec::new();
     }
-    let numbered = |(hit, module): (&bool, &&Module)| hit.then(|| labels.module(module));
+    let numbered = |(hit, module): (&bool, &&Module)| {
+        hit.then(|| labels.module(module, query.needs.places))
+    };
     hits.iter().zip(modules).map(numbered).collect()
 }
 

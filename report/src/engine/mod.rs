@@ -12,6 +12,7 @@
 mod ancestors;
 pub(crate) mod counted;
 mod cumulated;
+pub(crate) mod facts;
 pub(crate) mod fetching;
 mod labeller;
 mod module_uses;

@@ -23,7 +23,7 @@ use crate::profile::recording::{Recording, When};
 use crate::profile::tell_apart;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{
-    ChainOptions, Column, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning,
+    ChainOptions, Column, Field, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning,
 };
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
@@ -144,6 +144,10 @@ fn of_session(
     session: &Session<'_>,
     names: Names<'_>,
 ) -> anyhow::Result<Profile> {
+    let is_timed = query.needs(Field::Time) || query.filters.samples.times.is_some();
+    if is_timed || query.mode != Mode::Samples {
+        input.check_recording("what has times, branches or memory accesses")?;
+    }
     check_recorded(&input.name, query.mode, session)?;
     check_chains(&input.name, query, session)?;
     let not_fetched = fetching::fetch(query, session, names.resolver)?;
@@ -179,11 +183,14 @@ fn summary(query: &Query, input: &Input, session: &Session<'_>) -> InputSummary 
     if query.is_default_input {
         recording.when = When::of(session.file, Path::new(&input.name));
     }
+    // A profile has no records but samples; those that were made of it are nobody's.
+    let summed = input.profile_samples().map(|samples| [(RecordType::SAMPLE, samples)].into());
+    let records = summed.as_ref().unwrap_or(&split.counts);
     InputSummary {
         path: input.name.clone(),
         bytes: input.len(),
-        samples: count(RecordType::SAMPLE),
-        records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+        samples: records.get(&RecordType::SAMPLE).copied().unwrap_or(0),
+        records: records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
         lost_samples: total(&side_band.lost_samples),
         filtered_samples: total(&side_band.filtered_samples),

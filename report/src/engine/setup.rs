@@ -71,11 +71,6 @@ impl<'s> Setup<'s> {
             || query.needs(Field::CgroupSpace)
             || query.filters.socket.is_some();
         let unwinding = if query.chains.counted { session.unwinding(resolver) } else { None };
-        // As in perf; where rec unwound, its samples have chains.
-        let are_unwound = attrs.entries().iter().any(|AttrEntry { attr, .. }| {
-            ChainOrigin::of(attr) == ChainOrigin::Copied
-                && attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
-        });
         let follows = |entry: &AttrEntry| {
             let AttrEntry { attr, .. } = entry;
             attr.sample_type.contains(SampleType::CALLCHAIN)
@@ -100,7 +95,10 @@ impl<'s> Setup<'s> {
                 frames: query.chains.frames(),
                 outermost: asked.chains.begin_at_caller(),
             },
-            inlined: query.chains.inlined.unwrap_or(unwinding.is_some() && are_unwound),
+            inlined: {
+                let default = || shows_inlined(session, unwinding.is_some());
+                query.chains.inlined.unwrap_or_else(default)
+            },
             functions: session.functions(resolver),
             formats: if query.trace_columns().is_empty() {
                 Formats::default()
@@ -153,6 +151,7 @@ impl<'s> Setup<'s> {
             clock: &session.clock,
             timeline: self.timeline(),
             has_tasks: self.has_tasks,
+            are_sums: session.input.profile_samples().is_some(),
             query,
             layout,
             filter,
@@ -189,6 +188,16 @@ impl<'s> Setup<'s> {
             unnamed: true,
         }
     }
+}
+
+/// Returns whether inlined functions become frames unless the user asks otherwise: as in perf where
+/// stacks `are_unwound`; where rec unwound, its samples have chains.
+pub(super) fn shows_inlined(session: &Session<'_>, are_unwound: bool) -> bool {
+    let are_copied = session.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+        ChainOrigin::of(attr) == ChainOrigin::Copied
+            && attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+    });
+    are_unwound && are_copied || session.input.shows_inlined()
 }
 
 /// Returns whether callchains come from the call stack of the hardware (LBR): their frames are

@@ -8,6 +8,7 @@ mod export;
 mod folded;
 mod json;
 pub(crate) mod markdown;
+pub(crate) mod pprof;
 pub(crate) mod sheet;
 mod text;
 

@@ -11,6 +11,7 @@ mod compressed;
 pub(crate) mod map;
 mod open;
 mod others;
+mod pprof;
 pub(crate) mod several;
 pub(crate) mod split;
 pub(crate) mod streams;

@@ -20,6 +20,8 @@ use recrep_format::read::{self, Magic, Mode};
 use crate::input::compressed::{Compression, UnpackError};
 use crate::input::map::Bytes;
 use crate::input::others;
+use crate::input::pprof::{self, ProfileError};
+use crate::pprof::is_profile;
 use crate::query::Source;
 
 /// An open input.
@@ -33,6 +35,18 @@ pub struct Input {
     /// Reason for which not all of a compressed file was unpacked.
     torn: Option<String>,
     streams: Vec<Stream>,
+    /// What a profile was, of which the bytes were made.
+    profile: Option<ProfileInput>,
+}
+
+/// Facts about a profile of pprof.
+#[derive(Clone, Copy, Debug)]
+struct ProfileInput {
+    bytes: u64,
+    /// Number of samples of all events.
+    samples: u64,
+    /// `true` if inlined functions are frames unless the user asks otherwise.
+    shows_inlined: bool,
 }
 
 /// Contents of a file.
@@ -41,6 +55,7 @@ struct Opened {
     bytes: Bytes,
     written: Option<SystemTime>,
     torn: Option<String>,
+    profile: Option<ProfileInput>,
 }
 
 /// A stream of records in a file of its own, beside the `data` file of a directory.
@@ -64,7 +79,10 @@ pub enum OpenError {
         .0.display()
     )]
     Directory(PathBuf),
-    #[error("cannot read {}: no file in this directory is a perf.data file", .0.display())]
+    #[error(
+        "cannot read {}: no file in this directory is a perf.data file or a pprof profile",
+        .0.display()
+    )]
     NothingIn(PathBuf),
     #[error(
         "cannot read {}: it is empty; the recording never started, or a copy was interrupted",
@@ -87,6 +105,14 @@ pub enum OpenError {
     Zeroed(PathBuf),
     #[error("cannot read {}: {}", shown(.0), .1)]
     Packed(PathBuf, UnpackError),
+    #[error("cannot read {}: it is {}", shown(.0), .1)]
+    Profile(PathBuf, ProfileError),
+    #[error(
+        "{} is a pprof profile: it has sums of samples, and no other records; {} needs the \
+         recording itself (perf.data)",
+        shown(.0), .1
+    )]
+    Summed(PathBuf, &'static str),
     #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
     All(Vec<Self>),
 }
@@ -122,7 +148,7 @@ impl Input {
             Source::Path(path) if path.is_dir() && !is_recording(path) => {
                 let mut files = files_in(path)?;
                 files.retain(|file| {
-                    has_perf_magic(file)
+                    is_perf_or_profile(file)
                         .unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof)
                 });
                 if files.is_empty() {
@@ -164,8 +190,35 @@ impl Input {
         Ok(Self::of(name, open_file(&path.join(DATA))?, streams))
     }
 
-    fn of(name: String, Opened { bytes, written, torn }: Opened, streams: Vec<Stream>) -> Self {
-        Self { name, bytes, written, torn, streams }
+    fn of(name: String, opened: Opened, streams: Vec<Stream>) -> Self {
+        let Opened { bytes, written, torn, profile } = opened;
+        Self { name, bytes, written, torn, streams, profile }
+    }
+
+    /// Returns the number of samples of all events of a profile; `None` for a recording, which has
+    /// each of them.
+    pub fn profile_samples(&self) -> Option<u64> {
+        self.profile.map(|profile| profile.samples)
+    }
+
+    /// Returns whether it is a profile whose inlined functions are frames unless the user asks
+    /// otherwise.
+    pub(crate) fn shows_inlined(&self) -> bool {
+        self.profile.is_some_and(|profile| profile.shows_inlined)
+    }
+
+    /// Opens an input for `what` a profile has too little for: single samples, records, times.
+    pub(crate) fn recording(source: &Source, what: &'static str) -> Result<Self, OpenError> {
+        let input = Self::open(source)?;
+        input.check_recording(what).map(|()| input)
+    }
+
+    /// Fails for a profile, which has too little for `what` is asked for.
+    pub(crate) fn check_recording(&self, what: &'static str) -> Result<(), OpenError> {
+        match self.profile {
+            Some(_) => Err(OpenError::Summed(PathBuf::from(&self.name), what)),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether all records are in one file, not in several of a directory.
@@ -240,6 +293,9 @@ impl Input {
 
     /// Returns the number of bytes, including the streams beside it.
     pub fn len(&self) -> u64 {
+        if let Some(profile) = self.profile {
+            return profile.bytes;
+        }
         let streams = self.streams.iter().map(|stream| stream.bytes.len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
     }
@@ -272,6 +328,23 @@ fn has_perf_magic(path: &Path) -> io::Result<bool> {
     Ok(Magic::read(&head).is_ok())
 }
 
+/// Returns whether a file is a recording, or a profile of pprof.
+fn is_perf_or_profile(path: &Path) -> io::Result<bool> {
+    const ENOUGH: u64 = 1 << 16;
+    if has_perf_magic(path)? {
+        return Ok(true);
+    }
+    let mut head = Vec::new();
+    File::open(path)?.take(ENOUGH).read_to_end(&mut head)?;
+    if Compression::of(&head) == Some(Compression::Gzip) {
+        let mut unpacked = Vec::new();
+        // What was cut is an error behind what is there.
+        let _cut = flate2::read::GzDecoder::new(&head[..]).take(ENOUGH).read_to_end(&mut unpacked);
+        head = unpacked;
+    }
+    Ok(is_profile(&head))
+}
+
 /// Returns N if the file name is `data.N`.
 fn stream_number(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(DATA)?.strip_prefix('.')?.parse().ok()
@@ -297,7 +370,8 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
         return Err(OpenError::Empty(path.into()));
     }
     let opened = unpacked(Bytes::of_file(file, true).map_err(open_error(path))?, path)?;
-    Ok(Opened { written: kind.modified().ok(), ..opened })
+    let is_recording = opened.profile.is_none();
+    Ok(Opened { written: opened.written.or(kind.modified().ok().filter(|_| is_recording)), ..opened })
 }
 
 fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {
@@ -309,12 +383,33 @@ fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {
     unpacked(bytes.into(), path)
 }
 
-/// Returns the bytes, unpacked if they are compressed as a whole.
+/// Returns the bytes, unpacked if they are compressed as a whole, and as a recording if they are a
+/// profile.
 fn unpacked(bytes: Bytes, path: &Path) -> Result<Opened, OpenError> {
     let Some(compression) = Compression::of(&bytes) else {
-        return Ok(Opened { bytes, ..Opened::default() });
+        return recording(Opened { bytes, ..Opened::default() }, path);
     };
     let unpacked =
         compression.unpack(&bytes).map_err(|error| OpenError::Packed(path.into(), error))?;
-    Ok(Opened { bytes: unpacked.bytes, written: None, torn: unpacked.torn })
+    recording(Opened { bytes: unpacked.bytes, torn: unpacked.torn, ..Opened::default() }, path)
+}
+
+/// Returns what was opened, as a recording if it is a profile.
+fn recording(opened: Opened, path: &Path) -> Result<Opened, OpenError> {
+    if Magic::read(&opened.bytes).is_ok() || !is_profile(&opened.bytes) {
+        return Ok(opened);
+    }
+    let made =
+        pprof::recording(&opened.bytes).map_err(|error| OpenError::Profile(path.into(), error))?;
+    let bytes = opened.bytes.len() as u64;
+    Ok(Opened {
+        bytes: made.bytes.into(),
+        written: made.written,
+        torn: opened.torn.or(made.torn),
+        profile: Some(ProfileInput {
+            bytes,
+            samples: made.samples,
+            shows_inlined: made.shows_inlined,
+        }),
+    })
 }

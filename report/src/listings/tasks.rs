@@ -91,7 +91,7 @@ pub(crate) fn run(asked: &ReportQuery, out: &mut impl Write) -> anyhow::Result<V
     let mut lists = Vec::new();
     let unreadable = each(&query.sources, |source| {
         lists.push(settled(std::slice::from_ref(source), || {
-            let input = Input::open(source)?;
+            let input = Input::recording(source, "a list of tasks")?;
             session::on(&input, Keep::Some, |session| Ok(list(&input.name, session, with_mappings)))
         })?);
         Ok(Vec::new())

@@ -12,9 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
+use recrep_format::build_id::BuildId;
 use rustc_hash::FxBuildHasher;
 
-use crate::symbols::{Function, LabelSlot, Module};
+use crate::symbols::{Function, LabelSlot, Module, ModuleKind};
 
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -57,8 +58,13 @@ pub(crate) type ModuleNumber = u32;
 #[derive(Debug, Default)]
 pub struct NamedFrame {
     pub module: Option<ModuleNumber>,
-    /// Address in the module's own terms, if frames are told apart by it.
+    /// Address in the module's own terms, if frames are told apart by it; where nothing was mapped,
+    /// the recorded one.
     pub address: Option<u64>,
+    /// `path:line` or `file:line`, if frames are told apart by it and it is known.
+    pub line: Option<Box<str>>,
+    /// `true` for an inlined function; the frame that contains it follows in chains.
+    pub is_inlined: bool,
     /// Length of the function's name, with which the text begins; `None` if no function is known.
     pub name_len: Option<usize>,
     /// The function, unless only its name tells it from others.
@@ -74,6 +80,16 @@ pub struct ModuleName {
     pub long_name: String,
     /// The path as it was recorded.
     pub path: String,
+    /// What else tells it from others, if the output needs that.
+    pub identity: ModuleIdentity,
+}
+
+/// Identity of a module besides its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ModuleIdentity {
+    pub build_id: Option<BuildId>,
+    /// Load address of a module of the kernel; else 0.
+    pub start: u64,
 }
 
 impl Subject {
@@ -127,8 +143,12 @@ pub(crate) struct AnswerLabels {
 
 impl AnswerLabels {
     /// Returns the number of a module, adding the module if it is new.
-    pub(crate) fn module(&self, module: &Module) -> ModuleNumber {
+    /// Its identity is kept if it `is_identified`.
+    pub(crate) fn module(&self, module: &Module, is_identified: bool) -> ModuleNumber {
+        let start = if let ModuleKind::KernelModule { start } = module.kind { start } else { 0 };
+        let identity = ModuleIdentity { build_id: module.build_id, start };
         let name = ModuleName {
+            identity: if is_identified { identity } else { ModuleIdentity::default() },
             name: module.name().into_owned(),
             long_name: module.long_name().into_owned(),
             path: String::from_utf8_lossy(&module.path).into_owned(),

@@ -13,4 +13,7 @@ pub struct Needs {
     pub marks: bool,
     /// Callers at addresses where nothing is mapped one by one; otherwise they are one caller.
     pub unmapped: bool,
+    /// Whole stacks, each beginning with the sampled instruction; frames with addresses and source
+    /// lines, and what tells modules from others. It comes with `stacks`.
+    pub places: bool,
 }

@@ -8,7 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::task::Scan;
 use crate::callchain::{
     ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, RecordedChains, callers,
-    is_sound,
+    context_marker, is_sound,
 };
 use crate::query::MAX_STACK;
 use crate::timeline::{Moment, SampleContext, StandIn};
@@ -19,6 +19,8 @@ pub(super) struct ChainCounter<'f> {
     pub(super) finder: FrameFinder<'f>,
     pub(super) sources: ChainSources<'f>,
     whole: bool,
+    /// `true` if each chain begins with the sampled instruction.
+    begins: bool,
     /// Number of frames at which chains are cut.
     most: usize,
     /// `Some` if branches precede the callers (`--branch-history`).
@@ -37,6 +39,7 @@ impl<'f> ChainCounter<'f> {
             finder: FrameFinder::new(timeline, placed, early, !whole, checks),
             sources: ChainSources::new(recorded, unwinding, chains.as_recorded),
             whole,
+            begins: scan.query.needs.places,
             most: recorded.most.frames.min(MAX_STACK),
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),
@@ -92,6 +95,12 @@ impl<'f> ChainCounter<'f> {
     /// stay in their chains.
     #[inline]
     fn numbered(&mut self, mode: CpuMode, ip: Option<u64>, at: SampleContext) -> u64 {
+        if self.begins
+            && let Some(ip) = ip
+            && callers(mode, Some(ip), &mut self.words.clone()).is_none()
+        {
+            self.words.splice(0..0, [context_marker(mode), ip]);
+        }
         let stays = self.whole || self.history.is_some();
         let left = if stays { None } else { callers(mode, ip, &mut self.words) };
         let len = self.words.len();

@@ -61,6 +61,8 @@ pub(super) struct KnownEvent<'s> {
     pub(super) task: Slot,
     /// Not there if keys do not have the CPU.
     pub(super) cpu: Slot,
+    /// Not there if each record is one sample.
+    pub(super) samples: Slot,
 }
 
 /// Fields of a sample that decide what its key has in common with others.

@@ -34,15 +34,17 @@ impl<'s> Worker<'s> {
         if short.event.as_ref().is_none_or(|known| fields.recorded(known.id_at) != known.id) {
             short.event = self.known_event(raw);
         }
-        let Some(KnownEvent { index, event, layout, task, cpu, .. }) = short.event else {
+        let Some(KnownEvent { index, event, layout, task, cpu, samples, .. }) = short.event else {
             return false;
         };
         let sample = Sample::new(raw, layout, attrs.endian());
         if short.is_filtered && !filter.counts(index.0, &sample) {
             return true;
         }
-        let count =
-            Count { samples: 1, period: fields.number(layout.period).unwrap_or(event.period) };
+        let count = Count {
+            samples: fields.number(samples).unwrap_or(1),
+            period: fields.number(layout.period).unwrap_or(event.period),
+        };
         self.histogram.count_total(index.0, count);
         let time = fields.number(layout.time).unwrap_or(0);
         let (task, cpu) = (fields.recorded(task), fields.recorded(cpu));
@@ -89,7 +91,8 @@ impl<'s> Worker<'s> {
         let id = FixedFields::of(raw.bytes, attrs.endian()).recorded(id_at);
         let task = if self.scan.has_tasks { layout.tid } else { Slot::NONE };
         let cpu = if self.layout.cpu { layout.cpu } else { Slot::NONE };
-        (!event.reads).then_some(KnownEvent { index, event, layout, id, id_at, task, cpu })
+        let samples = if self.scan.are_sums { layout.stream_id } else { Slot::NONE };
+        (!event.reads).then_some(KnownEvent { index, event, layout, id, id_at, task, cpu, samples })
     }
 
     /// Finds what the keys of samples like this have in common: perhaps what they had `before`;

@@ -18,6 +18,8 @@ pub(crate) struct Scan<'f> {
     pub timeline: &'f Timeline,
     /// `true` if threads and mappings are looked up there.
     pub has_tasks: bool,
+    /// `true` if each record of a sample stands for several ones; STREAM_ID is their number.
+    pub are_sums: bool,
     pub query: &'f Query,
     pub layout: &'f Layout,
     pub filter: &'f SampleFilter<'f>,

@@ -188,11 +188,20 @@ impl<'s> Worker<'s> {
         if event.reads || self.scan.layout.last.is_some() {
             return self.walk_sample(event, sample, reads);
         }
-        let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
+        let count = self.count(event, sample);
         self.histogram.count_total(index.0, count);
         let mut key = NO_KEY;
         if self.key(event, sample, &mut key).is_some() {
             self.add(&key, count);
+        }
+    }
+
+    /// Returns what a record of a sample counts.
+    fn count(&self, event: EventTraits, sample: &Sample<'_, '_>) -> Count {
+        let sum = if self.scan.are_sums { sample.stream_id() } else { None };
+        Count {
+            samples: sum.unwrap_or(1),
+            period: sample.period().unwrap_or(event.period),
         }
     }
 
@@ -238,6 +247,13 @@ impl<'s> Worker<'s> {
                 for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
                     let reading = Reading::of(read, &counter, event.scales);
                     self.reading(event, sample, counter.id, reading, reads);
+                }
+            }
+            None if self.scan.are_sums => {
+                let count = self.count(event, sample);
+                self.histogram.count_total(usize::from(event.number), count);
+                if found.is_some() {
+                    self.add(&key, count);
                 }
             }
             None => {

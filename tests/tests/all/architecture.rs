@@ -154,6 +154,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "timeline",
             "symbols",
             "input",
+            "pprof",
             "query",
             "terminal",
         ],

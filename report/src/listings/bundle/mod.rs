@@ -12,16 +12,16 @@
 mod addresses;
 mod pack;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use recrep_format::feature::Bundle;
 use recrep_format::write::{FeatureWriter, copy_with};
-use tempfile::NamedTempFile;
 
 use crate::callchain::deferred_chains;
+use crate::cli::outcome::replace_file;
 use crate::cli::{SourceArgs, SymbolArgs};
 use crate::engine::session::{self, Session};
 use crate::input::{Input, Keep};
@@ -66,7 +66,7 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
     {
         bail!("{} is the recording itself; name another file with -o", path.display());
     }
-    let input = Input::open(&source)?;
+    let input = Input::recording(&source, "a bundle")?;
     if !input.is_one_file() {
         bail!(
             "{} is a directory of several files (rec --threads); a bundle is made of one file",
@@ -97,21 +97,12 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
     })
 }
 
-/// Writes the recording with the body of a bundle, and returns its size in bytes. The file takes
-/// its name when it is complete.
+/// Writes the recording with the body of a bundle, and returns its size in bytes.
 fn write(path: &Path, session: &Session<'_>, body: &[u8]) -> anyhow::Result<u64> {
     let packed = zstd::bulk::compress(body, LEVEL)?;
     let mut more = FeatureWriter::new(session.file.endian);
     more.add(&Bundle::of(&packed, body));
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(directory)?;
-    copy_with(session.file, BufWriter::new(file.as_file_mut()), &more)?;
-    let size = file.as_file().metadata()?.len();
-    file.persist(path)?;
-    Ok(size)
+    Ok(replace_file(path, |out| copy_with(session.file, out, &more).map(drop))?)
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {

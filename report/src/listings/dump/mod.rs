@@ -52,7 +52,7 @@ pub(crate) fn print(
     options: &DumpOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    let input = Input::open(source)?;
+    let input = Input::recording(source, "a list of records")?;
     input.read(|file| {
         let known = &FileFacts::of(file);
         let streams = input.streams().iter().map(|stream| {

@@ -205,6 +205,9 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     let (magic, version, order, mode) = info.format();
     let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
     let whole = if info.session.is_complete() { "complete" } else { "not complete" };
+    if info.input.profile_samples().is_some() {
+        writeln!(out, "format: pprof profile; what follows is the recording that rep reads it as")?;
+    }
     writeln!(
         out,
         "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}"

@@ -91,7 +91,7 @@ pub(crate) fn list_accesses(
     heading(asked, out).context(CANNOT_WRITE)?;
     let (mut filters, mut accesses, mut samples) = (Vec::new(), 0, 0);
     let mut warnings = each(&query.sources, |source| {
-        let input = Input::open(source)?;
+        let input = Input::recording(source, "a list of accesses")?;
         session::named_on(&input, Keep::All, &resolver, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];

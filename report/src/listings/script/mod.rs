@@ -101,7 +101,7 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         let limit = query.limit.map(|limit| limit as u64);
         return dump::print(&source, &DumpOptions { limit, ..DumpOptions::default() }, out);
     }
-    let input = Input::open(&source)?;
+    let input = Input::recording(&source, "a list of samples")?;
     let resolver = Resolver::new(query.symbol_sources.clone());
     session::named_on(&input, Keep::All, &resolver, |session| {
         if query.header.is_asked() || query.header_only {

@@ -1,0 +1,211 @@
+//! `rep export`: the profile of each input as a file of another format, for other programs, or to
+//! be kept: it needs neither the recording nor the recorded programs.
+//!
+//! Several inputs are several files in a directory: each is a run of its own, and what reads them
+//! can merge them, but nothing can take a sum apart.
+
+use std::collections::HashSet;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
+
+use crate::cli::outcome::replace_file;
+use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
+use crate::engine::facts::{RecordingFacts, facts};
+use crate::engine::report::gather;
+use crate::exports::pprof;
+use crate::input::{Input, each, settled};
+use crate::profile::Profile;
+use crate::query::{ChainOptions, Column, FrameKey, Mode, Needs, Query, Source, Warning};
+
+/// A format of files: its name, the end of their names, and what writes them.
+struct FileFormat {
+    name: &'static str,
+    extension: &'static str,
+    write: fn(&Profile, &Query, &RecordingFacts, &mut dyn Write) -> io::Result<()>,
+}
+
+/// The formats; the first is the default.
+static FORMATS: &[FileFormat] = &[FileFormat {
+    name: "pprof",
+    extension: "pb.gz",
+    write: |profile, query, RecordingFacts { facts, began }, out| {
+        pprof::write((profile, query), facts, *began, out)
+    },
+}];
+
+/// Write profiles as files of another format, which need no recording and no programs
+#[derive(Debug, Parser)]
+#[command(name = "rep export", version, long_about = None)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    sources: SourcesArgs,
+
+    /// Format of the files: pprof (go tool pprof, and rep itself)
+    #[arg(
+        long, hide_possible_values = true, default_value = "pprof", help_heading = "Output",
+        value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
+    )]
+    format: String,
+
+    /// File to write, an existing one is replaced; of several inputs a directory, with a file for
+    /// each [default: standard output, unless that is a terminal]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Labels of the samples: sort keys, or none [default: comm]
+    #[arg(long, value_name = "KEY[,KEY…]", help_heading = "Output")]
+    labels: Option<String>,
+
+    /// Write inlined functions as frames of their own (default; needs debug information)
+    #[arg(long, overrides_with = "no_inline", help_heading = "Callchains")]
+    inline: bool,
+
+    /// Write inlined functions as the functions that contain them
+    #[arg(long, overrides_with = "inline", help_heading = "Callchains")]
+    no_inline: bool,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    symbols: SymbolArgs,
+}
+
+/// What is exported, and where to.
+pub(crate) struct ExportQuery {
+    query: Query,
+    format: &'static FileFormat,
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
+    let format = FORMATS.iter().find(|format| format.name == args.format);
+    let Some(format) = format else { return Err(format!("unknown format {}", args.format)) };
+    let names = args.labels.as_deref().unwrap_or("comm");
+    let mut columns = match names {
+        "none" => Vec::new(),
+        names => Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?,
+    };
+    if let Some(column) = columns.iter().find(|column| column.key.is_of_trace()) {
+        return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
+    }
+    columns.push(Column { typed: "cpumode".into(), key: pprof::MODE });
+    let mut symbol_sources = args.symbols.options()?;
+    symbol_sources.source_paths = true;
+    let query = Query {
+        sources: args.sources.sources(),
+        columns,
+        needs: Needs { stacks: true, places: true, ..Needs::default() },
+        filters: args.filters.filters(false),
+        chains: ChainOptions {
+            counted: true,
+            key: FrameKey::Address,
+            inlined: Some(!args.no_inline),
+            most: Some(usize::MAX),
+            ..ChainOptions::default()
+        },
+        symbol_sources,
+        ..Query::default()
+    };
+    Ok(ExportQuery { query, format, output: args.output })
+}
+
+/// Writes the files and returns warnings.
+pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let sources: Vec<Source> = asked
+        .query
+        .sources
+        .iter()
+        .map(Input::sources)
+        .collect::<Result<Vec<_>, _>>()?
+        .concat();
+    let output = asked.output.as_deref();
+    let is_directory =
+        output.is_some_and(|path| path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/"));
+    match output {
+        None if sources.len() == 1 && io::stdout().is_terminal() => {
+            bail!("this would write a binary file to the terminal; name a file with -o")
+        }
+        None | Some(_) if sources.len() > 1 && !is_directory => bail!(
+            "{} inputs make as many files: name a directory for them, such as -o profiles/",
+            sources.len()
+        ),
+        Some(directory) if is_directory => std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create the directory {}", directory.display()))?,
+        _ => {}
+    }
+    let mut taken = HashSet::new();
+    each(&sources, |source| {
+        let path = match output {
+            Some(directory) if is_directory => {
+                Some(directory.join(free_name(source, asked.format.extension, &mut taken)))
+            }
+            output => output.map(Path::to_owned),
+        };
+        export(asked, source, path.as_deref())
+    })
+}
+
+/// Exports one input, to standard output without a path, and returns warnings.
+fn export(
+    asked: &ExportQuery,
+    source: &Source,
+    path: Option<&Path>,
+) -> anyhow::Result<Vec<Warning>> {
+    let query = Query { sources: vec![source.clone()], ..asked.query.clone() };
+    let (profile, query, facts) = settled(&query.sources, || gather(&query, facts))?;
+    let failure = profile.warnings.iter().find(|warning| warning.is_failure());
+    if let Some(failure) = failure {
+        bail!("{}", failure.message);
+    }
+    for facts in &facts {
+        match path {
+            Some(path) => {
+                replace_file(path, |out| (asked.format.write)(&profile, &query, facts, out))
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            None => (asked.format.write)(&profile, &query, facts, &mut io::stdout().lock())?,
+        }
+    }
+    Ok(profile.warnings)
+}
+
+/// Returns the name of an input's file in a directory: that of the input, with a number if another
+/// input has it.
+fn free_name(source: &Source, extension: &str, taken: &mut HashSet<String>) -> String {
+    let stem = match source {
+        Source::Stdin => "stdin".into(),
+        Source::Path(path) => {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            let ends = [".pb.gz", ".data", ".gz", ".zst", ".xz", ".pb"];
+            let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+            stem.to_owned()
+        }
+    };
+    let mut name = format!("{stem}.{extension}");
+    let mut number = 2;
+    while !taken.insert(name.clone()) {
+        name = format!("{stem}-{number}.{extension}");
+        number += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_of_one_name_are_several_files() {
+        let mut taken = HashSet::new();
+        let mut name = |path: &str| free_name(&Source::Path(path.into()), "pb.gz", &mut taken);
+        assert_eq!(name("a/run.1.data"), "run.1.pb.gz");
+        assert_eq!(name("b/run.1.data"), "run.1-2.pb.gz");
+        assert_eq!(name("b/x.pb.gz"), "x.pb.gz");
+        assert_eq!(free_name(&Source::Stdin, "pb.gz", &mut taken), "stdin.pb.gz");
+    }
+}

@@ -1,0 +1,292 @@
+//! A profile as pprof reads it: gzip of `profile.proto`.
+//!
+//! ```text
+//!   call trees ─► frames ─► functions, modules ─┐ sorted by what they are, not by the order in which
+//!             └─► chains ─► locations ──────────┼─ they were found: the same bytes with any number
+//!                        └► samples, labels ────┘ of threads
+//! ```
+//!
+//! Frames that were inlined into one another are one location with several lines. Values of events
+//! come in pairs: number of samples, period.
+
+mod frames;
+mod mappings;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+use prost::Message as _;
+use rustc_hash::FxHashMap;
+
+use self::frames::{Frames, Place};
+use self::mappings::Mappings;
+use crate::count::Count;
+use crate::pprof::{self, EventFacts, Facts, Label, ValueType};
+use crate::profile::Profile;
+use crate::query::{Query, SortKey};
+use crate::table::RowTexts;
+
+/// Column that only some samples have as a label: those whose CPU mode does not follow from their
+/// address.
+pub(crate) const MODE: SortKey = SortKey::CpuMode;
+
+/// Writes the profile of one input, with the facts about its recording, which began at `began`
+/// (nanoseconds since 1970).
+pub(crate) fn write(
+    (profile, query): (&Profile, &Query),
+    facts: &Facts,
+    began: Option<u64>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let bytes = Builder { profile, query, texts: Texts::default() }.profile(facts, began);
+    // Without a time, so that equal profiles are equal files.
+    let mut packed = GzBuilder::new().mtime(0).write(out, Compression::default());
+    packed.write_all(&bytes.encode_to_vec())?;
+    packed.finish()?.flush()
+}
+
+/// Texts of a profile; number 0 is the empty one.
+struct Texts {
+    all: Vec<String>,
+    numbers: FxHashMap<String, i64>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        let empty = std::iter::once((String::new(), 0));
+        Self { all: vec![String::new()], numbers: empty.collect() }
+    }
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> i64 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = signed(self.all.len() as u64);
+        self.all.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// Returns a number as profiles have it.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Value of a label.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LabelValue {
+    Text(String),
+    Number(i64),
+}
+
+/// What is equal in the samples that are added up: labels (name and value) and locations, innermost
+/// first.
+type SampleKey<'p> = (Vec<(&'p str, LabelValue)>, Vec<usize>);
+
+struct Builder<'p> {
+    profile: &'p Profile,
+    query: &'p Query,
+    texts: Texts,
+}
+
+impl<'p> Builder<'p> {
+    fn profile(mut self, facts: &Facts, began: Option<u64>) -> pprof::Profile {
+        let frames = Frames::of(self.profile);
+        let (locations, samples) = self.samples(&frames);
+        let mappings = Mappings::of(&frames, &locations);
+        let sample_type = self.types(&facts.events);
+        let period_type = sample_type.get(1).copied();
+        let sample = self.sample_messages(&samples);
+        let (mapping, location) = self.location_messages(&frames, &locations, &mappings);
+        let function = frames.functions.iter().zip(1..).map(|(function, id)| pprof::Function {
+            id,
+            name: self.texts.number(&function.name),
+            system_name: self.texts.number(&function.system_name),
+            filename: self.texts.number(function.file),
+        });
+        let function = function.collect();
+        let comments = facts.comments();
+        let comment = comments.iter().map(|comment| self.texts.number(comment)).collect();
+        let recording = self.profile.inputs.first().map(|input| &input.recording);
+        pprof::Profile {
+            default_sample_type: period_type.map_or(0, |kind| kind.name),
+            period_type,
+            period: facts.events.first().map_or(0, period),
+            sample_type,
+            sample,
+            mapping,
+            location,
+            function,
+            time_nanos: signed(began.unwrap_or(0)),
+            duration_nanos: signed(recording.and_then(|one| one.duration).unwrap_or(0)),
+            comment,
+            string_table: self.texts.all,
+        }
+    }
+
+    /// Returns the types of the values. The first is `samples`, or with several events
+    /// `EVENT.samples`.
+    fn types(&mut self, events: &[EventFacts]) -> Vec<ValueType> {
+        let mut types = Vec::with_capacity(2 * events.len());
+        for (event, facts) in self.profile.events().iter().zip(events) {
+            let samples = match events.len() {
+                1 => "samples".into(),
+                _ => format!("{}.samples", facts.name),
+            };
+            let unit = if event.counts_time { "nanoseconds" } else { "count" };
+            for (name, unit) in [(&samples, "count"), (&facts.name, unit)] {
+                let (name, unit) = (self.texts.number(name), self.texts.number(unit));
+                types.push(ValueType { name, unit });
+            }
+        }
+        types
+    }
+
+    /// Returns the locations and the samples, both sorted.
+    fn samples(
+        &self,
+        frames: &Frames<'p>,
+    ) -> (Vec<Place>, BTreeMap<SampleKey<'p>, Vec<Count>>) {
+        let calls = &self.profile.calls;
+        let labels = self.labels();
+        let (mut known, mut all) = (FxHashMap::<Place, usize>::default(), Vec::new());
+        let (mut found, mut number) = (Vec::new(), |place: Place| {
+            *known.entry(place).or_insert_with_key(|place| {
+                all.push(place.clone());
+                all.len() - 1
+            })
+        });
+        for sample in &calls.samples {
+            let Some((event, labels)) = labels.get(&(sample.base, sample.class)) else { continue };
+            let places = frames.places(sample.frames(&calls.chains));
+            let places: Vec<usize> = places.into_iter().map(&mut number).collect();
+            found.push((*event, labels, places, sample.count));
+        }
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by(|a, b| all.get(*a).cmp(&all.get(*b)));
+        let mut ranks = vec![0; all.len()];
+        for (rank, number) in order.iter().enumerate() {
+            if let Some(slot) = ranks.get_mut(*number) {
+                *slot = rank;
+            }
+        }
+        let mut samples = BTreeMap::<SampleKey<'p>, Vec<Count>>::new();
+        for (event, labels, mut places, count) in found {
+            for place in &mut places {
+                *place = ranks.get(*place).copied().unwrap_or(0);
+            }
+            let counts = samples
+                .entry((labels.clone(), places))
+                .or_insert_with(|| vec![Count::default(); self.profile.events().len()]);
+            if let Some(sum) = counts.get_mut(event) {
+                sum.add(count);
+            }
+        }
+        all.sort();
+        (all, samples)
+    }
+
+    /// Returns the event and the labels of samples, by their row.
+    fn labels(&self) -> FxHashMap<(u32, u32), (usize, Vec<(&'p str, LabelValue)>)> {
+        let texts = RowTexts::new(self.profile, self.query);
+        let mut all = FxHashMap::default();
+        for (id, row) in &self.profile.calls.rows {
+            let Some((event, cells)) = texts.of(*row) else { continue };
+            let labels = self.query.columns.iter().zip(cells);
+            let labels = labels.filter_map(|(column, text)| {
+                Some((column.typed.as_str(), label(column.key, &text)?))
+            });
+            all.insert(*id, (event, labels.collect()));
+        }
+        all
+    }
+
+    fn sample_messages(
+        &mut self,
+        samples: &BTreeMap<SampleKey<'p>, Vec<Count>>,
+    ) -> Vec<pprof::Sample> {
+        let message = |((labels, places), counts): (&SampleKey<'p>, &Vec<Count>)| {
+            let label = labels.iter().map(|(key, value)| {
+                let key = self.texts.number(key);
+                match value {
+                    LabelValue::Text(text) => {
+                        Label { key, text: self.texts.number(text), ..Label::default() }
+                    }
+                    LabelValue::Number(number) => Label { key, number: *number, ..Label::default() },
+                }
+            });
+            pprof::Sample {
+                label: label.collect(),
+                location: places.iter().map(|place| *place as u64 + 1).collect(),
+                value: counts
+                    .iter()
+                    .flat_map(|count| [count.samples, count.period].map(signed))
+                    .collect(),
+            }
+        };
+        samples.iter().map(message).collect()
+    }
+
+    fn location_messages(
+        &mut self,
+        frames: &Frames<'p>,
+        locations: &[Place],
+        mappings: &Mappings,
+    ) -> (Vec<pprof::Mapping>, Vec<pprof::Location>) {
+        let has_inlined = locations.iter().any(|place| place.lines.len() > 1);
+        let mapping = frames.modules.iter().zip(&mappings.all).zip(1..).map(|((module, at), id)| {
+            let is_named = module.name == module.path.rsplit('/').next().unwrap_or(&module.path);
+            let build_id = module.identity.build_id.map_or_else(String::new, |id| id.to_string());
+            pprof::Mapping {
+                id,
+                start: at.start,
+                limit: at.limit,
+                offset: at.offset,
+                filename: self.texts.number(if is_named { &module.path } else { &module.name }),
+                build_id: self.texts.number(&build_id),
+                // What is known was looked up: pprof need not look for files.
+                has_functions: true,
+                has_filenames: true,
+                has_line_numbers: true,
+                has_inline_frames: has_inlined,
+            }
+        });
+        let location = locations.iter().zip(1..).map(|(place, id)| pprof::Location {
+            id,
+            mapping: place.module.map_or(0, |module| module as u64 + 1),
+            address: mappings.address(place),
+            line: place
+                .lines
+                .iter()
+                .map(|(function, line)| pprof::Line {
+                    function: *function as u64 + 1,
+                    line: (*line).into(),
+                })
+                .collect(),
+        });
+        (mapping.collect(), location.collect())
+    }
+}
+
+/// Returns the period of an event: that of each sample, or of the clock's nanoseconds between two.
+fn period(event: &EventFacts) -> i64 {
+    match event.frequency {
+        Some(frequency) => signed(1_000_000_000_u64.checked_div(frequency).unwrap_or(0)),
+        None => signed(event.period),
+    }
+}
+
+/// Returns the label that a column's cell makes; numbers where they are what counts.
+fn label(key: SortKey, text: &str) -> Option<LabelValue> {
+    let number = |text: &str| text.parse().ok().map(LabelValue::Number);
+    match key {
+        MODE if matches!(text, "user" | "kernel") => None,
+        SortKey::Process | SortKey::Tid => number(text.split_once(':')?.0),
+        SortKey::Cpu => number(text.trim()),
+        _ => Some(LabelValue::Text(text.to_owned())),
+    }
+}

@@ -1,0 +1,103 @@
+//! Profiles of pprof as recordings: all that rep can do with a recording, it can do with them, but
+//! for what needs single samples.
+//!
+//! ```text
+//!   profile ─► decoded ─► frames: a line of a location ─► addresses, mappings, functions ─┐
+//!                    └──► samples, labels ─► tasks ──────────────────────────────────────┴─► recording in memory
+//! ```
+//!
+//! The recording has the names of its frames itself, as one of `rep bundle` does, so that there is
+//! one way from records to a report. What it has that no other has: each record of a sample stands
+//! for several samples; STREAM_ID is their number.
+//!
+//! A profile that rep wrote gives the recording's rows again: its inlined functions are what debug
+//! information says of an address. Of other profiles, each line of a location is a frame, as in
+//! pprof.
+
+mod decoded;
+mod events;
+mod layout;
+mod points;
+mod records;
+mod tasks;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use recrep_format::error::Error;
+
+use self::decoded::Decoded;
+use crate::pprof::DamagedField;
+
+/// A recording made of a profile.
+pub(super) struct ProfileRecording {
+    /// A perf.data file.
+    pub(super) bytes: Vec<u8>,
+    /// Number of samples of all events.
+    pub(super) samples: u64,
+    /// `true` if inlined functions are frames unless the user asks otherwise.
+    pub(super) shows_inlined: bool,
+    /// Time at which the recording that the profile was made of was last written, if it is known.
+    pub(super) written: Option<SystemTime>,
+    /// Reason for which the profile has not all samples, if so.
+    pub(super) torn: Option<String>,
+}
+
+/// Reason for which a profile cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ProfileError {
+    #[error("a pprof profile that is damaged or cut at byte {0}")]
+    Damaged(usize),
+    #[error("a pprof profile in which {0} {1}")]
+    Invalid(&'static str, String),
+    #[error(
+        "a pprof profile with negative values: the difference of two profiles; name both, or make \
+         it without -diff_base and -base"
+    )]
+    Negative,
+    #[error("a pprof profile whose values are too large to be added up")]
+    TooLarge,
+    #[error("a pprof profile whose stacks unfold to more than {0} bytes")]
+    TooLong(usize),
+    #[error("a pprof profile that cannot be made a recording: {0}")]
+    Record(#[from] Error),
+    #[error("a pprof profile that cannot be made a recording: {0}")]
+    Write(#[from] std::io::Error),
+}
+
+/// Most bytes of records for each byte of a profile, and at least: a sample's stack may be one
+/// number there, of a location with many lines.
+const MAX_GROWTH: usize = 64;
+const ALWAYS_ALLOWED: usize = 16 << 20;
+
+/// Makes a recording of the bytes of a profile.
+pub(super) fn recording(profile: &[u8]) -> Result<ProfileRecording, ProfileError> {
+    let decoded = Decoded::read(profile)?;
+    let most = profile.len().saturating_mul(MAX_GROWTH).max(ALWAYS_ALLOWED);
+    let events = events::of(&decoded)?;
+    let mut points = points::Points::of(&decoded)?;
+    let layout = layout::Layout::of(&decoded, &mut points)?;
+    let tasks = tasks::Tasks::of(&decoded)?;
+    let (bytes, samples) =
+        records::Writer { decoded: &decoded, events: &events, points: &points, layout: &layout }
+            .recording(tasks, most)?;
+    let facts = decoded.facts.as_ref();
+    let incomplete = facts.is_some_and(|facts| facts.incomplete);
+    let written = facts.and_then(|facts| facts.written);
+    Ok(ProfileRecording {
+        bytes,
+        samples,
+        shows_inlined: facts.is_some_and(|facts| facts.inlined),
+        written: written.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_nanos(time))),
+        torn: incomplete.then(|| "the recording that the profile was made of was incomplete".into()),
+    })
+}
+
+impl ProfileError {
+    fn at(damaged: DamagedField, profile: &[u8]) -> Self {
+        Self::Damaged(profile.len() - damaged.left.min(profile.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
