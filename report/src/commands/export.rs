@@ -88,7 +88,9 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     let names = args.labels.as_deref().unwrap_or("comm");
     let mut columns = match names {
         "none" => Vec::new(),
-        names => Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?,
+        names => {
+            Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?
+        }
     };
     if let Some(column) = columns.iter().find(|column| column.key.is_of_trace()) {
         return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
@@ -116,16 +118,11 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
 
 /// Writes the files and returns warnings.
 pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let sources: Vec<Source> = asked
-        .query
-        .sources
-        .iter()
-        .map(Input::sources)
-        .collect::<Result<Vec<_>, _>>()?
-        .concat();
+    let sources: Vec<Source> =
+        asked.query.sources.iter().map(Input::sources).collect::<Result<Vec<_>, _>>()?.concat();
     let output = asked.output.as_deref();
-    let is_directory =
-        output.is_some_and(|path| path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/"));
+    let is_directory = output
+        .is_some_and(|path| path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/"));
     match output {
         None if sources.len() == 1 && io::stdout().is_terminal() => {
             bail!("this would write a binary file to the terminal; name a file with -o")

@@ -183,6 +183,7 @@ impl Labeller<'_> {
         let at = self.position(frame).filter(|_| key != FrameKey::Function);
         let after = at.map_or_else(String::new, |(address, line)| {
             of.address = Some(address).filter(|_| key == FrameKey::Address);
+            of.start = of.address.and(self.start(frame));
             of.line = line.as_deref().map(Box::from);
             match line {
                 Some(line) => format!(" {line}"),
@@ -193,14 +194,18 @@ impl Labeller<'_> {
         ([&*function, &after].concat(), Subject::Frame(of))
     }
 
+    /// Returns the first address of the function that replaced the address of a frame.
+    fn start(&self, frame: &Frame) -> Option<u64> {
+        let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined)?;
+        self.loaded(frame.module.into())?.table.start(SymbolId(id))
+    }
+
     /// Returns the address of a frame that has a function, and its source line, if known; `None` if
     /// no lines were looked up.
     fn position(&self, frame: &Frame) -> Option<(u64, Option<String>)> {
         let loaded = self.loaded(frame.module.into())?;
         let line = frame.line.checked_sub(1).map(LineId)?;
-        let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined).map(SymbolId);
-        let start = id.and_then(|id| loaded.table.get(id)).map_or(0, |symbol| symbol.start);
-        let address = start.wrapping_add(u64::from(frame.offset));
+        let address = self.start(frame).unwrap_or(0).wrapping_add(u64::from(frame.offset));
         let is_known = frame.end.is_inlined || loaded.lines().line(address).is_some();
         Some((address, is_known.then(|| loaded.lines().text(line))))
     }

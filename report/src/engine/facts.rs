@@ -3,11 +3,11 @@
 use std::time::UNIX_EPOCH;
 
 use recrep_format::abi::SampleType;
+use recrep_format::attr::AttrIndex;
 use recrep_format::feature::{
     Arch, ClockData, Cmdline, CpuDesc, CpuId, Feature, HeaderString, Hostname, NrCpus, OsRelease,
     Version,
 };
-use recrep_format::attr::AttrIndex;
 
 use super::session::Session;
 use super::setup::shows_inlined;
@@ -42,11 +42,7 @@ pub(crate) fn facts(session: &Session<'_>) -> RecordingFacts {
         frequency: entry.attr.frequency(),
         period: if entry.attr.frequency().is_some() { 0 } else { entry.attr.sample_period },
         callchains: entry.attr.sample_type.contains(SampleType::CALLCHAIN),
-        lost_samples: side_band
-            .lost_samples
-            .get(&Some(AttrIndex(number)))
-            .copied()
-            .unwrap_or(0),
+        lost_samples: side_band.lost_samples.get(&Some(AttrIndex(number))).copied().unwrap_or(0),
     });
     let resolver = Resolver::new(SymbolOptions::default());
     let facts = Facts {

@@ -71,9 +71,8 @@ pub(crate) fn numbers(
     if !query.chains.counted && !query.shows_places() {
         return Vec::new();
     }
-    let numbered = |(hit, module): (&bool, &&Module)| {
-        hit.then(|| labels.module(module, query.needs.places))
-    };
+    let numbered =
+        |(hit, module): (&bool, &&Module)| hit.then(|| labels.module(module, query.needs.places));
     hits.iter().zip(modules).map(numbered).collect()
 }
 

@@ -23,7 +23,8 @@ use crate::profile::recording::{Recording, When};
 use crate::profile::tell_apart;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{
-    ChainOptions, Column, Field, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source, Warning,
+    ChainOptions, Column, Field, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source,
+    Warning,
 };
 use crate::scan::Dropped;
 use crate::symbols::Resolver;

@@ -371,7 +371,10 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     }
     let opened = unpacked(Bytes::of_file(file, true).map_err(open_error(path))?, path)?;
     let is_recording = opened.profile.is_none();
-    Ok(Opened { written: opened.written.or(kind.modified().ok().filter(|_| is_recording)), ..opened })
+    Ok(Opened {
+        written: opened.written.or(kind.modified().ok().filter(|_| is_recording)),
+        ..opened
+    })
 }
 
 fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {

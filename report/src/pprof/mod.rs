@@ -263,8 +263,15 @@ mod tests {
 
     #[test]
     fn other_files_are_no_profiles() {
-        for other in [&b""[..], b"\x7fELF\x02\x01", b"PERFILE2", b"a text", b"{}", &[0; 64], &[0x0a, 4, 9, 9]]
-        {
+        for other in [
+            &b""[..],
+            b"\x7fELF\x02\x01",
+            b"PERFILE2",
+            b"a text",
+            b"{}",
+            &[0; 64],
+            &[0x0a, 4, 9, 9],
+        ] {
             assert!(!is_profile(other), "{other:?}");
         }
     }

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(room.take(0x1000, 0x1000), Some(0x1000));
         assert_eq!(room.take(0x4000, 0x1000), Some(0x4000));
         assert_eq!(room.take(0x4800, 0x800), Some(FIRST + 0x1000));
-        assert_eq!(room.take(0x4800, 0x800), Some(FIRST + 0x3000));
+        assert_eq!(room.take(0x4800, 0x800), Some(FIRST + 0x2000));
         assert_eq!(room.take(KERNEL - 1, 2), None);
         assert_eq!(room.take(0, KERNEL), None);
     }

@@ -61,6 +61,8 @@ pub struct NamedFrame {
     /// Address in the module's own terms, if frames are told apart by it; where nothing was mapped,
     /// the recorded one.
     pub address: Option<u64>,
+    /// First address of the function, if frames are told apart by their addresses.
+    pub start: Option<u64>,
     /// `path:line` or `file:line`, if frames are told apart by it and it is known.
     pub line: Option<Box<str>>,
     /// `true` for an inlined function; the frame that contains it follows in chains.

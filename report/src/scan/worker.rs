@@ -199,10 +199,7 @@ impl<'s> Worker<'s> {
     /// Returns what a record of a sample counts.
     fn count(&self, event: EventTraits, sample: &Sample<'_, '_>) -> Count {
         let sum = if self.scan.are_sums { sample.stream_id() } else { None };
-        Count {
-            samples: sum.unwrap_or(1),
-            period: sample.period().unwrap_or(event.period),
-        }
+        Count { samples: sum.unwrap_or(1), period: sample.period().unwrap_or(event.period) }
     }
 
     /// Adds to the count of a key.

@@ -44,6 +44,7 @@ mod off_cpu;
 mod oracle;
 mod perf_reads_rec;
 mod perf_reads_sessions;
+mod pprof;
 mod read_back;
 mod readme;
 mod rec_callchains;

@@ -28,6 +28,8 @@ pub(super) struct FunctionNames<'p> {
     /// Source file at the lowest address that is known, and that address.
     pub(super) file: &'p str,
     lowest: u64,
+    /// First address of the function, in the module's own terms, if it is known.
+    start: Option<u64>,
 }
 
 /// A frame of callchains.
@@ -91,6 +93,7 @@ impl<'p> Frames<'p> {
                         .unwrap_or_else(|| name.to_owned()),
                     named: frame.named.as_ref(),
                     file,
+                    start: frame.start,
                     lowest: if file.is_empty() { u64::MAX } else { frame.address.unwrap_or(0) },
                 })
             });
@@ -107,6 +110,16 @@ impl<'p> Frames<'p> {
             *function = ranks.get(*function).copied().unwrap_or(0);
         }
         Self { all, functions, modules }
+    }
+
+    /// Returns the first addresses of functions. No sample is there, but they tell functions of one
+    /// name apart.
+    pub(super) fn starts(&self) -> impl Iterator<Item = Place> {
+        let place = |(number, function): (usize, &FunctionNames<'_>)| {
+            let (module, address) = (Some(function.module?), Some(function.start?));
+            Some(Place { module, address, lines: vec![(number, 0)] })
+        };
+        self.functions.iter().enumerate().filter_map(place)
     }
 
     /// Returns the places of frames, given their numbers, innermost first.
@@ -169,6 +182,7 @@ impl FunctionNames<'_> {
             named: None,
             file: "",
             lowest: u64::MAX,
+            start: None,
         }
     }
 
@@ -196,6 +210,7 @@ impl<'p> Functions<'p> {
                 if (function.lowest, function.file) < (known.lowest, known.file) {
                     (known.lowest, known.file) = (function.lowest, function.file);
                 }
+                known.start = known.start.into_iter().chain(function.start).min();
                 return *number;
             }
         }
@@ -208,7 +223,8 @@ impl<'p> Functions<'p> {
     fn sorted(self) -> (Vec<FunctionNames<'p>>, Vec<usize>) {
         let mut all: Vec<(usize, FunctionNames<'p>)> = self.all.into_iter().enumerate().collect();
         all.sort_by(|(_, a), (_, b)| {
-            let by_name = (a.module, &a.name, &a.system_name).cmp(&(b.module, &b.name, &b.system_name));
+            let by_name =
+                (a.module, &a.name, &a.system_name).cmp(&(b.module, &b.name, &b.system_name));
             let functions = [a, b].map(|one| one.named.map(|named| &named.function));
             by_name.then_with(|| functions[0].cmp(&functions[1]))
         });

@@ -147,10 +147,7 @@ impl<'p> Builder<'p> {
     }
 
     /// Returns the locations and the samples, both sorted.
-    fn samples(
-        &self,
-        frames: &Frames<'p>,
-    ) -> (Vec<Place>, BTreeMap<SampleKey<'p>, Vec<Count>>) {
+    fn samples(&self, frames: &Frames<'p>) -> (Vec<Place>, BTreeMap<SampleKey<'p>, Vec<Count>>) {
         let calls = &self.profile.calls;
         let labels = self.labels();
         let (mut known, mut all) = (FxHashMap::<Place, usize>::default(), Vec::new());
@@ -165,6 +162,9 @@ impl<'p> Builder<'p> {
             let places = frames.places(sample.frames(&calls.chains));
             let places: Vec<usize> = places.into_iter().map(&mut number).collect();
             found.push((*event, labels, places, sample.count));
+        }
+        for place in frames.starts() {
+            number(place);
         }
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by(|a, b| all.get(*a).cmp(&all.get(*b)));
@@ -216,7 +216,9 @@ impl<'p> Builder<'p> {
                     LabelValue::Text(text) => {
                         Label { key, text: self.texts.number(text), ..Label::default() }
                     }
-                    LabelValue::Number(number) => Label { key, number: *number, ..Label::default() },
+                    LabelValue::Number(number) => {
+                        Label { key, number: *number, ..Label::default() }
+                    }
                 }
             });
             pprof::Sample {
@@ -238,23 +240,26 @@ impl<'p> Builder<'p> {
         mappings: &Mappings,
     ) -> (Vec<pprof::Mapping>, Vec<pprof::Location>) {
         let has_inlined = locations.iter().any(|place| place.lines.len() > 1);
-        let mapping = frames.modules.iter().zip(&mappings.all).zip(1..).map(|((module, at), id)| {
-            let is_named = module.name == module.path.rsplit('/').next().unwrap_or(&module.path);
-            let build_id = module.identity.build_id.map_or_else(String::new, |id| id.to_string());
-            pprof::Mapping {
-                id,
-                start: at.start,
-                limit: at.limit,
-                offset: at.offset,
-                filename: self.texts.number(if is_named { &module.path } else { &module.name }),
-                build_id: self.texts.number(&build_id),
-                // What is known was looked up: pprof need not look for files.
-                has_functions: true,
-                has_filenames: true,
-                has_line_numbers: true,
-                has_inline_frames: has_inlined,
-            }
-        });
+        let mapping =
+            frames.modules.iter().zip(&mappings.all).zip(1..).map(|((module, at), id)| {
+                let is_named =
+                    module.name == module.path.rsplit('/').next().unwrap_or(&module.path);
+                let build_id =
+                    module.identity.build_id.map_or_else(String::new, |id| id.to_string());
+                pprof::Mapping {
+                    id,
+                    start: at.start,
+                    limit: at.limit,
+                    offset: at.offset,
+                    filename: self.texts.number(if is_named { &module.path } else { &module.name }),
+                    build_id: self.texts.number(&build_id),
+                    // What is known was looked up: pprof need not look for files.
+                    has_functions: true,
+                    has_filenames: true,
+                    has_line_numbers: true,
+                    has_inline_frames: has_inlined,
+                }
+            });
         let location = locations.iter().zip(1..).map(|(place, id)| pprof::Location {
             id,
             mapping: place.module.map_or(0, |module| module as u64 + 1),

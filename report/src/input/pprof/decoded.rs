@@ -186,10 +186,9 @@ fn found(
     whose: &'static str,
     what: &str,
 ) -> Result<usize, ProfileError> {
-    places
-        .get(&id)
-        .copied()
-        .ok_or_else(|| ProfileError::Invalid(whose, format!("refers to {what} {id}, which is missing")))
+    places.get(&id).copied().ok_or_else(|| {
+        ProfileError::Invalid(whose, format!("refers to {what} {id}, which is missing"))
+    })
 }
 
 /// Returns a number that is not negative in a profile.

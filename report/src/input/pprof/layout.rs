@@ -108,6 +108,13 @@ impl Own<'_> {
         self.numbers.iter().filter_map(|number| self.points.all.get(*number))
     }
 
+    /// Returns whether functions begin where their first address is. It is not known of those of
+    /// other programs, and then those of two profiles are told apart by their names, as functions
+    /// of files without a build ID are.
+    fn are_known(&self, decoded: &Decoded<'_>) -> bool {
+        decoded.facts.is_some() || self.iter().all(|point| point.function.is_none())
+    }
+
     fn change(&mut self, mut change: impl FnMut(&mut Point)) {
         for number in self.numbers {
             if let Some(point) = self.points.all.get_mut(*number) {
@@ -119,7 +126,8 @@ impl Own<'_> {
     /// Lets no function keep its addresses that has some without, or that another function or an
     /// address without one lies within: symbols are ranges.
     fn keep_apart(&mut self) {
-        let (mut ranges, mut moved) = (FxHashMap::<usize, (u64, u64)>::default(), FxHashSet::default());
+        let (mut ranges, mut moved) =
+            (FxHashMap::<usize, (u64, u64)>::default(), FxHashSet::default());
         let mut alone = BTreeSet::new();
         for point in self.iter() {
             match (point.function, point.wanted) {
@@ -147,8 +155,9 @@ impl Own<'_> {
             }
         }
         self.change(|point| {
-            point.wanted =
-                point.wanted.filter(|_| point.function.is_none_or(|function| !moved.contains(&function)));
+            point.wanted = point
+                .wanted
+                .filter(|_| point.function.is_none_or(|function| !moved.contains(&function)));
         });
     }
 
@@ -204,7 +213,9 @@ impl Own<'_> {
         });
         let mut end = last.map_or(start, page_after);
         for number in self.moved() {
-            if let Some(point) = self.points.all.get_mut(number).filter(|point| point.mapping.is_some()) {
+            if let Some(point) =
+                self.points.all.get_mut(number).filter(|point| point.mapping.is_some())
+            {
                 point.wanted = Some(end);
                 end += 1;
             }
@@ -225,7 +236,7 @@ impl Own<'_> {
         let name = if name.is_empty() { b"[unknown]" } else { name };
         Ok(Mapped {
             name: name.to_vec(),
-            build_id: decoded.build_id(&mapping)?,
+            build_id: if self.are_known(decoded) { decoded.build_id(&mapping)? } else { None },
             kind: user_kind(name),
             range: at..at.saturating_add(len),
             offset,
@@ -236,7 +247,8 @@ impl Own<'_> {
 
 /// Returns the kind of a user mapping with this name: a file, but for what rep has no files of.
 fn user_kind(name: &[u8]) -> MappedKind {
-    let jit = name.strip_prefix(b"[JIT] tid ").and_then(|pid| str::from_utf8(pid).ok()?.parse().ok());
+    let jit =
+        name.strip_prefix(b"[JIT] tid ").and_then(|pid| str::from_utf8(pid).ok()?.parse().ok());
     match name {
         b"[vdso]" => MappedKind::Vdso,
         _ if name.starts_with(b"[heap]") || name.starts_with(b"[stack") => MappedKind::Memory,
@@ -272,7 +284,8 @@ fn kernel_runs(decoded: &Decoded<'_>, points: &Points) -> Result<Vec<Mapped>, Pr
         let name = decoded.text(mapping.filename)?;
         let kind = if name.is_empty() { MappedKind::Kernel } else { kernel_kind(name) };
         // A module begins where it was loaded, if nothing else is there.
-        let is_whole = kind == MappedKind::KernelModule && (before..=*first).contains(&mapping.start);
+        let is_whole =
+            kind == MappedKind::KernelModule && (before..=*first).contains(&mapping.start);
         let end = last.saturating_add(1);
         runs.push(Mapped {
             name: name.to_vec(),

@@ -89,7 +89,8 @@ pub(super) fn recording(profile: &[u8]) -> Result<ProfileRecording, ProfileError
         samples,
         shows_inlined: facts.is_some_and(|facts| facts.inlined),
         written: written.and_then(|time| UNIX_EPOCH.checked_add(Duration::from_nanos(time))),
-        torn: incomplete.then(|| "the recording that the profile was made of was incomplete".into()),
+        torn: incomplete
+            .then(|| "the recording that the profile was made of was incomplete".into()),
     })
 }
 

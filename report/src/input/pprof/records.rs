@@ -14,7 +14,7 @@ use recrep_format::feature::{
     HeaderString, Hostname, NrCpus, OsRelease, SampleTime, Version, bundle_body,
 };
 use recrep_format::record::{
-    Body, Comm, Inode, KSymbol, Lost, LostSamples, MmapBuildId, MmapIdentity, Mmap2, Record,
+    Body, Comm, Inode, KSymbol, Lost, LostSamples, Mmap2, MmapBuildId, MmapIdentity, Record,
     SampleFields, SampleId,
 };
 use recrep_format::wire::{List, Text};

@@ -136,7 +136,8 @@ const MODES: [&str; 5] = ["user", "kernel", "hypervisor", "guest_kernel", "guest
 
 /// Returns the name of the program: that of the first mapping.
 fn program(decoded: &Decoded<'_>) -> Result<Vec<u8>, ProfileError> {
-    let first = decoded.mappings.first().map(|mapping| decoded.text(mapping.filename)).transpose()?;
+    let first =
+        decoded.mappings.first().map(|mapping| decoded.text(mapping.filename)).transpose()?;
     let base = first.and_then(|path| path.rsplit(|byte| *byte == b'/').next());
     Ok(base.filter(|name| !name.is_empty()).unwrap_or(b"[unknown]").to_vec())
 }
