@@ -20,7 +20,7 @@ use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 
 pub(crate) use facts::{EventFacts, Facts};
-pub(crate) use room::{KERNEL, Room, page_after, page_of};
+pub(crate) use room::{KERNEL, Room, is_kernel, page_after, page_of};
 
 /// A profile.
 #[derive(Clone, PartialEq, Message)]

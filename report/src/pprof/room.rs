@@ -5,6 +5,12 @@ use std::collections::BTreeMap;
 /// First address of the kernel's half.
 pub(crate) const KERNEL: u64 = 1 << 63;
 
+/// Returns whether an address in the module of this name, empty for none, is the kernel's: that of a
+/// 32-bit machine has no half of its own.
+pub(crate) fn is_kernel(address: u64, module: &[u8]) -> bool {
+    module.starts_with(b"[kernel.") || address >= KERNEL && module != b"[vsyscall]"
+}
+
 const PAGE: u64 = 4096;
 
 /// First address at which mappings are put that cannot be where they want to be.

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::pprof::is_kernel;
 use crate::profile::Profile;
 use crate::profile::names::{ModuleName, Named, NamedFrame, Subject};
 
@@ -110,6 +111,13 @@ impl<'p> Frames<'p> {
             *function = ranks.get(*function).copied().unwrap_or(0);
         }
         Self { all, functions, modules }
+    }
+
+    /// Returns the CPU mode that follows from an address.
+    pub(super) fn mode(&self, place: &Place) -> &'static str {
+        let module = place.module.and_then(|module| self.modules.get(module));
+        let name = module.map_or("", |module| module.name.as_str());
+        if is_kernel(place.address.unwrap_or(0), name.as_bytes()) { "kernel" } else { "user" }
     }
 
     /// Returns the first addresses of functions. No sample is there, but they tell functions of one

@@ -7,7 +7,8 @@
 //! ```
 
 use super::frames::{Frames, Place};
-use crate::pprof::{KERNEL, Room, page_after, page_of};
+use crate::pprof::{Room, is_kernel, page_after, page_of};
+use crate::profile::names::ModuleName;
 
 /// Offset in a file that is too large to be one: it is an address of a process.
 const NO_OFFSET: u64 = 1 << 36;
@@ -20,6 +21,8 @@ pub(super) struct MappedAt {
     pub(super) limit: u64,
     /// Offset of the first address in the module's terms.
     pub(super) offset: u64,
+    /// What is added to addresses in the module's terms.
+    moved_by: u64,
 }
 
 /// Places of all modules, by their numbers.
@@ -38,24 +41,30 @@ impl Mappings {
                 *range = Some((low.min(*address), high.max(*address)));
             }
         }
+        let is_absolute = |(low, high): (u64, u64), module: &ModuleName| {
+            high >= NO_OFFSET || is_kernel(low, module.name.as_bytes())
+        };
         let unmapped = places.iter().filter(|place| place.module.is_none());
         let mut room = Room::without(unmapped.filter_map(|place| place.address));
         let mut all = vec![MappedAt::default(); ranges.len()];
         let all_ranges = || ranges.iter().zip(&frames.modules);
         for (at, (range, module)) in all.iter_mut().zip(all_ranges()) {
-            let Some((low, high)) = range.filter(|(_, high)| *high >= NO_OFFSET) else { continue };
+            let range = range.filter(|range| is_absolute(*range, module));
+            let Some((low, high)) = range else { continue };
             let start = Some(module.identity.start).filter(|start| (1..=low).contains(start));
             let start = start.unwrap_or(page_of(low));
             let limit = page_after(high);
-            let offset = if low >= KERNEL { 0 } else { start };
-            *at = MappedAt { start, limit, offset };
+            let is_kernel = is_kernel(low, module.name.as_bytes());
+            let offset = if is_kernel { 0 } else { start };
+            *at = MappedAt { start, limit, offset, moved_by: 0 };
             room.take(start, limit - start);
         }
-        for (at, (range, _)) in all.iter_mut().zip(all_ranges()) {
-            let Some((_, high)) = range.filter(|(_, high)| *high < NO_OFFSET) else { continue };
+        for (at, (range, module)) in all.iter_mut().zip(all_ranges()) {
+            let range = range.filter(|range| !is_absolute(*range, module));
+            let Some((_, high)) = range else { continue };
             let len = page_after(high);
             let start = room.take(page_after(0), len).unwrap_or(0);
-            *at = MappedAt { start, limit: start + len, offset: 0 };
+            *at = MappedAt { start, limit: start + len, offset: 0, moved_by: start };
         }
         Self { all }
     }
@@ -64,10 +73,7 @@ impl Mappings {
     pub(super) fn address(&self, place: &Place) -> u64 {
         let Some(address) = place.address else { return 0 };
         let at = place.module.and_then(|module| self.all.get(module));
-        match at {
-            Some(at) if at.start < KERNEL => address - at.offset + at.start,
-            _ => address,
-        }
+        at.map_or(address, |at| address.saturating_add(at.moved_by))
     }
 }
 
@@ -102,6 +108,7 @@ mod tests {
         );
         assert_eq!(mappings.all[2].start, ext4);
         let jit = 0x7f00_0000_1000;
-        assert_eq!(mappings.all[3], MappedAt { start: jit, limit: jit + 0x1000, offset: jit });
+        let at = MappedAt { start: jit, limit: jit + 0x1000, offset: jit, moved_by: 0 };
+        assert_eq!(mappings.all[3], at);
     }
 }

@@ -81,6 +81,8 @@ fn signed(number: u64) -> i64 {
 enum LabelValue {
     Text(String),
     Number(i64),
+    /// CPU mode, which is left out if it follows from the address.
+    Mode(String),
 }
 
 /// What is equal in the samples that are added up: labels (name and value) and locations, innermost
@@ -160,6 +162,11 @@ impl<'p> Builder<'p> {
         for sample in &calls.samples {
             let Some((event, labels)) = labels.get(&(sample.base, sample.class)) else { continue };
             let places = frames.places(sample.frames(&calls.chains));
+            let mut labels = labels.clone();
+            let follows = places.first().map(|place| frames.mode(place));
+            labels.retain(
+                |(_, value)| !matches!(value, LabelValue::Mode(mode) if follows == Some(mode)),
+            );
             let places: Vec<usize> = places.into_iter().map(&mut number).collect();
             found.push((*event, labels, places, sample.count));
         }
@@ -180,7 +187,7 @@ impl<'p> Builder<'p> {
                 *place = ranks.get(*place).copied().unwrap_or(0);
             }
             let counts = samples
-                .entry((labels.clone(), places))
+                .entry((labels, places))
                 .or_insert_with(|| vec![Count::default(); self.profile.events().len()]);
             if let Some(sum) = counts.get_mut(event) {
                 sum.add(count);
@@ -213,7 +220,7 @@ impl<'p> Builder<'p> {
             let label = labels.iter().map(|(key, value)| {
                 let key = self.texts.number(key);
                 match value {
-                    LabelValue::Text(text) => {
+                    LabelValue::Text(text) | LabelValue::Mode(text) => {
                         Label { key, text: self.texts.number(text), ..Label::default() }
                     }
                     LabelValue::Number(number) => {
@@ -289,7 +296,7 @@ fn period(event: &EventFacts) -> i64 {
 fn label(key: SortKey, text: &str) -> Option<LabelValue> {
     let number = |text: &str| text.parse().ok().map(LabelValue::Number);
     match key {
-        MODE if matches!(text, "user" | "kernel") => None,
+        MODE => Some(LabelValue::Mode(text.to_owned())),
         SortKey::Process | SortKey::Tid => number(text.split_once(':')?.0),
         SortKey::Cpu => number(text.trim()),
         _ => Some(LabelValue::Text(text.to_owned())),

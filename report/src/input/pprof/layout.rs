@@ -273,7 +273,7 @@ fn kernel_runs(decoded: &Decoded<'_>, points: &Points) -> Result<Vec<Mapped>, Pr
     let mut all: Vec<(u64, Option<usize>)> =
         of_kernel.map(|point| (point.ip, point.mapping)).collect();
     all.sort_unstable();
-    let mut before = KERNEL;
+    let mut before = 0;
     let mut runs = Vec::new();
     for run in all.chunk_by(|(_, a), (_, b)| a == b) {
         let (Some((first, Some(place))), Some((last, _))) = (run.first(), run.last()) else {

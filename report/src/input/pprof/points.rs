@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::ProfileError;
 use super::decoded::Decoded;
-use crate::pprof::{KERNEL, Line, Mapping};
+use crate::pprof::{Line, Mapping, is_kernel};
 
 /// An address of the recording in the making.
 #[derive(Clone, Debug)]
@@ -39,9 +39,6 @@ const CALLERS_UNKNOWN: &[u8] = b"[callers unknown]";
 /// Address that stands for them in callchains: the last one before the context markers.
 const MISSING: u64 = recrep_format::abi::context::MAX - 1;
 
-/// Page of the kernel's half that is the processes'.
-const VSYSCALL: &[u8] = b"[vsyscall]";
-
 impl Points {
     pub(super) fn of(decoded: &Decoded<'_>) -> Result<Self, ProfileError> {
         let mut points = Self { all: Vec::new(), of_location: Vec::new() };
@@ -50,10 +47,7 @@ impl Points {
             let begin = points.all.len();
             let at = decoded.mapping(location)?;
             let mapping = at.and_then(|at| decoded.mappings.get(at));
-            let is_user = match mapping {
-                Some(mapping) => decoded.text(mapping.filename)? == VSYSCALL,
-                None => false,
-            };
+            let name = mapping.map_or(Ok(&b""[..]), |mapping| decoded.text(mapping.filename))?;
             let point = Point {
                 mapping: at,
                 function: None,
@@ -62,7 +56,7 @@ impl Points {
                 wanted: mapping
                     .is_some_and(|mapping| is_within(location.address, mapping))
                     .then_some(location.address),
-                is_kernel: location.address >= KERNEL && !is_user,
+                is_kernel: is_kernel(location.address, name),
                 ip: 0,
             };
             let functions = location.line.iter().map(|line: &Line| decoded.function(line.function));

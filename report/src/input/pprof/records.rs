@@ -27,7 +27,7 @@ use super::events::{Counted, Events};
 use super::layout::{Layout, Mapped, MappedKind};
 use super::points::{Point, Points};
 use super::tasks::Tasks;
-use crate::pprof::{KERNEL, Sample};
+use crate::pprof::Sample;
 
 /// Longest name in a record; longer ones are cut.
 const LONGEST_NAME: usize = 4096;
@@ -177,10 +177,22 @@ impl Writer<'_, '_> {
     ) -> Result<(), ProfileError> {
         stack.words.clear();
         stack.mappings.clear();
+        let mode = match mode {
+            Some("guest_kernel") => Some(CpuMode::GuestKernel),
+            Some("guest_user") => Some(CpuMode::GuestUser),
+            Some("hypervisor") => Some(CpuMode::Hypervisor),
+            Some("user") => Some(CpuMode::User),
+            Some("kernel") => Some(CpuMode::Kernel),
+            _ => None,
+        };
         let mut last = None;
         for location in &sample.location {
             for point in self.points.of_location(self.decoded.location(*location)?) {
-                let marker = if point.is_kernel { context::KERNEL } else { context::USER };
+                let is_kernel = match mode.filter(|_| last.is_none()) {
+                    Some(mode) => mode == CpuMode::Kernel,
+                    None => point.is_kernel,
+                };
+                let marker = if is_kernel { context::KERNEL } else { context::USER };
                 if last.replace(marker) != Some(marker) {
                     stack.words.push(marker);
                 }
@@ -196,15 +208,8 @@ impl Writer<'_, '_> {
         }
         stack.words.truncate(LONGEST_CHAIN);
         stack.ip = stack.words.get(1).copied().unwrap_or(0);
-        stack.mode = match mode {
-            Some("guest_kernel") => CpuMode::GuestKernel,
-            Some("guest_user") => CpuMode::GuestUser,
-            Some("hypervisor") => CpuMode::Hypervisor,
-            Some("user") => CpuMode::User,
-            Some("kernel") => CpuMode::Kernel,
-            _ if stack.words.first() == Some(&context::KERNEL) => CpuMode::Kernel,
-            _ => CpuMode::User,
-        };
+        let is_kernel = stack.words.first() == Some(&context::KERNEL);
+        stack.mode = mode.unwrap_or(if is_kernel { CpuMode::Kernel } else { CpuMode::User });
         Ok(())
     }
 
@@ -461,14 +466,13 @@ impl Records {
             }),
             None => MmapIdentity::Inode(NO_FILE),
         };
-        let is_kernel = mapped.range.start >= KERNEL && mode == CpuMode::Kernel;
         let path = if mapped.kind == MappedKind::Kernel { KERNEL_NAME } else { path };
         let map = Mmap2 {
             pid,
             tid: pid,
             addr: mapped.range.start,
             len: mapped.range.end - mapped.range.start,
-            pgoff: if is_kernel { 0 } else { mapped.offset },
+            pgoff: mapped.offset,
             identity,
             prot: if mapped.kind == MappedKind::Memory { 0 } else { prot::EXEC },
             flags: 0,
