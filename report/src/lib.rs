@@ -8,6 +8,7 @@
 //!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
 //!               cli  (options)        exports  (a folder for each output format)
 //!                │          │                       │
+//!  compare       │    two sides of runs ─► what changed, and whether chance explains it; gates
 //!  engine        │    each input ─► its counts ─► one profile of all inputs
 //!  table         │    rows of a profile in order and within limits, cells as texts
 //!  profile       │    what was counted: events, rows of typed cells, callchains, modules
@@ -36,6 +37,7 @@ mod analyses;
 mod callchain;
 mod cli;
 mod commands;
+mod compare;
 mod count;
 mod engine;
 mod exports;

@@ -101,6 +101,7 @@ fn what_is_called_pure_is() {
     assert_without(&code_of("record/src", "event"), &machine);
     let io = ["std::fs", "std::io", "std::process", "memmap2", "crate::input"];
     assert_without(&code_of("report/src", "count"), &io);
+    assert_without(&code_of("report/src", "compare"), &io);
     assert_without(&code_of("report/src", "timeline"), &["object::", "std::fs"]);
     assert_without(
         &code_of("report/src", "exports"),
@@ -144,6 +145,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "listings",
             "cli",
             "exports",
+            "compare",
             "engine",
             "table",
             "profile",
