@@ -30,6 +30,7 @@ mod common;
 mod distribution;
 mod estimate;
 mod family;
+pub(crate) mod matching;
 mod normalize;
 mod sides;
 

@@ -50,6 +50,7 @@ mod search;
 mod table;
 mod wall_clock;
 
+pub(crate) use demangle::whole as demangled_whole;
 pub(crate) use elf::call_frames::CallFrames;
 pub(crate) use elf::lines::LineId;
 pub use elf::lines::SourceFrame;
