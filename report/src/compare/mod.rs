@@ -32,6 +32,7 @@ mod estimate;
 mod family;
 pub(crate) mod matching;
 mod normalize;
+pub(crate) mod rules;
 mod sides;
 
 #[cfg(test)]
@@ -183,6 +184,8 @@ pub(crate) struct Comparison {
     pub common: Change,
     pub total: Change,
     pub total_marked: bool,
+    /// `true` if a run was ended from outside: the total says how long runs were let run.
+    pub is_cut: bool,
     /// Rows with samples, by number.
     pub rows: Vec<RowChange>,
     /// Number of rows that share the correction.
@@ -274,6 +277,7 @@ pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, Re
         common: common.map_or(nothing, |common| common.change),
         total,
         total_marked,
+        is_cut,
         rows,
         family: judged.family,
         unresolved: judged.unresolved,
