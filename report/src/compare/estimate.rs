@@ -211,6 +211,13 @@ impl Model {
         Some(Estimate { base, new, log, error, dispersion, change })
     }
 
+    /// Returns how many samples those of a new row would be in base's runs, and the reach of their
+    /// logarithm's interval.
+    pub(super) fn new_row(&self, samples: f64, dispersion: f64) -> (f64, f64) {
+        let reach = self.reach * (dispersion / samples + self.floor.drift).sqrt();
+        (samples / self.factors.log_ratio().exp(), reach)
+    }
+
     /// Variance of what differs between the sides and is not the program's.
     pub(super) fn drift(&self) -> f64 {
         self.floor.drift

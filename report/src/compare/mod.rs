@@ -14,7 +14,8 @@
 //!     │
 //!   family        correction for the number of rows, resolution, runs needed
 //!     ▼
-//!   Comparison ─► rules: gates, which hold or are violated
+//!   Comparison ─► causes: callers marked because of callees, time that moved between neighbours
+//!              ─► rules: gates, which hold or are violated
 //! ```
 //!
 //! A row's samples scatter from run to run more than chance explains. How much more is its
@@ -26,6 +27,7 @@
 
 #![allow(dead_code, unused_imports, reason = "the command diff comes next")]
 
+mod causes;
 mod common;
 mod distribution;
 mod estimate;
@@ -38,6 +40,7 @@ mod sides;
 #[cfg(test)]
 mod golden;
 
+pub(crate) use causes::Moved;
 pub(crate) use estimate::Model;
 pub(crate) use family::Needed;
 pub(crate) use normalize::{Mode, Normalize};
@@ -195,8 +198,12 @@ pub(crate) struct Comparison {
     pub needed: Option<Needed>,
     /// Number of runs of each side.
     pub runs: (usize, usize),
-    /// How values become estimates, for values that are no row of the input.
+    /// How values become estimates.
     pub model: Model,
+    /// Value of one sample, in the unit of the input.
+    sample_value: f64,
+    /// Samples of each side.
+    all: (f64, f64),
 }
 
 impl Comparison {
@@ -213,13 +220,6 @@ impl Comparison {
     /// Returns whether each side has enough runs to mark rows.
     pub(crate) fn has_enough_runs(&self) -> bool {
         self.runs.0.min(self.runs.1) >= LEAST_RUNS
-    }
-
-    /// Returns the largest `p` of a marked row: values that take the place of a marked row, such as
-    /// those of a caller without its marked callees, are significant up to it.
-    pub(crate) fn largest_marked_p(&self) -> Option<f64> {
-        let marked = self.rows.iter().filter(|row| row.marked);
-        marked.map(|row| row.change.p).max_by(f64::total_cmp)
     }
 }
 
@@ -284,6 +284,8 @@ pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, Re
         needed: judged.needed,
         runs: (shape.base, shape.new),
         model,
+        sample_value: sample,
+        all,
     })
 }
 

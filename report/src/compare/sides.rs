@@ -111,6 +111,19 @@ impl Sides {
         }
     }
 
+    /// Returns for each row of `own` whether its share, the mean of both sides, is below `share`: of
+    /// whole callchains, these are better joined to one row.
+    pub(crate) fn small_rows(&self, share: f64) -> Vec<bool> {
+        let shape = Shape { base: self.base.len(), new: self.new.len() };
+        let (all_base, all_new) = shape.sums(&self.own.totals());
+        let part = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
+        let is_small = |values: &[f64]| {
+            let (base, new) = shape.sums(values);
+            f64::midpoint(part(base, all_base), part(new, all_new)) < share
+        };
+        self.own.rows().map(is_small).collect()
+    }
+
     /// Finds out whether the sides were recorded in turn: base starts first in a quarter to three
     /// quarters of all pairs of runs.
     pub(super) fn turns(&self) -> Turns {
@@ -286,6 +299,13 @@ pub(super) mod tests {
         sides.base[0].samples = 4;
         sides.new[0].samples = 6;
         assert_eq!(sides.sample_value(), 100.0);
+    }
+
+    #[test]
+    fn small_rows_are_those_of_little_time_on_both_sides() {
+        let rows = [vec![98.0, 97.0], vec![2.0, 0.0], vec![0.0, 3.0], vec![0.0, 0.0]];
+        assert_eq!(in_turn(&rows, 1).small_rows(0.015), [false, true, false, true]);
+        assert_eq!(in_turn(&[vec![0.0, 0.0]], 1).small_rows(0.1), [true]);
     }
 
     #[test]
