@@ -1,7 +1,8 @@
 //! Causes of marked rows: callees that changed, and neighbours that took their time.
 
+use super::comparison::Comparison;
 use super::estimate::Estimate;
-use super::{Comparison, RowChange};
+use super::result::RowChange;
 
 /// A caller and its callee, of which one may have lost to the other what it counted: code that is
 /// inlined by one build and not by the other.

@@ -4,9 +4,9 @@
 //! logarithms, without those that changed: a first guess is a median, then rows that stand out
 //! between the sides are left out, three times.
 
-use super::Change;
 use super::distribution::Student;
 use super::estimate::{Factors, LEAST_ROWS, Typical};
+use super::result::Change;
 use super::sides::{Counts, Shape, to_float};
 
 /// Rows with fewer samples than this, or than two a run, say nothing of a run's factor.

@@ -1,7 +1,7 @@
 //! Estimate of one row: its change, the error, the test and the interval.
 
-use super::Change;
 use super::distribution::Student;
+use super::result::{Change, LEAST_RUNS};
 use super::sides::{Counts, Shape, mean, median};
 
 /// Factors of runs: how much more all functions took in a run, with mean 1 over all runs.
@@ -117,7 +117,7 @@ const ASSUMED_SPREAD: f64 = 0.20;
 /// Returns the variance of any difference between the sides that is not the program's.
 pub(super) fn drift(shape: Shape, in_turn: bool) -> f64 {
     let systematic = f64::powi(if in_turn { IN_TURN } else { APART }, 2);
-    let is_assumed = shape.least() < super::LEAST_RUNS;
+    let is_assumed = shape.least() < LEAST_RUNS;
     systematic + if is_assumed { ASSUMED_SPREAD.powi(2) * shape.per_run() } else { 0.0 }
 }
 

@@ -2,8 +2,8 @@
 
 use super::distribution::Student;
 use super::estimate::{BORROWED, Model};
+use super::result::{LEAST_RUNS, Options, RowChange, Status};
 use super::sides::{Shape, Sides, mean, to_float};
-use super::{LEAST_RUNS, Options, RowChange, Status};
 
 /// Rows with fewer samples can hardly show anything, and only weaken the others' tests.
 const LEAST_SAMPLES: f64 = 20.0;
@@ -173,9 +173,9 @@ pub(super) fn holm(p: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sides::tests::in_turn;
-    use super::super::{Comparison, RowFacts, Verdict, compare};
     use super::*;
+    use crate::compare::sides::tests::in_turn;
+    use crate::compare::{Comparison, RowFacts, Verdict, compare};
 
     #[test]
     fn corrections_are_those_computed_by_hand() {

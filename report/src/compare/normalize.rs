@@ -1,8 +1,8 @@
 //! Which part of the runs' factors is taken out of the rows.
 
-use super::Refusal;
 use super::common::Common;
 use super::estimate::Factors;
+use super::result::{Normalize, Refusal};
 use super::sides::{Counts, Shape, Sides, Turns, deviations, to_float};
 
 /// What is taken out of every row.
@@ -29,34 +29,6 @@ impl Mode {
             Self::Absolute => "absolute",
             Self::Asked(asked) => asked.word(),
             Self::Share => Normalize::Share.word(),
-        }
-    }
-}
-
-/// Choice of the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Normalize {
-    /// Take nothing out.
-    None,
-    /// Take out what all functions share.
-    Common,
-    /// Compare parts of all samples.
-    Share,
-    /// Compare samples a second.
-    Time,
-}
-
-impl Normalize {
-    /// All choices.
-    pub(crate) const ALL: [Self; 4] = [Self::None, Self::Common, Self::Share, Self::Time];
-
-    /// The word for it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Common => "common",
-            Self::Share => "share",
-            Self::Time => "time",
         }
     }
 }

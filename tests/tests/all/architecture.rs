@@ -16,10 +16,13 @@ const UNSAFE: [&str; 5] = [
     "fixtures/examples/workload/process.rs",
 ];
 
-/// The code of all files in `folder`, or of the one file, with its path.
+/// The code of all files in `folder`, or of the one file, with its path; without that of tests.
 #[track_caller]
 fn code_of(crate_src: &str, module: &str) -> Vec<(String, String)> {
-    let below = |source: &&Source| source.module.first().is_some_and(|first| first == module);
+    let below = |source: &&Source| {
+        source.module.first().is_some_and(|first| first == module)
+            && !source.path.ends_with("/tests.rs")
+    };
     let found: Vec<_> = sources(crate_src)
         .iter()
         .filter(below)

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Certainty, Glob, Kind, Rule, Subject};
+use super::glob::Glob;
+use super::rule::{Certainty, Kind, Rule, Subject};
+use crate::compare::comparison::Comparison;
 use crate::compare::family::holm;
+use crate::compare::result::{RowChange, Status};
 use crate::compare::sides::to_float;
-use crate::compare::{Comparison, RowChange, Status};
 
 /// What rules are asked about: a comparison of one event, or a single profile.
 #[derive(Clone, Debug, Default)]

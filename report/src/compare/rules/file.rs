@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Rule, RuleError};
+use super::parse::RuleError;
+use super::rule::Rule;
 
 /// Rules of a file, or of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]

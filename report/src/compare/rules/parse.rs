@@ -1,6 +1,7 @@
 //! Parser of one rule.
 
-use super::{Certainty, Glob, Kind, Relation, Rule, Subject};
+use super::glob::Glob;
+use super::rule::{Certainty, Kind, Relation, Rule, Subject};
 
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
