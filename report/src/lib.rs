@@ -3,7 +3,7 @@
 //! ```text
 //!  commands           registry: name, options, what is run; `report`
 //!             ┌──────────┴───────────────┬─────────────────────────────────┐
-//!  analyses   │ mem  c2c  branches       │  listings   script  dump        │
+//!  analyses   │ diff  mem  c2c  branches │  listings   script  dump        │
 //!             │ timeline  modules        │  info (+ evlist)  tasks  bundle │
 //!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
 //!               cli  (options)        exports  (a folder for each output format)

@@ -5,6 +5,7 @@
 pub(crate) mod branches;
 pub mod c2c;
 mod derived;
+pub(crate) mod diff;
 pub mod mem;
 pub(crate) mod modules;
 pub(crate) mod timeline;

@@ -7,7 +7,9 @@ use clap::{CommandFactory as _, Parser};
 
 use super::chain_args::ChainArgs;
 use super::style_args::StyleArgs;
-use crate::cli::{self, Asked, FilterArgs, Line, Refusal, SourcesArgs, SymbolArgs};
+use crate::cli::{
+    self, Asked, FilterArgs, GateArgs, Gates, Line, Refusal, SourcesArgs, SymbolArgs,
+};
 use crate::exports::{self, Export};
 use crate::query::{By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
 use crate::terminal::style::Colour;
@@ -135,6 +137,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     style: StyleArgs,
 
+    #[command(flatten)]
+    gates: GateArgs,
+
     /// Leave out samples without a known function, also from the totals
     #[arg(short = 'U', long, help_heading = "Filters")]
     hide_unresolved: bool,
@@ -228,6 +233,7 @@ pub(crate) fn asked(line: &Line) -> Result<Asked<ReportQuery>, Refusal> {
 pub(crate) struct ReportQuery {
     pub(crate) query: Query,
     pub(crate) export: &'static dyn Export,
+    pub(crate) gates: Gates,
 }
 
 fn query(args: Args) -> Result<ReportQuery, String> {
@@ -287,7 +293,13 @@ fn query(args: Args) -> Result<ReportQuery, String> {
     query.chains = args.chains.options(&query)?;
     check_format(&query, export)?;
     query.symbol_sources = args.symbols.options()?;
-    Ok(ReportQuery { query, export })
+    let gates = args.gates.gates()?;
+    gates.check_one_side()?;
+    cli::refuse([(
+        gates.is_asked() && query.inspection.is_some(),
+        "--fail-if and --rules need a report (no --stats, --tasks, --header-only, …)",
+    )])?;
+    Ok(ReportQuery { query, export, gates })
 }
 
 /// Returns what `--by` asks for.

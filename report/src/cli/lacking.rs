@@ -113,12 +113,7 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 }
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
-const WORDS: [(&str, &str); 16] = [
-    (
-        "diff",
-        "rep cannot compare recordings; it prints each as --format csv or --json for other \
-         programs",
-    ),
+const WORDS: [(&str, &str); 15] = [
     (
         "annotate",
         "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf \
@@ -203,7 +198,7 @@ mod tests {
     fn words_that_look_like_commands_are_explained() {
         let said = |word: &str| check_word(Path::new(word), COMMANDS).unwrap_err();
         assert_eq!(said("scirpt"), "no command or file 'scirpt'; did you mean 'rep script'?");
-        assert!(said("diff").starts_with("no command or file 'diff': rep cannot compare"));
+        assert!(said("flame").starts_with("no command or file 'flame': "));
         assert!(said("anotate").contains("perf annotate"));
         assert!(said("script").contains("first word"));
         for file in ["nosuch", "old.data", "./scirpt", "scirpt.data", "-"] {

@@ -4,6 +4,7 @@
 pub mod args;
 mod chain_args;
 mod filter_args;
+mod gate_args;
 pub(crate) mod help;
 pub(crate) mod lacking;
 mod line;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Parser, ValueHint};
 
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs};
+pub(crate) use gate_args::{GateArgs, Gates};
 pub(crate) use line::{Entry, Line, Place, named};
 pub(crate) use refusal::Refusal;
 pub(crate) use style_args::HeaderArgs;
@@ -116,7 +118,7 @@ pub(crate) struct SourceArgs {
 
 /// Option of the pager, which the commands share. [`parse`] reads it.
 #[derive(Clone, Debug, Args)]
-struct PagerArgs {
+pub(crate) struct PagerArgs {
     /// Do not show long output on a terminal in a pager ($REP_PAGER, else $PAGER, else less -FRX)
     #[arg(long, help_heading = "Output")]
     no_pager: bool,

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
 use super::{Asked, Refusal};
+use crate::compare::rules::NoSecondSide;
 use crate::query::{KeyError, Source, Warning};
 use crate::terminal::escape::escape;
 use crate::terminal::pager::Output;
@@ -19,6 +20,8 @@ use crate::terminal::when::{ago, date};
 const FAILED: u8 = 1;
 /// Exit status of usage errors.
 const USAGE: u8 = 2;
+/// Exit status if a gate fails.
+pub(crate) const GATE: u8 = 3;
 
 /// Standard output of a command that prints while it runs, or its pager.
 pub(crate) type Out = BufWriter<Output>;
@@ -95,7 +98,11 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     say(&format!("rep: {}", escape(&format!("{error:#}"))));
     // Some sort keys (tracepoint fields) can be checked only after the file was read: still a usage
     // error.
-    ExitCode::from(if error.is::<KeyError>() { USAGE } else { FAILED })
+    ExitCode::from(if error.is::<KeyError>() || error.is::<NoSecondSide>() {
+        USAGE
+    } else {
+        FAILED
+    })
 }
 
 /// Returns the exit status for the result of writing the output.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
-use crate::analyses::{branches, c2c, mem, modules, timeline};
+use crate::analyses::{branches, c2c, diff, mem, modules, timeline};
 use crate::cli::outcome::stream;
 use crate::cli::{Entry, Line, Place, args, named};
 use crate::input::map::keep_freed_memory;
@@ -38,6 +38,17 @@ pub(crate) static COMMANDS: &[Entry] = &[
         run: report::main,
     },
     Entry {
+        name: "diff",
+        shows: "what changed between two sides of recordings; gates",
+        examples: &[
+            "rep diff base.*.data -- new.*.data   runs recorded in turn, at least 3 of each",
+            "rep diff base.*.data -- new.*.data --fail-if 'slower > 0'",
+        ],
+        place: Place::Line,
+        definition: diff::DiffArgs::command,
+        run: diff::main,
+    },
+    Entry {
         name: "script",
         shows: "samples, in time order",
         examples: &["rep script -F comm,tid,time,ip,sym", "rep script --comm nginx --time 0%-10%"],
@@ -49,7 +60,7 @@ pub(crate) static COMMANDS: &[Entry] = &[
         name: "timeline",
         shows: "when threads ran: samples per time slice",
         examples: &["rep timeline --time-quantum 10ms"],
-        place: Place::Line,
+        place: Place::Name,
         definition: timeline::TimelineArgs::command,
         run: |line| stream(line.parse(timeline::query), timeline::run),
     },

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::analyses::diff;
 use crate::cli::args::{self, ReportQuery};
 use crate::cli::outcome::{
     Out, end, failed, output, refused, say, say_default_input, stream, warn, written,
@@ -10,7 +11,7 @@ use crate::cli::outcome::{
 use crate::cli::{Asked, Line};
 use crate::engine::report;
 use crate::exports;
-use crate::input::several;
+use crate::input::{settled, several};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::{info, tasks};
 use crate::profile::Profile;
@@ -47,7 +48,7 @@ pub(super) fn main(line: &Line) -> ExitCode {
     match answer {
         Ok((profile, query)) => {
             let asked = Asked { query: ReportQuery { query, ..asked.query }, ..asked };
-            let status = print(&profile, &asked);
+            let status = gated(print(&profile, &asked), &asked.query);
             // The end of the process does not wait until all rows are freed.
             rayon::spawn(|| drop(profile));
             status
@@ -56,8 +57,23 @@ pub(super) fn main(line: &Line) -> ExitCode {
     }
 }
 
+/// Returns the exit status after the rules were applied, if there are any, to that of the report.
+fn gated(status: ExitCode, ReportQuery { query, gates, .. }: &ReportQuery) -> ExitCode {
+    if !gates.is_asked() {
+        return status;
+    }
+    match settled(&query.sources, || diff::gates_of_profile(query, gates)) {
+        Ok(report) => {
+            let told = diff::tell_gates(&report, gates.is_strict);
+            // Without samples there is no answer, which no gate lets pass.
+            if told == ExitCode::SUCCESS { status } else { told }
+        }
+        Err(error) => failed(&error),
+    }
+}
+
 fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
-    let ReportQuery { query, export } = &asked.query;
+    let ReportQuery { query, export, .. } = &asked.query;
     let mut status = ExitCode::SUCCESS;
     if !query.style.quiet {
         status = warn(&profile.warnings);

@@ -76,7 +76,6 @@ impl Comparison {
 mod tests {
     use super::super::sides::tests::in_turn;
     use super::super::{Options, compare};
-    use super::*;
 
     fn rows(sizes: &[(f64, f64)]) -> Vec<Vec<f64>> {
         let row = |(base, new): &(f64, f64)| {

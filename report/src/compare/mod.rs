@@ -25,7 +25,7 @@
 //!
 //! Sums are taken in the order of rows and runs, on one core: the same input gives the same bytes.
 
-#![allow(dead_code, unused_imports, reason = "the command diff comes next")]
+#![allow(dead_code, reason = "what callchains explain comes next")]
 
 mod causes;
 mod common;
@@ -39,15 +39,13 @@ mod result;
 pub(crate) mod rules;
 mod sides;
 
-pub(crate) use causes::Moved;
 pub(crate) use comparison::{Comparison, compare};
-pub(crate) use estimate::{Estimate, Model};
 pub(crate) use family::Needed;
 pub(crate) use normalize::Mode;
 pub(crate) use result::{
     Change, LEAST_RUNS, Normalize, Options, Refusal, RowChange, Status, Verdict,
 };
-pub(crate) use sides::{Counts, RowFacts, Run, Sides, Turns, Unit};
+pub(crate) use sides::{Counts, RowFacts, Run, Sides, Unit};
 
 #[cfg(test)]
 mod tests;

@@ -47,12 +47,12 @@ impl Counts {
     }
 
     /// Iterates over rows: the values of all runs.
-    pub(super) fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.values.chunks_exact(self.runs.max(1))
     }
 
     /// Returns the sum of each run.
-    pub(super) fn totals(&self) -> Vec<f64> {
+    pub(crate) fn totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.runs];
         for row in self.rows() {
             for (total, value) in totals.iter_mut().zip(row) {

@@ -123,8 +123,9 @@ impl Counted<'_> {
         // What a profile lacks cannot be recorded any more.
         let is_recording = session.input.profile_samples().is_none();
         if query.mode == Mode::Samples && purpose == Purpose::Rows && is_recording {
-            let hints = labeller.hints(session, &scanned.rows, &scanned.stacks);
+            let (hints, user_stacks) = labeller.hints(session, &scanned.rows, &scanned.stacks);
             profile.warnings.extend(hints);
+            profile.user_stacks.add(user_stacks);
         }
         if query.has(SortKey::Symbol) {
             let doubts = labeller.count_modules(&scanned.rows, &mut profile.module_uses);

@@ -18,7 +18,7 @@ use crate::engine::{fetching, unmatched};
 use crate::input::several::{each_merged, settled};
 use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
-use crate::profile::names::AnswerLabels;
+use crate::profile::names::{AnswerLabels, Labels, ModuleName};
 use crate::profile::recording::{Recording, When};
 use crate::profile::tell_apart;
 use crate::profile::{InputSummary, Profile};
@@ -50,43 +50,75 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     })
 }
 
+/// Answers for single inputs with the same numbers for the same texts.
+struct Answering<'q> {
+    query: &'q Query,
+    resolver: Resolver,
+    labels: AnswerLabels,
+    /// The query that is answered: the first input decides which columns are the default.
+    answered: OnceLock<Query>,
+}
+
+impl<'q> Answering<'q> {
+    fn new(query: &'q Query) -> Self {
+        let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), Default::default());
+        Self { query, resolver, labels, answered: OnceLock::new() }
+    }
+
+    /// Returns the profile of an input, and what `of` makes of its session.
+    fn input<T>(
+        &self,
+        source: &Source,
+        of: &dyn Fn(&Session<'_>) -> T,
+    ) -> anyhow::Result<(Profile, T)> {
+        let Self { query, resolver, labels, answered } = self;
+        let input = Input::open(source)?;
+        session::named(&input, (query.mode, Keep::Some), Some(resolver), |session| {
+            let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
+            let query = answered
+                .get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
+            let profile = of_session(query, &input, session, Names { resolver, labels })?;
+            Ok((profile, of(session)))
+        })
+    }
+
+    /// Calls `make` with inputs and merges what it returns, in their order.
+    fn merged<T: Send>(
+        &self,
+        sources: &[Source],
+        make: &(dyn Fn(&Source) -> anyhow::Result<T> + Sync),
+        merge: &(dyn Fn(&mut T, T) + Sync),
+    ) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
+        // Which names a file has must not depend on when another one's debug file was fetched.
+        let side_by_side = self.query.symbol_sources.servers.is_none();
+        each_merged(sources, side_by_side, make, merge)
+    }
+}
+
 /// Like [`answer`], and returns what `of` makes of the session of each input, in their order. If an
 /// input changed while it was read, that is an error: there is no second attempt.
 pub(crate) fn gather<T: Send>(
     query: &Query,
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
-    let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), AnswerLabels::default());
-    let names = Names { resolver: &resolver, labels: &labels };
-    // The first input decides which columns are the default.
-    let answered = OnceLock::new();
+    let answering = Answering::new(query);
     let of_input = |source: &Source| {
-        let input = Input::open(source)?;
-        let (mut profile, made) =
-            session::named(&input, (query.mode, Keep::Some), Some(&resolver), |session| {
-                let by_trace =
-                    || query.has_default_columns && Formats::cover_all_events(session.file);
-                let query = answered
-                    .get_or_init(|| if by_trace() { query.by_trace() } else { query.clone() });
-                let profile = of_session(query, &input, session, names)?;
-                Ok((profile, vec![of(session)]))
-            })?;
+        let (mut profile, made) = answering.input(source, &of)?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
-            profile
-                .warnings
-                .iter_mut()
-                .for_each(|w| w.message = format!("{}: {}", input.name, w.message));
+            for warning in &mut profile.warnings {
+                let name = profile.inputs.first().map_or("", |input| input.path.as_str());
+                warning.message = format!("{name}: {}", warning.message);
+            }
         }
-        Ok((profile, made))
+        Ok((profile, vec![made]))
     };
     let merge = |(whole, all): &mut (Profile, Vec<T>), (one, made)| {
         whole.append(one);
         all.extend(made);
     };
-    // Which names a file has must not depend on when another one's debug file was fetched.
-    let side_by_side = query.symbol_sources.servers.is_none();
-    let merged = each_merged(&query.sources, side_by_side, &of_input, &merge);
+    let merged = answering.merged(&query.sources, &of_input, &merge);
     let (found, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
+    let Answering { resolver, labels, answered, .. } = answering;
     resolver.check_unchanged()?;
     let (mut profile, made) = found.unwrap_or_default();
     (profile.labels, profile.frames, profile.modules) = labels.into_parts();
@@ -108,6 +140,52 @@ pub(crate) fn gather<T: Send>(
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
     Ok((profile, query, made))
+}
+
+/// Profiles of inputs that are not merged, with the same numbers for the same texts.
+pub(crate) struct Apart<T> {
+    /// The inputs of each group of sources in their order, and what was made of each.
+    pub groups: Vec<Vec<(Profile, T)>>,
+    /// A warning for each input that cannot be read, by group.
+    pub unreadable: Vec<Vec<Warning>>,
+    /// Texts of cells. Functions that read alike are not told apart.
+    pub labels: Labels,
+    /// Texts of frames.
+    pub frames: Labels,
+    /// Modules of the texts.
+    pub modules: Vec<ModuleName>,
+}
+
+/// Answers a query for each input of some groups apart, and returns what `of` makes of the session
+/// of each, too. If an input changed while it was read, that is an error.
+///
+/// # Errors
+/// Returns an error if an input lacks data that the query asks for, but not if none can be read.
+pub(crate) fn apart<T: Send>(
+    query: &Query,
+    groups: &[&[Source]],
+    of: &(dyn Fn(&Session<'_>) -> T + Sync),
+) -> anyhow::Result<Apart<T>> {
+    let answering = Answering::new(query);
+    let of_input = |source: &Source| Ok(vec![answering.input(source, of)?]);
+    let merge = |all: &mut Vec<(Profile, T)>, one: Vec<(Profile, T)>| all.extend(one);
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for sources in groups {
+        match answering.merged(sources, &of_input, &merge) {
+            Ok((of_group, left_out)) => {
+                found.push(of_group.unwrap_or_default());
+                unreadable.push(left_out);
+            }
+            Err(error) => {
+                let error = error.downcast::<OpenError>()?;
+                found.push(Vec::new());
+                unreadable.push(vec![Warning::new(Warning::UNREADABLE, error.to_string())]);
+            }
+        }
+    }
+    answering.resolver.check_unchanged()?;
+    let (labels, frames, modules) = answering.labels.into_parts();
+    Ok(Apart { groups: found, unreadable, labels, frames, modules })
 }
 
 /// Returns a warning for each name of `--event` that no event of any input has.

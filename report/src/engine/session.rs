@@ -300,6 +300,6 @@ fn with_earlier<'r, 'a>(
 }
 
 /// Returns whether an event is the one that a user named, with or without its modifiers.
-pub(super) fn is_named(event: &str, wanted: &str) -> bool {
+pub(crate) fn is_named(event: &str, wanted: &str) -> bool {
     event == wanted || event.split_once(':').is_some_and(|(bare, _)| bare == wanted)
 }

@@ -15,6 +15,7 @@ use super::setup::are_calls;
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
+use crate::profile::UserStacks;
 use crate::query::{End, Field, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::symbols::Module;
 use crate::timeline::CommRef;
@@ -136,23 +137,6 @@ enum Gap {
     After(u32),
 }
 
-/// Numbers of samples with user stacks.
-#[derive(Clone, Copy, Default)]
-struct UserStacks {
-    all: u64,
-    broken: u64,
-    /// Of these, those that are as long as chains may be.
-    cut: u64,
-}
-
-impl UserStacks {
-    fn add(&mut self, other: Self) {
-        self.all = self.all.saturating_add(other.all);
-        self.broken = self.broken.saturating_add(other.broken);
-        self.cut = self.cut.saturating_add(other.cut);
-    }
-}
-
 impl Labeller<'_> {
     /// Returns hints at what the recording could show.
     pub(super) fn hints(
@@ -160,9 +144,9 @@ impl Labeller<'_> {
         session: &Session<'_>,
         rows: &Rows,
         stacks: &Stacks,
-    ) -> Vec<Warning> {
+    ) -> (Vec<Warning>, UserStacks) {
         let (query, layout) = (self.query, rows.layout());
-        let mut hints = Vec::new();
+        let (mut hints, mut user_stacks) = (Vec::new(), UserStacks::default());
         if layout.has(Field::Address) && query.has(SortKey::Symbol) {
             hints = self.interpreters(rows, stacks);
         }
@@ -170,9 +154,11 @@ impl Labeller<'_> {
         let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
         let is_whole = !query.chains.branches && !query.filters.resolved;
         if has_chains && is_whole && query.chains.frames() >= MAX_STACK {
-            hints.extend(self.broken_stacks(rows, stacks, &UserChains::of(session)));
+            let broken;
+            (user_stacks, broken) = self.broken_stacks(rows, stacks, &UserChains::of(session));
+            hints.extend(broken);
         }
-        hints
+        (hints, user_stacks)
     }
 
     /// Returns a hint if an interpreter's function has at least 5 % of the samples.
@@ -228,14 +214,14 @@ impl Labeller<'_> {
         !beginning.is_empty() && stacks.frames.iter().any(begins)
     }
 
-    /// Returns a hint if more than a hundredth of the user stacks lack callers for want of frame
-    /// pointers, or more than a tenth do not reach the start of their program.
+    /// Counts user stacks, and returns a hint if more than a hundredth of them lack callers for want
+    /// of frame pointers, or more than a tenth do not reach the start of their program.
     pub(crate) fn broken_stacks(
         &self,
         rows: &Rows,
         stacks: &Stacks,
         recorded: &UserChains,
-    ) -> Option<Warning> {
+    ) -> (UserStacks, Option<Warning>) {
         /// Least number of user stacks that tell anything.
         const LEAST: u64 = 20;
         let outer = stacks.chains.fold_callers(Outer::default(), |node, callers: Outer| Outer {
@@ -300,17 +286,17 @@ impl Labeller<'_> {
             programs.entry(Field::Comm.of(&key)).or_default().add(of_row);
         }
         if all.all < LEAST {
-            return None;
+            return (all, None);
         }
         let are_broken = all.broken.saturating_mul(10) > all.all;
         if recorded.source == StackSource::FramePointers
             && let Some(message) = self.lacking_callers(&lacking, all)
         {
             let code = if are_broken { Warning::BROKEN_STACKS } else { Warning::MISSING_CALLERS };
-            return Some(Warning::new(code, message));
+            return (all, Some(Warning::new(code, message)));
         }
         if !are_broken {
-            return None;
+            return (all, None);
         }
         let has_comms = rows.layout().has(Field::Comm);
         let programs = if has_comms { self.programs(&programs, all) } else { String::new() };
@@ -320,7 +306,7 @@ impl Labeller<'_> {
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"
         );
-        Some(Warning::new(Warning::BROKEN_STACKS, message))
+        (all, Some(Warning::new(Warning::BROKEN_STACKS, message)))
     }
 
     /// Returns a sentence if more than a hundredth of the stacks lack callers: those of functions of

@@ -187,6 +187,7 @@ impl Labeller<'_> {
                 let id = self.module(first).and_then(|module| module.build_id);
                 id.map_or_else(String::new, |id| id.to_string())
             }
+            Name::Identity => self.module(first).map_or_else(String::new, Module::identity),
             Name::MapSize if first == 0 => "unknown".into(),
             Name::MapSize => word(Field::MapSize).to_string(),
             Name::Function(side) => self.symbol(row, side).0,
@@ -256,7 +257,7 @@ impl Labeller<'_> {
             Some(module) => format!("{}+{shown:#x}", module.name()),
             None => self.address(shown),
         };
-        (self.marked(cpu_mode_letter(frame.end.cpu_mode), &text), Subject::Address)
+        (self.marked(cpu_mode_letter(frame.end.cpu_mode), &text), Subject::Address(shown))
     }
 
     /// Returns the function at the sampled address, and the offset in it.

@@ -20,6 +20,7 @@ use crate::table;
 use crate::terminal::style::Screen;
 
 pub(crate) use export::{Answer, Export};
+pub(crate) use folded::{FoldedSource, FoldedStack, folded_stacks};
 pub(crate) use json::write as write_json;
 
 /// The output formats; the first is the default.

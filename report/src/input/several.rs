@@ -159,7 +159,7 @@ impl Outcomes {
             return Err(only.unwrap_or(OpenError::All(unreadable)).into());
         }
         let messages = unreadable.iter().map(|error| format!("{error}; it is left out"));
-        Ok(messages.map(|message| Warning::new("unreadable", message)).collect())
+        Ok(messages.map(|message| Warning::new(Warning::UNREADABLE, message)).collect())
     }
 }
 

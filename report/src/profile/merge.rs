@@ -44,6 +44,7 @@ impl Profile {
         self.hints.append(&mut other.hints);
         FilterValues::merge(&mut self.filter_values, other.filter_values);
         self.module_uses.append(other.module_uses);
+        self.user_stacks.add(other.user_stacks);
         self.chain_ends.add(other.chain_ends);
         self.children |= other.children;
         self.add_traced(&other.traced);

@@ -76,6 +76,24 @@ impl Event {
     }
 }
 
+/// Numbers of samples with user stacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UserStacks {
+    pub(crate) all: u64,
+    /// Those that do not reach the start of their program.
+    pub(crate) broken: u64,
+    /// Of these, those that are as long as chains may be.
+    pub(crate) cut: u64,
+}
+
+impl UserStacks {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.all = self.all.saturating_add(other.all);
+        self.broken = self.broken.saturating_add(other.broken);
+        self.cut = self.cut.saturating_add(other.cut);
+    }
+}
+
 /// Everything that the views print.
 #[derive(Debug, Default)]
 pub struct Profile {
@@ -96,6 +114,8 @@ pub struct Profile {
     pub modules: Vec<ModuleName>,
     /// Callchains, if rows show them or the output needs them.
     pub calls: CallTrees,
+    /// User stacks, if callchains were counted.
+    pub(crate) user_stacks: UserStacks,
     /// How unwound user stacks ended.
     pub chain_ends: ChainEnds,
     /// `true` if samples are also counted in their callers.

@@ -43,8 +43,8 @@ pub enum Subject {
     Task(i32),
     /// A function; `None` if only its name tells it from others.
     Function(Option<Named>),
-    /// An address without a function.
-    Address,
+    /// An address without a function, in its module's terms.
+    Address(u64),
     /// An offset in the file of a module.
     Place { module: ModuleNumber, offset: u64 },
     /// A frame of callchains.

@@ -66,7 +66,7 @@ impl Recording {
 }
 
 /// Returns a feature of the header; `None` if the file lacks it or it is damaged.
-fn known<'f, F: Feature<'f>>(file: &File<'f>) -> Option<F> {
+pub(crate) fn known<'f, F: Feature<'f>>(file: &File<'f>) -> Option<F> {
     file.feature()?.ok()
 }
 

@@ -56,6 +56,8 @@ pub enum Name {
     Module,
     Path,
     BuildId,
+    /// What tells the module's file from others ([`crate::symbols::Module::identity`]).
+    Identity,
     /// The size of the module's mapping.
     MapSize,
     /// The function at an address.

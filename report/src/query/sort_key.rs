@@ -224,6 +224,8 @@ keys! {
     DsoSize = key(&["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize));
     DsoPath = key(&["dso_path"], "Path", &[Field::Module], Named(Name::Path));
     BuildId = key(&["build_id"], "Build ID", &[Field::Module], Named(Name::BuildId));
+    /// What tells the module's file from others of its name.
+    Identity = key(&[], "", &[Field::Module], Named(Name::Identity));
     Socket = key(&["socket"], "Socket", &[], Named(Name::Socket)).meta(Meta::CPU);
     /// The cgroup, as a path.
     Cgroup = key(&["cgroup"], "Cgroup", &[Field::Cgroup], Named(Name::Cgroup));

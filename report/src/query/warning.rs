@@ -17,6 +17,8 @@ pub struct Warning {
 impl Warning {
     /// Code if the inputs have no samples.
     pub const NO_SAMPLES: &'static str = "no-samples";
+    /// Code of an input that cannot be read, and is left out.
+    pub const UNREADABLE: &'static str = "unreadable";
     /// Code if no sample passes the filters.
     pub const NO_MATCH: &'static str = "no-match";
 

@@ -174,6 +174,26 @@ impl Module {
         })
     }
 
+    /// Returns what only the same file has in another recording: its build ID, else machine, device
+    /// and inode; of a kernel also where it was loaded. Empty if unknown.
+    pub(crate) fn identity(&self) -> String {
+        let Origin { hostname, reference, .. } = &*self.origin;
+        match (&self.kind, self.build_id, self.file) {
+            (ModuleKind::Kernel, Some(id), _) => {
+                reference.as_ref().map_or_else(String::new, |at| format!("{id}@{:x}", at.address))
+            }
+            (
+                ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. },
+                Some(id),
+                _,
+            ) => id.to_string(),
+            (ModuleKind::File, None, Some(FileId { major, minor, inode })) if inode > 0 => {
+                format!("{}:{major}:{minor}:{inode}", hostname.as_deref().unwrap_or_default())
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Sets the machine on which the module was mapped.
     pub fn on(self, origin: &Arc<Origin>) -> Self {
         Self { origin: origin.clone(), ..self }

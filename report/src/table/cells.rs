@@ -18,7 +18,7 @@ use crate::terminal::digits::address;
 
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
-pub(super) struct Cells<'l> {
+pub(crate) struct Cells<'l> {
     kinds: Vec<Kind>,
     labels: &'l Labels,
     /// [`Labels::ranks`], if rows are to be compared.
@@ -26,7 +26,7 @@ pub(super) struct Cells<'l> {
 }
 
 impl<'l> Cells<'l> {
-    pub(super) fn new(query: &Query, labels: &'l Labels) -> Self {
+    pub(crate) fn new(query: &Query, labels: &'l Labels) -> Self {
         Self { kinds: query.kinds(), labels, ranks: Arc::default() }
     }
 
@@ -42,18 +42,18 @@ impl<'l> Cells<'l> {
 
     /// Returns the name of the function in a cell of this column as its file spells it, if it is
     /// shown otherwise.
-    pub(super) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
+    pub(crate) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
         self.label(column, cell).and_then(|label| self.labels.mangled(label as u64))
     }
 
     /// Returns what the text of a cell stands for.
-    pub(super) fn subject(&self, column: usize, cell: u64) -> &'l Subject {
+    pub(crate) fn subject(&self, column: usize, cell: u64) -> &'l Subject {
         let label = self.label(column, cell);
         label.map_or(&Subject::Text, |label| self.labels.subject(label as u64))
     }
 
     /// Returns the text of a cell in this column, of a row with this count.
-    pub(super) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
+    pub(crate) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
         let text = match self.kinds.get(column) {
             Some(Kind::Label) => return self.labels.text(cell).into(),
             Some(Kind::Address) => address(cell),

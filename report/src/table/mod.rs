@@ -6,5 +6,6 @@ pub(crate) mod group;
 pub(crate) mod hierarchy;
 mod tables;
 
+pub(crate) use cells::Cells;
 pub(crate) use event_table::{EventTable, Row};
 pub(crate) use tables::{RowTexts, shown, tables};

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::cells::Cells;
 use super::event_table::{EventTable, at};
 use crate::count::Count;
+use crate::profile::names::Labels;
 use crate::profile::stacks::RowIndex;
 use crate::profile::{Event, Profile};
 use crate::query::{Number, Query, TableColumn};
@@ -96,8 +97,8 @@ pub(crate) struct RowTexts<'p> {
 }
 
 impl<'p> RowTexts<'p> {
-    pub(crate) fn new(profile: &'p Profile, query: &Query) -> Self {
-        Self { profile, cells: Cells::new(query, &profile.labels) }
+    pub(crate) fn new(profile: &'p Profile, query: &Query, labels: &'p Labels) -> Self {
+        Self { profile, cells: Cells::new(query, labels) }
     }
 
     /// Returns the event of a row, and the texts of its cells as those of one sample.

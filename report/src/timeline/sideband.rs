@@ -225,6 +225,15 @@ impl SideBand {
         }
     }
 
+    /// Returns whether the command that the recorder ran was still running when the recording ended;
+    /// `None` if it ran none.
+    pub(crate) fn outlives(&self) -> Option<bool> {
+        let (_, command) = self.execs.first()?;
+        let has_ended = self.exits.iter().any(|(_, pid, tid)| pid == command && tid == command);
+        // The record of its end may be among the lost ones.
+        Some(!has_ended && self.lost_events == 0)
+    }
+
     /// Maps the frames that stand in for stacks that were not recorded.
     pub(crate) fn add_stand_ins(&mut self) {
         // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.

@@ -25,6 +25,7 @@ mod damaged_variants;
 mod dependencies;
 mod derived_views;
 mod determinism;
+mod diff;
 mod directory;
 mod dump;
 mod evlist;

@@ -98,6 +98,11 @@ pub(super) fn function_key(name: &str) -> FunctionKey {
     FunctionKey { text, numbers, shown }
 }
 
+/// Returns what the names of a function have in common between builds, as text.
+pub(crate) fn function_text(name: &str) -> String {
+    function_key(name).text
+}
+
 /// Removes the hash at the end of a Rust name.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {

@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-pub(crate) use keys::module_key;
 use keys::{FunctionKey, function_key};
+pub(crate) use keys::{function_text, module_key};
 
 /// Name of a row, as one side has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

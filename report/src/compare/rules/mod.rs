@@ -24,10 +24,8 @@ mod rule;
 pub(crate) use evaluate::{
     Facts, Finding, Judgement, KindFacts, NamedRow, NoSecondSide, Outcome, Reason, Report, evaluate,
 };
-pub(crate) use file::{FileError, Rules};
-pub(crate) use glob::Glob;
-pub(crate) use parse::RuleError;
-pub(crate) use rule::{Certainty, Kind, Relation, Rule, Subject};
+pub(crate) use file::Rules;
+pub(crate) use rule::{Kind, Rule, Subject};
 
 #[cfg(test)]
 mod tests;

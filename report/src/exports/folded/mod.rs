@@ -20,7 +20,7 @@ use super::export::{Answer, Export};
 use crate::callchain::{RowId, Sample};
 use crate::count::metrics::share;
 use crate::profile::Profile;
-use crate::profile::names::{NamedFrame, Subject};
+use crate::profile::names::{FrameNames, Labels, NamedFrame, Subject};
 use crate::query::{Demangle, FrameKey, Needs, Number, Query};
 use crate::table::RowTexts;
 use crate::terminal::escape::escape;
@@ -46,8 +46,41 @@ impl Export for Folded {
     }
 }
 
+/// Stacks of a profile, and the texts that their numbers mean.
+#[derive(Clone, Copy)]
+pub(crate) struct FoldedSource<'p> {
+    pub(crate) profile: &'p Profile,
+    pub(crate) query: &'p Query,
+    /// Texts of cells.
+    pub(crate) cells: &'p Labels,
+    pub(crate) frames: FrameNames<'p>,
+    /// `true` if lines add up samples, not periods; those of tracepoints always do.
+    pub(crate) by_samples: bool,
+}
+
+/// A line for each distinct callchain of each event: the number of the event, the line, its sum.
+pub(crate) struct FoldedStack {
+    pub(crate) event: usize,
+    pub(crate) text: String,
+    pub(crate) sum: u64,
+}
+
+/// Returns the lines of a profile, sorted.
+pub(crate) fn folded_stacks(source: FoldedSource<'_>) -> Vec<FoldedStack> {
+    let folded = Folding(source).lines();
+    let line = |index: usize| {
+        let mut labels = Vec::new();
+        let (event, sum) = folded.line(index, &mut labels)?;
+        let texts: Vec<&str> = labels.iter().map(|label| folded.texts.text(*label)).collect();
+        Some(FoldedStack { event, text: texts.join(";"), sum })
+    };
+    (0..folded.counts().len()).filter_map(line).collect()
+}
+
 fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
-    let folded = Folding { profile, query }.lines();
+    let by_samples = query.numbers().any(|number| number == Number::Samples);
+    let (cells, frames) = (&profile.labels, profile.frame_names());
+    let folded = Folding(FoldedSource { profile, query, cells, frames, by_samples }).lines();
     let is_alone = profile.events().iter().filter(|event| event.total.samples > 0).count() < 2;
     let root =
         |name: &str| if is_alone { String::new() } else { escape(&root(name)).into_owned() + ";" };
@@ -103,10 +136,7 @@ fn within_limits(folded: &FoldedLines, query: &Query) -> Vec<usize> {
 
 /// Makes the lines of a profile's stacks.
 #[derive(Clone, Copy)]
-struct Folding<'p> {
-    profile: &'p Profile,
-    query: &'p Query,
-}
+struct Folding<'p>(FoldedSource<'p>);
 
 /// Texts of frames and chains, as parts of lines.
 struct NamedStacks {
@@ -129,7 +159,7 @@ struct Root {
 
 impl Folding<'_> {
     fn lines(self) -> FoldedLines {
-        let calls = &self.profile.calls;
+        let calls = &self.0.profile.calls;
         let texts: Vec<Option<String>> =
             calls.names.par_iter().map(|label| self.frame(*label)).collect();
         let mut lines = FoldedLines::default();
@@ -170,7 +200,7 @@ impl Folding<'_> {
             return frames;
         }
         let own = text(sample.frame).unwrap_or_else(|| {
-            let label = self.profile.calls.names.get(sample.frame as usize).copied();
+            let label = self.0.profile.calls.names.get(sample.frame as usize).copied();
             lines.texts.number(self.shown(label.unwrap_or(u32::MAX)))
         });
         lines.chain(0, own)
@@ -178,7 +208,7 @@ impl Folding<'_> {
 
     /// Returns the chains of these frames.
     fn named(self, frames: Vec<Option<u32>>, lines: &mut FoldedLines) -> NamedStacks {
-        let chains = self.profile.calls.chains.fold_callers(0, |node, callers| {
+        let chains = self.0.profile.calls.chains.fold_callers(0, |node, callers| {
             match frames.get(node.frame as usize) {
                 Some(Some(text)) => lines.chain(callers, *text),
                 _ => callers,
@@ -189,9 +219,9 @@ impl Folding<'_> {
 
     /// Returns what precedes the frames, by row.
     fn roots(self, lines: &mut FoldedLines) -> FxHashMap<RowId, Root> {
-        let by_samples = self.query.numbers().any(|number| number == Number::Samples);
-        let (texts, mut roots) = (RowTexts::new(self.profile, self.query), FxHashMap::default());
-        for (id, row) in &self.profile.calls.rows {
+        let FoldedSource { profile, query, cells, by_samples, .. } = self.0;
+        let (texts, mut roots) = (RowTexts::new(profile, query, cells), FxHashMap::default());
+        for (id, row) in &profile.calls.rows {
             let Some((event, texts)) = texts.of(*row) else { continue };
             let is_java = texts.first().is_some_and(|text| text.starts_with("java"));
             let columns = texts.iter().fold(0, |before, text| {
@@ -200,7 +230,7 @@ impl Folding<'_> {
             });
             // The periods of tracepoints are not printed by `perf script`.
             let is_tracepoint =
-                self.profile.events().get(event).is_some_and(|event| event.is_tracepoint);
+                self.0.profile.events().get(event).is_some_and(|event| event.is_tracepoint);
             let by_samples = by_samples || is_tracepoint;
             roots.insert(*id, Root { event, columns, is_java, by_samples });
         }
@@ -209,21 +239,21 @@ impl Folding<'_> {
 
     /// Returns the text that call trees have for a frame, as part of a line.
     fn shown(self, label: u32) -> String {
-        self.profile.frames.text(label.into()).replace(';', ":")
+        self.0.frames.labels.text(label.into()).replace(';', ":")
     }
 
     /// Returns the name of a frame as part of a line; `None` if it is left out.
     fn frame(self, label: u32) -> Option<String> {
-        let labels = &self.profile.frames;
+        let labels = self.0.frames.labels;
         let Subject::Frame(frame) = labels.subject(label.into()) else {
             return Some(self.shown(label));
         };
-        if self.query.chains.key != FrameKey::Function {
+        if self.0.query.chains.key != FrameKey::Function {
             return Some(self.shown(label));
         }
         let NamedFrame { module, name_len, named, .. } = frame;
         let Some(name_len) = *name_len else {
-            let module = module.and_then(|module| self.profile.modules.get(module as usize));
+            let module = module.and_then(|module| self.0.frames.modules.get(module as usize));
             return Some(module.map_or_else(
                 || "[unknown]".into(),
                 |module| {
@@ -238,7 +268,7 @@ impl Folding<'_> {
             None => text.get(..name_len).unwrap_or(text),
         };
         let is_whole = named.as_ref().is_some_and(|named| named.is_whole);
-        if is_whole || self.query.symbol_sources.demangle == Demangle::Full {
+        if is_whole || self.0.query.symbol_sources.demangle == Demangle::Full {
             return Some(name.replace(';', ":"));
         }
         function(name)

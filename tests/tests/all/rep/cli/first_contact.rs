@@ -18,7 +18,8 @@ fn words_that_look_like_commands_are_usage_errors() {
     place.put("x.data", two_events(Endian::Little, 1).file());
     for (words, says) in [
         (&["scirpt", "x.data"][..], "rep: no command or file 'scirpt'; did you mean 'rep script'?"),
-        (&["diff", "x.data", "x.data"], "rep: no command or file 'diff'"),
+        (&["flame", "x.data"], "rep: no command or file 'flame'"),
+        (&["diff", "x.data"], "rep: two sides are expected"),
         (&["x.data", "script"], "rep: no file 'script'"),
         (&["mem", "report", "x.data"], "rep: no file 'report'"),
         (&["-s", "sybmol", "x.data"], "did you mean 'symbol'?"),
@@ -45,8 +46,8 @@ fn words_that_look_like_commands_are_usage_errors() {
 fn short_help_fits_on_a_screen_and_commands_come_first() {
     let dir = tempfile::tempdir().unwrap();
     for command in [
-        "report", "script", "mem", "c2c", "branches", "timeline", "modules", "info", "evlist",
-        "dump", "man",
+        "report", "diff", "script", "mem", "c2c", "branches", "timeline", "modules", "info",
+        "evlist", "dump", "man",
     ] {
         let (status, short, _) = outcome(dir.path(), &[command, "-h"]);
         let (_, long, _) = outcome(dir.path(), &[command, "--help"]);

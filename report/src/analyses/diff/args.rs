@@ -1,0 +1,312 @@
+//! Command line of `rep diff`.
+
+use std::path::PathBuf;
+use std::slice::from_ref;
+
+use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
+
+use super::gate_keys::add_columns;
+use super::rows::add_module;
+use crate::cli::{self, FilterArgs, GateArgs, Gates, PagerArgs, SymbolArgs};
+use crate::compare::{Normalize, Options};
+use crate::engine::session::is_named;
+use crate::query::{ChainOptions, Column, Mode, Needs, Query, SortKey, Source, times};
+use crate::terminal::style::Colour;
+
+/// Compare two sides of recordings: what changed, by how much, and what cannot be told
+///
+/// Record both programs in turn, at least 3 runs of each, better 5: then the machine's drift is no
+/// change. docs/diff.md explains the output
+#[derive(Debug, Parser)]
+#[command(name = "rep diff", version, args_override_self = true)]
+#[command(
+    override_usage = "rep diff [OPTIONS] BASE… -- NEW…\n       rep diff [OPTIONS] BASE NEW\n       \
+                      rep diff [OPTIONS] --baseline FILE… NEW…"
+)]
+pub(crate) struct DiffArgs {
+    /// Recordings of the base side; directories stand for the files in them
+    #[arg(value_name = "BASE", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+
+    /// Recordings of the new side
+    #[arg(last = true, value_name = "NEW", value_hint = ValueHint::FilePath)]
+    new: Vec<PathBuf>,
+
+    /// Recording of the base side; all other files are of the new one
+    ///
+    /// May be given several times
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    baseline: Vec<PathBuf>,
+
+    /// Keys of rows, or stack: whole callchains
+    ///
+    /// `rep help keys` lists the keys
+    #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "dso,symbol")]
+    sort: String,
+
+    /// Count samples in their callers too
+    #[arg(long)]
+    children: bool,
+
+    /// Show inlined functions as frames of callchains (needs debug information of both sides)
+    #[arg(long, hide_short_help = true)]
+    inline: bool,
+
+    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
+    #[arg(
+        long, value_name = "LENGTH", default_value = "100ms", value_parser = times::quantum,
+        hide_short_help = true
+    )]
+    time_quantum: u64,
+
+    #[command(flatten)]
+    statistics: StatisticsArgs,
+
+    /// Print only the first N rows per event
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Output format
+    ///
+    /// folded: a line for each callchain, with its sums on both sides
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: DiffFormat,
+
+    /// Same as --format json
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Colour rows: always, never, or auto (on a terminal, unless NO_COLOR is set)
+    #[arg(
+        long = "stdio-color", value_enum, value_name = "auto|always|never", default_value = "auto",
+        action = ArgAction::Set, help_heading = "Output"
+    )]
+    colour: DiffColour,
+
+    #[command(flatten)]
+    pager: PagerArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    /// Leave out samples without a known function
+    #[arg(short = 'U', long, help_heading = "Filters")]
+    hide_unresolved: bool,
+
+    #[command(flatten)]
+    symbols: SymbolArgs,
+
+    #[command(flatten)]
+    gates: GateArgs,
+}
+
+/// Options of the statistics.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Statistics")]
+struct StatisticsArgs {
+    /// Rate of false alarms and of missed intervals [default: 0.05]
+    ///
+    /// Of marked rows, at most this part are false alarms; of intervals, this part miss the truth
+    #[arg(long, value_name = "RATE", value_parser = rate, hide_short_help = true)]
+    level: Option<f64>,
+
+    /// Mark rows that changed by PERCENT of all time [default: 0.5]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    min_impact: Option<f64>,
+
+    /// Change that must have been visible to say `same` [default: 25]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, hide_short_help = true)]
+    resolve: Option<f64>,
+
+    /// What to take out: none, common, share, time [default: by rule]
+    ///
+    /// common: what all functions share; share: the number of samples; time: the length of runs. The
+    /// rule says what it chose
+    #[arg(long, value_name = "WHAT", value_parser = normalize)]
+    normalize: Option<Normalize>,
+
+    /// Compare sides even if events, frequencies or periods differ
+    #[arg(long, hide_short_help = true)]
+    allow_different: bool,
+}
+
+/// Output format of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum DiffFormat {
+    #[default]
+    Text,
+    Json,
+    Csv,
+    Folded,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DiffColour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Query of `rep diff`.
+#[derive(Debug)]
+pub(crate) struct DiffQuery {
+    /// The rows to count. Columns: those of the keys, then those that gates need.
+    pub(super) query: Query,
+    pub(super) base: Vec<Source>,
+    pub(super) new: Vec<Source>,
+    /// Rows are whole callchains.
+    pub(super) by_stack: bool,
+    /// Number of columns that are shown.
+    pub(super) shown: usize,
+    pub(super) options: Options,
+    pub(super) allow_different: bool,
+    pub(super) limit: Option<usize>,
+    pub(super) format: DiffFormat,
+    pub(super) colour: Colour,
+    pub(super) gates: Gates,
+}
+
+impl DiffQuery {
+    /// Returns whether samples of this event are compared.
+    pub(super) fn takes(&self, event: &str) -> bool {
+        let asked = self.query.filters.events.as_ref();
+        asked.is_none_or(|all| all.iter().any(|wanted| is_named(event, wanted)))
+    }
+
+    /// Returns what a row is.
+    pub(super) fn noun(&self) -> &'static str {
+        let has = |key| self.query.columns.iter().take(self.shown).any(|column| column.key == key);
+        match () {
+            () if has(SortKey::Symbol) => "function",
+            () if has(SortKey::Dso) || has(SortKey::DsoPath) => "module",
+            () if has(SortKey::Comm) => "command",
+            () => "row",
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim_end().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    let number = number.ok().filter(|number| *number > 0.0 && *number < 1.0);
+    number.ok_or_else(|| "a rate between 0 and 1 is expected".into())
+}
+
+/// Parses a percentage, with or without its sign.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>().ok();
+    let number = number.filter(|number| *number >= 0.0 && number.is_finite());
+    number.map(|number| number / 100.0).ok_or_else(|| "a percentage is expected".into())
+}
+
+fn normalize(word: &str) -> Result<Normalize, String> {
+    let found = Normalize::ALL.into_iter().find(|normalize| normalize.word() == word);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = Normalize::ALL.map(Normalize::word).to_vec();
+        format!("`{word}` is not one of {}", words.join(", "))
+    })
+}
+
+/// Returns the files of both sides.
+fn sides(args: &DiffArgs) -> Result<[Vec<Source>; 2], String> {
+    let sources = |paths: &[PathBuf]| -> Vec<Source> {
+        paths.iter().map(|path| Source::or_default(Some(path.clone()))).collect()
+    };
+    let (files, new) = (args.files.as_slice(), args.new.as_slice());
+    let (base, new) = match (args.baseline.as_slice(), files, new) {
+        ([], [base, new], []) => (sources(from_ref(base)), sources(from_ref(new))),
+        ([], _, []) => {
+            return Err("two sides are expected: rep diff BASE… -- NEW… (or two files)".into());
+        }
+        ([], base, new) => (sources(base), sources(new)),
+        (baseline, files, new) => (sources(baseline), [sources(files), sources(new)].concat()),
+    };
+    let is_twice = base.contains(&Source::Stdin) && new.contains(&Source::Stdin);
+    cli::refuse([
+        (base.is_empty(), "the base side has no file: rep diff BASE… -- NEW…"),
+        (new.is_empty(), "the new side has no file: rep diff --baseline FILE NEW…"),
+        (is_twice, "standard input can be one run only"),
+    ])?;
+    Ok([base, new])
+}
+
+pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
+    let [base, new] = sides(&args)?;
+    let format = if args.json { DiffFormat::Json } else { args.format };
+    let by_stack = args.sort.trim() == "stack";
+    cli::refuse([
+        (
+            by_stack && args.children,
+            "--sort stack compares whole callchains, which have no callers",
+        ),
+        (
+            format == DiffFormat::Folded
+                && (args.children || !by_stack && args.sort != "dso,symbol"),
+            "--format folded prints whole callchains: leave --sort and --children out",
+        ),
+    ])?;
+    let stacks = by_stack || format == DiffFormat::Folded;
+    let mode = Mode::Samples;
+    let keys = match (format, by_stack) {
+        (DiffFormat::Folded, _) => Column::list("comm", mode),
+        (_, true) => Ok(Vec::new()),
+        _ => Column::list(&args.sort, mode),
+    };
+    let needs = Needs { companions: true, stacks, unmapped: !stacks, ..Needs::default() };
+    let mut columns =
+        Column::with_companions(keys.map_err(|error| format!("--sort: {error}"))?, needs);
+    let shown = columns.len();
+    let gates = args.gates.gates()?;
+    let StatisticsArgs { level, min_impact, resolve, normalize, allow_different } = args.statistics;
+    let default = Options::default();
+    let options = Options {
+        level: level.or(gates.rules.level).unwrap_or(default.level),
+        min_impact: min_impact.or(gates.rules.min_impact).unwrap_or(default.min_impact),
+        resolve: resolve.unwrap_or(default.resolve),
+        normalize,
+    };
+    if !args.children {
+        // Counts with callees cannot be added up to rows of fewer columns.
+        add_columns(&mut columns, &gates);
+    }
+    add_module(&mut columns);
+    let chains = ChainOptions {
+        counted: stacks,
+        children: args.children,
+        children_requested: args.children,
+        inlined: args.inline.then_some(true),
+        is_asked: args.children || by_stack || args.inline,
+        ..ChainOptions::default()
+    };
+    let query = Query {
+        sources: [base.as_slice(), new.as_slice()].concat(),
+        mode,
+        columns,
+        needs,
+        quantum: args.time_quantum,
+        chains,
+        filters: args.filters.filters(args.hide_unresolved),
+        symbol_sources: args.symbols.options()?,
+        ..Query::default()
+    };
+    Ok(DiffQuery {
+        query,
+        base,
+        new,
+        by_stack: stacks,
+        shown,
+        options,
+        allow_different,
+        limit: args.limit,
+        format,
+        colour: match args.colour {
+            DiffColour::Auto => Colour::Auto,
+            DiffColour::Always => Colour::Always,
+            DiffColour::Never => Colour::Never,
+        },
+        gates,
+    })
+}

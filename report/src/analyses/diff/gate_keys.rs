@@ -1,0 +1,49 @@
+//! What rules need to be counted: columns and callchains.
+
+use std::collections::BTreeSet;
+
+use crate::cli::Gates;
+use crate::compare::rules::{Kind, Subject};
+use crate::query::{Column, SortKey};
+
+/// Returns the kind of rows that a subject is about, if it is about rows.
+fn kind(subject: &Subject) -> Option<Kind> {
+    match subject {
+        Subject::Share(kind, _) | Subject::Delta(kind, _) | Subject::Impact(kind, _) => Some(*kind),
+        Subject::Lost | Subject::Samples | Subject::Runs => None,
+        // Functions that are new, gone, slower or faster, those without a name or callers.
+        _ => Some(Kind::Own),
+    }
+}
+
+/// Returns the kinds of rows that rules are about.
+pub(super) fn kinds(gates: &Gates) -> BTreeSet<Kind> {
+    gates.rules.rules.iter().filter_map(|rule| kind(&rule.subject)).collect()
+}
+
+/// Returns the columns of a kind of rows.
+pub(super) fn keys(kind: Kind) -> &'static [(&'static str, SortKey)] {
+    match kind {
+        Kind::Own | Kind::Children => {
+            &[("dso", SortKey::Dso), ("symbol", SortKey::Symbol), ("cpumode", SortKey::CpuMode)]
+        }
+        Kind::Dso => &[("dso", SortKey::Dso)],
+        Kind::Comm => &[("comm", SortKey::Comm)],
+    }
+}
+
+/// Adds the columns that the rules need.
+pub(super) fn add_columns(columns: &mut Vec<Column>, gates: &Gates) {
+    for (name, key) in kinds(gates).into_iter().flat_map(keys) {
+        if columns.iter().all(|have| have.key != *key) {
+            columns.push(Column { typed: (*name).into(), key: *key });
+        }
+    }
+}
+
+/// Returns whether a rule is about callchains.
+pub(super) fn need_chains(gates: &Gates) -> bool {
+    let is_broken = |subject: &Subject| *subject == Subject::Broken;
+    kinds(gates).contains(&Kind::Children)
+        || gates.rules.rules.iter().any(|rule| is_broken(&rule.subject))
+}

@@ -1,0 +1,283 @@
+//! The comparison as JSON, schema `recrep-diff/1`, and as CSV.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+use super::answer::{ComparedEvent, DiffAnswer};
+use super::gate_text::GatesOut;
+use crate::compare::{Change, Comparison, RowChange, Verdict};
+use crate::exports::write_json;
+use crate::query::Warning;
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    schema: &'static str,
+    base: Vec<RunOut<'a>>,
+    new: Vec<RunOut<'a>>,
+    normalized_by: Option<&'static str>,
+    mode: Option<&'static str>,
+    in_turn: Option<bool>,
+    apart_seconds: Option<f64>,
+    verdict: Option<&'static str>,
+    needed: NeededOut,
+    unresolved: Vec<KeyOut<'a>>,
+    level: f64,
+    min_impact: f64,
+    resolve: f64,
+    events: Vec<EventOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gates: Option<GatesOut<'a>>,
+    warnings: &'a [Warning],
+}
+
+#[derive(Serialize)]
+struct RunOut<'a> {
+    path: &'a str,
+    samples: u64,
+    seconds: Option<f64>,
+}
+
+/// Runs that would resolve the large rows: 0 if that is not asked, 51 for more than 50.
+#[derive(Clone, Copy, Default, Serialize)]
+struct NeededOut {
+    runs: usize,
+    seconds: Option<f64>,
+}
+
+impl NeededOut {
+    fn of(comparison: &Comparison) -> Self {
+        comparison.needed.map_or_else(Self::default, |needed| Self {
+            runs: needed.runs.unwrap_or(51),
+            seconds: needed.seconds,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct EventOut<'a> {
+    name: &'a str,
+    unit: &'static str,
+    sort: &'a [String],
+    verdict: &'static str,
+    mode: &'static str,
+    total: ChangeOut,
+    common: ChangeOut,
+    needed: NeededOut,
+    unresolved: Vec<KeyOut<'a>>,
+    rows: Vec<RowOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct ChangeOut {
+    relative: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    p: f64,
+}
+
+impl From<Change> for ChangeOut {
+    fn from(Change { relative, low, high, p }: Change) -> Self {
+        Self { relative, low, high, p }
+    }
+}
+
+/// Texts of a row by the names of their columns.
+struct KeyOut<'a> {
+    columns: &'a [String],
+    cells: &'a [String],
+}
+
+impl Serialize for KeyOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.columns.len()))?;
+        for (column, cell) in self.columns.iter().zip(self.cells) {
+            map.serialize_entry(column, cell)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct RowOut<'a> {
+    key: KeyOut<'a>,
+    status: &'static str,
+    names: &'a [String],
+    base: SideOut,
+    new: SideOut,
+    change: RowChangeOut,
+}
+
+#[derive(Serialize)]
+struct SideOut {
+    samples: u64,
+    share: f64,
+}
+
+#[derive(Serialize)]
+struct RowChangeOut {
+    #[serde(flatten)]
+    change: ChangeOut,
+    significant: bool,
+    adjusted_p: Option<f64>,
+    impact: f64,
+    resolution: f64,
+    beyond: Option<f64>,
+}
+
+fn key(event: &ComparedEvent, row: usize) -> KeyOut<'_> {
+    let cells = event.rows.get(row).map_or(&[][..], |row| row.cells.as_slice());
+    KeyOut { columns: &event.columns, cells }
+}
+
+fn unresolved(event: &ComparedEvent) -> Vec<KeyOut<'_>> {
+    event.comparison.unresolved.iter().map(|row| key(event, *row)).collect()
+}
+
+/// Returns the rows that are printed, in order.
+fn listed<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> Vec<&'e RowChange> {
+    let mut rows = event.comparison.listed();
+    rows.truncate(answer.asked.limit.unwrap_or(usize::MAX));
+    rows
+}
+
+fn samples(event: &ComparedEvent, row: usize) -> [u64; 2] {
+    event.samples.get(row).copied().unwrap_or_default()
+}
+
+fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> RowOut<'e> {
+    let [base, new] = samples(event, row.row);
+    RowOut {
+        key: key(event, row.row),
+        status: row.status.word(),
+        names: event.rows.get(row.row).map_or(&[], |row| row.names.as_slice()),
+        base: SideOut { samples: base, share: row.base_share * 100.0 },
+        new: SideOut { samples: new, share: row.new_share * 100.0 },
+        change: RowChangeOut {
+            change: row.change.into(),
+            significant: row.marked,
+            adjusted_p: row.adjusted_p,
+            impact: row.impact,
+            resolution: row.resolution,
+            beyond: row.beyond,
+        },
+    }
+}
+
+fn event<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> EventOut<'e> {
+    let comparison = &event.comparison;
+    EventOut {
+        name: &event.name,
+        unit: if event.by_samples { "samples" } else { "periods" },
+        sort: event.columns.get(..event.keys).unwrap_or(&event.columns),
+        verdict: comparison.verdict.word(),
+        mode: comparison.mode.word(),
+        total: comparison.total.into(),
+        common: comparison.common.into(),
+        needed: NeededOut::of(comparison),
+        unresolved: unresolved(event),
+        rows: listed(event, answer).into_iter().map(|found| row(event, found)).collect(),
+    }
+}
+
+/// Returns the verdict over all events.
+fn verdict(answer: &DiffAnswer<'_>) -> Option<Verdict> {
+    let all = || answer.events.iter().map(|event| event.comparison.verdict);
+    let order = [Verdict::Changed, Verdict::TooFewSamples, Verdict::Same];
+    order.into_iter().find(|verdict| all().any(|found| found == *verdict))
+}
+
+pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let runs = answer.runs.each_ref().map(|side| {
+        let runs = side.iter().map(|run| RunOut {
+            path: &run.path,
+            samples: run.samples,
+            seconds: run.seconds,
+        });
+        runs.collect()
+    });
+    let [base, new] = runs;
+    let first = answer.events.first();
+    let comparison = first.map(|event| &event.comparison);
+    let mode = comparison.map(|comparison| comparison.mode.word());
+    let options = &answer.asked.options;
+    let whole = Whole {
+        schema: "recrep-diff/1",
+        base,
+        new,
+        normalized_by: mode,
+        mode,
+        in_turn: comparison.map(|comparison| comparison.turns.in_turn),
+        apart_seconds: comparison.and_then(|comparison| comparison.turns.apart_seconds),
+        verdict: verdict(answer).map(Verdict::word),
+        needed: comparison.map_or_else(NeededOut::default, NeededOut::of),
+        unresolved: first.map(unresolved).unwrap_or_default(),
+        level: options.level,
+        min_impact: options.min_impact,
+        resolve: options.resolve,
+        events: answer.events.iter().map(|found| event(found, answer)).collect(),
+        gates: answer
+            .gates
+            .as_ref()
+            .map(|report| GatesOut::of(report, answer.asked.gates.is_strict)),
+        warnings: &answer.warnings,
+    };
+    write_json(&whole, out)
+}
+
+/// Prints a line for each row of each event.
+pub(super) fn print_csv(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    const NUMBERS: [&str; 14] = [
+        "status",
+        "significant",
+        "base_samples",
+        "base_share",
+        "new_samples",
+        "new_share",
+        "relative",
+        "low",
+        "high",
+        "p",
+        "adjusted_p",
+        "impact",
+        "resolution",
+        "beyond",
+    ];
+    let mut csv = csv::Writer::from_writer(out);
+    let columns = answer.events.first().map_or(&[][..], |event| event.columns.as_slice());
+    let heads = ["event"].into_iter().chain(columns.iter().map(String::as_str)).chain(NUMBERS);
+    csv.write_record(heads)?;
+    for event in &answer.events {
+        for row in listed(event, answer) {
+            let [base, new] = samples(event, row.row);
+            let change = row.change;
+            let number = |number: Option<f64>| {
+                number
+                    .filter(|number| number.is_finite())
+                    .map_or_else(String::new, |n| n.to_string())
+            };
+            let numbers = [
+                row.status.word().to_owned(),
+                row.marked.to_string(),
+                base.to_string(),
+                number(Some(row.base_share * 100.0)),
+                new.to_string(),
+                number(Some(row.new_share * 100.0)),
+                number(change.relative),
+                number(change.low),
+                number(change.high),
+                number(Some(change.p)),
+                number(row.adjusted_p),
+                number(Some(row.impact)),
+                number(Some(row.resolution)),
+                number(row.beyond),
+            ];
+            let cells = event.rows.get(row.row).map_or(&[][..], |row| row.cells.as_slice());
+            let name = [event.name.as_str()].into_iter();
+            let cells = name.chain(cells.iter().map(String::as_str));
+            csv.write_record(cells.chain(numbers.iter().map(String::as_str)))?;
+        }
+    }
+    csv.flush()
+}

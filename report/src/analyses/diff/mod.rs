@@ -1,0 +1,83 @@
+//! `rep diff`: what changed between two sides of recordings, and gates.
+//!
+//! ```text
+//!   args    command line ─► DiffQuery
+//!   runs    each recording: start, length, machine, rates
+//!   rows    counted rows of each run, matched across builds ─► compare's Sides   (stacks: callchains)
+//!   answer  recordings, a comparison for each event, warnings
+//!   gates   what rules ask about (gate_keys: columns) ─► compare's Report (gate_text: as text, JSON)
+//!   text, json, folded   output: text (words: its sentences), JSON and CSV, folded stacks
+//! ```
+
+mod answer;
+mod args;
+mod folded;
+mod gate_keys;
+mod gate_text;
+mod gates;
+mod json;
+mod numbers;
+mod rows;
+mod runs;
+mod stacks;
+mod text;
+mod words;
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use answer::DiffAnswer;
+pub(crate) use args::DiffArgs;
+use args::{DiffFormat, DiffQuery};
+pub(crate) use gates::of_profile as gates_of_profile;
+
+use crate::cli::outcome::{GATE, end, failed, output, refused, say, warn, written};
+use crate::cli::{Asked, Line};
+use crate::compare::rules::Report;
+use crate::input::settled;
+use crate::terminal::escape::escape;
+use crate::terminal::parts::CANNOT_WRITE;
+use crate::terminal::progress::Bar;
+use crate::terminal::style::Screen;
+
+/// Runs the command, and returns its exit status.
+pub(crate) fn main(line: &Line) -> ExitCode {
+    let asked = match line.parse(args::query) {
+        Ok(asked) => asked,
+        Err(refusal) => return refused(&refusal),
+    };
+    let bar = Bar::start();
+    let answer = settled(&asked.query.query.sources, || answer::answer(&asked.query));
+    drop(bar);
+    match answer.and_then(|answer| print(&answer, &asked)) {
+        Ok(status) => status,
+        Err(error) => failed(&error),
+    }
+}
+
+fn print(answer: &DiffAnswer<'_>, asked: &Asked<DiffQuery>) -> anyhow::Result<ExitCode> {
+    warn(&answer.warnings);
+    let screen = Screen::of(&io::stdout(), asked.query.colour);
+    let mut out = output(asked.no_pager);
+    let printed = match asked.query.format {
+        DiffFormat::Text => text::print(answer, screen, &mut out),
+        DiffFormat::Json => json::print(answer, &mut out),
+        DiffFormat::Csv => json::print_csv(answer, &mut out),
+        DiffFormat::Folded => folded::print(answer, &mut out),
+    };
+    printed.and(end(out)).context(CANNOT_WRITE)?;
+    Ok(match &answer.gates {
+        Some(report) => tell_gates(report, asked.query.gates.is_strict),
+        None => written(Ok(())),
+    })
+}
+
+/// Says what became of the rules, and returns the exit status.
+pub(crate) fn tell_gates(report: &Report<'_>, is_strict: bool) -> ExitCode {
+    for line in gate_text::lines(report, is_strict) {
+        say(&format!("rep: {}", escape(&line)));
+    }
+    if report.fails(is_strict) { ExitCode::from(GATE) } else { ExitCode::SUCCESS }
+}
