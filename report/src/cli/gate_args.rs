@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::compare::rules::{NoSecondSide, Rule, Rules};
+use crate::compare::rules::{GateRule, NoSecondSide, Rules};
 
 /// Options of gates.
 #[derive(Clone, Debug, Args)]
@@ -53,7 +53,9 @@ impl Gates {
     /// Returns the first rule that does.
     pub(crate) fn check_one_side(&self) -> Result<(), String> {
         match self.rules.rules.iter().find(|rule| rule.subject.needs_two_sides()) {
-            Some(Rule { text: rule, .. }) => Err(NoSecondSide { rule: rule.clone() }.to_string()),
+            Some(GateRule { text: rule, .. }) => {
+                Err(NoSecondSide { rule: rule.clone() }.to_string())
+            }
             None => super::refuse([(
                 self.rules.level.is_some() || self.rules.min_impact.is_some(),
                 "`level` and `min-impact` in --rules are of comparisons: rep diff",
@@ -77,7 +79,7 @@ impl GateArgs {
             }
         };
         for text in &self.fail_if {
-            rules.rules.push(Rule::parse(text).map_err(|error| format!("--fail-if: {error}"))?);
+            rules.rules.push(GateRule::parse(text).map_err(|error| format!("--fail-if: {error}"))?);
         }
         if rules.rules.is_empty() {
             if let Some(path) = self.rules {

@@ -6,8 +6,8 @@
 
 use super::distribution::Student;
 use super::estimate::{Factors, LEAST_ROWS, Typical};
-use super::result::Change;
-use super::sides::{Counts, Shape, to_float};
+use super::result::Effect;
+use super::sides::{RunShape, RunValues, to_float};
 
 /// Rows with fewer samples than this, or than two a run, say nothing of a run's factor.
 const LEAST_SAMPLES: f64 = 20.0;
@@ -30,7 +30,7 @@ const VOTE: f64 = 4.0;
 
 /// Factors of runs, as logarithms.
 #[derive(Clone, Debug)]
-pub(super) struct Common {
+pub(super) struct CommonFactor {
     /// Factor of each run, relative to the mean of its side, without what chance explains.
     pub own: Vec<f64>,
     /// D: new's mean less base's.
@@ -40,7 +40,7 @@ pub(super) struct Common {
     /// Variance of factors about the mean of their side.
     pub variance: f64,
     /// `between` as a change.
-    pub change: Change,
+    pub change: Effect,
     /// Rows that the same change explains, less rows that it does not (votes on whether the
     /// machine or single functions changed).
     pub votes: Votes,
@@ -65,7 +65,7 @@ struct Telling<'c> {
 }
 
 impl<'c> Telling<'c> {
-    fn of(values: &'c [f64], shape: Shape) -> Option<Self> {
+    fn of(values: &'c [f64], shape: RunShape) -> Option<Self> {
         let (sum, runs) = (values.iter().sum::<f64>(), to_float(shape.runs()));
         if sum < LEAST_SAMPLES.max(LEAST_SAMPLES_A_RUN * runs) {
             return None;
@@ -76,16 +76,16 @@ impl<'c> Telling<'c> {
     }
 
     /// Returns how far the sides differ from the common change, in standard errors.
-    fn distance(&self, factors: &[f64], dispersion: f64, shape: Shape) -> f64 {
+    fn distance(&self, factors: &[f64], dispersion: f64, shape: RunShape) -> f64 {
         let rest: Vec<f64> = self.logs.iter().zip(factors).map(|(log, c)| log - c).collect();
         let (base, new) = shape.means(&rest);
         (new - base) / (dispersion / self.mean * shape.per_run()).sqrt()
     }
 }
 
-impl Common {
+impl CommonFactor {
     /// Finds the factors; `None` with too few runs or rows to tell.
-    pub(super) fn of(own: &Counts, shape: Shape) -> Option<Self> {
+    pub(super) fn of(own: &RunValues, shape: RunShape) -> Option<Self> {
         let rows: Vec<_> = own.rows().filter_map(|values| Telling::of(values, shape)).collect();
         if rows.len() < LEAST_ROWS || shape.runs() < LEAST_RUNS {
             return None;
@@ -99,7 +99,7 @@ impl Common {
         Some(Self::of_logs(&rows, &logs, sampling, shape))
     }
 
-    fn of_logs(rows: &[Telling<'_>], logs: &[f64], sampling: f64, shape: Shape) -> Self {
+    fn of_logs(rows: &[Telling<'_>], logs: &[f64], sampling: f64, shape: RunShape) -> Self {
         let (base, new) = shape.means(logs);
         let between = new - base;
         let variance = shape.pooled_variance(logs);
@@ -115,7 +115,7 @@ impl Common {
         let error = (variance * shape.per_run()).sqrt();
         let p = if error > 0.0 { student.two_sided(between / error) } else { 1.0 };
         let reach = student.exceeded(0.025) * error;
-        let change = Change {
+        let change = Effect {
             relative: Some(between.exp_m1()),
             low: Some((between - reach).exp_m1()),
             high: Some((between + reach).exp_m1()),
@@ -127,7 +127,7 @@ impl Common {
 }
 
 /// Returns a median over rows for each run, with one's weight capped.
-fn first_guess(rows: &[Telling<'_>], shape: Shape) -> Vec<f64> {
+fn first_guess(rows: &[Telling<'_>], shape: RunShape) -> Vec<f64> {
     let cap = rows.iter().map(|row| row.mean).sum::<f64>() / 5.0;
     let of_run = |run: usize| {
         let logs = rows.iter().filter_map(|row| Some((*row.logs.get(run)?, row.mean.min(cap))));
@@ -149,7 +149,7 @@ fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
 }
 
 /// Returns the dispersion of each row, given the logarithms of factors.
-fn dispersions(rows: &[Telling<'_>], logs: &[f64], shape: Shape) -> Vec<f64> {
+fn dispersions(rows: &[Telling<'_>], logs: &[f64], shape: RunShape) -> Vec<f64> {
     let factors = Factors::of_logs(logs, shape);
     let own: Vec<f64> = rows.iter().map(|row| factors.dispersion(row.values, shape)).collect();
     let samples = rows.iter().map(|row| row.values.iter().sum());
@@ -163,7 +163,7 @@ fn improve(
     rows: &[Telling<'_>],
     dispersions: &[f64],
     logs: &[f64],
-    shape: Shape,
+    shape: RunShape,
 ) -> (Vec<f64>, f64) {
     let all = || rows.iter().zip(dispersions.iter().copied());
     let agrees = |(row, dispersion): &(&Telling<'_>, f64)| {
@@ -187,7 +187,7 @@ fn improve(
 }
 
 /// Counts rows that speak against and for taking the common change out.
-fn votes(rows: &[Telling<'_>], own: &[f64], between: f64, shape: Shape) -> Votes {
+fn votes(rows: &[Telling<'_>], own: &[f64], between: f64, shape: RunShape) -> Votes {
     let dispersions = dispersions(rows, own, shape);
     let factors = Factors::of_logs(own, shape);
     let mut votes = Votes::default();
@@ -215,9 +215,9 @@ mod tests {
         sizes.map(|size| factors.iter().map(|factor| size * factor).collect()).into()
     }
 
-    fn common(rows: &[Vec<f64>], base: usize) -> Option<Common> {
+    fn common(rows: &[Vec<f64>], base: usize) -> Option<CommonFactor> {
         let sides = in_turn(rows, base);
-        Common::of(&sides.own, Shape::of(&sides).unwrap())
+        CommonFactor::of(&sides.own, RunShape::of(&sides).unwrap())
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
             row[3..].iter_mut().for_each(|value| *value *= 2.0);
         }
         let sides = in_turn(&all, 3);
-        let shape = Shape::of(&sides).unwrap();
+        let shape = RunShape::of(&sides).unwrap();
         let rows: Vec<_> = sides.own.rows().filter_map(|row| Telling::of(row, shape)).collect();
         let found = votes(&rows, &[0.0; 6], 2.0_f64.ln(), shape);
         assert_eq!(found, Votes { still: 3, moved: 4 });

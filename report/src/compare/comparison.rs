@@ -1,22 +1,22 @@
 //! The comparison of two sides, step by step.
 
-use super::common::Common;
+use super::common::CommonFactor;
 use super::distribution::Student;
 use super::estimate::{Estimate, Floor, Model, drift};
 use super::family::{self, Needed};
-use super::normalize::{self, Mode, Taken, Totals};
-use super::result::{Change, LEAST_RUNS, Options, Refusal, RowChange, Status, Verdict};
-use super::sides::{Counts, Shape, Sides, Turns};
+use super::normalize::{self, Normalization, RunTotals, Taken};
+use super::result::{Effect, LEAST_RUNS, NotComparable, Options, RowChange, Status, Verdict};
+use super::sides::{RunShape, RunValues, Sides, Turns};
 
 /// The result for one event.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub verdict: Verdict,
     pub turns: Turns,
-    pub mode: Mode,
+    pub mode: Normalization,
     /// Change that all functions share.
-    pub common: Change,
-    pub total: Change,
+    pub common: Effect,
+    pub total: Effect,
     pub total_marked: bool,
     /// `true` if a run was ended from outside: the total says how long runs were let run.
     pub is_cut: bool,
@@ -59,15 +59,15 @@ impl Comparison {
 /// # Errors
 ///
 /// Returns an error if a side has no run, or a run lacks what the options need.
-pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, Refusal> {
-    let shape = Shape::of(sides).ok_or(Refusal::NoRuns)?;
+pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, NotComparable> {
+    let shape = RunShape::of(sides).ok_or(NotComparable::NoRuns)?;
     let sample = sides.sample_value();
     let own = sides.own.scaled(sample);
     let children = sides.children.as_ref().map(|children| children.scaled(sample));
     let counted = children.as_ref().unwrap_or(&own);
 
     let turns = sides.turns();
-    let common = Common::of(&own, shape);
+    let common = CommonFactor::of(&own, shape);
     let Taken { mode, factors, variance, kept } =
         normalize::decide(sides, shape, &own, common.as_ref(), turns, options.normalize)?;
     let floor = Floor { drift: drift(shape, turns.in_turn), common: variance };
@@ -91,7 +91,7 @@ pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, Re
     } else {
         Verdict::TooFewSamples
     };
-    let nothing = Change { relative: Some(0.0), low: None, high: None, p: 1.0 };
+    let nothing = Effect { relative: Some(0.0), low: None, high: None, p: 1.0 };
     Ok(Comparison {
         verdict,
         turns,
@@ -147,13 +147,13 @@ impl RowChange {
 const TOTAL_LEVEL: f64 = 0.01;
 
 /// Compares the runs' numbers of samples.
-fn total(own: &Counts, shape: Shape, drift: f64, level: f64) -> Change {
-    let totals = Totals::of(own, shape);
+fn total(own: &RunValues, shape: RunShape, drift: f64, level: f64) -> Effect {
+    let totals = RunTotals::of(own, shape);
     let (log, (variance, degrees)) = (totals.log(), totals.spread());
     let student = Student::new(degrees);
     let error = (variance + drift).sqrt();
     let reach = student.exceeded(level / 2.0) * error;
-    Change {
+    Effect {
         relative: Some(log.exp_m1()),
         low: Some((log - reach).exp_m1()),
         high: Some((log + reach).exp_m1()),

@@ -1,8 +1,8 @@
 //! Estimate of one row: its change, the error, the test and the interval.
 
 use super::distribution::Student;
-use super::result::{Change, LEAST_RUNS};
-use super::sides::{Counts, Shape, mean, median};
+use super::result::{Effect, LEAST_RUNS};
+use super::sides::{RunShape, RunValues, mean, median};
 
 /// Factors of runs: how much more all functions took in a run, with mean 1 over all runs.
 #[derive(Clone, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct Factors {
 
 impl Factors {
     /// Creates factors from their logarithms, one for each run.
-    pub(super) fn of_logs(logs: &[f64], shape: Shape) -> Self {
+    pub(super) fn of_logs(logs: &[f64], shape: RunShape) -> Self {
         Self::of(logs.iter().map(|log| log.exp()).collect(), shape)
     }
 
     /// Creates factors that are proportional to `values`.
-    pub(super) fn of(mut values: Vec<f64>, shape: Shape) -> Self {
+    pub(super) fn of(mut values: Vec<f64>, shape: RunShape) -> Self {
         let mean = mean(&values);
         for value in &mut values {
             *value /= mean;
@@ -37,7 +37,7 @@ impl Factors {
 
     /// Dispersion of a row about its side's rate: the variance from run to run, in units of what
     /// chance alone gives. 0 with one run a side.
-    pub(super) fn dispersion(&self, row: &[f64], shape: Shape) -> f64 {
+    pub(super) fn dispersion(&self, row: &[f64], shape: RunShape) -> f64 {
         let (base, new) = shape.sums(row);
         let (base_rate, new_rate) = (base / self.base, new / self.new);
         let mut sum = 0.0;
@@ -74,7 +74,7 @@ pub(super) struct Typical {
 
 impl Typical {
     /// Returns the typical one of rows, given the sum of samples and the dispersion of each.
-    pub(super) fn of(rows: impl Iterator<Item = (f64, f64)>, shape: Shape) -> Self {
+    pub(super) fn of(rows: impl Iterator<Item = (f64, f64)>, shape: RunShape) -> Self {
         let degrees = shape.degrees();
         let telling = rows.filter(|(samples, _)| *samples >= TELLING);
         let telling: Vec<f64> = telling.map(|(_, dispersion)| dispersion).collect();
@@ -115,7 +115,7 @@ const APART: f64 = 0.15;
 const ASSUMED_SPREAD: f64 = 0.20;
 
 /// Returns the variance of any difference between the sides that is not the program's.
-pub(super) fn drift(shape: Shape, in_turn: bool) -> f64 {
+pub(super) fn drift(shape: RunShape, in_turn: bool) -> f64 {
     let systematic = f64::powi(if in_turn { IN_TURN } else { APART }, 2);
     let is_assumed = shape.least() < LEAST_RUNS;
     systematic + if is_assumed { ASSUMED_SPREAD.powi(2) * shape.per_run() } else { 0.0 }
@@ -131,13 +131,13 @@ pub(crate) struct Estimate {
     pub log: f64,
     pub error: f64,
     pub dispersion: f64,
-    pub change: Change,
+    pub change: Effect,
 }
 
 /// How values of runs become an estimate.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
-    shape: Shape,
+    shape: RunShape,
     factors: Factors,
     typical: Typical,
     floor: Floor,
@@ -155,8 +155,8 @@ const FARTHEST: f64 = 30.0;
 
 impl Model {
     pub(super) fn new(
-        counts: &Counts,
-        shape: Shape,
+        counts: &RunValues,
+        shape: RunShape,
         factors: Factors,
         floor: Floor,
         level: f64,
@@ -202,7 +202,7 @@ impl Model {
         } else {
             (Some(log), low, high)
         };
-        let change = Change {
+        let change = Effect {
             relative: relative.map(f64::exp_m1),
             low: low.filter(|low| new == 0.0 || is_on(low)).map(f64::exp_m1),
             high: high.filter(is_on).map(f64::exp_m1),
@@ -294,12 +294,12 @@ mod tests {
 
     use super::*;
 
-    const SHAPE: Shape = Shape { base: 2, new: 2 };
+    const SHAPE: RunShape = RunShape { base: 2, new: 2 };
 
     fn model(floor: f64) -> Model {
         let factors = Factors::of(vec![1.0; 4], SHAPE);
         let floor = Floor { drift: floor, common: 0.0 };
-        Model::new(&Counts::new(0, 4), SHAPE, factors, floor, 0.05)
+        Model::new(&RunValues::new(0, 4), SHAPE, factors, floor, 0.05)
     }
 
     #[track_caller]
@@ -333,7 +333,7 @@ mod tests {
         let even = rows.map(|(samples, _)| (samples, 0.0));
         assert_close(Typical::of(even.into_iter(), SHAPE).shrunk(0.0), 0.5);
         // One run a side has no spread at all.
-        let one = Shape { base: 1, new: 1 };
+        let one = RunShape { base: 1, new: 1 };
         assert_close(Typical::of(rows.into_iter(), one).shrunk(7.0), 1.0);
     }
 
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn drift_is_assumed_where_runs_do_not_show_it() {
-        let shape = |base, new| Shape { base, new };
+        let shape = |base, new| RunShape { base, new };
         assert_close(drift(shape(5, 5), true), 0.005 * 0.005);
         assert_close(drift(shape(5, 5), false), 0.15 * 0.15);
         assert_close(drift(shape(2, 4), true), 0.005 * 0.005 + 0.04 * 0.75);

@@ -3,7 +3,7 @@
 use super::distribution::Student;
 use super::estimate::{BORROWED, Model};
 use super::result::{LEAST_RUNS, Options, RowChange, Status};
-use super::sides::{Shape, Sides, mean, to_float};
+use super::sides::{RunShape, Sides, mean, to_float};
 
 /// Rows with fewer samples can hardly show anything, and only weaken the others' tests.
 const LEAST_SAMPLES: f64 = 20.0;
@@ -41,7 +41,7 @@ pub(super) struct Judged {
 pub(super) fn judge(
     rows: &mut [RowChange],
     sides: &Sides,
-    shape: Shape,
+    shape: RunShape,
     model: &Model,
     options: &Options,
 ) -> Judged {
@@ -109,7 +109,7 @@ fn large(rows: &[RowChange]) -> Vec<&RowChange> {
 /// apart as these were; `None` for more than 50.
 fn runs_needed(
     large: &[&RowChange],
-    shape: Shape,
+    shape: RunShape,
     model: &Model,
     family: usize,
     options: &Options,

@@ -25,8 +25,6 @@
 //!
 //! Sums are taken in the order of rows and runs, on one core: the same input gives the same bytes.
 
-#![allow(dead_code, reason = "what callchains explain comes next")]
-
 mod causes;
 mod common;
 mod comparison;
@@ -39,13 +37,14 @@ mod result;
 pub(crate) mod rules;
 mod sides;
 
+pub(crate) use causes::Moved;
 pub(crate) use comparison::{Comparison, compare};
 pub(crate) use family::Needed;
-pub(crate) use normalize::Mode;
+pub(crate) use normalize::Normalization;
 pub(crate) use result::{
-    Change, LEAST_RUNS, Normalize, Options, Refusal, RowChange, Status, Verdict,
+    Effect, LEAST_RUNS, Normalize, NotComparable, Options, RowChange, Status, Verdict,
 };
-pub(crate) use sides::{Counts, RowFacts, Run, Sides, Unit};
+pub(crate) use sides::{RowFacts, RunValues, SideRun, Sides, Unit};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! Which part of the runs' factors is taken out of the rows.
 
-use super::common::Common;
+use super::common::CommonFactor;
 use super::estimate::Factors;
-use super::result::{Normalize, Refusal};
-use super::sides::{Counts, Shape, Sides, Turns, deviations, to_float};
+use super::result::{Normalize, NotComparable};
+use super::sides::{RunShape, RunValues, Sides, Turns, deviations, to_float};
 
 /// What is taken out of every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum Normalization {
     /// What all functions share, as it is no more than runs differ among themselves.
     Noise,
     /// What all functions share: rows show changes beyond it.
@@ -20,7 +20,7 @@ pub(crate) enum Mode {
     Share,
 }
 
-impl Mode {
+impl Normalization {
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Mode {
 
 /// What is taken out, and the variance of what is left in.
 pub(super) struct Taken {
-    pub mode: Mode,
+    pub mode: Normalization,
     pub factors: Factors,
     /// Variance of the common factor between the sides, as far as sampling does not explain it.
     pub variance: f64,
@@ -56,34 +56,38 @@ const STILL_FOR_MOVED: u64 = 4;
 /// Decides what is taken out.
 pub(super) fn decide(
     sides: &Sides,
-    shape: Shape,
-    own: &Counts,
-    common: Option<&Common>,
+    shape: RunShape,
+    own: &RunValues,
+    common: Option<&CommonFactor>,
     turns: Turns,
     asked: Option<Normalize>,
-) -> Result<Taken, Refusal> {
+) -> Result<Taken, NotComparable> {
     let plain = |mode, factors| Taken { mode, factors, variance: 0.0, kept: None };
     let nothing = || Factors::of(vec![1.0; shape.runs()], shape);
     // A run without samples still needs a factor; its rows are all 0.
     let shares = || Factors::of(own.totals().iter().map(|total| total.max(0.5)).collect(), shape);
     let is_cut = sides.base.iter().chain(&sides.new).any(|run| run.is_cut);
     let mode = match asked {
-        Some(Normalize::None) => return Ok(plain(Mode::Asked(Normalize::None), nothing())),
-        Some(Normalize::Share) => return Ok(plain(Mode::Asked(Normalize::Share), shares())),
+        Some(Normalize::None) => {
+            return Ok(plain(Normalization::Asked(Normalize::None), nothing()));
+        }
+        Some(Normalize::Share) => {
+            return Ok(plain(Normalization::Asked(Normalize::Share), shares()));
+        }
         Some(Normalize::Time) => {
             let all = sides.base.iter().chain(&sides.new);
             let seconds = all.map(|run| run.seconds.filter(|seconds| *seconds > 0.0));
-            let seconds = seconds.collect::<Option<Vec<f64>>>().ok_or(Refusal::NoLength)?;
-            return Ok(plain(Mode::Asked(Normalize::Time), Factors::of(seconds, shape)));
+            let seconds = seconds.collect::<Option<Vec<f64>>>().ok_or(NotComparable::NoLength)?;
+            return Ok(plain(Normalization::Asked(Normalize::Time), Factors::of(seconds, shape)));
         }
-        Some(Normalize::Common) => Some(Mode::Asked(Normalize::Common)),
+        Some(Normalize::Common) => Some(Normalization::Asked(Normalize::Common)),
         None => None,
     };
     let Some(common) = common else {
         return Ok(match (mode, is_cut) {
             (Some(mode), _) => plain(mode, nothing()),
-            (None, true) => plain(Mode::Share, shares()),
-            (None, false) => plain(Mode::Absolute, nothing()),
+            (None, true) => plain(Normalization::Share, shares()),
+            (None, false) => plain(Normalization::Absolute, nothing()),
         });
     };
     let mode = mode.unwrap_or_else(|| by_rule(common, shape, own, turns, is_cut));
@@ -91,10 +95,12 @@ pub(super) fn decide(
     let sampling = common.sampling * shape.per_run();
     let (part, variance) = match mode {
         // Only what sampling does not explain is taken out, and at D = 0 there is nothing.
-        Mode::Noise if squared > 0.0 => ((1.0 - 2.0 * sampling / squared).max(0.0), 0.0),
-        Mode::Noise => (0.0, 0.0),
-        Mode::Absolute => (0.0, ((common.variance - common.sampling) * shape.per_run()).max(0.0)),
-        Mode::Relative | Mode::Share | Mode::Asked(_) => (1.0, 0.0),
+        Normalization::Noise if squared > 0.0 => ((1.0 - 2.0 * sampling / squared).max(0.0), 0.0),
+        Normalization::Noise => (0.0, 0.0),
+        Normalization::Absolute => {
+            (0.0, ((common.variance - common.sampling) * shape.per_run()).max(0.0))
+        }
+        Normalization::Relative | Normalization::Share | Normalization::Asked(_) => (1.0, 0.0),
     };
     let half = common.between / 2.0 * part;
     let logs = common.own.iter().enumerate();
@@ -103,33 +109,39 @@ pub(super) fn decide(
         mode,
         factors: Factors::of_logs(&logs.collect::<Vec<f64>>(), shape),
         variance,
-        kept: (mode == Mode::Absolute).then_some(common.between),
+        kept: (mode == Normalization::Absolute).then_some(common.between),
     })
 }
 
-fn by_rule(common: &Common, shape: Shape, own: &Counts, turns: Turns, is_cut: bool) -> Mode {
+fn by_rule(
+    common: &CommonFactor,
+    shape: RunShape,
+    own: &RunValues,
+    turns: Turns,
+    is_cut: bool,
+) -> Normalization {
     if is_cut {
-        return Mode::Relative;
+        return Normalization::Relative;
     }
     if common.change.p > NOISE {
-        return Mode::Noise;
+        return Normalization::Noise;
     }
-    let totals = Totals::of(own, shape);
+    let totals = RunTotals::of(own, shape);
     if totals.log().abs() < common.between.abs() * FIXED_LENGTH {
-        return Mode::Relative;
+        return Normalization::Relative;
     }
     let is_same_machine = common.votes.still * STILL_FOR_MOVED > common.votes.moved;
-    if turns.in_turn || is_same_machine { Mode::Absolute } else { Mode::Relative }
+    if turns.in_turn || is_same_machine { Normalization::Absolute } else { Normalization::Relative }
 }
 
 /// Logarithms of the runs' numbers of samples.
-pub(super) struct Totals {
+pub(super) struct RunTotals {
     logs: Vec<f64>,
-    shape: Shape,
+    shape: RunShape,
 }
 
-impl Totals {
-    pub(super) fn of(own: &Counts, shape: Shape) -> Self {
+impl RunTotals {
+    pub(super) fn of(own: &RunValues, shape: RunShape) -> Self {
         // Half a sample stands for none, whose logarithm does not exist.
         let logs = own.totals().iter().map(|total| total.max(0.5).ln()).collect();
         Self { logs, shape }
@@ -162,7 +174,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::super::sides::tests::in_turn;
-    use super::super::{Options, Run, Verdict, compare};
+    use super::super::{Options, SideRun, Verdict, compare};
     use super::*;
 
     /// Seven rows and two runs a side that scatter by 1 %; new's times `factor`, and those of the
@@ -179,7 +191,7 @@ mod tests {
         in_turn(&rows.collect::<Vec<_>>(), 3)
     }
 
-    fn mode(sides: &Sides, normalize: Option<Normalize>) -> Mode {
+    fn mode(sides: &Sides, normalize: Option<Normalize>) -> Normalization {
         compare(sides, &Options { normalize, ..Options::default() }).unwrap().mode
     }
 
@@ -190,20 +202,20 @@ mod tests {
 
     #[test]
     fn the_rule_chooses_a_mode() {
-        assert_eq!(mode(&sides(1.0, 1.0), None), Mode::Noise);
-        assert_eq!(mode(&sides(1.2, 1.0), None), Mode::Absolute);
-        assert_eq!(mode(&apart(sides(1.2, 1.0)), None), Mode::Relative);
+        assert_eq!(mode(&sides(1.0, 1.0), None), Normalization::Noise);
+        assert_eq!(mode(&sides(1.2, 1.0), None), Normalization::Absolute);
+        assert_eq!(mode(&apart(sides(1.2, 1.0)), None), Normalization::Relative);
         // The first row takes what the others lose: the runs are of one length.
-        assert_eq!(mode(&sides(0.7, 1.7), None), Mode::Relative);
+        assert_eq!(mode(&sides(0.7, 1.7), None), Normalization::Relative);
         let one = in_turn(&[vec![100.0, 100.0]], 1);
-        assert_eq!(mode(&one, None), Mode::Absolute);
+        assert_eq!(mode(&one, None), Normalization::Absolute);
     }
 
     #[test]
     fn the_length_of_a_cut_run_says_nothing() {
         let mut cut = sides(1.0, 1.0);
         cut.new[1].is_cut = true;
-        assert_eq!(mode(&cut, None), Mode::Relative);
+        assert_eq!(mode(&cut, None), Normalization::Relative);
         let mut cut = sides(3.0, 1.0);
         cut.new[1].is_cut = true;
         let found = compare(&cut, &Options::default()).unwrap();
@@ -236,15 +248,15 @@ mod tests {
     #[test]
     fn time_needs_lengths() {
         let mut sides = sides(1.0, 1.0);
-        sides.new[0] = Run { seconds: None, ..sides.new[0].clone() };
+        sides.new[0] = SideRun { seconds: None, ..sides.new[0].clone() };
         let options = Options { normalize: Some(Normalize::Time), ..Options::default() };
-        assert_eq!(compare(&sides, &options).unwrap_err(), Refusal::NoLength);
+        assert_eq!(compare(&sides, &options).unwrap_err(), NotComparable::NoLength);
     }
 
     #[test]
     fn the_spread_of_totals_is_welchs() {
         let sides = in_turn(&[vec![1.0, 1.0, 10.0_f64.exp(), 14.0_f64.exp()]], 2);
-        let totals = Totals::of(&sides.own, Shape::of(&sides).unwrap());
+        let totals = RunTotals::of(&sides.own, RunShape::of(&sides).unwrap());
         // Base has no spread; new's variance is 8, of two runs: 4, one degree.
         let (variance, degrees) = totals.spread();
         assert!((variance - 4.0).abs() < 1e-9 && (degrees - 1.0).abs() < 1e-9);

@@ -53,7 +53,7 @@ pub(crate) const LEAST_RUNS: usize = 3;
 /// A change as a part of the base's value, with its interval; `None` where there is no number: new
 /// rows have no relative change, and few samples may leave an end open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct Effect {
     pub relative: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -109,7 +109,7 @@ pub(crate) struct RowChange {
     /// Share of all samples.
     pub base_share: f64,
     pub new_share: f64,
-    pub change: Change,
+    pub change: Effect,
     /// Logarithm of the ratio new : base.
     pub log: f64,
     /// Standard error of `log`.
@@ -122,7 +122,7 @@ pub(crate) struct RowChange {
     pub impact: f64,
     /// Least change that 80 of 100 such comparisons would find.
     pub resolution: f64,
-    /// Change beyond the one that all functions share; with [`Mode::Absolute`] only.
+    /// Change beyond the one that all functions share; with [`Normalization::Absolute`] only.
     pub beyond: Option<f64>,
 }
 
@@ -155,7 +155,7 @@ impl Verdict {
 
 /// Reasons why sides cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum NotComparable {
     #[error("a side has no run")]
     NoRuns,
     #[error("a run without a length cannot be normalized by time")]

@@ -2,7 +2,7 @@
 
 /// A recording of a side.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Run {
+pub(crate) struct SideRun {
     /// Start in seconds, from an origin that all runs share; `None` if unknown.
     pub start: Option<f64>,
     /// Length in seconds; `None` if unknown.
@@ -25,13 +25,13 @@ pub(crate) enum Unit {
 
 /// Values of rows by run: base's runs, then new's.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RunValues {
     runs: usize,
     /// Row after row.
     values: Vec<f64>,
 }
 
-impl Counts {
+impl RunValues {
     /// Creates rows without values.
     pub(crate) fn new(rows: usize, runs: usize) -> Self {
         Self { runs, values: vec![0.0; rows * runs] }
@@ -87,13 +87,13 @@ impl Default for RowFacts {
 /// found does not matter.
 #[derive(Clone, Debug)]
 pub(crate) struct Sides {
-    pub base: Vec<Run>,
-    pub new: Vec<Run>,
+    pub base: Vec<SideRun>,
+    pub new: Vec<SideRun>,
     pub unit: Unit,
     /// Values without callees: each sample counts for one row.
-    pub own: Counts,
+    pub own: RunValues,
     /// Values with callees, if these are compared; factors and totals still come from `own`.
-    pub children: Option<Counts>,
+    pub children: Option<RunValues>,
     /// By row; those that lack are of the usual kind.
     pub facts: Vec<RowFacts>,
     /// `true` if host, CPU model or kernel differ between the sides.
@@ -114,7 +114,7 @@ impl Sides {
     /// Returns for each row of `own` whether its share, the mean of both sides, is below `share`: of
     /// whole callchains, these are better joined to one row.
     pub(crate) fn small_rows(&self, share: f64) -> Vec<bool> {
-        let shape = Shape { base: self.base.len(), new: self.new.len() };
+        let shape = RunShape { base: self.base.len(), new: self.new.len() };
         let (all_base, all_new) = shape.sums(&self.own.totals());
         let part = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
         let is_small = |values: &[f64]| {
@@ -127,7 +127,8 @@ impl Sides {
     /// Finds out whether the sides were recorded in turn: base starts first in a quarter to three
     /// quarters of all pairs of runs.
     pub(super) fn turns(&self) -> Turns {
-        let starts = |runs: &[Run]| runs.iter().map(|run| run.start).collect::<Option<Vec<f64>>>();
+        let starts =
+            |runs: &[SideRun]| runs.iter().map(|run| run.start).collect::<Option<Vec<f64>>>();
         let (Some(base), Some(new)) = (starts(&self.base), starts(&self.new)) else {
             return Turns { in_turn: false, apart_seconds: None };
         };
@@ -153,12 +154,12 @@ pub(crate) struct Turns {
 
 /// Numbers of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct RunShape {
     pub base: usize,
     pub new: usize,
 }
 
-impl Shape {
+impl RunShape {
     /// Returns the shape of sides that both have runs.
     pub(super) fn of(sides: &Sides) -> Option<Self> {
         let shape = Self { base: sides.base.len(), new: sides.new.len() };
@@ -245,7 +246,7 @@ pub(super) mod tests {
     /// Returns sides with these rows, recorded in turn from second 0 on, two seconds a run.
     pub(in crate::compare) fn in_turn(rows: &[Vec<f64>], base: usize) -> Sides {
         let runs = rows.first().map_or(0, Vec::len);
-        let mut own = Counts::new(rows.len(), runs);
+        let mut own = RunValues::new(rows.len(), runs);
         for (row, values) in rows.iter().enumerate() {
             for (run, value) in values.iter().enumerate() {
                 own.add(row, run, *value);
@@ -253,7 +254,7 @@ pub(super) mod tests {
         }
         let side = |runs: usize, first: f64| {
             let start = |run| Some(first + 4.0 * to_float(run));
-            let run = |run| Run { start: start(run), seconds: Some(2.0), ..Run::default() };
+            let run = |run| SideRun { start: start(run), seconds: Some(2.0), ..SideRun::default() };
             (0..runs).map(run).collect()
         };
         Sides {
@@ -271,7 +272,7 @@ pub(super) mod tests {
     fn runs_in_turn_are_told_from_runs_apart() {
         let turns = |base: &[Option<f64>], new: &[Option<f64>], machines_differ| {
             let runs = |starts: &[Option<f64>]| {
-                starts.iter().map(|start| Run { start: *start, ..Run::default() }).collect()
+                starts.iter().map(|start| SideRun { start: *start, ..SideRun::default() }).collect()
             };
             let (base, new) = (runs(base), runs(new));
             Sides { base, new, machines_differ, ..in_turn(&[], 0) }.turns()
@@ -310,7 +311,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_value_of_no_row_is_not_added_to_another() {
-        let mut counts = Counts::new(2, 2);
+        let mut counts = RunValues::new(2, 2);
         counts.add(0, 2, 1.0);
         counts.add(2, 0, 1.0);
         counts.add(1, 1, 3.0);
@@ -327,7 +328,7 @@ pub(super) mod tests {
 
     #[test]
     fn variances_of_both_sides_are_pooled() {
-        let shape = Shape { base: 2, new: 3 };
+        let shape = RunShape { base: 2, new: 3 };
         // Squares about 2: 1 + 1; about 5: 9 + 9; three degrees.
         assert_eq!(shape.pooled_variance(&[1.0, 3.0, 2.0, 5.0, 8.0]), 20.0 / 3.0);
     }

@@ -113,8 +113,8 @@ impl Case {
         let functions = &self.base.functions;
         let row_of = |name: &str| functions.iter().position(|one| one.name == name).unwrap();
         let shape = (self.base.start.len(), self.new.start.len());
-        let mut own = Counts::new(functions.len(), shape.0 + shape.1);
-        let mut children = Counts::new(functions.len(), shape.0 + shape.1);
+        let mut own = RunValues::new(functions.len(), shape.0 + shape.1);
+        let mut children = RunValues::new(functions.len(), shape.0 + shape.1);
         for (side, first) in [(&self.base, 0), (&self.new, shape.0)] {
             for function in &side.functions {
                 let row = row_of(&function.name);
@@ -131,7 +131,7 @@ impl Case {
         let runs = |side: &CaseSide| {
             let runs = side.start.iter().enumerate().map(|(run, start)| {
                 let samples = side.functions.iter().map(|one| one.samples.get(run).unwrap_or(&0));
-                Run { start: Some(*start), samples: samples.sum(), ..Run::default() }
+                SideRun { start: Some(*start), samples: samples.sum(), ..SideRun::default() }
             });
             runs.collect()
         };

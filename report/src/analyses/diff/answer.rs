@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 
 use super::args::DiffQuery;
+use super::causes::{self, Causes};
 use super::gates;
-use super::rows::{DiffEvent, Grouped, Grouping, RowTexts, events};
-use super::runs::{Recorded, differences, leave_out_empty, runs};
+use super::rows::{DiffEvent, Grouped, Grouping, RowLabels, events};
+use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use super::stacks;
-use crate::compare::rules::Report;
-use crate::compare::{Comparison, Refusal, compare};
+use crate::compare::rules::GateReport;
+use crate::compare::{Comparison, NotComparable, RowChange, compare};
 use crate::count::Count;
 use crate::engine::report::{Apart, apart};
 use crate::profile::Profile;
@@ -24,7 +25,7 @@ pub(super) struct DiffAnswer<'q> {
     pub(super) events: Vec<ComparedEvent>,
     pub(super) warnings: Vec<Warning>,
     /// The answers to the rules, if there are any.
-    pub(super) gates: Option<Report<'q>>,
+    pub(super) gates: Option<GateReport<'q>>,
 }
 
 /// A recording of a side.
@@ -45,7 +46,7 @@ pub(super) struct ComparedEvent {
     pub(super) keys: usize,
     /// What a row is: a function, a module, …
     pub(super) noun: &'static str,
-    pub(super) rows: Vec<RowTexts>,
+    pub(super) rows: Vec<RowLabels>,
     /// Numbers of samples of each row on both sides.
     pub(super) samples: Vec<[u64; 2]>,
     /// Samples and periods of both sides.
@@ -55,6 +56,17 @@ pub(super) struct ComparedEvent {
     /// Sums of the rows' values on both sides, if rows are whole callchains.
     pub(super) sums: Vec<[u64; 2]>,
     pub(super) comparison: Comparison,
+    pub(super) causes: Causes,
+}
+
+impl ComparedEvent {
+    /// Returns the rows as they are printed: those marked by impact, largest first, but those that
+    /// others explain under them; then the others.
+    pub(super) fn listed(&self) -> Vec<&RowChange> {
+        let mut rows = self.comparison.listed();
+        rows.sort_by_key(|row| (!row.marked, self.causes.because.contains_key(&row.row)));
+        rows
+    }
 }
 
 /// Reads all inputs and compares them.
@@ -63,7 +75,7 @@ pub(super) struct ComparedEvent {
 /// Returns an error if a side has nothing to compare, or the sides differ in what was recorded. With
 /// gates, that is an answer without events.
 pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
-    let mut apart = apart(&asked.query, &[&asked.base, &asked.new], &Recorded::of)?;
+    let mut apart = apart(&asked.query, &[&asked.base, &asked.new], &RunFacts::of)?;
     let mut doubts = gates::doubts(&apart);
     let mut warnings = leave_out_empty(&mut apart);
     warnings.extend(apart.unreadable.iter().flatten().cloned());
@@ -98,7 +110,9 @@ pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
             continue;
         }
         let comparison = compare(&grouped.sides, &asked.options).map_err(said)?;
-        answer.events.push(compared(event, grouped, comparison, asked));
+        let causes = causes::of(asked, &grouping, event, (&grouped, &comparison))?;
+        let compared = compared(event, grouped, comparison, asked);
+        answer.events.push(ComparedEvent { causes, ..compared });
     }
     if answer.events.is_empty() {
         let warning = nothing_passes(&mut apart);
@@ -116,18 +130,18 @@ pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
 }
 
 /// Says what a comparison refuses to the user of the command.
-fn said(refusal: Refusal) -> anyhow::Error {
+fn said(refusal: NotComparable) -> anyhow::Error {
     match refusal {
-        Refusal::NoLength => anyhow::anyhow!(
+        NotComparable::NoLength => anyhow::anyhow!(
             "--normalize time: a run has no two samples at different times, so its length is not \
              known"
         ),
-        Refusal::NoRuns => anyhow::anyhow!("{refusal}"),
+        NotComparable::NoRuns => anyhow::anyhow!("{refusal}"),
     }
 }
 
 /// Returns the warnings of all inputs, those of one kind as one.
-fn of_inputs(apart: &Apart<Recorded>) -> Vec<Warning> {
+fn of_inputs(apart: &Apart<RunFacts>) -> Vec<Warning> {
     let mut by_code: BTreeMap<&str, (Warning, usize)> = BTreeMap::new();
     for (profile, _) in apart.groups.iter().flatten() {
         let path = profile.inputs.first().map_or("", |input| input.path.as_str());
@@ -149,14 +163,14 @@ fn of_inputs(apart: &Apart<Recorded>) -> Vec<Warning> {
     all.filter(|warning| !warning.is_failure()).collect()
 }
 
-fn recordings(apart: &Apart<Recorded>, side: usize) -> Vec<Recorded> {
+fn recordings(apart: &Apart<RunFacts>, side: usize) -> Vec<RunFacts> {
     let group = apart.groups.get(side).into_iter().flatten();
     group.map(|(_, recorded)| recorded.clone()).collect()
 }
 
-fn inputs(apart: &Apart<Recorded>, side: usize) -> Vec<RunInput> {
+fn inputs(apart: &Apart<RunFacts>, side: usize) -> Vec<RunInput> {
     let group = apart.groups.get(side).into_iter().flatten();
-    let input = |(profile, recorded): &(Profile, Recorded)| RunInput {
+    let input = |(profile, recorded): &(Profile, RunFacts)| RunInput {
         path: profile.inputs.first().map_or_else(String::new, |input| input.path.clone()),
         samples: profile.samples(),
         seconds: recorded.seconds,
@@ -166,7 +180,7 @@ fn inputs(apart: &Apart<Recorded>, side: usize) -> Vec<RunInput> {
 
 /// Checks that both sides have runs, and the same events at the same rates.
 fn comparable(
-    apart: &Apart<Recorded>,
+    apart: &Apart<RunFacts>,
     events: &[DiffEvent],
     asked: &DiffQuery,
 ) -> anyhow::Result<()> {
@@ -207,7 +221,7 @@ fn comparable(
 }
 
 /// Returns why no sample made a row.
-fn nothing_passes(apart: &mut Apart<Recorded>) -> Warning {
+fn nothing_passes(apart: &mut Apart<RunFacts>) -> Warning {
     let mut values = Vec::new();
     let mut samples = 0;
     for (profile, _) in apart.groups.iter_mut().flatten() {
@@ -242,5 +256,6 @@ fn compared(
         by_samples: grouped.by_samples,
         sums: grouped.sums,
         comparison,
+        causes: Causes::default(),
     }
 }

@@ -3,32 +3,34 @@
 use std::collections::BTreeSet;
 
 use crate::cli::Gates;
-use crate::compare::rules::{Kind, Subject};
+use crate::compare::rules::{RowKind, RuleSubject};
 use crate::query::{Column, SortKey};
 
 /// Returns the kind of rows that a subject is about, if it is about rows.
-fn kind(subject: &Subject) -> Option<Kind> {
+fn kind(subject: &RuleSubject) -> Option<RowKind> {
     match subject {
-        Subject::Share(kind, _) | Subject::Delta(kind, _) | Subject::Impact(kind, _) => Some(*kind),
-        Subject::Lost | Subject::Samples | Subject::Runs => None,
+        RuleSubject::Share(kind, _)
+        | RuleSubject::Delta(kind, _)
+        | RuleSubject::Impact(kind, _) => Some(*kind),
+        RuleSubject::Lost | RuleSubject::Samples | RuleSubject::Runs => None,
         // Functions that are new, gone, slower or faster, those without a name or callers.
-        _ => Some(Kind::Own),
+        _ => Some(RowKind::Own),
     }
 }
 
 /// Returns the kinds of rows that rules are about.
-pub(super) fn kinds(gates: &Gates) -> BTreeSet<Kind> {
+pub(super) fn kinds(gates: &Gates) -> BTreeSet<RowKind> {
     gates.rules.rules.iter().filter_map(|rule| kind(&rule.subject)).collect()
 }
 
 /// Returns the columns of a kind of rows.
-pub(super) fn keys(kind: Kind) -> &'static [(&'static str, SortKey)] {
+pub(super) fn keys(kind: RowKind) -> &'static [(&'static str, SortKey)] {
     match kind {
-        Kind::Own | Kind::Children => {
+        RowKind::Own | RowKind::Children => {
             &[("dso", SortKey::Dso), ("symbol", SortKey::Symbol), ("cpumode", SortKey::CpuMode)]
         }
-        Kind::Dso => &[("dso", SortKey::Dso)],
-        Kind::Comm => &[("comm", SortKey::Comm)],
+        RowKind::Dso => &[("dso", SortKey::Dso)],
+        RowKind::Comm => &[("comm", SortKey::Comm)],
     }
 }
 
@@ -43,7 +45,7 @@ pub(super) fn add_columns(columns: &mut Vec<Column>, gates: &Gates) {
 
 /// Returns whether a rule is about callchains.
 pub(super) fn need_chains(gates: &Gates) -> bool {
-    let is_broken = |subject: &Subject| *subject == Subject::Broken;
-    kinds(gates).contains(&Kind::Children)
+    let is_broken = |subject: &RuleSubject| *subject == RuleSubject::Broken;
+    kinds(gates).contains(&RowKind::Children)
         || gates.rules.rules.iter().any(|rule| is_broken(&rule.subject))
 }

@@ -3,28 +3,30 @@
 use serde::Serialize;
 
 use super::numbers::{percent, short_interval, signed, whole};
-use crate::compare::rules::{Finding, Judgement, Outcome, Reason, Report, Rule, Subject};
+use crate::compare::rules::{
+    Finding, GateReport, GateRule, Judgement, Reason, RuleOutcome, RuleSubject,
+};
 
 /// Most findings of a rule that are printed one by one.
 const MOST: usize = 10;
 
 /// Returns the word of an outcome.
-fn word(outcome: Outcome) -> &'static str {
+fn word(outcome: RuleOutcome) -> &'static str {
     match outcome {
-        Outcome::Holds => "holds",
-        Outcome::Violated => "violated",
-        Outcome::Warned => "warned",
-        Outcome::Open => "open",
-        Outcome::Closed => "unanswered",
+        RuleOutcome::Holds => "holds",
+        RuleOutcome::Violated => "violated",
+        RuleOutcome::Warned => "warned",
+        RuleOutcome::Open => "open",
+        RuleOutcome::Closed => "unanswered",
     }
 }
 
 /// Formats a value in the unit of a rule's limit.
-fn value(rule: &Rule, value: f64) -> String {
+fn value(rule: &GateRule, value: f64) -> String {
     match &rule.subject {
-        Subject::Delta(..) | Subject::DeltaTotal if value.is_infinite() => "new".into(),
-        Subject::Delta(..) | Subject::DeltaTotal => format!("{} %", signed(value, 1)),
-        Subject::Impact(..) => format!("{} %", signed(value, 2)),
+        RuleSubject::Delta(..) | RuleSubject::DeltaTotal if value.is_infinite() => "new".into(),
+        RuleSubject::Delta(..) | RuleSubject::DeltaTotal => format!("{} %", signed(value, 1)),
+        RuleSubject::Impact(..) => format!("{} %", signed(value, 2)),
         subject if subject.is_share() => format!("{:.2} %", value * 100.0),
         _ => whole(to_count(value)),
     }
@@ -36,7 +38,7 @@ fn to_count(value: f64) -> u64 {
 }
 
 /// Returns a finding as a part of a line: name, value, interval.
-fn finding(rule: &Rule, found: &Finding) -> String {
+fn finding(rule: &GateRule, found: &Finding) -> String {
     let mut text = found.name.as_ref().map_or_else(String::new, |name| format!("{name} "));
     text.push_str(&value(rule, found.value));
     if found.low.is_some() || found.high.is_some() {
@@ -46,13 +48,16 @@ fn finding(rule: &Rule, found: &Finding) -> String {
 }
 
 /// Returns the lines of a report: doubts, violations, then all rules.
-pub(crate) fn lines(report: &Report<'_>, is_strict: bool) -> Vec<String> {
+pub(crate) fn lines(report: &GateReport<'_>, is_strict: bool) -> Vec<String> {
     let mut lines: Vec<String> =
         report.doubts.iter().map(|doubt| format!("cannot be trusted: {doubt}")).collect();
     for judgement in &report.judgements {
         let is_told = match judgement.outcome {
-            Outcome::Holds => false,
-            Outcome::Open | Outcome::Violated | Outcome::Warned | Outcome::Closed => true,
+            RuleOutcome::Holds => false,
+            RuleOutcome::Open
+            | RuleOutcome::Violated
+            | RuleOutcome::Warned
+            | RuleOutcome::Closed => true,
         };
         if is_told {
             lines.extend(told(judgement));
@@ -80,7 +85,7 @@ pub(crate) fn lines(report: &Report<'_>, is_strict: bool) -> Vec<String> {
 /// Returns the lines about a rule that does not hold.
 fn told(judgement: &Judgement<'_>) -> Vec<String> {
     let Judgement { rule, outcome, findings, reason, .. } = judgement;
-    let is_open = *outcome == Outcome::Open;
+    let is_open = *outcome == RuleOutcome::Open;
     let mut lines: Vec<String> = findings
         .iter()
         .take(MOST)
@@ -137,7 +142,7 @@ struct FindingOut<'a> {
 }
 
 impl<'a> GatesOut<'a> {
-    pub(crate) fn of(report: &'a Report<'_>, is_strict: bool) -> Self {
+    pub(crate) fn of(report: &'a GateReport<'_>, is_strict: bool) -> Self {
         let finding = |found: &'a Finding| FindingOut {
             name: found.name.as_deref(),
             value: Some(found.value).filter(|value| value.is_finite()),

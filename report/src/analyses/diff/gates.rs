@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::args::DiffQuery;
 use super::gate_keys::{add_columns, keys, kinds, need_chains};
 use super::rows::{DiffEvent, Grouped, Grouping, add_module, events};
-use super::runs::{Recorded, differences, leave_out_empty, runs};
+use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use crate::cli::Gates;
-use crate::compare::rules::{Facts, Kind, KindFacts, NamedRow, Report, evaluate};
+use crate::compare::rules::{Facts, GateReport, KindFacts, NamedRow, RowKind, evaluate};
 use crate::compare::{Comparison, Options, compare};
 use crate::engine::report::{Apart, apart};
 use crate::profile::{InputSummary, Profile};
@@ -47,7 +47,7 @@ fn counting(query: &Query, gates: &Gates) -> Query {
 }
 
 /// Returns the reasons not to trust the inputs.
-pub(super) fn doubts(apart: &Apart<Recorded>) -> Vec<String> {
+pub(super) fn doubts(apart: &Apart<RunFacts>) -> Vec<String> {
     let unreadable = apart.unreadable.iter().flatten().map(|warning| warning.message.clone());
     let mut doubts: Vec<String> = unreadable.collect();
     for (profile, _) in apart.groups.iter().flatten() {
@@ -75,8 +75,8 @@ fn doubt(input: &InputSummary) -> Option<String> {
 }
 
 /// Returns the report of inputs that answer no rule.
-pub(super) fn without_answers<'r>(doubts: Vec<String>) -> Report<'r> {
-    Report { judgements: Vec::new(), doubts, is_apart: false }
+pub(super) fn without_answers<'r>(doubts: Vec<String>) -> GateReport<'r> {
+    GateReport { judgements: Vec::new(), doubts, is_apart: false }
 }
 
 /// Evaluates the rules over two sides.
@@ -85,14 +85,14 @@ pub(super) fn of_diff<'q>(
     grouping: Grouping<'_>,
     events: &[DiffEvent],
     doubts: Vec<String>,
-) -> anyhow::Result<Report<'q>> {
+) -> anyhow::Result<GateReport<'q>> {
     let gates = &asked.gates;
     let is_counted = !grouping.query.chains.children && !asked.by_stack && !need_chains(gates);
     if is_counted {
         return evaluated(gates, &asked.options, &grouping, events, doubts);
     }
     let query = counting(&asked.query, gates);
-    let mut apart = apart(&query, &[&asked.base, &asked.new], &Recorded::of)?;
+    let mut apart = apart(&query, &[&asked.base, &asked.new], &RunFacts::of)?;
     leave_out_empty(&mut apart);
     let grouping = Grouping { apart: &apart, query: &query, ..grouping };
     evaluated(gates, &asked.options, &grouping, &self::events(&apart), doubts)
@@ -102,14 +102,14 @@ pub(super) fn of_diff<'q>(
 ///
 /// # Errors
 /// Returns an error if a rule needs a second side, or an input lacks data that the query asks for.
-pub(crate) fn of_profile<'q>(query: &Query, gates: &'q Gates) -> anyhow::Result<Report<'q>> {
+pub(crate) fn of_profile<'q>(query: &Query, gates: &'q Gates) -> anyhow::Result<GateReport<'q>> {
     let counted = counting(query, gates);
-    let mut apart = apart(&counted, &[&[], &query.sources], &Recorded::of)?;
+    let mut apart = apart(&counted, &[&[], &query.sources], &RunFacts::of)?;
     let doubts = doubts(&apart);
     leave_out_empty(&mut apart);
-    let recorded: Vec<Recorded> =
+    let recorded: Vec<RunFacts> =
         apart.groups.iter().flatten().map(|(_, recorded)| recorded.clone()).collect();
-    let sides: [&[Recorded]; 2] = [&[], &recorded];
+    let sides: [&[RunFacts]; 2] = [&[], &recorded];
     let (_, machines_differ) = differences(sides);
     let grouping = Grouping { apart: &apart, query: &counted, runs: runs(sides), machines_differ };
     evaluated(gates, &Options::default(), &grouping, &events(&apart), doubts)
@@ -117,7 +117,7 @@ pub(crate) fn of_profile<'q>(query: &Query, gates: &'q Gates) -> anyhow::Result<
 
 /// Rows of a kind, and their comparison if there are two sides.
 struct OfKind {
-    kind: Kind,
+    kind: RowKind,
     grouped: Grouped,
     comparison: Option<Comparison>,
 }
@@ -129,14 +129,14 @@ fn evaluated<'q>(
     grouping: &Grouping<'_>,
     events: &[DiffEvent],
     mut doubts: Vec<String>,
-) -> anyhow::Result<Report<'q>> {
+) -> anyhow::Result<GateReport<'q>> {
     let (mut all, mut samples, mut unresolved) = (Vec::new(), 0, 0.0);
     let has_base = grouping.runs.first().is_some_and(|runs| !runs.is_empty());
     if let Some(event) = events.first() {
         for kind in kinds(gates) {
             let has_chains =
                 grouping.apart.groups.iter().flatten().all(|(profile, _)| profile.children);
-            if kind == Kind::Children && !has_chains {
+            if kind == RowKind::Children && !has_chains {
                 doubts.push("no callchains were recorded, which `children` needs".into());
                 continue;
             }
@@ -144,9 +144,9 @@ fn evaluated<'q>(
             let place =
                 |key: SortKey| grouping.query.columns.iter().position(|column| column.key == key);
             let columns: Vec<usize> = keys.iter().filter_map(|(_, key)| place(*key)).collect();
-            let grouped = grouping.by(event, &columns, kind == Kind::Children);
+            let grouped = grouping.by(event, &columns, kind == RowKind::Children);
             let comparison = if has_base { Some(compare(&grouped.sides, options)?) } else { None };
-            if kind == Kind::Own {
+            if kind == RowKind::Own {
                 unresolved = grouped.unresolved;
             }
             all.push(OfKind { kind, grouped, comparison });
@@ -156,7 +156,7 @@ fn evaluated<'q>(
     let of_kinds = all.iter().map(|of| (of.kind, of.facts()));
     let runs = grouping.runs.iter().map(Vec::len);
     let facts = Facts {
-        kinds: of_kinds.collect::<BTreeMap<Kind, KindFacts<'_>>>(),
+        kinds: of_kinds.collect::<BTreeMap<RowKind, KindFacts<'_>>>(),
         lost: lost(grouping.apart),
         unresolved,
         broken: broken(grouping.apart),
@@ -169,7 +169,7 @@ fn evaluated<'q>(
 
 /// Returns the number of samples of an event, of the side that has fewer.
 fn least_samples(grouping: &Grouping<'_>, event: &DiffEvent) -> u64 {
-    let of_side = |(places, group): (&Vec<Option<usize>>, &Vec<(Profile, Recorded)>)| {
+    let of_side = |(places, group): (&Vec<Option<usize>>, &Vec<(Profile, RunFacts)>)| {
         let counts = places.iter().zip(group).filter_map(|(place, (profile, _))| {
             profile.events().get((*place)?).map(|event| event.total.samples)
         });
@@ -200,8 +200,8 @@ impl OfKind {
 }
 
 /// Returns the share of samples that were lost, on the side that lost more.
-fn lost(apart: &Apart<Recorded>) -> f64 {
-    let of_side = |group: &Vec<(Profile, Recorded)>| {
+fn lost(apart: &Apart<RunFacts>) -> f64 {
+    let of_side = |group: &Vec<(Profile, RunFacts)>| {
         let inputs = || group.iter().flat_map(|(profile, _)| &profile.inputs);
         // Most records are samples.
         let lost: u64 = inputs().map(|input| input.lost_samples.max(input.lost_events)).sum();
@@ -212,7 +212,7 @@ fn lost(apart: &Apart<Recorded>) -> f64 {
 }
 
 /// Returns the share of the new side's user stacks that do not reach the start of their program.
-fn broken(apart: &Apart<Recorded>) -> Option<f64> {
+fn broken(apart: &Apart<RunFacts>) -> Option<f64> {
     let group = apart.groups.last().into_iter().flatten();
     let (mut all, mut broken) = (0, 0);
     for (profile, _) in group {

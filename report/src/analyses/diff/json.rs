@@ -6,13 +6,14 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::answer::{ComparedEvent, DiffAnswer};
+use super::causes::Causes;
 use super::gate_text::GatesOut;
-use crate::compare::{Change, Comparison, RowChange, Verdict};
+use crate::compare::{Comparison, Effect, RowChange, Verdict};
 use crate::exports::write_json;
 use crate::query::Warning;
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct DiffJson<'a> {
     schema: &'static str,
     base: Vec<RunOut<'a>>,
     new: Vec<RunOut<'a>>,
@@ -64,9 +65,13 @@ struct EventOut<'a> {
     mode: &'static str,
     total: ChangeOut,
     common: ChangeOut,
+    /// Number of rows that share the correction.
+    family: usize,
+    /// Degrees of freedom of tests; `None` if infinite.
+    degrees: Option<f64>,
     needed: NeededOut,
     unresolved: Vec<KeyOut<'a>>,
-    rows: Vec<RowOut<'a>>,
+    rows: Vec<DiffRow<'a>>,
 }
 
 #[derive(Serialize)]
@@ -77,8 +82,8 @@ struct ChangeOut {
     p: f64,
 }
 
-impl From<Change> for ChangeOut {
-    fn from(Change { relative, low, high, p }: Change) -> Self {
+impl From<Effect> for ChangeOut {
+    fn from(Effect { relative, low, high, p }: Effect) -> Self {
         Self { relative, low, high, p }
     }
 }
@@ -100,13 +105,19 @@ impl Serialize for KeyOut<'_> {
 }
 
 #[derive(Serialize)]
-struct RowOut<'a> {
+struct DiffRow<'a> {
     key: KeyOut<'a>,
     status: &'static str,
     names: &'a [String],
     base: SideOut,
     new: SideOut,
     change: RowChangeOut,
+    /// Marked callees that explain it.
+    because: Vec<KeyOut<'a>>,
+    /// Neighbour that gained what it lost.
+    moved_to: Option<KeyOut<'a>>,
+    /// Neighbour that lost what it gained.
+    moved_from: Option<KeyOut<'a>>,
 }
 
 #[derive(Serialize)]
@@ -137,7 +148,7 @@ fn unresolved(event: &ComparedEvent) -> Vec<KeyOut<'_>> {
 
 /// Returns the rows that are printed, in order.
 fn listed<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> Vec<&'e RowChange> {
-    let mut rows = event.comparison.listed();
+    let mut rows = event.listed();
     rows.truncate(answer.asked.limit.unwrap_or(usize::MAX));
     rows
 }
@@ -146,9 +157,11 @@ fn samples(event: &ComparedEvent, row: usize) -> [u64; 2] {
     event.samples.get(row).copied().unwrap_or_default()
 }
 
-fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> RowOut<'e> {
+fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> DiffRow<'e> {
     let [base, new] = samples(event, row.row);
-    RowOut {
+    let Causes { because, moved } = &event.causes;
+    let because = because.get(&row.row);
+    DiffRow {
         key: key(event, row.row),
         status: row.status.word(),
         names: event.rows.get(row.row).map_or(&[], |row| row.names.as_slice()),
@@ -162,6 +175,9 @@ fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> RowOut<'e> {
             resolution: row.resolution,
             beyond: row.beyond,
         },
+        because: because.into_iter().flatten().map(|callee| key(event, *callee)).collect(),
+        moved_to: moved.iter().find(|moved| moved.from == row.row).map(|m| key(event, m.to)),
+        moved_from: moved.iter().find(|moved| moved.to == row.row).map(|m| key(event, m.from)),
     }
 }
 
@@ -175,6 +191,8 @@ fn event<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> EventOut<'e> 
         mode: comparison.mode.word(),
         total: comparison.total.into(),
         common: comparison.common.into(),
+        family: comparison.family,
+        degrees: comparison.model.student.degrees(),
         needed: NeededOut::of(comparison),
         unresolved: unresolved(event),
         rows: listed(event, answer).into_iter().map(|found| row(event, found)).collect(),
@@ -202,7 +220,7 @@ pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<
     let comparison = first.map(|event| &event.comparison);
     let mode = comparison.map(|comparison| comparison.mode.word());
     let options = &answer.asked.options;
-    let whole = Whole {
+    let whole = DiffJson {
         schema: "recrep-diff/1",
         base,
         new,

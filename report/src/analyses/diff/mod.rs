@@ -4,13 +4,15 @@
 //!   args    command line ─► DiffQuery
 //!   runs    each recording: start, length, machine, rates
 //!   rows    counted rows of each run, matched across builds ─► compare's Sides   (stacks: callchains)
+//!   causes  callchains of marked rows: callees that changed, time that moved
 //!   answer  recordings, a comparison for each event, warnings
-//!   gates   what rules ask about (gate_keys: columns) ─► compare's Report (gate_text: as text, JSON)
+//!   gates   what rules ask about (gate_keys: columns) ─► compare's GateReport (gate_text: as text, JSON)
 //!   text, json, folded   output: text (words: its sentences), JSON and CSV, folded stacks
 //! ```
 
 mod answer;
 mod args;
+mod causes;
 mod folded;
 mod gate_keys;
 mod gate_text;
@@ -35,7 +37,7 @@ pub(crate) use gates::of_profile as gates_of_profile;
 
 use crate::cli::outcome::{GATE, end, failed, output, refused, say, warn, written};
 use crate::cli::{Asked, Line};
-use crate::compare::rules::Report;
+use crate::compare::rules::GateReport;
 use crate::input::settled;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
@@ -75,7 +77,7 @@ fn print(answer: &DiffAnswer<'_>, asked: &Asked<DiffQuery>) -> anyhow::Result<Ex
 }
 
 /// Says what became of the rules, and returns the exit status.
-pub(crate) fn tell_gates(report: &Report<'_>, is_strict: bool) -> ExitCode {
+pub(crate) fn tell_gates(report: &GateReport<'_>, is_strict: bool) -> ExitCode {
     for line in gate_text::lines(report, is_strict) {
         say(&format!("rep: {}", escape(&line)));
     }

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::runs::Recorded;
-use crate::compare::matching::{Code, Matched, Name, matched, module_key};
-use crate::compare::{Counts, RowFacts, Run, Sides, Unit};
+use super::runs::RunFacts;
+use crate::compare::matching::{CodeName, Matched, RowName, matched, module_key};
+use crate::compare::{RowFacts, RunValues, SideRun, Sides, Unit};
 use crate::count::Count;
 use crate::engine::report::Apart;
 use crate::profile::names::Subject;
+use crate::profile::stacks::RowIndex;
 use crate::query::{Column, Query, SortKey};
 use crate::symbols::demangled_whole;
 use crate::table::Cells;
@@ -39,7 +40,7 @@ pub(crate) struct DiffEvent {
 
 /// Returns the events that have samples, in the order in which they are found. Events of one name are
 /// numbered in each file, and those of equal numbers are one.
-pub(crate) fn events(apart: &Apart<Recorded>) -> Vec<DiffEvent> {
+pub(crate) fn events(apart: &Apart<RunFacts>) -> Vec<DiffEvent> {
     let mut found: IndexMap<(&str, usize), DiffEvent> = IndexMap::new();
     let mut sampled: BTreeSet<usize> = BTreeSet::new();
     let runs = [0, 1].map(|side| apart.groups.get(side).map_or(&[][..], Vec::as_slice));
@@ -80,7 +81,7 @@ fn runs_without(runs: &[usize; 2]) -> [Vec<Option<usize>>; 2] {
 
 /// A row of both sides, as it is printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowTexts {
+pub(crate) struct RowLabels {
     /// Texts of the columns.
     pub(crate) cells: Vec<String>,
     /// The column of its function, else the first one: what rules name.
@@ -91,7 +92,7 @@ pub(crate) struct RowTexts {
     pub(crate) aliases: Vec<String>,
 }
 
-impl RowTexts {
+impl RowLabels {
     /// Returns all that rules may call it, the name for messages first.
     pub(crate) fn names_for_rules(&self) -> Vec<String> {
         let mut names = vec![self.cells.get(self.subject).cloned().unwrap_or_default()];
@@ -102,7 +103,7 @@ impl RowTexts {
 
 /// Rows of an event, with their values in all runs.
 pub(crate) struct Grouped {
-    pub(crate) rows: Vec<RowTexts>,
+    pub(crate) rows: Vec<RowLabels>,
     pub(crate) sides: Sides,
     /// Numbers of samples of each row on both sides.
     pub(crate) samples: Vec<[u64; 2]>,
@@ -114,13 +115,25 @@ pub(crate) struct Grouped {
     pub(crate) by_samples: bool,
     /// Share of the new side's samples that have no function.
     pub(crate) unresolved: f64,
+    /// The row of each counted one.
+    pub(crate) places: Vec<Placed>,
+}
+
+/// Row of a counted one of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) side: usize,
+    pub(crate) run: usize,
+    /// Number of the counted row in the run's profile.
+    pub(crate) place: RowIndex,
+    pub(crate) row: usize,
 }
 
 /// What an event's rows are made of.
 pub(crate) struct Grouping<'a> {
-    pub(crate) apart: &'a Apart<Recorded>,
+    pub(crate) apart: &'a Apart<RunFacts>,
     pub(crate) query: &'a Query,
-    pub(crate) runs: [Vec<Run>; 2],
+    pub(crate) runs: [Vec<SideRun>; 2],
     pub(crate) machines_differ: bool,
 }
 
@@ -144,13 +157,15 @@ enum SideCode {
 #[derive(Default)]
 struct SideRows {
     keys: IndexMap<Vec<u64>, (), FxBuildHasher>,
-    counts: Vec<Counted>,
+    counts: Vec<RunCount>,
 }
 
 /// Counts of a row in a run.
-struct Counted {
+struct RunCount {
     name: usize,
     run: usize,
+    /// Number of the row in the run's profile.
+    place: RowIndex,
     own: Count,
     all: Count,
 }
@@ -177,10 +192,11 @@ impl Grouping<'_> {
         let rows = if has_base { matched(base, new) } else { matched(new, new) };
 
         let runs = self.runs.each_ref().map(Vec::len);
-        let mut own = Counts::new(rows.len(), runs.iter().sum());
+        let mut own = RunValues::new(rows.len(), runs.iter().sum());
         let mut children = children.then(|| own.clone());
         let mut samples = vec![[0, 0]; rows.len()];
         let mut totals = [Count::default(); 2];
+        let mut places = Vec::new();
         let mut of_runs = self.runs.clone();
         let is_even = is_even(&sides);
         let unit = if is_even { Unit::Samples } else { Unit::Periods };
@@ -194,8 +210,9 @@ impl Grouping<'_> {
                 }
             }
             let first = if side == 0 { 0 } else { runs[0] };
-            for Counted { name, run, own: count, all } in &counted.counts {
+            for RunCount { name, run, place, own: count, all } in &counted.counts {
                 let Some(row) = of_name.get(*name).copied() else { continue };
+                places.push(Placed { side, run: *run, place: *place, row });
                 own.add(row, first + run, value(count));
                 children.iter_mut().for_each(|counts| counts.add(row, first + run, value(all)));
                 let taken = if children.is_some() { all } else { count };
@@ -239,7 +256,7 @@ impl Grouping<'_> {
             let chosen = chosen.or_else(|| all.first().copied());
             self.texts(columns, chosen, &all, row.is_unknown)
         };
-        let mut texts: Vec<RowTexts> = rows.iter().map(of_row).collect();
+        let mut texts: Vec<RowLabels> = rows.iter().map(of_row).collect();
         if let Some(symbol) = symbol {
             tell_apart(&mut texts, symbol);
         }
@@ -253,6 +270,7 @@ impl Grouping<'_> {
             totals,
             by_samples: is_even,
             unresolved,
+            places,
         }
     }
 
@@ -273,10 +291,10 @@ impl Grouping<'_> {
         let profiles = self.apart.groups.get(side).map_or(&[][..], Vec::as_slice);
         let mut key: Vec<u64> = Vec::new();
         for (run, ((profile, _), place)) in profiles.iter().zip(places).enumerate() {
-            let Some(place) = place.and_then(|place| u64::try_from(place).ok()) else { continue };
-            for (words, metrics) in profile.rows.iter() {
+            let Some(number) = place.and_then(|place| u64::try_from(place).ok()) else { continue };
+            for (place, (words, metrics)) in profile.rows.iter().enumerate() {
                 let Some((event, cells)) = words.split_first() else { continue };
-                if *event != place {
+                if *event != number {
                     continue;
                 }
                 key.clear();
@@ -285,7 +303,8 @@ impl Grouping<'_> {
                     Some(name) => name,
                     None => rows.keys.insert_full(key.clone(), ()).0,
                 };
-                rows.counts.push(Counted { name, run, own: metrics.count, all: metrics.all });
+                let (own, all) = (metrics.count, metrics.all);
+                rows.counts.push(RunCount { name, run, place, own, all });
             }
         }
         rows
@@ -336,8 +355,8 @@ impl Grouping<'_> {
         chosen: Option<&SideName>,
         all: &[&SideName],
         is_unknown: bool,
-    ) -> RowTexts {
-        let mut row = RowTexts::default();
+    ) -> RowLabels {
+        let mut row = RowLabels::default();
         let Some(chosen) = chosen else { return row };
         let module = module_key(&chosen.module);
         let is_symbol = |column: &usize| self.key(*column) == Some(SortKey::Symbol);
@@ -398,14 +417,14 @@ fn code(cells: &Cells<'_>, column: usize, word: u64, shown: &str) -> SideCode {
 }
 
 impl SideName {
-    fn name(&self) -> Name<'_> {
-        Name {
+    fn name(&self) -> RowName<'_> {
+        RowName {
             module: &self.module,
             identity: self.identity.as_deref(),
             code: match &self.code {
-                None => Code::Any,
-                Some(SideCode::Function(name)) => Code::Function(name),
-                Some(SideCode::Address(address)) => Code::Address(*address),
+                None => CodeName::Any,
+                Some(SideCode::Function(name)) => CodeName::Function(name),
+                Some(SideCode::Address(address)) => CodeName::Address(*address),
             },
             rest: &self.rest,
         }
@@ -413,8 +432,8 @@ impl SideName {
 }
 
 /// Has functions that would read alike printed whole.
-fn tell_apart(rows: &mut [RowTexts], symbol: usize) {
-    let whole = |row: &RowTexts| row.names.first().cloned().unwrap_or_default();
+fn tell_apart(rows: &mut [RowLabels], symbol: usize) {
+    let whole = |row: &RowLabels| row.names.first().cloned().unwrap_or_default();
     for round in 0..2 {
         let mut alike: FxHashMap<&[String], usize> = FxHashMap::default();
         for row in rows.iter() {

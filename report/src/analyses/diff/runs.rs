@@ -8,7 +8,7 @@ use recrep_format::feature::{
     ClockData, Cmdline, CpuDesc, HeaderString, Hostname, NrCpus, OsRelease,
 };
 
-use crate::compare::Run;
+use crate::compare::SideRun;
 use crate::engine::report::Apart;
 use crate::engine::session::Session;
 use crate::profile::recording::known;
@@ -16,7 +16,7 @@ use crate::query::Warning;
 
 /// A recording.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RunFacts {
     /// Host, processor, kernel and number of CPUs, as far as the file has them.
     machine: [Option<String>; 4],
     /// Start by the wall clock, if the file has that.
@@ -32,7 +32,7 @@ pub(crate) struct Recorded {
     pub(crate) rates: Vec<String>,
 }
 
-/// Warnings if the values of [`Recorded::machine`] differ, and what these are.
+/// Warnings if the values of [`RunFacts::machine`] differ, and what these are.
 const MACHINE: [(&str, &str); 4] = [
     ("different-host", "hosts"),
     ("different-cpu", "processors"),
@@ -51,7 +51,7 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-impl Recorded {
+impl RunFacts {
     pub(crate) fn of(session: &Session<'_>) -> Self {
         let file = session.file;
         let text = |text: String| Some(text).filter(|text| !text.is_empty());
@@ -105,10 +105,10 @@ fn is_cut(session: &Session<'_>) -> bool {
 }
 
 /// Returns the runs of both sides, with starts from an origin that all share if there is one.
-pub(crate) fn runs(sides: [&[Recorded]; 2]) -> [Vec<Run>; 2] {
+pub(crate) fn runs(sides: [&[RunFacts]; 2]) -> [Vec<SideRun>; 2] {
     let start = origin(sides);
     sides.map(|side| {
-        let run = |recorded: &Recorded| Run {
+        let run = |recorded: &RunFacts| SideRun {
             start: start.and_then(|start| start(recorded)),
             seconds: recorded.seconds,
             samples: 0,
@@ -118,18 +118,18 @@ pub(crate) fn runs(sides: [&[Recorded]; 2]) -> [Vec<Run>; 2] {
     })
 }
 
-type Start = fn(&Recorded) -> Option<f64>;
+type Start = fn(&RunFacts) -> Option<f64>;
 
 /// Returns where starts are comparable: by the wall clock, else by the clock of one machine since
 /// its last boot.
-fn origin(sides: [&[Recorded]; 2]) -> Option<Start> {
+fn origin(sides: [&[RunFacts]; 2]) -> Option<Start> {
     let all = || sides.into_iter().flatten();
     if all().all(|run| run.wall.is_some()) {
         return Some(|run| run.wall);
     }
     let first = all().next()?;
     let [host, _, release, _] = &first.machine;
-    let is_same = |run: &Recorded| {
+    let is_same = |run: &RunFacts| {
         let is_near = run.boot.zip(first.boot).is_some_and(|(a, b)| (a - b).abs() <= BOOT);
         let [of_host, _, of_release, _] = &run.machine;
         is_near && of_host == host && of_release == release
@@ -140,7 +140,7 @@ fn origin(sides: [&[Recorded]; 2]) -> Option<Start> {
 
 /// Returns warnings of what makes the comparison of two sides doubtful, and whether they were
 /// recorded on different machines.
-pub(crate) fn differences(sides: [&[Recorded]; 2]) -> (Vec<Warning>, bool) {
+pub(crate) fn differences(sides: [&[RunFacts]; 2]) -> (Vec<Warning>, bool) {
     let (mut warnings, mut are_machines) = (Vec::new(), false);
     for (place, (code, plural)) in MACHINE.iter().enumerate() {
         let [base, new] = sides.map(|side| {
@@ -160,7 +160,7 @@ pub(crate) fn differences(sides: [&[Recorded]; 2]) -> (Vec<Warning>, bool) {
 }
 
 /// Leaves recordings without samples out.
-pub(super) fn leave_out_empty(apart: &mut Apart<Recorded>) -> Vec<Warning> {
+pub(super) fn leave_out_empty(apart: &mut Apart<RunFacts>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for group in &mut apart.groups {
         group.retain(|(profile, _)| {

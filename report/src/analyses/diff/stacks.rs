@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::args::{DiffFormat, DiffQuery};
-use super::rows::{DiffEvent, Grouped, Grouping, RowTexts};
+use super::rows::{DiffEvent, Grouped, Grouping, RowLabels};
 use crate::compare::matching::{function_text, module_key};
-use crate::compare::{Counts, Sides, Unit};
+use crate::compare::{RunValues, Sides, Unit};
 use crate::count::Count;
 use crate::exports::{FoldedSource, FoldedStack, folded_stacks};
 use crate::profile::Profile;
@@ -41,7 +41,7 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
             of_run.into_iter().for_each(|event| total.add(event.total));
         }
     }
-    let row = |text: String| RowTexts {
+    let row = |text: String| RowLabels {
         cells: vec![text.clone()],
         subject: 0,
         names: vec![text],
@@ -55,6 +55,7 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
         totals,
         by_samples,
         unresolved: 0.0,
+        places: Vec::new(),
     }
 }
 
@@ -114,7 +115,7 @@ fn common_text(stack: &str, known: &mut FxHashMap<String, String>) -> String {
 #[expect(clippy::cast_precision_loss, reason = "sums are exact up to 2^53")]
 fn sides(grouping: &Grouping<'_>, sums: &Sums, by_samples: bool) -> Sides {
     let [mut base, mut new] = grouping.runs.clone();
-    let mut own = Counts::new(sums.len(), base.len() + new.len());
+    let mut own = RunValues::new(sums.len(), base.len() + new.len());
     for (row, runs) in sums.values().enumerate() {
         for (run, sum) in runs.iter().enumerate() {
             own.add(row, run, *sum as f64);
@@ -152,7 +153,7 @@ fn joined(
     let kept = small.iter().filter(|is_small| !**is_small).count();
     let has_small = kept < small.len();
     let runs = sides.base.len() + sides.new.len();
-    let mut own = Counts::new(kept + usize::from(has_small), runs);
+    let mut own = RunValues::new(kept + usize::from(has_small), runs);
     let (mut names, mut of_sides, mut of_small) = (Vec::new(), Vec::new(), [0, 0]);
     for (((values, is_small), text), counts) in sides.own.rows().zip(small).zip(texts).zip(samples)
     {

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use super::answer::{ComparedEvent, DiffAnswer};
 use super::numbers::{counted, interval, length, percent, signed, whole};
 use super::words;
-use crate::compare::{Mode, RowChange, Status, Verdict};
+use crate::compare::{Normalization, RowChange, Status, Verdict};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
 
@@ -84,7 +84,7 @@ fn painted(text: &str, style: Style, screen: Screen) -> String {
 }
 
 /// Cells of a row before its names.
-struct Line {
+struct TextLine {
     numbers: Vec<String>,
     names: String,
     style: Option<AnsiColor>,
@@ -98,7 +98,7 @@ fn rows(
 ) -> io::Result<()> {
     let comparison = &event.comparison;
     let limit = answer.asked.limit;
-    let listed = comparison.listed();
+    let listed = event.listed();
     let marked: Vec<&RowChange> = listed.iter().copied().filter(|row| row.marked).collect();
     let marked = marked.get(..marked.len().min(limit.unwrap_or(usize::MAX))).unwrap_or(&marked);
     let others = listed.into_iter().filter(|row| words::is_listed(row, comparison));
@@ -109,9 +109,9 @@ fn rows(
     let has_time = event.counts_time;
     heads.extend(has_time.then(|| "a run".to_owned()));
     heads.extend(["change".into(), format!("{level} interval"), "base".into(), "new".into()]);
-    let has_beyond = comparison.mode == Mode::Absolute && comparison.common.low.is_some();
+    let has_beyond = comparison.mode == Normalization::Absolute && comparison.common.low.is_some();
     heads.extend(has_beyond.then(|| "beyond".to_owned()));
-    let lines: Vec<Line> =
+    let lines: Vec<TextLine> =
         marked.iter().chain(&others).map(|row| line(event, answer, row, has_beyond)).collect();
     let widths: Vec<usize> = heads
         .iter()
@@ -174,7 +174,12 @@ fn within(text: &str, screen: Screen) -> String {
     shown
 }
 
-fn line(event: &ComparedEvent, answer: &DiffAnswer<'_>, row: &RowChange, has_beyond: bool) -> Line {
+fn line(
+    event: &ComparedEvent,
+    answer: &DiffAnswer<'_>,
+    row: &RowChange,
+    has_beyond: bool,
+) -> TextLine {
     let share = |share: f64| format!("{:.1} %", share * 100.0);
     let relative = |part: Option<f64>| match (row.status, part) {
         (Status::Gone, _) => "gone".into(),
@@ -201,10 +206,11 @@ fn line(event: &ComparedEvent, answer: &DiffAnswer<'_>, row: &RowChange, has_bey
         if row.status == Status::Renamed {
             names.push_str(&format!("   was {}", escape(texts.names.first().map_or("", |n| n))));
         }
+        names.push_str(&escape(&words::cause(event, row.row)));
         names
     });
     let style = if row.log > 0.0 { AnsiColor::Red } else { AnsiColor::Green };
-    Line { numbers, names, style: Some(style) }
+    TextLine { numbers, names, style: Some(style) }
 }
 
 /// Returns an impact as time of a run of the base side.

@@ -3,7 +3,9 @@
 
 use super::answer::{ComparedEvent, DiffAnswer};
 use super::numbers::{change, counted, length, percent, short_interval};
-use crate::compare::{Comparison, LEAST_RUNS, Mode, Needed, Normalize, RowChange, Verdict};
+use crate::compare::{
+    Comparison, LEAST_RUNS, Needed, Normalization, Normalize, RowChange, Verdict,
+};
 
 /// How to record both sides so that changes can be told from the machine's drift.
 pub(super) const LOOP: &str = "\
@@ -161,32 +163,36 @@ pub(super) fn mode(comparison: &Comparison) -> String {
     let common = comparison.common;
     let shared = common.relative.map_or_else(|| change(0.0), change);
     match comparison.mode {
-        Mode::Noise => format!(
+        Normalization::Noise => format!(
             "All functions share {shared}, no more than runs differ among themselves; it is left \
              out."
         ),
-        Mode::Relative if is_of_fixed_length(comparison) => {
+        Normalization::Relative if is_of_fixed_length(comparison) => {
             format!("The runs have a fixed length. Rows show changes beyond the common {shared}.")
         }
-        Mode::Relative => format!(
+        Normalization::Relative => format!(
             "All functions share {shared}: build, machine or frequency. Rows show what goes beyond \
              it."
         ),
-        Mode::Absolute => match (common.low, common.high) {
+        Normalization::Absolute => match (common.low, common.high) {
             (Some(low), Some(high)) => {
                 let ends = [low, high].map(|end| format!("{:.0}", end * 100.0).replace('-', "−"));
                 format!("Times are absolute. All functions share {shared} [{}].", ends.join(", "))
             }
             _ => "Times are absolute.".into(),
         },
-        Mode::Share | Mode::Asked(Normalize::Share) => {
+        Normalization::Share | Normalization::Asked(Normalize::Share) => {
             "Rows are parts of all samples: if one grows, others shrink.".into()
         }
-        Mode::Asked(Normalize::None) => "Times are absolute, and nothing is taken out.".into(),
-        Mode::Asked(Normalize::Common) => {
+        Normalization::Asked(Normalize::None) => {
+            "Times are absolute, and nothing is taken out.".into()
+        }
+        Normalization::Asked(Normalize::Common) => {
             format!("All functions share {shared}. Rows show what goes beyond it.")
         }
-        Mode::Asked(Normalize::Time) => "Rows are samples a second of the runs' lengths.".into(),
+        Normalization::Asked(Normalize::Time) => {
+            "Rows are samples a second of the runs' lengths.".into()
+        }
     }
 }
 
@@ -221,4 +227,26 @@ pub(super) fn tells_loop(comparison: &Comparison) -> bool {
 /// few runs to mark any, those of the largest impact.
 pub(super) fn is_listed(row: &RowChange, comparison: &Comparison) -> bool {
     !row.marked && (row.mean_share() >= 0.05 || !comparison.has_enough_runs())
+}
+
+/// Returns what callchains say of a row, after its names; empty if they say nothing.
+pub(super) fn cause(event: &ComparedEvent, row: usize) -> String {
+    let mut text = String::new();
+    if let Some(callees) = event.causes.because.get(&row) {
+        let callees: Vec<String> = callees.iter().map(|callee| name(event, *callee)).collect();
+        text.push_str(&format!("   because of {}", callees.join(", ")));
+    }
+    for moved in &event.causes.moved {
+        let (word, other) = match row {
+            row if row == moved.from => ("to", moved.to),
+            row if row == moved.to => ("from", moved.from),
+            _ => continue,
+        };
+        text.push_str(&format!("   moved? {word} {}", name(event, other)));
+        let together = moved.together.and_then(|together| together.change.relative);
+        text.push_str(
+            &together.map_or_else(String::new, |both| format!(", both {}", change(both))),
+        );
+    }
+    text
 }

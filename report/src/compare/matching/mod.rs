@@ -24,19 +24,19 @@ pub(crate) use keys::{function_text, module_key};
 
 /// Name of a row, as one side has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name<'n> {
+pub(crate) struct RowName<'n> {
     /// Path or printed name of the module; empty if rows are not told apart by it.
     pub module: &'n str,
     /// What tells the module's file from others: its build ID, or device and inode.
     pub identity: Option<&'n str>,
-    pub code: Code<'n>,
+    pub code: CodeName<'n>,
     /// All other cells, which must be equal.
     pub rest: &'n str,
 }
 
 /// The code that a row counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Code<'n> {
+pub(crate) enum CodeName<'n> {
     /// All of it: functions are no part of the key.
     Any,
     /// A function, by the name that its file has: mangled, if it is.
@@ -61,15 +61,15 @@ pub(crate) struct Matched {
 
 /// Returns the rows of two sides, given their names without repetition: sorted by key, so that the
 /// order of names does not matter.
-pub(crate) fn matched(base: &[Name<'_>], new: &[Name<'_>]) -> Vec<Matched> {
+pub(crate) fn matched(base: &[RowName<'_>], new: &[RowName<'_>]) -> Vec<Matched> {
     let same_files = same_files(base, new);
-    let mut groups: BTreeMap<Group<'_>, [Vec<Entry<'_>>; 2]> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, [Vec<NamedEntry<'_>>; 2]> = BTreeMap::new();
     for (side, names) in [base, new].into_iter().enumerate() {
         // Demangling takes most of the time.
         let keys: Vec<_> = names.par_iter().map(|name| keyed(name, &same_files)).collect();
         for (number, (name, (group, key))) in names.iter().zip(keys).enumerate() {
             let sides = groups.entry(group).or_default();
-            let entry = Entry { name: *name, number, numbers: key.numbers, shown: key.shown };
+            let entry = NamedEntry { name: *name, number, numbers: key.numbers, shown: key.shown };
             sides.get_mut(side).into_iter().for_each(|entries| entries.push(entry.clone()));
         }
     }
@@ -83,18 +83,18 @@ pub(crate) fn matched(base: &[Name<'_>], new: &[Name<'_>]) -> Vec<Matched> {
 }
 
 /// Returns the group of a name, and the key of its function.
-fn keyed<'n>(name: &Name<'n>, same_files: &BTreeSet<Cow<'n, str>>) -> (Group<'n>, FunctionKey) {
+fn keyed<'n>(name: &RowName<'n>, same_files: &BTreeSet<Cow<'n, str>>) -> (Group<'n>, FunctionKey) {
     let module = module_key(name.module);
     let (code, key) = match name.code {
-        Code::Any => (CodeKey::Any, FunctionKey::default()),
-        Code::Function(function) => {
+        CodeName::Any => (CodeKey::Any, FunctionKey::default()),
+        CodeName::Function(function) => {
             let mut key = function_key(function);
             (CodeKey::Function(std::mem::take(&mut key.text)), key)
         }
-        Code::Address(address) if same_files.contains(&module) => {
+        CodeName::Address(address) if same_files.contains(&module) => {
             (CodeKey::Address(address), FunctionKey::default())
         }
-        Code::Address(_) => (CodeKey::Unknown, FunctionKey::default()),
+        CodeName::Address(_) => (CodeKey::Unknown, FunctionKey::default()),
     };
     (Group { module, code, rest: name.rest }, key)
 }
@@ -117,15 +117,15 @@ enum CodeKey {
 
 /// A name in its group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry<'n> {
-    name: Name<'n>,
+struct NamedEntry<'n> {
+    name: RowName<'n>,
     number: usize,
     numbers: Vec<u64>,
     shown: String,
 }
 
 /// Returns the modules that are the same file on both sides, so that their addresses mean the same.
-fn same_files<'n>(base: &[Name<'n>], new: &[Name<'n>]) -> BTreeSet<Cow<'n, str>> {
+fn same_files<'n>(base: &[RowName<'n>], new: &[RowName<'n>]) -> BTreeSet<Cow<'n, str>> {
     let mut files: BTreeMap<Cow<'_, str>, [BTreeSet<Option<&str>>; 2]> = BTreeMap::new();
     for (side, names) in [base, new].into_iter().enumerate() {
         for name in names {
@@ -140,12 +140,12 @@ fn same_files<'n>(base: &[Name<'n>], new: &[Name<'n>]) -> BTreeSet<Cow<'n, str>>
 }
 
 /// Entries of one function on base's and on new's side.
-type Sides<'n> = (Vec<Entry<'n>>, Vec<Entry<'n>>);
+type Sides<'n> = (Vec<NamedEntry<'n>>, Vec<NamedEntry<'n>>);
 
 /// Splits a group by the numbers of closures. Numbers move when a closure is added before others,
 /// so that those which only one side has are paired in order, if they are equally many.
-fn closures_paired<'n>(base: Vec<Entry<'n>>, new: Vec<Entry<'n>>) -> Vec<Sides<'n>> {
-    let full = |entries: &[Entry<'n>]| -> BTreeSet<Code<'n>> {
+fn closures_paired<'n>(base: Vec<NamedEntry<'n>>, new: Vec<NamedEntry<'n>>) -> Vec<Sides<'n>> {
+    let full = |entries: &[NamedEntry<'n>]| -> BTreeSet<CodeName<'n>> {
         entries.iter().map(|entry| entry.name.code).collect()
     };
     let (base_names, new_names) = (full(&base), full(&new));
@@ -157,7 +157,7 @@ fn closures_paired<'n>(base: Vec<Entry<'n>>, new: Vec<Entry<'n>>) -> Vec<Sides<'
         })
         .map(|entry| entry.numbers.clone())
         .collect();
-    let numbers = |entries: &[Entry<'n>]| -> BTreeSet<Vec<u64>> {
+    let numbers = |entries: &[NamedEntry<'n>]| -> BTreeSet<Vec<u64>> {
         let numbers = entries.iter().map(|entry| entry.numbers.clone());
         numbers.filter(|numbers| !exact.contains(numbers)).collect()
     };
@@ -187,7 +187,7 @@ fn rows_of<'n>(group: &Group<'n>, (mut base, mut new): Sides<'n>) -> Vec<Matched
     let same =
         base.len() == new.len() && base.iter().zip(&new).all(|(a, b)| a.name.code == b.name.code);
     if same && !is_unknown {
-        let one = |(base, new): (&Entry<'_>, &Entry<'_>)| Matched {
+        let one = |(base, new): (&NamedEntry<'_>, &NamedEntry<'_>)| Matched {
             base: vec![base.number],
             new: vec![new.number],
             ..Matched::default()
@@ -195,12 +195,12 @@ fn rows_of<'n>(group: &Group<'n>, (mut base, mut new): Sides<'n>) -> Vec<Matched
         return base.iter().zip(&new).map(one).collect();
     }
     let is_renamed = !base.is_empty() && !new.is_empty() && shown(&base) != shown(&new);
-    let numbers = |entries: Vec<Entry<'_>>| entries.iter().map(|entry| entry.number).collect();
+    let numbers = |entries: Vec<NamedEntry<'_>>| entries.iter().map(|entry| entry.number).collect();
     vec![Matched { base: numbers(base), new: numbers(new), is_renamed, is_unknown }]
 }
 
 /// Returns the names as people know them.
-fn shown<'e>(entries: &'e [Entry<'_>]) -> BTreeSet<&'e str> {
+fn shown<'e>(entries: &'e [NamedEntry<'_>]) -> BTreeSet<&'e str> {
     entries.iter().map(|entry| entry.shown.as_str()).collect()
 }
 
@@ -238,9 +238,13 @@ fn join_moved(rows: Vec<(Group<'_>, Matched)>) -> Vec<Matched> {
 mod tests {
     use super::*;
 
-    fn functions<'n>(module: &'n str, names: &[&'n str]) -> Vec<Name<'n>> {
-        let name =
-            |name: &&'n str| Name { module, identity: None, code: Code::Function(name), rest: "" };
+    fn functions<'n>(module: &'n str, names: &[&'n str]) -> Vec<RowName<'n>> {
+        let name = |name: &&'n str| RowName {
+            module,
+            identity: None,
+            code: CodeName::Function(name),
+            rest: "",
+        };
         names.iter().map(name).collect()
     }
 
@@ -335,10 +339,10 @@ mod tests {
 
     #[test]
     fn addresses_are_told_apart_in_the_same_file_only() {
-        let address = |identity, address| Name {
+        let address = |identity, address| RowName {
             module: "app",
             identity,
-            code: Code::Address(address),
+            code: CodeName::Address(address),
             rest: "",
         };
         let base = [address(Some("id1"), 16), address(Some("id1"), 32)];
@@ -366,7 +370,7 @@ mod tests {
 
     #[test]
     fn other_cells_and_jits_are_kept_and_joined() {
-        let name = |module, rest| Name { module, identity: None, code: Code::Any, rest };
+        let name = |module, rest| RowName { module, identity: None, code: CodeName::Any, rest };
         let found =
             matched(&[name("app", "comm 1"), name("app", "comm 2")], &[name("app", "comm 2")]);
         assert_eq!(found.len(), 2);

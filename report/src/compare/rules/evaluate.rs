@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::glob::Glob;
-use super::rule::{Certainty, Kind, Rule, Subject};
+use super::rule::{Certainty, GateRule, RowKind, RuleSubject};
 use crate::compare::comparison::Comparison;
 use crate::compare::family::holm;
 use crate::compare::result::{RowChange, Status};
@@ -14,7 +14,7 @@ use crate::compare::sides::to_float;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts<'f> {
     /// Rows of the kinds that the rules name.
-    pub kinds: BTreeMap<Kind, KindFacts<'f>>,
+    pub kinds: BTreeMap<RowKind, KindFacts<'f>>,
     /// Share of lost samples, of the side that lost more.
     pub lost: f64,
     /// Share of samples without a function; of new's side.
@@ -59,7 +59,7 @@ pub(crate) struct NoSecondSide {
 
 /// What became of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RuleOutcome {
     Holds,
     Violated,
     /// Violated or unanswered, but a rule that only warns.
@@ -116,8 +116,8 @@ impl fmt::Display for Reason {
 /// The answer to a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement<'r> {
-    pub rule: &'r Rule,
-    pub outcome: Outcome,
+    pub rule: &'r GateRule,
+    pub outcome: RuleOutcome,
     /// The value that is nearest to violating the rule, or does most; `None` if there is none.
     pub value: Option<f64>,
     /// What violates the rule, or leaves it open: farthest beyond the limit first.
@@ -127,7 +127,7 @@ pub(crate) struct Judgement<'r> {
 
 /// Answers to all rules.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Report<'r> {
+pub(crate) struct GateReport<'r> {
     pub judgements: Vec<Judgement<'r>>,
     /// Reasons not to trust the inputs, whatever the rules say.
     pub doubts: Vec<String>,
@@ -135,13 +135,13 @@ pub(crate) struct Report<'r> {
     pub is_apart: bool,
 }
 
-impl Report<'_> {
+impl GateReport<'_> {
     /// Returns whether the job fails. A strict one also fails if a rule is open.
     pub(crate) fn fails(&self, strict: bool) -> bool {
         let fails = |outcome| match outcome {
-            Outcome::Violated | Outcome::Closed => true,
-            Outcome::Open => strict,
-            Outcome::Holds | Outcome::Warned => false,
+            RuleOutcome::Violated | RuleOutcome::Closed => true,
+            RuleOutcome::Open => strict,
+            RuleOutcome::Holds | RuleOutcome::Warned => false,
         };
         !self.doubts.is_empty() || self.judgements.iter().any(|one| fails(one.outcome))
     }
@@ -156,15 +156,15 @@ const TRUSTED_LOSS: f64 = 0.001;
 ///
 /// Returns an error if a rule compares and there is no second side.
 pub(crate) fn evaluate<'r>(
-    rules: &'r [Rule],
+    rules: &'r [GateRule],
     facts: &Facts<'_>,
     level: f64,
-) -> Result<Report<'r>, NoSecondSide> {
+) -> Result<GateReport<'r>, NoSecondSide> {
     let adjusted = adjusted(rules, facts);
     let judge = Judge { facts, level, adjusted };
     let judgements = rules.iter().map(|rule| judge.rule(rule)).collect::<Result<Vec<_>, _>>()?;
     let mut doubts = facts.doubts.clone();
-    let asks_for_losses = rules.iter().any(|rule| rule.subject == Subject::Lost);
+    let asks_for_losses = rules.iter().any(|rule| rule.subject == RuleSubject::Lost);
     if facts.lost > TRUSTED_LOSS && !asks_for_losses {
         let percent = facts.lost * 100.0;
         doubts.push(format!("{percent:.1} % of the samples were lost (allow it: `lost > 5%`)"));
@@ -172,23 +172,23 @@ pub(crate) fn evaluate<'r>(
     let compares = rules.iter().any(|rule| rule.subject.needs_two_sides());
     let mut comparisons = facts.kinds.values().filter_map(|kind| kind.comparison);
     let is_apart = compares && comparisons.any(|comparison| !comparison.turns.in_turn);
-    Ok(Report { judgements, doubts, is_apart })
+    Ok(GateReport { judgements, doubts, is_apart })
 }
 
 /// A question of a rule that names one row, or the total.
-type Question = Option<(Kind, usize)>;
+type Question = Option<(RowKind, usize)>;
 
 /// Returns the corrected probabilities of what rules name without wild cards. These questions were
 /// asked beforehand, and an error in any of them fails the job: they are a family of their own.
-fn adjusted(rules: &[Rule], facts: &Facts<'_>) -> BTreeMap<Question, f64> {
+fn adjusted(rules: &[GateRule], facts: &Facts<'_>) -> BTreeMap<Question, f64> {
     let mut asked: BTreeMap<Question, f64> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.certainty != Certainty::Any) {
         match &rule.subject {
-            Subject::Delta(kind, glob) | Subject::Impact(kind, glob) if !glob.is_wild() => {
+            RuleSubject::Delta(kind, glob) | RuleSubject::Impact(kind, glob) if !glob.is_wild() => {
                 let rows = facts.changes(*kind, glob);
                 asked.extend(rows.map(|(_, row)| (Some((*kind, row.row)), row.change.p)));
             }
-            Subject::DeltaTotal => {
+            RuleSubject::DeltaTotal => {
                 asked.extend(facts.main().map(|comparison| (None, comparison.total.p)));
             }
             _ => {}
@@ -200,7 +200,7 @@ fn adjusted(rules: &[Rule], facts: &Facts<'_>) -> BTreeMap<Question, f64> {
 
 impl Facts<'_> {
     /// Returns the rows of a kind with such a name.
-    fn named<'s>(&'s self, kind: Kind, glob: &'s Glob) -> impl Iterator<Item = &'s NamedRow> {
+    fn named<'s>(&'s self, kind: RowKind, glob: &'s Glob) -> impl Iterator<Item = &'s NamedRow> {
         let rows = self.kinds.get(&kind).map(|kind| kind.rows.as_slice()).unwrap_or_default();
         rows.iter().filter(|row| row.names.iter().any(|name| glob.matches(name)))
     }
@@ -208,7 +208,7 @@ impl Facts<'_> {
     /// Returns the changes of rows with such a name.
     fn changes<'s>(
         &'s self,
-        kind: Kind,
+        kind: RowKind,
         glob: &'s Glob,
     ) -> impl Iterator<Item = (&'s NamedRow, &'s RowChange)> {
         let comparison = self.kinds.get(&kind).and_then(|kind| kind.comparison);
@@ -239,7 +239,7 @@ struct Judge<'f> {
 }
 
 /// A change that a rule asks about.
-struct Asked {
+struct AskedChange {
     finding: Finding,
     is_significant: bool,
     /// `true` if it was asked for by name, or is one that could be marked.
@@ -247,7 +247,7 @@ struct Asked {
 }
 
 impl Judge<'_> {
-    fn rule<'r>(&self, rule: &'r Rule) -> Result<Judgement<'r>, NoSecondSide> {
+    fn rule<'r>(&self, rule: &'r GateRule) -> Result<Judgement<'r>, NoSecondSide> {
         let facts = self.facts;
         let number = |value: f64| values(rule, vec![Finding::of(None, value)]);
         if rule.subject.needs_two_sides() {
@@ -255,7 +255,7 @@ impl Judge<'_> {
             return self.change(rule, facts.main().ok_or_else(missing)?).ok_or_else(missing);
         }
         Ok(match &rule.subject {
-            Subject::Share(kind, glob) => {
+            RuleSubject::Share(kind, glob) => {
                 let rows = facts.named(*kind, glob);
                 let found: Vec<_> =
                     rows.map(|row| Finding::of(row.names.first().cloned(), row.share)).collect();
@@ -264,16 +264,16 @@ impl Judge<'_> {
                     false => values(rule, found),
                 }
             }
-            Subject::Lost => number(facts.lost),
-            Subject::Unresolved => number(facts.unresolved),
-            Subject::Broken => facts.broken.map_or(closed(rule, Reason::NoCallchains), number),
-            Subject::Samples => number(to_float(facts.samples)),
+            RuleSubject::Lost => number(facts.lost),
+            RuleSubject::Unresolved => number(facts.unresolved),
+            RuleSubject::Broken => facts.broken.map_or(closed(rule, Reason::NoCallchains), number),
+            RuleSubject::Samples => number(to_float(facts.samples)),
             _ => number(to_float(facts.runs)),
         })
     }
 
     /// Judges a rule about changes; `None` if the rule's kind was not compared.
-    fn change<'r>(&self, rule: &'r Rule, main: &Comparison) -> Option<Judgement<'r>> {
+    fn change<'r>(&self, rule: &'r GateRule, main: &Comparison) -> Option<Judgement<'r>> {
         let facts = self.facts;
         if rule.certainty != Certainty::Any && !main.has_enough_runs() {
             return Some(closed(rule, Reason::FewRuns));
@@ -297,18 +297,18 @@ impl Judge<'_> {
             found
         };
         Some(match &rule.subject {
-            Subject::Slower => values(rule, vec![Finding::of(None, count(true))]),
-            Subject::Faster => values(rule, vec![Finding::of(None, count(false))]),
-            Subject::New => values(rule, shares(Status::New)),
-            Subject::Gone => values(rule, shares(Status::Gone)),
-            Subject::DeltaTotal if main.is_cut => closed(rule, Reason::CutRuns),
-            Subject::DeltaTotal => self.changes(rule, &[self.total(main)]),
-            Subject::Delta(kind, glob) | Subject::Impact(kind, glob) => {
+            RuleSubject::Slower => values(rule, vec![Finding::of(None, count(true))]),
+            RuleSubject::Faster => values(rule, vec![Finding::of(None, count(false))]),
+            RuleSubject::New => values(rule, shares(Status::New)),
+            RuleSubject::Gone => values(rule, shares(Status::Gone)),
+            RuleSubject::DeltaTotal if main.is_cut => closed(rule, Reason::CutRuns),
+            RuleSubject::DeltaTotal => self.changes(rule, &[self.total(main)]),
+            RuleSubject::Delta(kind, glob) | RuleSubject::Impact(kind, glob) => {
                 facts.kinds.get(kind)?.comparison?;
                 let asked = facts
                     .changes(*kind, glob)
                     .map(|(named, row)| self.asked(rule, (*kind, glob.is_wild()), named, row));
-                let asked: Vec<Asked> = asked.collect();
+                let asked: Vec<AskedChange> = asked.collect();
                 match asked.is_empty() {
                     true => closed(rule, Reason::NoMatch),
                     false => self.changes(rule, &asked),
@@ -322,13 +322,13 @@ impl Judge<'_> {
         self.adjusted.get(&question).is_some_and(|p| *p < self.level)
     }
 
-    fn total(&self, main: &Comparison) -> Asked {
+    fn total(&self, main: &Comparison) -> AskedChange {
         let total = main.total;
         let value = total.relative.unwrap_or_default();
         let (low, high) = (total.low, total.high);
         // What would have been seen is about the half of the interval.
         let resolution = high.map(|high| (high - value).abs());
-        Asked {
+        AskedChange {
             finding: Finding { name: None, value, low, high, resolution },
             is_significant: self.is_significant(None),
             is_expected: true,
@@ -337,19 +337,19 @@ impl Judge<'_> {
 
     fn asked(
         &self,
-        rule: &Rule,
-        (kind, is_wild): (Kind, bool),
+        rule: &GateRule,
+        (kind, is_wild): (RowKind, bool),
         named: &NamedRow,
         row: &RowChange,
-    ) -> Asked {
+    ) -> AskedChange {
         let change = row.change;
         let (value, low, high, resolution) = match rule.subject {
-            Subject::Impact(..) if row.base > 0.0 => {
+            RuleSubject::Impact(..) if row.base > 0.0 => {
                 let part = |relative: f64| relative * row.base_share;
                 (row.impact, change.low.map(part), change.high.map(part), part(row.resolution))
             }
             // Of a new row's share, the part beyond what base may have had.
-            Subject::Impact(..) => {
+            RuleSubject::Impact(..) => {
                 let low = change.low.map(|low| row.new_share * low / (1.0 + low));
                 (row.impact, low, None, row.new_share)
             }
@@ -363,7 +363,7 @@ impl Judge<'_> {
             false => self.is_significant(Some((kind, row.row))),
         };
         let name = named.names.first().cloned();
-        Asked {
+        AskedChange {
             finding: Finding { name, value, low, high, resolution: Some(resolution) },
             is_significant,
             is_expected: !is_wild,
@@ -371,9 +371,9 @@ impl Judge<'_> {
     }
 
     /// Judges changes: those that are significant violate, the others may leave the rule open.
-    fn changes<'r>(&self, rule: &'r Rule, asked: &[Asked]) -> Judgement<'r> {
+    fn changes<'r>(&self, rule: &'r GateRule, asked: &[AskedChange]) -> Judgement<'r> {
         let (relation, limit) = (rule.relation, rule.limit);
-        let is_violated = |asked: &Asked| {
+        let is_violated = |asked: &AskedChange| {
             let near = if relation.is_upward() { asked.finding.low } else { asked.finding.high };
             let value = match rule.certainty {
                 Certainty::Surely => near,
@@ -382,31 +382,31 @@ impl Judge<'_> {
             let counts = rule.certainty == Certainty::Any || asked.is_significant;
             counts && value.is_some_and(|value| relation.holds(value, limit))
         };
-        let is_open = |asked: &Asked| {
+        let is_open = |asked: &AskedChange| {
             let is_unseen = asked.finding.resolution.is_some_and(|least| least > limit.abs());
             // Of many rows, those that did not move are no question.
             let is_asked = asked.is_expected || relation.holds(asked.finding.value, limit);
             rule.certainty != Certainty::Any && !asked.is_significant && is_unseen && is_asked
         };
         let all = asked.iter().map(|asked| asked.finding.clone()).collect();
-        let found = |is: &dyn Fn(&Asked) -> bool| -> Vec<Finding> {
+        let found = |is: &dyn Fn(&AskedChange) -> bool| -> Vec<Finding> {
             asked.iter().filter(|asked| is(asked)).map(|asked| asked.finding.clone()).collect()
         };
         let (violated, open) = (found(&is_violated), found(&is_open));
         if violated.is_empty() && !open.is_empty() {
-            let judgement = judgement(rule, Outcome::Open, all, open);
+            let judgement = judgement(rule, RuleOutcome::Open, all, open);
             return Judgement { reason: Some(Reason::NotSignificant), ..judgement };
         }
-        let outcome = if violated.is_empty() { Outcome::Holds } else { Outcome::Violated };
+        let outcome = if violated.is_empty() { RuleOutcome::Holds } else { RuleOutcome::Violated };
         judgement(rule, outcome, all, violated)
     }
 }
 
 /// Judges values that are what they are.
-fn values(rule: &Rule, all: Vec<Finding>) -> Judgement<'_> {
+fn values(rule: &GateRule, all: Vec<Finding>) -> Judgement<'_> {
     let is_violated = |found: &&Finding| rule.relation.holds(found.value, rule.limit);
     let violated: Vec<Finding> = all.iter().filter(is_violated).cloned().collect();
-    let outcome = if violated.is_empty() { Outcome::Holds } else { Outcome::Violated };
+    let outcome = if violated.is_empty() { RuleOutcome::Holds } else { RuleOutcome::Violated };
     judgement(rule, outcome, all, violated)
 }
 
@@ -416,14 +416,17 @@ impl Finding {
     }
 }
 
-fn closed(rule: &Rule, reason: Reason) -> Judgement<'_> {
-    Judgement { reason: Some(reason), ..judgement(rule, Outcome::Closed, Vec::new(), Vec::new()) }
+fn closed(rule: &GateRule, reason: Reason) -> Judgement<'_> {
+    Judgement {
+        reason: Some(reason),
+        ..judgement(rule, RuleOutcome::Closed, Vec::new(), Vec::new())
+    }
 }
 
 /// Returns the judgement with the most extreme of all values, and findings in order.
 fn judgement(
-    rule: &Rule,
-    outcome: Outcome,
+    rule: &GateRule,
+    outcome: RuleOutcome,
     mut all: Vec<Finding>,
     mut findings: Vec<Finding>,
 ) -> Judgement<'_> {
@@ -434,10 +437,10 @@ fn judgement(
             by_value.then_with(|| a.name.cmp(&b.name))
         });
     }
-    let only_warns = rule.warn && matches!(outcome, Outcome::Violated | Outcome::Closed);
+    let only_warns = rule.warn && matches!(outcome, RuleOutcome::Violated | RuleOutcome::Closed);
     Judgement {
         rule,
-        outcome: if only_warns { Outcome::Warned } else { outcome },
+        outcome: if only_warns { RuleOutcome::Warned } else { outcome },
         value: all.first().map(|found| found.value),
         findings,
         reason: None,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::parse::RuleError;
-use super::rule::Rule;
+use super::rule::GateRule;
 
 /// Rules of a file, or of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub(crate) struct Rules {
     pub level: Option<f64>,
     /// Least impact of marked rows that the file asks for: a part of all time.
     pub min_impact: Option<f64>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<GateRule>,
 }
 
 /// A file of rules that cannot be read.
@@ -70,9 +70,9 @@ impl Rules {
         });
         let rules = file.rule.into_iter().map(|table| {
             let line = line_of(text, &table.fail_if);
-            let rule = Rule::parse(table.fail_if.get_ref());
+            let rule = GateRule::parse(table.fail_if.get_ref());
             let rule = rule.map_err(|error| FileError::Rule { line, error })?;
-            Ok(Rule { why: table.why, warn: table.warn, ..rule })
+            Ok(GateRule { why: table.why, warn: table.warn, ..rule })
         });
         Ok(Self {
             level: level.transpose()?,

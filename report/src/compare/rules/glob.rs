@@ -3,11 +3,11 @@
 /// A pattern of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
-    parts: Vec<Part>,
+    parts: Vec<GlobPart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum GlobPart {
     Char(char),
     /// One character.
     One,
@@ -21,11 +21,11 @@ impl Glob {
         let (mut parts, mut rest) = (Vec::new(), text.chars().peekable());
         while let Some(next) = rest.next() {
             parts.push(match next {
-                '*' => Part::Many,
-                '?' => Part::One,
+                '*' => GlobPart::Many,
+                '?' => GlobPart::One,
                 // Other backslashes are themselves.
-                '\\' => Part::Char(rest.next_if(|next| "*?\\".contains(*next)).unwrap_or('\\')),
-                other => Part::Char(other),
+                '\\' => GlobPart::Char(rest.next_if(|next| "*?\\".contains(*next)).unwrap_or('\\')),
+                other => GlobPart::Char(other),
             });
         }
         Self { parts }
@@ -33,27 +33,27 @@ impl Glob {
 
     /// Returns whether it may stand for several names.
     pub(crate) fn is_wild(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part, Part::Char(_)))
+        self.parts.iter().any(|part| !matches!(part, GlobPart::Char(_)))
     }
 
     /// Returns whether it stands for `name`.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let (mut parts, mut rest) = (self.parts.as_slice(), name);
         // Where to go on after the last star took one more character: earlier ones need not.
-        let mut retry: Option<(&[Part], &str)> = None;
+        let mut retry: Option<(&[GlobPart], &str)> = None;
         loop {
             let (first, next) = (rest.chars().next(), parts.split_first());
             match (next, first) {
                 (None, None) => return true,
-                (Some((Part::Many, after)), _) => {
+                (Some((GlobPart::Many, after)), _) => {
                     (parts, retry) = (after, Some((after, rest)));
                     continue;
                 }
-                (Some((Part::One, after)), Some(one)) => {
+                (Some((GlobPart::One, after)), Some(one)) => {
                     (parts, rest) = (after, rest.get(one.len_utf8()..).unwrap_or_default());
                     continue;
                 }
-                (Some((Part::Char(char), after)), Some(one)) if *char == one => {
+                (Some((GlobPart::Char(char), after)), Some(one)) if *char == one => {
                     (parts, rest) = (after, rest.get(one.len_utf8()..).unwrap_or_default());
                     continue;
                 }

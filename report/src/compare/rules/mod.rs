@@ -1,9 +1,9 @@
 //! Gates: rules that fail a job.
 //!
 //! ```text
-//!   text, TOML file ─► parse, file ─► Rule: subject, comparison, limit
+//!   text, TOML file ─► parse, file ─► GateRule: subject, comparison, limit
 //!                                       │
-//!   Facts: shares, comparisons, losses ─┴─► evaluate ─► Outcome of each rule ─► Report
+//!   Facts: shares, comparisons, losses ─┴─► evaluate ─► RuleOutcome of each rule ─► GateReport
 //!
 //!   rule    = subject, ( ">" | ">=" | "<" | "<=" ), number, [ "%" ], [ "any" | "surely" ] ;
 //!   subject = ( "self" | "children" | "dso" | "comm" ), "(", name, ")"
@@ -22,10 +22,11 @@ mod parse;
 mod rule;
 
 pub(crate) use evaluate::{
-    Facts, Finding, Judgement, KindFacts, NamedRow, NoSecondSide, Outcome, Reason, Report, evaluate,
+    Facts, Finding, GateReport, Judgement, KindFacts, NamedRow, NoSecondSide, Reason, RuleOutcome,
+    evaluate,
 };
 pub(crate) use file::Rules;
-pub(crate) use rule::{Kind, Rule, Subject};
+pub(crate) use rule::{GateRule, RowKind, RuleSubject};
 
 #[cfg(test)]
 mod tests;

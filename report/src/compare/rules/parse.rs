@@ -1,7 +1,7 @@
 //! Parser of one rule.
 
 use super::glob::Glob;
-use super::rule::{Certainty, Kind, Relation, Rule, Subject};
+use super::rule::{Certainty, GateRule, Relation, RowKind, RuleSubject};
 
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub(crate) struct RuleError {
     pub found: String,
 }
 
-impl Rule {
+impl GateRule {
     /// Parses a rule.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn subject(&mut self) -> Result<Subject, RuleError> {
+    fn subject(&mut self) -> Result<RuleSubject, RuleError> {
         self.skip_space();
         let start = self.at;
         let word = self.word();
@@ -111,45 +111,45 @@ impl<'t> Parser<'t> {
                 self.expect('(')?;
                 let kind = self.kind(KINDS)?;
                 self.expect(',')?;
-                Subject::Impact(kind, self.name()?)
+                RuleSubject::Impact(kind, self.name()?)
             }
-            "new" => Subject::New,
-            "gone" => Subject::Gone,
-            "lost" => Subject::Lost,
-            "unresolved" => Subject::Unresolved,
-            "broken" => Subject::Broken,
-            "samples" => Subject::Samples,
-            "runs" => Subject::Runs,
-            "slower" => Subject::Slower,
-            "faster" => Subject::Faster,
+            "new" => RuleSubject::New,
+            "gone" => RuleSubject::Gone,
+            "lost" => RuleSubject::Lost,
+            "unresolved" => RuleSubject::Unresolved,
+            "broken" => RuleSubject::Broken,
+            "samples" => RuleSubject::Samples,
+            "runs" => RuleSubject::Runs,
+            "slower" => RuleSubject::Slower,
+            "faster" => RuleSubject::Faster,
             _ => {
                 self.at = start;
                 let kind = self.kind(SUBJECTS)?;
                 self.expect('(')?;
-                Subject::Share(kind, self.name()?)
+                RuleSubject::Share(kind, self.name()?)
             }
         })
     }
 
-    fn delta(&mut self) -> Result<Subject, RuleError> {
+    fn delta(&mut self) -> Result<RuleSubject, RuleError> {
         self.expect('(')?;
         self.skip_space();
         let start = self.at;
         if self.word() == "total" {
             self.expect(')')?;
-            return Ok(Subject::DeltaTotal);
+            return Ok(RuleSubject::DeltaTotal);
         }
         self.at = start;
         let kind = self.kind(&format!("`total`, {KINDS}"))?;
         self.expect(',')?;
-        Ok(Subject::Delta(kind, self.name()?))
+        Ok(RuleSubject::Delta(kind, self.name()?))
     }
 
-    fn kind(&mut self, expected: &str) -> Result<Kind, RuleError> {
+    fn kind(&mut self, expected: &str) -> Result<RowKind, RuleError> {
         self.skip_space();
         let start = self.at;
         let word = self.word();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
+        let kind = RowKind::ALL.into_iter().find(|kind| kind.word() == word);
         kind.ok_or_else(|| self.error_at(start, expected))
     }
 
@@ -216,7 +216,7 @@ impl<'t> Parser<'t> {
         Ok(relation)
     }
 
-    fn limit(&mut self, subject: &Subject) -> Result<f64, RuleError> {
+    fn limit(&mut self, subject: &RuleSubject) -> Result<f64, RuleError> {
         self.skip_space();
         let (start, rest) = (self.at, self.rest());
         let is_part = |next: char| next.is_ascii_digit() || "+-.".contains(next);
@@ -238,11 +238,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn certainty(&mut self, subject: &Subject) -> Result<Certainty, RuleError> {
+    fn certainty(&mut self, subject: &RuleSubject) -> Result<Certainty, RuleError> {
         self.skip_space();
         let start = self.at;
-        let is_change =
-            matches!(subject, Subject::Delta(..) | Subject::Impact(..) | Subject::DeltaTotal);
+        let is_change = matches!(
+            subject,
+            RuleSubject::Delta(..) | RuleSubject::Impact(..) | RuleSubject::DeltaTotal
+        );
         let certainty = match self.word() {
             "any" if is_change => Certainty::Any,
             "surely" if is_change => Certainty::Surely,
@@ -271,61 +273,67 @@ mod tests {
 
     #[test]
     fn rules_are_read() {
-        let delta = |kind, name: &str| Subject::Delta(kind, Glob::new(name));
-        let share = |kind, name: &str| Subject::Share(kind, Glob::new(name));
+        let delta = |kind, name: &str| RuleSubject::Delta(kind, Glob::new(name));
+        let share = |kind, name: &str| RuleSubject::Share(kind, Glob::new(name));
         use Certainty::*;
         use Relation::*;
         for (text, subject, relation, limit, certainty) in [
-            ("self(malloc) > 5%", share(Kind::Own, "malloc"), More, 0.05, Significant),
-            ("  comm( my tool )<=.5 %  ", share(Kind::Comm, "my tool"), AtMost, 0.005, Significant),
+            ("self(malloc) > 5%", share(RowKind::Own, "malloc"), More, 0.05, Significant),
+            (
+                "  comm( my tool )<=.5 %  ",
+                share(RowKind::Comm, "my tool"),
+                AtMost,
+                0.005,
+                Significant,
+            ),
             (
                 "delta(children, \"Foo::bar(int, long)\") > 3% surely",
-                delta(Kind::Children, "Foo::bar(int, long)"),
+                delta(RowKind::Children, "Foo::bar(int, long)"),
                 More,
                 0.03,
                 Surely,
             ),
             (
                 "delta(self, f(int, g(x))) >= 3%any",
-                delta(Kind::Own, "f(int, g(x))"),
+                delta(RowKind::Own, "f(int, g(x))"),
                 AtLeast,
                 0.03,
                 Any,
             ),
-            ("delta(self,parse) < -10%", delta(Kind::Own, "parse"), Less, -0.1, Significant),
-            ("delta(total) > 2%", Subject::DeltaTotal, More, 0.02, Significant),
+            ("delta(self,parse) < -10%", delta(RowKind::Own, "parse"), Less, -0.1, Significant),
+            ("delta(total) > 2%", RuleSubject::DeltaTotal, More, 0.02, Significant),
             (
                 "impact(self, *) > 1%",
-                Subject::Impact(Kind::Own, Glob::new("*")),
+                RuleSubject::Impact(RowKind::Own, Glob::new("*")),
                 More,
                 0.01,
                 Significant,
             ),
             (
                 "dso(libcrypto.so.3) > 20%",
-                share(Kind::Dso, "libcrypto.so.3"),
+                share(RowKind::Dso, "libcrypto.so.3"),
                 More,
                 0.2,
                 Significant,
             ),
             (
                 "self(\"say \\\"a\\\" \\*\") > 0",
-                share(Kind::Own, "say \"a\" \\*"),
+                share(RowKind::Own, "say \"a\" \\*"),
                 More,
                 0.0,
                 Significant,
             ),
-            ("new > 1%", Subject::New, More, 0.01, Significant),
-            ("gone>0", Subject::Gone, More, 0.0, Significant),
-            ("lost > 0.1%", Subject::Lost, More, 0.001, Significant),
-            ("unresolved > 10%", Subject::Unresolved, More, 0.1, Significant),
-            ("broken > 10%", Subject::Broken, More, 0.1, Significant),
-            ("samples < 1000", Subject::Samples, Less, 1000.0, Significant),
-            ("runs < 3", Subject::Runs, Less, 3.0, Significant),
-            ("slower > 0", Subject::Slower, More, 0.0, Significant),
-            ("faster > 2", Subject::Faster, More, 2.0, Significant),
+            ("new > 1%", RuleSubject::New, More, 0.01, Significant),
+            ("gone>0", RuleSubject::Gone, More, 0.0, Significant),
+            ("lost > 0.1%", RuleSubject::Lost, More, 0.001, Significant),
+            ("unresolved > 10%", RuleSubject::Unresolved, More, 0.1, Significant),
+            ("broken > 10%", RuleSubject::Broken, More, 0.1, Significant),
+            ("samples < 1000", RuleSubject::Samples, Less, 1000.0, Significant),
+            ("runs < 3", RuleSubject::Runs, Less, 3.0, Significant),
+            ("slower > 0", RuleSubject::Slower, More, 0.0, Significant),
+            ("faster > 2", RuleSubject::Faster, More, 2.0, Significant),
         ] {
-            let rule = Rule::parse(text).unwrap_or_else(|error| panic!("{error}"));
+            let rule = GateRule::parse(text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((rule.subject, rule.relation), (subject, relation), "{text}");
             assert!((rule.limit - limit).abs() < 1e-12, "{text}: {}", rule.limit);
             assert_eq!(rule.certainty, certainty, "{text}");
@@ -359,25 +367,25 @@ mod tests {
             ("impact(total) > 5%", 8, "`self`, "),
             ("self(größe) ~ 5%", 13, "`>`, "),
         ] {
-            let error = Rule::parse(text).unwrap_err();
+            let error = GateRule::parse(text).unwrap_err();
             assert_eq!(error.column, column, "{error}");
             assert!(error.expected.starts_with(expected), "{error}");
         }
-        let error = Rule::parse("self(f) > x").unwrap_err().to_string();
+        let error = GateRule::parse("self(f) > x").unwrap_err().to_string();
         assert_eq!(error, "column 11: expected a number, found `x`\n  self(f) > x\n            ^");
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in any::<String>()) {
-            _ = Rule::parse(&text).map_err(|error| error.to_string());
+            _ = GateRule::parse(&text).map_err(|error| error.to_string());
         }
 
         #[test]
         fn nearly_right_texts_do_not_panic(
             text in "(self|delta|impact|new|samples) ?[(]?(self|total|ä)?,? ?[\"(]?[a-z*(),\"\\\\ü]{0,8}[\"]?[)]? ?[<>]=? ?-?[0-9.]{0,4}%? ?(any|surely|x)?"
         ) {
-            if let Ok(rule) = Rule::parse(&text) {
+            if let Ok(rule) = GateRule::parse(&text) {
                 prop_assert!(rule.limit.is_finite());
             }
         }

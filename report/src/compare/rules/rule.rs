@@ -4,10 +4,10 @@ use super::glob::Glob;
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rule {
+pub(crate) struct GateRule {
     /// As the user wrote it.
     pub text: String,
-    pub subject: Subject,
+    pub subject: RuleSubject,
     pub relation: Relation,
     /// A part of one if the subject is a share, else a number.
     pub limit: f64,
@@ -20,13 +20,13 @@ pub(crate) struct Rule {
 
 /// What a rule asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum RuleSubject {
     /// Share of all samples; of new's side in a comparison.
-    Share(Kind, Glob),
+    Share(RowKind, Glob),
     /// Relative change.
-    Delta(Kind, Glob),
+    Delta(RowKind, Glob),
     /// Change as a part of all time.
-    Impact(Kind, Glob),
+    Impact(RowKind, Glob),
     /// Relative change of all samples.
     DeltaTotal,
     /// Largest share of a marked row without samples in base.
@@ -49,7 +49,7 @@ pub(crate) enum Subject {
     Faster,
 }
 
-impl Subject {
+impl RuleSubject {
     /// Returns whether its value is a share or a change, which users write in percent.
     pub(crate) fn is_share(&self) -> bool {
         !matches!(self, Self::Samples | Self::Runs | Self::Slower | Self::Faster)
@@ -72,7 +72,7 @@ impl Subject {
 
 /// What rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     /// Functions without callees.
     Own,
     /// Functions with callees.
@@ -83,7 +83,7 @@ pub(crate) enum Kind {
     Comm,
 }
 
-impl Kind {
+impl RowKind {
     /// All kinds.
     pub(crate) const ALL: [Self; 4] = [Self::Own, Self::Children, Self::Dso, Self::Comm];
 

@@ -53,10 +53,10 @@ fn facts_of(comparison: &Comparison, is_diff: bool) -> Facts<'_> {
         row.names = vec![format!("lib{}.so", row.names[0])];
     }
     let kinds = [
-        (Kind::Own, functions.clone()),
-        (Kind::Children, functions.clone()),
-        (Kind::Dso, modules),
-        (Kind::Comm, functions),
+        (RowKind::Own, functions.clone()),
+        (RowKind::Children, functions.clone()),
+        (RowKind::Dso, modules),
+        (RowKind::Comm, functions),
     ];
     Facts {
         kinds: kinds.into(),
@@ -69,12 +69,15 @@ fn facts_of(comparison: &Comparison, is_diff: bool) -> Facts<'_> {
     }
 }
 
-fn parsed(texts: &[&str]) -> Vec<Rule> {
-    texts.iter().map(|text| Rule::parse(text).unwrap_or_else(|error| panic!("{error}"))).collect()
+fn parsed(texts: &[&str]) -> Vec<GateRule> {
+    texts
+        .iter()
+        .map(|text| GateRule::parse(text).unwrap_or_else(|error| panic!("{error}")))
+        .collect()
 }
 
 #[track_caller]
-fn outcome(facts: &Facts<'_>, text: &str) -> Outcome {
+fn outcome(facts: &Facts<'_>, text: &str) -> RuleOutcome {
     let rules = parsed(&[text]);
     evaluate(&rules, facts, 0.05).unwrap().judgements[0].outcome
 }
@@ -110,8 +113,8 @@ fn every_subject_holds_and_is_violated() {
         ("slower > 3", "slower > 1"),
         ("faster > 2", "faster > 1"),
     ] {
-        assert_eq!(outcome(&facts, holds), Outcome::Holds, "{holds}");
-        assert_eq!(outcome(&facts, violated), Outcome::Violated, "{violated}");
+        assert_eq!(outcome(&facts, holds), RuleOutcome::Holds, "{holds}");
+        assert_eq!(outcome(&facts, violated), RuleOutcome::Violated, "{violated}");
     }
 }
 
@@ -137,7 +140,7 @@ fn all_violations_are_listed_farthest_first() {
 fn a_single_profile_has_shares_and_no_changes() {
     let comparison = compared(5, 0.02);
     let facts = facts_of(&comparison, false);
-    assert_eq!(outcome(&facts, "self(parse) > 10%"), Outcome::Violated);
+    assert_eq!(outcome(&facts, "self(parse) > 10%"), RuleOutcome::Violated);
     for text in ["delta(self, parse) > 1%", "impact(self, *) > 1%", "new > 0", "slower > 0"] {
         let rules = parsed(&[text]);
         let error = evaluate(&rules, &facts, 0.05).unwrap_err();
@@ -156,21 +159,21 @@ fn what_cannot_be_answered_fails() {
         assert!(report.fails(false), "{text}");
     }
     facts.broken = None;
-    assert_eq!(outcome(&facts, "broken > 100%"), Outcome::Closed);
+    assert_eq!(outcome(&facts, "broken > 100%"), RuleOutcome::Closed);
     // Two runs a side.
     let few = compared(2, 0.02);
     let few = facts_of(&few, true);
     for text in ["delta(self, hash) > 99%", "impact(self, *) > 99%", "new > 99%", "slower > 99"] {
-        assert_eq!(outcome(&few, text), Outcome::Closed, "{text}");
+        assert_eq!(outcome(&few, text), RuleOutcome::Closed, "{text}");
     }
-    assert_eq!(outcome(&few, "delta(self, hash) > 99% any"), Outcome::Holds);
-    assert_eq!(outcome(&few, "self(hash) > 99%"), Outcome::Holds);
+    assert_eq!(outcome(&few, "delta(self, hash) > 99% any"), RuleOutcome::Holds);
+    assert_eq!(outcome(&few, "self(hash) > 99%"), RuleOutcome::Holds);
     // The total of runs that someone ended.
     let mut cut = sides(&FUNCTIONS, 5, 0.02);
     cut.base[0].is_cut = true;
     let cut = compare(&cut, &Options::default()).unwrap();
     let cut = facts_of(&cut, true);
-    assert_eq!(outcome(&cut, "delta(total) > 99%"), Outcome::Closed);
+    assert_eq!(outcome(&cut, "delta(total) > 99%"), RuleOutcome::Closed);
 }
 
 #[test]
@@ -198,13 +201,13 @@ fn noise_leaves_a_rule_open() {
     let judgement = &report.judgements[0];
     assert_eq!(
         (judgement.outcome, judgement.reason),
-        (Outcome::Open, Some(Reason::NotSignificant))
+        (RuleOutcome::Open, Some(Reason::NotSignificant))
     );
     assert_eq!(judgement.findings[0].name.as_deref(), Some("hash"));
     assert!(!report.fails(false) && report.fails(true));
     // A change of ten times would have been seen.
-    assert_eq!(outcome(&facts, "delta(self, hash) > 900%"), Outcome::Holds);
-    assert_eq!(outcome(&facts, "delta(self, parse) > 5% any"), Outcome::Violated);
+    assert_eq!(outcome(&facts, "delta(self, hash) > 900%"), RuleOutcome::Holds);
+    assert_eq!(outcome(&facts, "delta(self, parse) > 5% any"), RuleOutcome::Violated);
 }
 
 #[test]
@@ -226,7 +229,7 @@ fn a_rule_may_only_warn() {
     let mut rules = parsed(&["self(parse) > 1%", "self(nothing) > 1%"]);
     rules.iter_mut().for_each(|rule| rule.warn = true);
     let report = evaluate(&rules, &facts, 0.05).unwrap();
-    assert!(report.judgements.iter().all(|one| one.outcome == Outcome::Warned));
+    assert!(report.judgements.iter().all(|one| one.outcome == RuleOutcome::Warned));
     assert!(!report.fails(true));
 }
 
@@ -245,11 +248,11 @@ fn questions_by_name_are_a_family_of_their_own() {
         share: row.new_share,
     });
     let functions = KindFacts { rows: rows.collect(), comparison: Some(&comparison) };
-    let facts = Facts { kinds: [(Kind::Own, functions)].into(), ..Facts::default() };
-    assert_eq!(outcome(&facts, "delta(self, parse) > 5%"), Outcome::Violated);
-    assert_eq!(outcome(&facts, "delta(self, par*) > 5%"), Outcome::Open);
+    let facts = Facts { kinds: [(RowKind::Own, functions)].into(), ..Facts::default() };
+    assert_eq!(outcome(&facts, "delta(self, parse) > 5%"), RuleOutcome::Violated);
+    assert_eq!(outcome(&facts, "delta(self, par*) > 5%"), RuleOutcome::Open);
     // With forty more questions it is one of many again.
     let rules = parsed(&["delta(self, parse) > 5%", "delta(self, other) > 5%"]);
     let report = evaluate(&rules, &facts, 0.05).unwrap();
-    assert_eq!(report.judgements[0].outcome, Outcome::Open);
+    assert_eq!(report.judgements[0].outcome, RuleOutcome::Open);
 }

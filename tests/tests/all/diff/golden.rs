@@ -106,6 +106,7 @@ impl Case {
         same("mode", &found["normalized_by"], &expect["mode"]);
         same("verdict", &found["verdict"], &expect["verdict"]);
         same("runs needed", &found["needed"]["runs"], &expect["runs_needed"]);
+        same("degrees", &event["degrees"], &expect["degrees"]);
         for change in ["common", "total"] {
             for part in ["relative", "p"] {
                 same(change, &event[change][part], &expect[change][part]);

@@ -270,6 +270,60 @@ fn callchains_compare_as_rows_and_folded() {
     sides.diff(&["--sort", "stack", "--children"]).expect(2);
 }
 
+/// Runs with callchains: 0 calls all; 1 calls 2, which takes twice as long in new; 3 calls 4, which
+/// in new is inlined.
+fn with_causes() -> Sides {
+    Sides::write(5, 5, |side, number| {
+        let event = super::with_chains(Recording::event("cpu-clock", 4000));
+        let mut recording = Recording::with_event(event, start(side, number));
+        recording.has_chains = true;
+        let new = [0, 1][side];
+        let (two, three, four) = (400 + 400 * new, 500 + 300 * new, 300 - 300 * new);
+        let of = |function: u64, count: u64, callers: &[u64]| Samples {
+            callers: callers.to_vec(),
+            ..Samples::of(function, count + number as u64 % 3)
+        };
+        let steady = (10..20).map(|function| of(function, 300, &[0]));
+        let changed = [of(1, 20, &[0]), of(2, two, &[1, 0]), of(3, three, &[0])];
+        let inlined = (new == 0).then(|| of(4, four, &[3, 0]));
+        recording.samples(&steady.chain(changed).chain(inlined).collect::<Vec<_>>())
+    })
+}
+
+#[test]
+fn a_caller_is_marked_because_of_its_callee() {
+    let sides = with_causes();
+    let json = sides.json(&["--children", "-s", "symbol"]);
+    let rows = json["events"][0]["rows"].as_array().unwrap();
+    let row =
+        |function: u64| rows.iter().find(|row| row["key"]["symbol"] == *name(function)).unwrap();
+    assert_eq!(row(1)["change"]["significant"], true);
+    assert_eq!(row(1)["because"], json!([{ "symbol": name(2), "cpumode": "user" }]), "{json}");
+    assert_eq!(row(2)["because"], json!([]));
+    // It stands under what explains it.
+    let place = |function: u64| rows.iter().position(|row| row["key"]["symbol"] == *name(function));
+    assert!(place(2) < place(1), "{json}");
+    assert_says(&sides.text(&["--children"]), &[&format!("   because of {}", name(2))]);
+}
+
+#[test]
+fn time_that_moved_to_a_caller_is_told_on_both() {
+    let sides = with_causes();
+    let json = sides.json(&["-s", "symbol"]);
+    let rows = json["events"][0]["rows"].as_array().unwrap();
+    let row =
+        |function: u64| rows.iter().find(|row| row["key"]["symbol"] == *name(function)).unwrap();
+    assert_eq!(row(4)["status"], "gone");
+    assert_eq!(row(4)["moved_to"], json!({ "symbol": name(3), "cpumode": "user" }), "{json}");
+    assert_eq!(row(3)["moved_from"], json!({ "symbol": name(4), "cpumode": "user" }));
+    assert_eq!(row(2)["moved_to"], json!(null));
+    let text = sides.text(&[]);
+    assert_says(
+        &text,
+        &[&format!("moved? to {}, both ", name(3)), &format!("moved? from {}", name(4))],
+    );
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let sides = Sides::of(5, &SLOWER);
