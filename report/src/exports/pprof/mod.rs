@@ -199,7 +199,7 @@ impl<'p> Builder<'p> {
 
     /// Returns the event and the labels of samples, by their row.
     fn labels(&self) -> FxHashMap<(u32, u32), (usize, Vec<(&'p str, LabelValue)>)> {
-        let texts = RowTexts::new(self.profile, self.query);
+        let texts = RowTexts::new(self.profile, self.query, &self.profile.labels);
         let mut all = FxHashMap::default();
         for (id, row) in &self.profile.calls.rows {
             let Some((event, cells)) = texts.of(*row) else { continue };
