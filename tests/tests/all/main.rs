@@ -66,6 +66,7 @@ mod rec_steering;
 mod rec_terminal;
 mod rec_threads;
 mod rec_undisturbed;
+mod recipes;
 mod rep;
 mod rep_agrees;
 mod rep_input;

@@ -65,3 +65,28 @@ fn reports() {
     }
     assert!(rows > 0);
 }
+
+#[test]
+fn comparisons() {
+    let schema = schema("recrep-diff-1.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let mut rows = 0;
+    for recorded in recorded::ALL {
+        fs::write(&file, recorded.bytes).unwrap();
+        for flags in
+            ["", "--children", "--sort stack", "--fail-if samples<9 --fail-if delta(total)>1%"]
+        {
+            let mut command = rep();
+            command.args(["diff", "--json"]).args(flags.split_whitespace());
+            let outcome = run(command.args([&file, &file]));
+            let Ok(answer) = serde_json::from_slice(&outcome.stdout) else { continue };
+            assert_valid(&schema, &answer, &format!("{} {flags}", recorded.name));
+            rows += answer["events"][0]["rows"].as_array().map_or(0, Vec::len);
+            if answer["events"][0].is_object() {
+                assert_strict(&schema, &answer);
+            }
+        }
+    }
+    assert!(rows > 0);
+}

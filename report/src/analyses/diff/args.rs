@@ -1,5 +1,6 @@
 //! Command line of `rep diff`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::slice::from_ref;
 
@@ -28,8 +29,8 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "BASE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// Recordings of the new side
-    #[arg(last = true, value_name = "NEW", value_hint = ValueHint::FilePath)]
+    /// Recordings of the new side: what follows `--` (see [`with_sides`])
+    #[arg(long, hide = true, num_args = 0.., value_name = "NEW", value_hint = ValueHint::FilePath)]
     new: Vec<PathBuf>,
 
     /// Recording of the base side; all other files are of the new one
@@ -68,7 +69,8 @@ pub(crate) struct DiffArgs {
 
     /// Output format
     ///
-    /// folded: a line for each callchain, with its sums on both sides
+    /// folded: a line for each callchain, with its sums on both sides. For CI: markdown for the
+    /// summary of a job, github for annotations, junit for the rules as test cases
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
     format: DiffFormat,
 
@@ -139,6 +141,9 @@ pub(crate) enum DiffFormat {
     Json,
     Csv,
     Folded,
+    Markdown,
+    Github,
+    Junit,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -210,6 +215,15 @@ fn normalize(word: &str) -> Result<Normalize, String> {
     })
 }
 
+/// Returns the words of a command line with an option in place of the `--` between the sides: other
+/// options may follow.
+pub(super) fn with_sides(mut words: Vec<OsString>) -> Vec<OsString> {
+    if let Some(between) = words.iter_mut().find(|word| *word == "--") {
+        *between = "--new".into();
+    }
+    words
+}
+
 /// Returns the files of both sides.
 fn sides(args: &DiffArgs) -> Result<[Vec<Source>; 2], String> {
     let sources = |paths: &[PathBuf]| -> Vec<Source> {
@@ -260,6 +274,11 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         Column::with_companions(keys.map_err(|error| format!("--sort: {error}"))?, needs);
     let shown = columns.len();
     let gates = args.gates.gates()?;
+    if format == DiffFormat::Junit && !gates.is_asked() {
+        return Err(
+            "--format junit prints what became of rules: give some (--fail-if, --rules)".into()
+        );
+    }
     let StatisticsArgs { level, min_impact, resolve, normalize, allow_different } = args.statistics;
     let default = Options::default();
     let options = Options {

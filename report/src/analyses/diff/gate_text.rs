@@ -11,7 +11,7 @@ use crate::compare::rules::{
 const MOST: usize = 10;
 
 /// Returns the word of an outcome.
-fn word(outcome: RuleOutcome) -> &'static str {
+pub(super) fn outcome_word(outcome: RuleOutcome) -> &'static str {
     match outcome {
         RuleOutcome::Holds => "holds",
         RuleOutcome::Violated => "violated",
@@ -75,7 +75,7 @@ pub(crate) fn lines(report: &GateReport<'_>, is_strict: bool) -> Vec<String> {
     for Judgement { rule, outcome, value: found, .. } in &report.judgements {
         let found = found.map_or_else(|| "-".into(), |found| value(rule, found));
         let limit = value(rule, rule.limit);
-        let (word, sign) = (word(*outcome), rule.relation.sign());
+        let (word, sign) = (outcome_word(*outcome), rule.relation.sign());
         lines.push(format!("{word:<10}  {:<width$}  {found}, fails if {sign} {limit}", rule.text));
     }
     lines.push(format!("gates: {}", if report.fails(is_strict) { "FAILED" } else { "passed" }));
@@ -83,14 +83,15 @@ pub(crate) fn lines(report: &GateReport<'_>, is_strict: bool) -> Vec<String> {
 }
 
 /// Returns the lines about a rule that does not hold.
-fn told(judgement: &Judgement<'_>) -> Vec<String> {
+pub(super) fn told(judgement: &Judgement<'_>) -> Vec<String> {
     let Judgement { rule, outcome, findings, reason, .. } = judgement;
     let is_open = *outcome == RuleOutcome::Open;
     let mut lines: Vec<String> = findings
         .iter()
         .take(MOST)
         .map(|found| {
-            let mut line = format!("{}: {}: {}", word(*outcome), rule.text, finding(rule, found));
+            let mut line =
+                format!("{}: {}: {}", outcome_word(*outcome), rule.text, finding(rule, found));
             if let Some(resolution) = found.resolution.filter(|_| is_open) {
                 line.push_str(&format!(", {} would have been seen", percent(resolution)));
             }
@@ -101,10 +102,10 @@ fn told(judgement: &Judgement<'_>) -> Vec<String> {
         lines.push(format!("  and {} more", findings.len() - MOST));
     }
     if let Some(reason) = reason {
-        lines.push(format!("{}: {}: {reason}", word(*outcome), rule.text));
+        lines.push(format!("{}: {}: {reason}", outcome_word(*outcome), rule.text));
     }
     if lines.is_empty() {
-        lines.push(format!("{}: {}", word(*outcome), rule.text));
+        lines.push(format!("{}: {}", outcome_word(*outcome), rule.text));
     }
     lines.extend(rule.why.as_ref().map(|why| format!("  {why}")));
     lines
@@ -152,7 +153,7 @@ impl<'a> GatesOut<'a> {
         };
         let rule = |judgement: &'a Judgement<'_>| RuleOut {
             rule: &judgement.rule.text,
-            outcome: word(judgement.outcome),
+            outcome: outcome_word(judgement.outcome),
             value: judgement.value.filter(|value| value.is_finite()),
             limit: judgement.rule.limit,
             why: judgement.rule.why.as_deref(),

@@ -7,12 +7,14 @@
 //!   causes  callchains of marked rows: callees that changed, time that moved
 //!   answer  recordings, a comparison for each event, warnings
 //!   gates   what rules ask about (gate_keys: columns) ─► compare's GateReport (gate_text: as text, JSON)
-//!   text, json, folded   output: text (words: its sentences), JSON and CSV, folded stacks
+//!   text, json, folded, ci   output: text (words: its sentences), JSON and CSV, folded stacks,
+//!           Markdown, annotations, test cases
 //! ```
 
 mod answer;
 mod args;
 mod causes;
+mod ci;
 mod folded;
 mod gate_keys;
 mod gate_text;
@@ -46,6 +48,7 @@ use crate::terminal::style::Screen;
 
 /// Runs the command, and returns its exit status.
 pub(crate) fn main(line: &Line) -> ExitCode {
+    let line = Line { words: args::with_sides(line.words.clone()), ..*line };
     let asked = match line.parse(args::query) {
         Ok(asked) => asked,
         Err(refusal) => return refused(&refusal),
@@ -68,6 +71,12 @@ fn print(answer: &DiffAnswer<'_>, asked: &Asked<DiffQuery>) -> anyhow::Result<Ex
         DiffFormat::Json => json::print(answer, &mut out),
         DiffFormat::Csv => json::print_csv(answer, &mut out),
         DiffFormat::Folded => folded::print(answer, &mut out),
+        DiffFormat::Markdown => ci::markdown(answer, &mut out),
+        DiffFormat::Github => ci::github(answer, &mut out),
+        DiffFormat::Junit => match &answer.gates {
+            Some(gates) => ci::junit(gates, asked.query.gates.is_strict, &mut out),
+            None => Ok(()),
+        },
     };
     printed.and(end(out)).context(CANNOT_WRITE)?;
     Ok(match &answer.gates {

@@ -60,7 +60,7 @@ pub(super) fn sentence(event: &ComparedEvent, answer: &DiffAnswer<'_>) -> String
 }
 
 /// Returns the name of a row for sentences.
-fn name(event: &ComparedEvent, row: usize) -> String {
+pub(super) fn name(event: &ComparedEvent, row: usize) -> String {
     event
         .rows
         .get(row)

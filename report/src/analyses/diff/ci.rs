@@ -1,0 +1,225 @@
+//! The comparison for CI: tables in Markdown for the summary of a job, annotations of GitHub, and
+//! the rules as JUnit's test cases.
+
+use std::io::{self, Write};
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use super::answer::{ComparedEvent, DiffAnswer};
+use super::gate_text::{outcome_word, told};
+use super::numbers::{interval, percent, signed};
+use super::words;
+use crate::compare::rules::{GateReport, RuleOutcome};
+use crate::compare::{RowChange, Status};
+use crate::exports::markdown::code;
+
+/// Most rows of a table that are not marked.
+const UNMARKED: usize = 10;
+
+/// Prints the verdict, a table of rows and one of rules.
+pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for (number, event) in answer.events.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        let comparison = &event.comparison;
+        let (word, sentence) = (words::verdict(comparison.verdict), words::sentence(event, answer));
+        let mode = words::mode(comparison);
+        writeln!(out, "**{word}** ({}) {} {}", code(&event.name), plain(&sentence), plain(&mode))?;
+        if let Some(order) = words::order(comparison) {
+            writeln!(out, "\n{}", plain(&order))?;
+        }
+        writeln!(out, "\n| impact | change | interval | base | new | {} |  |", event.noun)?;
+        writeln!(out, "| ---: | ---: | ---: | ---: | ---: | --- | --- |")?;
+        let listed = event.listed();
+        let marked = listed.iter().filter(|row| row.marked);
+        let limit = answer.asked.limit.unwrap_or(usize::MAX);
+        let marked: Vec<&RowChange> = marked.copied().take(limit).collect();
+        let others = listed.iter().filter(|row| words::is_listed(row, comparison)).copied();
+        let others = others.take(limit.saturating_sub(marked.len()).min(UNMARKED));
+        for row in marked.iter().copied().chain(others) {
+            markdown_row(event, row, out)?;
+        }
+    }
+    let Some(gates) = &answer.gates else { return Ok(()) };
+    writeln!(out, "\n| rule | outcome |\n| --- | --- |")?;
+    for judgement in &gates.judgements {
+        let word = outcome_word(judgement.outcome);
+        let word = if judgement.outcome == RuleOutcome::Holds { word.into() } else { bold(word) };
+        writeln!(out, "| {} | {word} |", code(&judgement.rule.text))?;
+    }
+    for doubt in &gates.doubts {
+        writeln!(out, "\n**cannot be trusted**: {}", plain(doubt))?;
+    }
+    Ok(())
+}
+
+fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> io::Result<()> {
+    let share = |share: f64| format!("{:.1} %", share * 100.0);
+    let change = match (row.status, row.change.relative) {
+        (Status::Gone, _) => "gone".into(),
+        (_, Some(part)) => format!("{} %", signed(part, 1)),
+        (_, None) => "new".into(),
+    };
+    let names = event.rows.get(row.row).map_or_else(String::new, |texts| {
+        let cells = texts.cells.iter().take(event.keys).enumerate();
+        let (first, rest): (Vec<_>, Vec<_>) = cells.partition(|(place, _)| *place == texts.subject);
+        let cells = first.into_iter().chain(rest).map(|(_, cell)| code(cell).into_owned());
+        cells.collect::<Vec<String>>().join(" ")
+    });
+    let seen = match row.marked {
+        true => bold("changed"),
+        false => format!("{} would have been seen", percent(row.resolution)),
+    };
+    writeln!(
+        out,
+        "| {} % | {change} | {} | {} | {} | {names}{} | {seen} |",
+        signed(row.impact, 2),
+        interval(row.change.low, row.change.high),
+        share(row.base_share),
+        share(row.new_share),
+        plain(&words::cause(event, row.row)),
+    )
+}
+
+fn bold(text: &str) -> String {
+    format!("**{text}**")
+}
+
+/// Returns a sentence without what Markdown would take for marks.
+fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for next in text.chars() {
+        if "\\`*_[]<>|".contains(next) {
+            shown.push('\\');
+        }
+        shown.push(next);
+    }
+    shown
+}
+
+/// Prints annotations: errors for what fails the job, warnings for what does not, a notice for each
+/// marked row, and the verdict.
+pub(super) fn github(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for event in &answer.events {
+        let marked = event.listed().into_iter().filter(|row| row.marked);
+        for row in marked {
+            let (low, high) = (row.change.low, row.change.high);
+            let change = match row.change.relative {
+                Some(part) => format!("{} % {}", signed(part, 1), interval(low, high)),
+                None => "new".into(),
+            };
+            let text = format!("{} {change}", words::name(event, row.row));
+            annotate(out, "notice", if row.log > 0.0 { "slower" } else { "faster" }, &text)?;
+        }
+        let comparison = &event.comparison;
+        let title = format!("rep diff: {}", words::verdict(comparison.verdict));
+        annotate(out, "notice", &title, &words::sentence(event, answer))?;
+    }
+    let Some(gates) = &answer.gates else { return Ok(()) };
+    for doubt in &gates.doubts {
+        annotate(out, "error", "rep diff: cannot be trusted", doubt)?;
+    }
+    for judgement in &gates.judgements {
+        let kind = match judgement.outcome {
+            RuleOutcome::Holds => continue,
+            outcome if fails(outcome, answer.asked.gates.is_strict) => "error",
+            _ => "warning",
+        };
+        annotate(out, kind, &judgement.rule.text, &told(judgement).join("\n"))?;
+    }
+    Ok(())
+}
+
+/// Writes a command of GitHub's runner, which ends at the line.
+fn annotate(out: &mut dyn Write, kind: &str, title: &str, text: &str) -> io::Result<()> {
+    let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let title = title.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let title = title.replace(':', "%3A").replace(',', "%2C");
+    writeln!(out, "::{kind} title={title}::{text}")
+}
+
+fn fails(outcome: RuleOutcome, is_strict: bool) -> bool {
+    match outcome {
+        RuleOutcome::Violated | RuleOutcome::Closed => true,
+        RuleOutcome::Open => is_strict,
+        RuleOutcome::Holds | RuleOutcome::Warned => false,
+    }
+}
+
+/// Prints a test case for each rule, and one for the inputs.
+pub(super) fn junit(
+    gates: &GateReport<'_>,
+    is_strict: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let broken = gates.judgements.iter().filter(|one| fails(one.outcome, is_strict)).count();
+    let failures = broken + usize::from(!gates.doubts.is_empty());
+    xml.create_element("testsuite")
+        .with_attribute(("name", "rep diff"))
+        .with_attribute(("tests", (gates.judgements.len() + 1).to_string().as_str()))
+        .with_attribute(("failures", failures.to_string().as_str()))
+        .write_inner_content(|xml| {
+            let doubts = gates.doubts.join("\n");
+            let doubts = Some(doubts).filter(|doubts| !doubts.is_empty());
+            test_case(
+                xml,
+                "inputs can be trusted",
+                doubts.as_deref().map(|text| ("failure", text)),
+            )?;
+            for judgement in &gates.judgements {
+                let text = told(judgement).join("\n");
+                let result = match judgement.outcome {
+                    RuleOutcome::Holds => None,
+                    outcome if fails(outcome, is_strict) => Some(("failure", text.as_str())),
+                    _ => Some(("system-out", text.as_str())),
+                };
+                test_case(xml, &judgement.rule.text, result)?;
+            }
+            Ok(())
+        })?;
+    writeln!(out)
+}
+
+/// Writes a test case with an element that tells its result; none if it passed.
+fn test_case<W: Write>(
+    xml: &mut Writer<W>,
+    name: &str,
+    result: Option<(&str, &str)>,
+) -> io::Result<()> {
+    let case = xml
+        .create_element("testcase")
+        .with_attribute(("classname", "gates"))
+        .with_attribute(("name", name));
+    let Some((element, text)) = result else {
+        case.write_empty()?;
+        return Ok(());
+    };
+    case.write_inner_content(|xml| {
+        let first = text.lines().next().unwrap_or_default();
+        let element = match element {
+            "failure" => xml.create_element(element).with_attribute(("message", first)),
+            _ => xml.create_element(element),
+        };
+        element.write_text_content(BytesText::new(text))?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_other_languages_are_texts() {
+        assert_eq!(plain("a_b <c> 5 %"), r"a\_b \<c\> 5 %");
+        let mut out = Vec::new();
+        annotate(&mut out, "error", "self(a::b) > 5%", "50 %\nof it").unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "::error title=self(a%3A%3Ab) > 5%25::50 %25%0Aof it\n");
+    }
+}
