@@ -95,7 +95,7 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     if let Some(column) = columns.iter().find(|column| column.key.is_of_trace()) {
         return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
     }
-    columns.push(Column { typed: "cpumode".into(), key: pprof::MODE });
+    columns.extend(pprof::columns());
     let mut symbol_sources = args.symbols.options()?;
     symbol_sources.source_paths = true;
     let query = Query {

@@ -390,20 +390,22 @@ fn read_all(from: &mut impl Read, path: &Path) -> Result<Opened, OpenError> {
 /// profile.
 fn unpacked(bytes: Bytes, path: &Path) -> Result<Opened, OpenError> {
     let Some(compression) = Compression::of(&bytes) else {
-        return recording(Opened { bytes, ..Opened::default() }, path);
+        let packed = bytes.len();
+        return recording(Opened { bytes, ..Opened::default() }, packed, path);
     };
     let unpacked =
         compression.unpack(&bytes).map_err(|error| OpenError::Packed(path.into(), error))?;
-    recording(Opened { bytes: unpacked.bytes, torn: unpacked.torn, ..Opened::default() }, path)
+    let opened = Opened { bytes: unpacked.bytes, torn: unpacked.torn, ..Opened::default() };
+    recording(opened, bytes.len(), path)
 }
 
-/// Returns what was opened, as a recording if it is a profile.
-fn recording(opened: Opened, path: &Path) -> Result<Opened, OpenError> {
+/// Returns what was opened, as a recording if it is a profile, of which there were `packed` bytes.
+fn recording(opened: Opened, packed: usize, path: &Path) -> Result<Opened, OpenError> {
     if Magic::read(&opened.bytes).is_ok() || !is_profile(&opened.bytes) {
         return Ok(opened);
     }
-    let made =
-        pprof::recording(&opened.bytes).map_err(|error| OpenError::Profile(path.into(), error))?;
+    let made = pprof::recording(&opened.bytes, packed)
+        .map_err(|error| OpenError::Profile(path.into(), error))?;
     let bytes = opened.bytes.len() as u64;
     Ok(Opened {
         bytes: made.bytes.into(),

@@ -21,15 +21,22 @@ use rustc_hash::FxHashMap;
 
 use self::frames::{Frames, Place};
 use self::mappings::Mappings;
+use crate::callchain::RowId;
 use crate::count::Count;
 use crate::pprof::{self, EventFacts, Facts, Label, ValueType};
 use crate::profile::Profile;
-use crate::query::{Query, SortKey};
+use crate::query::{Column, Query, SortKey};
 use crate::table::RowTexts;
 
-/// Column that only some samples have as a label: those whose CPU mode does not follow from their
-/// address.
-pub(crate) const MODE: SortKey = SortKey::CpuMode;
+/// Returns the columns that a profile needs besides its labels: the CPU mode of the function, which
+/// is a label of samples whose mode does not follow from their address.
+pub(crate) fn columns() -> [Column; 2] {
+    let column = |typed: &str, key| Column { typed: typed.into(), key };
+    [column(UNLABELLED, SortKey::Symbol), column("cpumode", SortKey::CpuMode)]
+}
+
+/// Name of a column that is no label.
+const UNLABELLED: &str = "";
 
 /// Writes the profile of one input, with the facts about its recording, which began at `began`
 /// (nanoseconds since 1970).
@@ -85,9 +92,11 @@ enum LabelValue {
     Mode(String),
 }
 
-/// What is equal in the samples that are added up: labels (name and value) and locations, innermost
-/// first.
-type SampleKey<'p> = (Vec<(&'p str, LabelValue)>, Vec<usize>);
+/// Labels of samples: names and values.
+type Labels<'p> = Vec<(&'p str, LabelValue)>;
+
+/// What is equal in the samples that are added up: labels and locations, innermost first.
+type SampleKey<'p> = (Labels<'p>, Vec<usize>);
 
 struct Builder<'p> {
     profile: &'p Profile,
@@ -198,12 +207,13 @@ impl<'p> Builder<'p> {
     }
 
     /// Returns the event and the labels of samples, by their row.
-    fn labels(&self) -> FxHashMap<(u32, u32), (usize, Vec<(&'p str, LabelValue)>)> {
+    fn labels(&self) -> FxHashMap<RowId, (usize, Labels<'p>)> {
         let texts = RowTexts::new(self.profile, self.query, &self.profile.labels);
         let mut all = FxHashMap::default();
         for (id, row) in &self.profile.calls.rows {
             let Some((event, cells)) = texts.of(*row) else { continue };
             let labels = self.query.columns.iter().zip(cells);
+            let labels = labels.filter(|(column, _)| column.typed != UNLABELLED);
             let labels = labels.filter_map(|(column, text)| {
                 Some((column.typed.as_str(), label(column.key, &text)?))
             });
@@ -296,7 +306,7 @@ fn period(event: &EventFacts) -> i64 {
 fn label(key: SortKey, text: &str) -> Option<LabelValue> {
     let number = |text: &str| text.parse().ok().map(LabelValue::Number);
     match key {
-        MODE => Some(LabelValue::Mode(text.to_owned())),
+        SortKey::CpuMode => Some(LabelValue::Mode(text.to_owned())),
         SortKey::Process | SortKey::Tid => number(text.split_once(':')?.0),
         SortKey::Cpu => number(text.trim()),
         _ => Some(LabelValue::Text(text.to_owned())),

@@ -49,9 +49,11 @@ impl<'a> Decoded<'a> {
         if decoded.types.is_empty() {
             return Err(ProfileError::Invalid("no values", "are described".into()));
         }
-        decoded.mapping_places = places(decoded.mappings.iter().map(|mapping| mapping.id));
-        decoded.location_places = places(decoded.locations.iter().map(|location| location.id));
-        decoded.function_places = places(decoded.functions.iter().map(|function| function.id));
+        let (mappings, locations) = (&decoded.mappings, &decoded.locations);
+        decoded.mapping_places = places("mapping", mappings.iter().map(|mapping| mapping.id))?;
+        decoded.location_places = places("location", locations.iter().map(|place| place.id))?;
+        let functions = decoded.functions.iter().map(|function| function.id);
+        decoded.function_places = places("function", functions)?;
         let comments = comments.into_iter().map(|comment| decoded.text(comment));
         let comments = comments.collect::<Result<Vec<_>, _>>()?;
         let comments = comments.iter().filter_map(|comment| str::from_utf8(comment).ok());
@@ -69,6 +71,10 @@ impl<'a> Decoded<'a> {
     ) -> Result<(), ProfileError> {
         match tag {
             1 => self.types.push(self.message(field)?),
+            // Each has a value at least, so that there are no more than the size justifies.
+            2 if field.len() < 3 => {
+                return Err(ProfileError::Invalid("a sample", "has no values".into()));
+            }
             2 => self.samples.push(field),
             3 => self.mappings.push(self.message(field)?),
             4 => self.locations.push(self.message(field)?),
@@ -171,13 +177,21 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// Returns the places of numbers; of equal ones, the first counts.
-fn places(ids: impl Iterator<Item = u64>) -> FxHashMap<u64, usize> {
+/// Returns the places of numbers, which all differ and are not 0.
+fn places(
+    what: &'static str,
+    ids: impl Iterator<Item = u64>,
+) -> Result<FxHashMap<u64, usize>, ProfileError> {
     let mut places = FxHashMap::default();
     for (place, id) in ids.enumerate() {
-        places.entry(id).or_insert(place);
+        if id == 0 {
+            return Err(ProfileError::Invalid("a", format!("{what} has no number")));
+        }
+        if places.insert(id, place).is_some() {
+            return Err(ProfileError::Invalid(what, format!("{id} is there twice")));
+        }
     }
-    places
+    Ok(places)
 }
 
 fn found(

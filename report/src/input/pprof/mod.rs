@@ -55,6 +55,10 @@ pub enum ProfileError {
          it without -diff_base and -base"
     )]
     Negative,
+    #[error(
+        "a pprof profile that unpacks to {0} bytes, which is unlike one; unpack it with gzip -dk"
+    )]
+    Bomb(usize),
     #[error("a pprof profile whose values are too large to be added up")]
     TooLarge,
     #[error("a pprof profile whose stacks unfold to more than {0} bytes")]
@@ -65,13 +69,21 @@ pub enum ProfileError {
     Write(#[from] std::io::Error),
 }
 
-/// Most bytes of records for each byte of a profile, and at least: a sample's stack may be one
-/// number there, of a location with many lines.
+/// Most bytes of records for each byte of a profile: a sample's stack may be one number there, of a
+/// location with many lines.
 const MAX_GROWTH: usize = 64;
+/// Bytes that are always allowed.
 const ALWAYS_ALLOWED: usize = 16 << 20;
 
-/// Makes a recording of the bytes of a profile.
-pub(super) fn recording(profile: &[u8]) -> Result<ProfileRecording, ProfileError> {
+/// Most bytes to which one of a packed profile may unpack: what is made of them takes more than they
+/// do.
+const MAX_RATIO: usize = 64;
+
+/// Makes a recording of the bytes of a profile, which were `packed` bytes.
+pub(super) fn recording(profile: &[u8], packed: usize) -> Result<ProfileRecording, ProfileError> {
+    if profile.len() > packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED) {
+        return Err(ProfileError::Bomb(profile.len()));
+    }
     let decoded = Decoded::read(profile)?;
     let most = profile.len().saturating_mul(MAX_GROWTH).max(ALWAYS_ALLOWED);
     let events = events::of(&decoded)?;

@@ -83,11 +83,11 @@ impl Made {
 
     fn recording(&self) -> ProfileRecording {
         assert!(is_profile(&self.bytes()));
-        recording(&self.bytes()).unwrap()
+        recording(&self.bytes(), usize::MAX).unwrap()
     }
 
     fn error(&self) -> String {
-        recording(&self.bytes()).err().unwrap().to_string()
+        recording(&self.bytes(), usize::MAX).err().unwrap().to_string()
     }
 }
 
@@ -147,8 +147,8 @@ impl Read {
                 return format!("{ip:#x}");
             };
             let address = if *start < crate::pprof::KERNEL { ip - start + offset } else { *ip };
-            let of_module = self.functions.iter().filter(|(module, ..)| module == file);
-            match of_module.filter(|(_, start, _)| *start <= address).next_back() {
+            let mut of_module = self.functions.iter().filter(|(module, ..)| module == file);
+            match of_module.rfind(|(_, start, _)| *start <= address) {
                 Some((_, _, name)) => format!("{file} {name}"),
                 None => format!("{file}+{address:#x}"),
             }
@@ -268,8 +268,17 @@ fn what_a_profile_lacks_is_said() {
     let mut typeless = made();
     typeless.0.sample_type.clear();
     assert!(error(typeless).contains("no values are described"));
+    let mut twice = made().location(0, 6, &["g"]);
+    twice.0.location[1].id = 1;
+    assert!(error(twice).contains("location 1 is there twice"));
+    let mut unnumbered = made();
+    unnumbered.0.function[0].id = 0;
+    assert!(error(unnumbered).contains("has no number"));
+    let mut empty = made();
+    empty.0.sample.push(Sample::default());
+    assert!(error(empty).contains("a sample has no values"));
     let bytes = made().sample(&[1], &[1], &[]).bytes();
-    let cut = recording(&bytes[..bytes.len() - 1]).err().unwrap().to_string();
+    let cut = recording(&bytes[..bytes.len() - 1], usize::MAX).err().unwrap().to_string();
     assert!(cut.contains("damaged or cut at byte"), "{cut}");
 }
 
@@ -282,6 +291,15 @@ fn stacks_that_unfold_without_end_are_refused() {
         made = made.sample(&[1], &[1], &[]);
     }
     assert!(made.error().contains("unfold to more than"), "{}", made.error());
+}
+
+#[test]
+fn what_unpacks_to_much_is_no_profile() {
+    let mut made = Made::of(&[("samples", "count")]);
+    made.0.string_table.push("x".repeat(17 << 20));
+    let error = recording(&made.bytes(), 1000).err().unwrap().to_string();
+    assert!(error.contains("which is unlike one"), "{error}");
+    assert!(recording(&made.bytes(), 1 << 20).is_ok());
 }
 
 fn any_profile() -> impl Strategy<Value = Vec<u8>> {
@@ -337,7 +355,7 @@ fn any_profile() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn any_profile_is_a_recording_or_an_error(bytes in any_profile()) {
-        if let Ok(made) = recording(&bytes) {
+        if let Ok(made) = recording(&bytes, usize::MAX) {
             let read = Read::of(&made.bytes);
             let sum: u64 = read.samples.iter().map(|sample| sample.3).sum();
             prop_assert_eq!(sum, made.samples);
@@ -347,7 +365,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if is_profile(&bytes) {
-            drop(recording(&bytes));
+            drop(recording(&bytes, usize::MAX));
         }
     }
 }
