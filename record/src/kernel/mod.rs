@@ -17,7 +17,6 @@ use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
 use crate::kernel::bpf::BpfProgram;
-use crate::kernel::moment::ClockMoment;
 use crate::kernel::ring::{AuxRing, Ring};
 
 /// Thread, CPU and cgroup that a counter counts.
@@ -51,6 +50,15 @@ impl Place {
             backward,
         }
     }
+}
+
+/// A moment by two clocks, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockMoment {
+    /// Time of the wall clock, since 1970.
+    pub wall_clock: u64,
+    /// Time of the samples' clock.
+    pub clock: u64,
 }
 
 /// perf_event_open(2), and the operations on its descriptors.

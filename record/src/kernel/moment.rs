@@ -13,19 +13,11 @@
 use std::os::fd::AsFd as _;
 
 use recrep_format::abi::{AttrFlags, EventType, RecordType, SampleType, SwEvent};
-use recrep_format::attr::Attr;
+use recrep_format::attr::{Attr, AttrEntry, AttrTable};
+use recrep_format::endian::Endian;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::kernel::{Kernel, Place};
-
-/// A moment by two clocks, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockMoment {
-    /// Time of the wall clock, since 1970.
-    pub wall_clock: u64,
-    /// Time of the samples' clock.
-    pub clock: u64,
-}
+use crate::kernel::{ClockMoment, Kernel, Place};
 
 /// Returns now, by the wall clock and the clock of samples (`clock`: that of `-k`); `None` if the
 /// kernel refuses the event.
@@ -52,11 +44,12 @@ pub(super) fn now(kernel: &impl Kernel, clock: Option<i32>) -> Option<ClockMomen
     let before = wall_clock();
     rustix::thread::set_name(&rustix::thread::name().ok()?).ok()?;
     let after = wall_clock();
+    let attrs =
+        AttrTable::new(vec![AttrEntry { attr, ids: Vec::new(), name: None }], Endian::NATIVE);
     let (mut found, mut scratch) = (None, Vec::new());
     ring.pending().ok()?.records(&mut scratch, |raw| {
-        // The time is the only field behind the record's own.
-        let time = raw.bytes.last_chunk::<8>().filter(|_| raw.header.kind == RecordType::COMM);
-        found = time.map(|time| u64::from_ne_bytes(*time)).or(found);
+        let time = attrs.time_of(raw).filter(|_| raw.header.kind == RecordType::COMM);
+        found = time.or(found);
     });
     Some(ClockMoment { wall_clock: before.midpoint(after), clock: found? })
 }

@@ -17,9 +17,8 @@ use recrep_format::endian::Endian;
 use rustix::io::Errno;
 
 use crate::kernel::bpf::{self, BpfFunction, BpfProgram};
-use crate::kernel::moment::{self, ClockMoment};
 use crate::kernel::ring::Ring;
-use crate::kernel::{Kernel, Place};
+use crate::kernel::{ClockMoment, Kernel, Place, moment};
 
 /// `PERF_FLAG_FD_CLOEXEC`: the workload does not inherit the counters.
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;

@@ -12,8 +12,8 @@ use recrep_format::feature::{
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
 
+use crate::kernel::ClockMoment;
 use crate::kernel::counters::Counters;
-use crate::kernel::moment::ClockMoment;
 use crate::machine::Machine;
 use crate::machine::event_tables::cpuid;
 use crate::machine::event_tables::cpuid::field;

@@ -109,13 +109,15 @@ fn rec_tells_of_the_machine_what_perf_tells() {
     let (by_perf, by_rec) = (told("perf", perf::record), told("rec", record));
     // What is of the recording, what changes meanwhile, and what has no order.
     let own = "captured|header|data |feat |perf version|cmdline|event |time of|sample \
-               duration|missing|nr_|pmu mappings|bpf|btf|context|=====";
+               duration|missing|nr_|pmu mappings|bpf|btf|context|clockid: |reference time|=====";
     let of_machine =
         |line: &&String| !own.split('|').any(|own| line.trim_start_matches("# ").starts_with(own));
     let fixed = |lines: &[String]| -> Vec<String> {
         let cut = |line: &String| line.split(", free =").next().unwrap().to_owned();
         lines.iter().filter(of_machine).map(cut).collect()
     };
+    // perf says what its clock showed only if that was chosen (-k).
+    assert!(by_rec.iter().any(|line| line.starts_with("# reference time: ")), "{by_rec:?}");
     let (by_perf, by_rec) = (fixed(&by_perf), fixed(&by_rec));
     assert!(by_perf.iter().any(|line| line.contains("sibling")), "{by_perf:?}");
     assert_eq!(by_rec, by_perf);

@@ -4,7 +4,7 @@ use prost::Message;
 use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
-use super::ProfileError;
+use super::error::ProfileError;
 use crate::pprof::{Facts, Function, Location, Mapping, RawField, RawFields, Sample, ValueType};
 
 /// A decoded profile, but for its samples: there may be many.

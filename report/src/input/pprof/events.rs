@@ -8,8 +8,8 @@
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SampleType, SwEvent};
 use recrep_format::attr::{Attr, AttrEntry};
 
-use super::ProfileError;
 use super::decoded::Decoded;
+use super::error::ProfileError;
 use crate::pprof::{EventFacts, Sample};
 
 /// Largest sum of the numbers of samples: several files are added up.

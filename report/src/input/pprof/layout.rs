@@ -9,14 +9,15 @@
 //!   kernel    kernel kernel ext4 ext4 kernel bpf                each run of addresses of one module is mapped
 //! ```
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use recrep_format::build_id::BuildId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ProfileError;
 use super::decoded::Decoded;
+use super::error::ProfileError;
 use super::points::{Point, Points};
 use crate::pprof::{KERNEL, Room, page_after, page_of};
 
@@ -46,7 +47,7 @@ pub(super) enum MappedKind {
 /// What is mapped at a range of addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
-    pub(super) name: Vec<u8>,
+    name: Vec<u8>,
     pub(super) build_id: Option<BuildId>,
     pub(super) kind: MappedKind,
     pub(super) range: Range<u64>,
@@ -54,6 +55,37 @@ pub(super) struct Mapped {
     pub(super) offset: u64,
     /// Place of the mapping in the profile.
     pub(super) mapping: usize,
+}
+
+/// Longest name in a record; longer ones are cut.
+const LONGEST_NAME: usize = 4096;
+
+/// Returns a name as records have it.
+pub(super) fn cut(name: &[u8]) -> &[u8] {
+    name.get(..LONGEST_NAME).unwrap_or(name)
+}
+
+impl Mapped {
+    /// Returns the name as records have it.
+    pub(super) fn name(&self) -> &[u8] {
+        cut(&self.name)
+    }
+
+    /// Returns the path by which the module is known, once it is mapped.
+    pub(super) fn path(&self) -> Cow<'_, [u8]> {
+        match self.kind {
+            MappedKind::Jit(pid) => format!("/tmp/perf-{pid}.map").into_bytes().into(),
+            _ => self.name().into(),
+        }
+    }
+
+    /// Returns the path in the mapping record of a process.
+    pub(super) fn path_in(&self, pid: u32) -> Cow<'_, [u8]> {
+        match self.kind {
+            MappedKind::Jit(of) if of == pid => b"//anon"[..].into(),
+            _ => self.name().into(),
+        }
+    }
 }
 
 /// What is mapped where.

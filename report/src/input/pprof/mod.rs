@@ -15,18 +15,18 @@
 //! pprof.
 
 mod decoded;
+mod error;
 mod events;
 mod layout;
+mod names;
 mod points;
 mod records;
 mod tasks;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use recrep_format::error::Error;
-
 use self::decoded::Decoded;
-use crate::pprof::DamagedField;
+pub(super) use self::error::ProfileError;
 
 /// A recording made of a profile.
 pub(super) struct ProfileRecording {
@@ -40,33 +40,6 @@ pub(super) struct ProfileRecording {
     pub(super) written: Option<SystemTime>,
     /// Reason for which the profile has not all samples, if so.
     pub(super) torn: Option<String>,
-}
-
-/// Reason for which a profile cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum ProfileError {
-    #[error("a pprof profile that is damaged or cut at byte {0}")]
-    Damaged(usize),
-    #[error("a pprof profile in which {0} {1}")]
-    Invalid(&'static str, String),
-    #[error(
-        "a pprof profile with negative values: the difference of two profiles; name both, or make \
-         it without -diff_base and -base"
-    )]
-    Negative,
-    #[error(
-        "a pprof profile that unpacks to {0} bytes, which is unlike one; unpack it with gzip -dk"
-    )]
-    Bomb(usize),
-    #[error("a pprof profile whose values are too large to be added up")]
-    TooLarge,
-    #[error("a pprof profile whose stacks unfold to more than {0} bytes")]
-    TooLong(usize),
-    #[error("a pprof profile that cannot be made a recording: {0}")]
-    Record(#[from] Error),
-    #[error("a pprof profile that cannot be made a recording: {0}")]
-    Write(#[from] std::io::Error),
 }
 
 /// Most bytes of records for each byte of a profile: a sample's stack may be one number there, of a
@@ -104,12 +77,6 @@ pub(super) fn recording(profile: &[u8], packed: usize) -> Result<ProfileRecordin
         torn: incomplete
             .then(|| "the recording that the profile was made of was incomplete".into()),
     })
-}
-
-impl ProfileError {
-    fn at(damaged: DamagedField, profile: &[u8]) -> Self {
-        Self::Damaged(profile.len() - damaged.left.min(profile.len()))
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::ProfileError;
 use super::decoded::Decoded;
+use super::error::ProfileError;
 use crate::pprof::{Line, Mapping, is_kernel};
 
 /// An address of the recording in the making.

@@ -1,17 +1,14 @@
 //! The records and features of the recording.
 
-use std::borrow::Cow;
 use std::io::Cursor;
 
 use recrep_format::abi::{CpuMode, KSymbolFlags, KSymbolType, SampleType, context, misc, prot};
 use recrep_format::attr::AttrEntry;
-use recrep_format::build_id::BuildId;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    Arch, BuildIdEvent, BuildIds, Bundle, BundledFrame, BundledFunction, BundledKind,
-    BundledModule, BundledPlace, ClockData, Cmdline, Counted as Bytes, CpuDesc, CpuId, EventDesc,
-    HeaderString, Hostname, NrCpus, OsRelease, SampleTime, Version, bundle_body,
+    Arch, BuildIdEvent, BuildIds, Bundle, ClockData, Cmdline, CpuDesc, CpuId, EventDesc,
+    HeaderString, Hostname, NrCpus, OsRelease, SampleTime, Version,
 };
 use recrep_format::record::{
     Body, Comm, Inode, KSymbol, Lost, LostSamples, Mmap2, MmapBuildId, MmapIdentity, Record,
@@ -19,18 +16,16 @@ use recrep_format::record::{
 };
 use recrep_format::wire::{List, Text};
 use recrep_format::write::{FeatureWriter, FileWriter};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::ProfileError;
 use super::decoded::Decoded;
+use super::error::ProfileError;
 use super::events::{Counted, Events};
-use super::layout::{Layout, Mapped, MappedKind};
-use super::points::{Point, Points};
+use super::layout::{Layout, Mapped, MappedKind, cut};
+use super::names;
+use super::points::Points;
 use super::tasks::Tasks;
 use crate::pprof::Sample;
-
-/// Longest name in a record; longer ones are cut.
-const LONGEST_NAME: usize = 4096;
 
 /// Most words of a callchain: a record has at most 64 KiB.
 const LONGEST_CHAIN: usize = 8000;
@@ -55,7 +50,7 @@ impl Writer<'_, '_> {
     ) -> Result<(Vec<u8>, u64), ProfileError> {
         let entries: Vec<AttrEntry> =
             self.events.all.iter().map(|event| event.entry.clone()).collect();
-        let mut out = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &entries)?;
+        let mut out = FileWriter::new(Cursor::default(), Endian::NATIVE, &entries)?;
         let mut records = Records::default();
         self.kernel(&mut records)?;
         self.losses(&mut records)?;
@@ -64,7 +59,7 @@ impl Writer<'_, '_> {
         let mut features = FeatureWriter::new(Endian::NATIVE);
         features.add(&EventDesc::of(&entries)?);
         self.facts(&mut features);
-        let body = self.bundle()?;
+        let body = names::bundle(self.decoded, self.points, self.layout)?;
         features.add(&Bundle::of(&body, &body));
         Ok((out.finish(&features)?.into_inner(), samples))
     }
@@ -79,11 +74,11 @@ impl Writer<'_, '_> {
                     len: u32::try_from(len).unwrap_or(u32::MAX),
                     ksym_type: KSymbolType::UNKNOWN,
                     flags: KSymbolFlags::empty(),
-                    name: Text::new(cut(&mapped.name)),
+                    name: Text::new(mapped.name()),
                 };
                 records.put(CpuMode::Kernel, [KERNEL_PID; 2], 1, Body::KSymbol(symbol))?;
             } else {
-                records.map(CpuMode::Kernel, KERNEL_PID, mapped, path(mapped).as_ref())?;
+                records.map(CpuMode::Kernel, KERNEL_PID, mapped, mapped.path().as_ref())?;
             }
         }
         Ok(())
@@ -136,7 +131,7 @@ impl Writer<'_, '_> {
                 if mapped.insert((id[0], *place))
                     && let Some(at) = self.layout.user.get(place)
                 {
-                    records.map(CpuMode::User, id[0], at, path_in(at, id[0]).as_ref())?;
+                    records.map(CpuMode::User, id[0], at, at.path_in(id[0]).as_ref())?;
                 }
             }
             for ((count, total), event) in counts.iter().zip(&mut totals).zip(1..) {
@@ -250,159 +245,10 @@ impl Writer<'_, '_> {
         features.add(&Version::new(facts.recorder.as_deref().unwrap_or("pprof")));
         let kernel = self.layout.kernel.iter().find(|mapped| mapped.kind == MappedKind::Kernel);
         if let Some((mapped, id)) = kernel.and_then(|mapped| Some((mapped, mapped.build_id?))) {
-            let entries = vec![BuildIdEvent::new(CpuMode::Kernel, &id, cut(&mapped.name))];
+            let entries = vec![BuildIdEvent::new(CpuMode::Kernel, &id, mapped.name())];
             features.add(&BuildIds { entries });
         }
     }
-
-    /// Returns the names of all points, as the body of a bundle.
-    fn bundle(&self) -> Result<Vec<u8>, ProfileError> {
-        let mut of_mappings = FxHashMap::<(bool, usize), Vec<&Point>>::default();
-        for point in self.points.all.iter().filter(|point| point.function.is_some()) {
-            if let Some(mapping) = point.mapping {
-                of_mappings.entry((point.is_kernel, mapping)).or_default().push(point);
-            }
-        }
-        let mapped = self.layout.kernel.iter().map(|mapped| (true, mapped));
-        let mapped = mapped.chain(self.layout.user.values().map(|mapped| (false, mapped)));
-        let mut named = Vec::new();
-        for (is_kernel, mapped) in mapped {
-            let points = of_mappings.get(&(is_kernel, mapped.mapping));
-            let points = points.into_iter().flatten().copied();
-            let points = points.filter(|point| mapped.range.contains(&point.ip));
-            named.push((mapped, NamedPoints::of(mapped, points, self.decoded)?));
-        }
-        let modules = named.iter().filter_map(|(mapped, points)| points.module(mapped));
-        Ok(bundle_body(modules.collect(), Endian::NATIVE)?)
-    }
-}
-
-/// Names of the points of one module.
-struct NamedPoints<'a> {
-    /// First address, address after the last, and name of each function.
-    functions: Vec<(u64, u64, &'a [u8])>,
-    texts: Vec<&'a [u8]>,
-    places: Vec<BundledPlace>,
-    path: Cow<'a, [u8]>,
-}
-
-impl<'a> NamedPoints<'a> {
-    fn of<'p>(
-        mapped: &'a Mapped,
-        points: impl Iterator<Item = &'p Point>,
-        decoded: &Decoded<'a>,
-    ) -> Result<Self, ProfileError> {
-        let mut ranges = FxHashMap::<usize, (u64, u64)>::default();
-        let (mut texts, mut numbers) = (Vec::new(), FxHashMap::default());
-        let mut number = |text: &'a [u8]| match text {
-            [] => 0,
-            text => *numbers.entry(text).or_insert_with(|| {
-                texts.push(text);
-                u32::try_from(texts.len()).unwrap_or(0)
-            }),
-        };
-        let mut places = Vec::new();
-        for point in points {
-            let address = address_in(mapped, point.ip);
-            if let Some(function) = point.function {
-                let range = ranges.entry(function).or_insert((address, address));
-                *range = (range.0.min(address), range.1.max(address));
-            }
-            let lines = decoded.locations.get(point.location).map(|location| &location.line);
-            let lines = lines.and_then(|lines| lines.get(point.lines.clone()));
-            let mut frames = Vec::new();
-            for line in lines.unwrap_or_default() {
-                let function = decoded.function(line.function)?;
-                let Some(function) = function.and_then(|place| decoded.functions.get(place)) else {
-                    continue;
-                };
-                frames.push(BundledFrame {
-                    function: number(decoded.function_name(function)?),
-                    file: if line.line > 0 { number(decoded.text(function.filename)?) } else { 0 },
-                    line: u32::try_from(line.line).unwrap_or(0),
-                });
-            }
-            if frames.len() > 1 || frames.iter().any(|frame| frame.file > 0) {
-                places.push(BundledPlace { address, frames: List(frames) });
-            }
-        }
-        let mut functions = Vec::with_capacity(ranges.len());
-        for (function, (first, last)) in ranges {
-            if let Some(function) = decoded.functions.get(function) {
-                functions.push((first, last.saturating_add(1), decoded.function_name(function)?));
-            }
-        }
-        functions.sort_unstable();
-        places.sort_by_key(|place| place.address);
-        places.dedup_by_key(|place| place.address);
-        Ok(Self { functions, texts, places, path: path(mapped) })
-    }
-
-    /// Returns the module as it stands in a bundle; `None` for what has no names there.
-    fn module<'n>(&'n self, mapped: &'n Mapped) -> Option<BundledModule<'n>> {
-        let (kind, pid, start) = match mapped.kind {
-            MappedKind::File => (BundledKind::FILE, 0, 0),
-            MappedKind::Vdso => (BundledKind::VDSO, 0, 0),
-            MappedKind::Jit(pid) => (BundledKind::JIT, pid.cast_signed(), 0),
-            MappedKind::Kernel => (BundledKind::KERNEL, 0, 0),
-            MappedKind::KernelModule => (BundledKind::KERNEL_MODULE, 0, mapped.range.start),
-            MappedKind::KernelSymbol | MappedKind::Memory => return None,
-        };
-        if self.functions.is_empty() {
-            // It may be that its file is here.
-            return None;
-        }
-        let functions = self.functions.iter().map(|(start, end, name)| BundledFunction {
-            start: *start,
-            end: *end,
-            name: Bytes(name),
-        });
-        Some(BundledModule {
-            path: Bytes(&self.path),
-            kind,
-            pid,
-            start,
-            end: 0,
-            build_id: Bytes(mapped.build_id.as_ref().map_or(&[], BuildId::as_bytes)),
-            major: 0,
-            minor: 0,
-            inode: 0,
-            source: Bytes(b"the profile"),
-            functions: List(functions.collect()),
-            texts: List(self.texts.iter().map(|text| Bytes(text)).collect()),
-            places: List(self.places.clone()),
-            images: List(Vec::new()),
-        })
-    }
-}
-
-/// Returns the address by which the functions of a module are looked up.
-fn address_in(mapped: &Mapped, ip: u64) -> u64 {
-    match mapped.kind {
-        MappedKind::File => ip.wrapping_sub(mapped.range.start).wrapping_add(mapped.offset),
-        MappedKind::Vdso => ip.wrapping_sub(mapped.range.start),
-        _ => ip,
-    }
-}
-
-/// Returns the path by which a module is known, once it is mapped.
-fn path(mapped: &Mapped) -> Cow<'_, [u8]> {
-    match mapped.kind {
-        MappedKind::Jit(pid) => format!("/tmp/perf-{pid}.map").into_bytes().into(),
-        _ => cut(&mapped.name).into(),
-    }
-}
-
-/// Returns the path in the mapping record of a process.
-fn path_in(mapped: &Mapped, pid: u32) -> Cow<'_, [u8]> {
-    match mapped.kind {
-        MappedKind::Jit(of) if of == pid => b"//anon"[..].into(),
-        _ => cut(&mapped.name).into(),
-    }
-}
-
-fn cut(name: &[u8]) -> &[u8] {
-    name.get(..LONGEST_NAME).unwrap_or(name)
 }
 
 /// Stack of a sample.

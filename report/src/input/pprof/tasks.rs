@@ -7,8 +7,8 @@
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use super::ProfileError;
 use super::decoded::Decoded;
+use super::error::ProfileError;
 use crate::pprof::Sample;
 
 /// What the labels of samples say of their task; numbers of labels may be any.
