@@ -81,7 +81,9 @@ impl Tasks {
     fn task(&mut self, decoded: &Decoded<'_>, sample: &Sample) -> Result<Task, ProfileError> {
         let mut task = Task::default();
         for label in &sample.label {
-            let number = u32::try_from(label.number).ok().filter(|_| label.text == 0);
+            // Without a task, the kernel has -1.
+            let number = i32::try_from(label.number).ok().filter(|_| label.text == 0);
+            let number = number.map(i32::cast_unsigned);
             match self.known(decoded, label.key)? {
                 Some(Known::Comm) if label.text != 0 => {
                     decoded.text(label.text)?;
