@@ -6,7 +6,7 @@ use super::estimate::{Estimate, Floor, Model, drift};
 use super::family::{self, Needed};
 use super::normalize::{self, Normalization, RunTotals, Taken};
 use super::result::{Effect, LEAST_RUNS, NotComparable, Options, RowChange, Status, Verdict};
-use super::sides::{RunShape, RunValues, Sides, Turns};
+use super::sides::{RunShape, RunValues, Sides, Turns, part_of};
 
 /// The result for one event.
 #[derive(Clone, Debug)]
@@ -116,8 +116,7 @@ impl RowChange {
     /// `kept` is the logarithm of what all functions share, if the row has it.
     pub(super) fn of(row: usize, estimate: &Estimate, all: (f64, f64), kept: Option<f64>) -> Self {
         let Estimate { base, new, log, error, dispersion, change } = *estimate;
-        let share = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
-        let (base_share, new_share) = (share(base, all.0), share(new, all.1));
+        let (base_share, new_share) = (part_of(base, all.0), part_of(new, all.1));
         // A new row has no change, a row that is gone has lost all.
         let beyond = kept.filter(|_| base > 0.0).map(|common| match new > 0.0 {
             true => (log - common).exp_m1(),

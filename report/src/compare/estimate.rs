@@ -194,7 +194,6 @@ impl Model {
                 (deviance.root(0.0) * scale, deviance.low(least), deviance.high(least))
             }
         };
-        let is_on = |log: &f64| log.abs() <= FARTHEST;
         let (relative, low, high) = if base == 0.0 {
             (None, low, None)
         } else if new == 0.0 {
@@ -204,8 +203,8 @@ impl Model {
         };
         let change = Effect {
             relative: relative.map(f64::exp_m1),
-            low: low.filter(|low| new == 0.0 || is_on(low)).map(f64::exp_m1),
-            high: high.filter(is_on).map(f64::exp_m1),
+            low: low.filter(|low| new == 0.0 || low.abs() <= FARTHEST).map(f64::exp_m1),
+            high: high.filter(|high| high.abs() <= FARTHEST).map(f64::exp_m1),
             p: self.student.two_sided(t),
         };
         Some(Estimate { base, new, log, error, dispersion, change })
@@ -393,8 +392,8 @@ mod tests {
         ) {
             let (base, new) = (f64::from(base) / 2.0, f64::from(new) / 2.0);
             let deviance = Deviance { base, new, ratio };
-            let is_on = |x: &f64| x.abs() <= FARTHEST;
-            let found = [deviance.low(t * t).filter(is_on), deviance.high(t * t).filter(is_on)];
+            let found = [deviance.low(t * t), deviance.high(t * t)];
+            let found = found.map(|end| end.filter(|x| x.abs() <= FARTHEST));
             for (found, expected) in found.into_iter().zip([halved(&deviance, t), halved(&deviance, -t)]) {
                 if base + new > 0.0 {
                     prop_assert_eq!(found.is_some(), expected.is_some(), "{:?} {:?}", found, expected);

@@ -45,11 +45,10 @@ pub(super) fn judge(
     model: &Model,
     options: &Options,
 ) -> Judged {
-    let facts = |row: usize| sides.facts.get(row).copied().unwrap_or_default();
     let is_asked = |row: &RowChange| {
         // A few long waits are no sample, however many periods they count.
         row.base + row.new >= LEAST_SAMPLES
-            && facts(row.row).effective >= LEAST_SAMPLES
+            && sides.facts(row.row).effective >= LEAST_SAMPLES
             && row.mean_share() >= options.min_impact / 2.0
     };
     let mut asked: Vec<&mut RowChange> = rows.iter_mut().filter(|row| is_asked(row)).collect();
@@ -68,7 +67,7 @@ pub(super) fn judge(
             _ if row.marked && row.base == 0.0 => Status::New,
             _ if row.marked && row.new == 0.0 => Status::Gone,
             _ if row.marked => Status::Changed,
-            _ if facts(row.row).is_renamed => Status::Renamed,
+            _ if sides.facts(row.row).is_renamed => Status::Renamed,
             None => Status::Small,
             Some(_) if row.resolution <= options.resolve => Status::Same,
             Some(_) => Status::Unclear,

@@ -53,6 +53,13 @@ const FIXED_LENGTH: f64 = 1.0 / 3.0;
 /// machine is the same.
 const STILL_FOR_MOVED: u64 = 4;
 
+impl Taken {
+    /// Creates what leaves no error in.
+    fn of(mode: Normalization, factors: Factors) -> Self {
+        Self { mode, factors, variance: 0.0, kept: None }
+    }
+}
+
 /// Decides what is taken out.
 pub(super) fn decide(
     sides: &Sides,
@@ -62,32 +69,34 @@ pub(super) fn decide(
     turns: Turns,
     asked: Option<Normalize>,
 ) -> Result<Taken, NotComparable> {
-    let plain = |mode, factors| Taken { mode, factors, variance: 0.0, kept: None };
-    let nothing = || Factors::of(vec![1.0; shape.runs()], shape);
+    let nothing = Factors::of(vec![1.0; shape.runs()], shape);
     // A run without samples still needs a factor; its rows are all 0.
-    let shares = || Factors::of(own.totals().iter().map(|total| total.max(0.5)).collect(), shape);
+    let shares = Factors::of(own.totals().iter().map(|total| total.max(0.5)).collect(), shape);
     let is_cut = sides.base.iter().chain(&sides.new).any(|run| run.is_cut);
     let mode = match asked {
         Some(Normalize::None) => {
-            return Ok(plain(Normalization::Asked(Normalize::None), nothing()));
+            return Ok(Taken::of(Normalization::Asked(Normalize::None), nothing));
         }
         Some(Normalize::Share) => {
-            return Ok(plain(Normalization::Asked(Normalize::Share), shares()));
+            return Ok(Taken::of(Normalization::Asked(Normalize::Share), shares));
         }
         Some(Normalize::Time) => {
             let all = sides.base.iter().chain(&sides.new);
             let seconds = all.map(|run| run.seconds.filter(|seconds| *seconds > 0.0));
             let seconds = seconds.collect::<Option<Vec<f64>>>().ok_or(NotComparable::NoLength)?;
-            return Ok(plain(Normalization::Asked(Normalize::Time), Factors::of(seconds, shape)));
+            return Ok(Taken::of(
+                Normalization::Asked(Normalize::Time),
+                Factors::of(seconds, shape),
+            ));
         }
         Some(Normalize::Common) => Some(Normalization::Asked(Normalize::Common)),
         None => None,
     };
     let Some(common) = common else {
         return Ok(match (mode, is_cut) {
-            (Some(mode), _) => plain(mode, nothing()),
-            (None, true) => plain(Normalization::Share, shares()),
-            (None, false) => plain(Normalization::Absolute, nothing()),
+            (Some(mode), _) => Taken::of(mode, nothing),
+            (None, true) => Taken::of(Normalization::Share, shares),
+            (None, false) => Taken::of(Normalization::Absolute, nothing),
         });
     };
     let mode = mode.unwrap_or_else(|| by_rule(common, shape, own, turns, is_cut));
@@ -157,12 +166,11 @@ impl RunTotals {
     /// differently.
     pub(super) fn spread(&self) -> (f64, f64) {
         let (base, new) = self.shape.split(&self.logs);
-        let part = |logs: &[f64]| {
+        let [base, new] = [base, new].map(|logs| {
             let degrees = to_float(logs.len().saturating_sub(1));
             let variance = deviations(logs) / degrees.max(1.0);
             (variance / to_float(logs.len().max(1)), degrees)
-        };
-        let (base, new) = (part(base), part(new));
+        });
         let variance = base.0 + new.0;
         let divisor: f64 =
             [base, new].iter().map(|(variance, degrees)| variance.powi(2) / degrees.max(1.0)).sum();

@@ -1,5 +1,7 @@
 //! Input of a comparison: runs, and the values of rows in them.
 
+use std::cmp::Ordering;
+
 /// A recording of a side.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SideRun {
@@ -111,15 +113,19 @@ impl Sides {
         }
     }
 
+    /// Returns what is known of a row.
+    pub(super) fn facts(&self, row: usize) -> RowFacts {
+        self.facts.get(row).copied().unwrap_or_default()
+    }
+
     /// Returns for each row of `own` whether its share, the mean of both sides, is below `share`: of
     /// whole callchains, these are better joined to one row.
     pub(crate) fn small_rows(&self, share: f64) -> Vec<bool> {
         let shape = RunShape { base: self.base.len(), new: self.new.len() };
         let (all_base, all_new) = shape.sums(&self.own.totals());
-        let part = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
         let is_small = |values: &[f64]| {
             let (base, new) = shape.sums(values);
-            f64::midpoint(part(base, all_base), part(new, all_new)) < share
+            f64::midpoint(part_of(base, all_base), part_of(new, all_new)) < share
         };
         self.own.rows().map(is_small).collect()
     }
@@ -133,8 +139,13 @@ impl Sides {
             return Turns { in_turn: false, apart_seconds: None };
         };
         // Equal starts count for both orders.
-        let first = |a: f64, b: f64| if a < b { 1.0 } else { f64::from(u8::from(a == b)) / 2.0 };
-        let pairs = base.iter().flat_map(|a| new.iter().map(|b| first(*a, *b)));
+        let pairs = base.iter().flat_map(|a| {
+            new.iter().map(|b| match a.total_cmp(b) {
+                Ordering::Less => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Greater => 0.0,
+            })
+        });
         let part = mean(&pairs.collect::<Vec<f64>>());
         Turns {
             in_turn: (0.25..=0.75).contains(&part) && !self.machines_differ,
@@ -213,6 +224,11 @@ impl RunShape {
 #[expect(clippy::cast_precision_loss, reason = "nothing here is counted beyond 2^53")]
 pub(super) fn to_float(number: impl TryInto<u64>) -> f64 {
     number.try_into().unwrap_or(u64::MAX) as f64
+}
+
+/// Returns a part of all; 0 of nothing.
+pub(super) fn part_of(part: f64, all: f64) -> f64 {
+    if all > 0.0 { part / all } else { 0.0 }
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

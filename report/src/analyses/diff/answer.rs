@@ -110,7 +110,7 @@ pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
             continue;
         }
         let comparison = compare(&grouped.sides, &asked.options).map_err(said)?;
-        let causes = causes::of(asked, &grouping, event, (&grouped, &comparison))?;
+        let causes = causes::of(asked, &grouping, event, &grouped, &comparison)?;
         let compared = compared(event, grouped, comparison, asked);
         answer.events.push(ComparedEvent { causes, ..compared });
     }
@@ -170,12 +170,18 @@ fn recordings(apart: &Apart<RunFacts>, side: usize) -> Vec<RunFacts> {
 
 fn inputs(apart: &Apart<RunFacts>, side: usize) -> Vec<RunInput> {
     let group = apart.groups.get(side).into_iter().flatten();
-    let input = |(profile, recorded): &(Profile, RunFacts)| RunInput {
-        path: profile.inputs.first().map_or_else(String::new, |input| input.path.clone()),
-        samples: profile.samples(),
-        seconds: recorded.seconds,
-    };
-    group.map(input).collect()
+    group.map(RunInput::of).collect()
+}
+
+impl RunInput {
+    fn of(input: &(Profile, RunFacts)) -> Self {
+        let (profile, recorded) = input;
+        Self {
+            path: profile.inputs.first().map_or_else(String::new, |input| input.path.clone()),
+            samples: profile.samples(),
+            seconds: recorded.seconds,
+        }
+    }
 }
 
 /// Checks that both sides have runs, and the same events at the same rates.

@@ -224,11 +224,12 @@ pub(super) fn with_sides(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+fn sources(paths: &[PathBuf]) -> Vec<Source> {
+    paths.iter().map(|path| Source::or_default(Some(path.clone()))).collect()
+}
+
 /// Returns the files of both sides.
 fn sides(args: &DiffArgs) -> Result<[Vec<Source>; 2], String> {
-    let sources = |paths: &[PathBuf]| -> Vec<Source> {
-        paths.iter().map(|path| Source::or_default(Some(path.clone()))).collect()
-    };
     let (files, new) = (args.files.as_slice(), args.new.as_slice());
     let (base, new) = match (args.baseline.as_slice(), files, new) {
         ([], [base, new], []) => (sources(from_ref(base)), sources(from_ref(new))),

@@ -29,9 +29,9 @@ pub(super) fn of(
     asked: &DiffQuery,
     grouping: &Grouping<'_>,
     event: &DiffEvent,
-    compared: (&Grouped, &Comparison),
+    grouped: &Grouped,
+    comparison: &Comparison,
 ) -> anyhow::Result<Causes> {
-    let (grouped, comparison) = compared;
     let marked: BTreeSet<usize> =
         comparison.rows.iter().filter(|row| row.marked).map(|row| row.row).collect();
     let has_functions =
@@ -67,7 +67,7 @@ pub(super) fn of(
         known.extend(grouped.rows.get(*row).map(|texts| (named(texts), *row)));
     }
     let number = |row: usize| known.get(&named(with_callers.rows.get(row)?)).copied();
-    let mut walk = Walk::new(&grouping, grouped.by_samples);
+    let mut walk = ChainWalk::new(&grouping, grouped.by_samples);
     let mut of_runs: BTreeMap<(usize, usize), FxHashMap<usize, usize>> = BTreeMap::new();
     for Placed { side, run, place, row } in &with_callers.places {
         if let Some(row) = number(*row) {
@@ -91,8 +91,20 @@ fn named(texts: &RowLabels) -> NamedBy<'_> {
     (&texts.names, others.map(|(_, cell)| cell.as_str()).collect())
 }
 
+impl Causes {
+    /// Leaves out callees that others explain, unless all of a row's are.
+    fn keep_roots(&mut self) {
+        let explained: BTreeSet<usize> = self.because.keys().copied().collect();
+        for callees in self.because.values_mut() {
+            if callees.iter().any(|callee| !explained.contains(callee)) {
+                callees.retain(|callee| !explained.contains(callee));
+            }
+        }
+    }
+}
+
 /// Walk over all callchains.
-struct Walk {
+struct ChainWalk {
     /// Number of base's runs.
     base: usize,
     runs: usize,
@@ -105,7 +117,7 @@ struct Walk {
     neighbours: BTreeSet<(usize, usize)>,
 }
 
-impl Walk {
+impl ChainWalk {
     fn new(grouping: &Grouping<'_>, by_samples: bool) -> Self {
         let [base, new] = grouping.runs.each_ref().map(Vec::len);
         Self {
@@ -170,6 +182,7 @@ impl Walk {
                     causes.because.insert(row, callees.into_iter().collect());
                 }
             }
+            causes.keep_roots();
         } else {
             let values: Vec<&[f64]> = grouped.sides.own.rows().collect();
             let neighbours: Vec<(usize, usize)> = self.neighbours.into_iter().collect();

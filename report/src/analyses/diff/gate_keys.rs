@@ -45,7 +45,6 @@ pub(super) fn add_columns(columns: &mut Vec<Column>, gates: &Gates) {
 
 /// Returns whether a rule is about callchains.
 pub(super) fn need_chains(gates: &Gates) -> bool {
-    let is_broken = |subject: &RuleSubject| *subject == RuleSubject::Broken;
     kinds(gates).contains(&RowKind::Children)
-        || gates.rules.rules.iter().any(|rule| is_broken(&rule.subject))
+        || gates.rules.rules.iter().any(|rule| rule.subject == RuleSubject::Broken)
 }

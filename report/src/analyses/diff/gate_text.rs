@@ -142,28 +142,38 @@ struct FindingOut<'a> {
     resolution: Option<f64>,
 }
 
-impl<'a> GatesOut<'a> {
-    pub(crate) fn of(report: &'a GateReport<'_>, is_strict: bool) -> Self {
-        let finding = |found: &'a Finding| FindingOut {
+impl<'a> FindingOut<'a> {
+    fn of(found: &'a Finding) -> Self {
+        Self {
             name: found.name.as_deref(),
             value: Some(found.value).filter(|value| value.is_finite()),
             low: found.low,
             high: found.high,
             resolution: found.resolution,
-        };
-        let rule = |judgement: &'a Judgement<'_>| RuleOut {
+        }
+    }
+}
+
+impl<'a> RuleOut<'a> {
+    fn of(judgement: &'a Judgement<'_>) -> Self {
+        Self {
             rule: &judgement.rule.text,
             outcome: outcome_word(judgement.outcome),
             value: judgement.value.filter(|value| value.is_finite()),
             limit: judgement.rule.limit,
             why: judgement.rule.why.as_deref(),
             reason: judgement.reason.as_ref().map(Reason::to_string),
-            findings: judgement.findings.iter().map(finding).collect(),
-        };
+            findings: judgement.findings.iter().map(FindingOut::of).collect(),
+        }
+    }
+}
+
+impl<'a> GatesOut<'a> {
+    pub(crate) fn of(report: &'a GateReport<'_>, is_strict: bool) -> Self {
         Self {
             failed: report.fails(is_strict),
             doubts: &report.doubts,
-            rules: report.judgements.iter().map(rule).collect(),
+            rules: report.judgements.iter().map(RuleOut::of).collect(),
         }
     }
 }

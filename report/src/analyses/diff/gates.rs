@@ -7,7 +7,7 @@ use super::gate_keys::{add_columns, keys, kinds, need_chains};
 use super::rows::{DiffEvent, Grouped, Grouping, add_module, events};
 use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use crate::cli::Gates;
-use crate::compare::rules::{Facts, GateReport, KindFacts, NamedRow, RowKind, evaluate};
+use crate::compare::rules::{GateReport, KindFacts, NamedRow, RowKind, RuleFacts, evaluate};
 use crate::compare::{Comparison, Options, compare};
 use crate::engine::report::{Apart, apart};
 use crate::profile::{InputSummary, Profile};
@@ -155,7 +155,7 @@ fn evaluated<'q>(
     }
     let of_kinds = all.iter().map(|of| (of.kind, of.facts()));
     let runs = grouping.runs.iter().map(Vec::len);
-    let facts = Facts {
+    let facts = RuleFacts {
         kinds: of_kinds.collect::<BTreeMap<RowKind, KindFacts<'_>>>(),
         lost: lost(grouping.apart),
         unresolved,
@@ -184,15 +184,13 @@ impl OfKind {
         let Grouped { rows, sides, .. } = &self.grouped;
         let counts = sides.children.as_ref().unwrap_or(&sides.own);
         let base = sides.base.len();
-        let of_new = |values: &[f64]| -> f64 { values.iter().skip(base).sum() };
         let all: f64 = sides.own.totals().iter().skip(base).sum();
         let numbered = rows.iter().zip(counts.rows()).enumerate();
-        let has_samples = |values: &[f64]| values.iter().any(|value| *value > 0.0);
-        let rows = numbered.filter(|(_, (_, values))| has_samples(values)).map(
+        let rows = numbered.filter(|(_, (_, values))| values.iter().any(|value| *value > 0.0)).map(
             |(row, (texts, values))| NamedRow {
                 row,
                 names: texts.names_for_rules(),
-                share: if all > 0.0 { of_new(values) / all } else { 0.0 },
+                share: if all > 0.0 { values.iter().skip(base).sum::<f64>() / all } else { 0.0 },
             },
         );
         KindFacts { rows: rows.collect(), comparison: self.comparison.as_ref() }
@@ -201,14 +199,15 @@ impl OfKind {
 
 /// Returns the share of samples that were lost, on the side that lost more.
 fn lost(apart: &Apart<RunFacts>) -> f64 {
-    let of_side = |group: &Vec<(Profile, RunFacts)>| {
-        let inputs = || group.iter().flat_map(|(profile, _)| &profile.inputs);
+    let shares = apart.groups.iter().map(|group| {
+        let inputs: Vec<&InputSummary> =
+            group.iter().flat_map(|(profile, _)| &profile.inputs).collect();
         // Most records are samples.
-        let lost: u64 = inputs().map(|input| input.lost_samples.max(input.lost_events)).sum();
-        let taken: u64 = inputs().map(|input| input.samples).sum();
+        let lost: u64 = inputs.iter().map(|input| input.lost_samples.max(input.lost_events)).sum();
+        let taken: u64 = inputs.iter().map(|input| input.samples).sum();
         part(lost, lost.saturating_add(taken))
-    };
-    apart.groups.iter().map(of_side).fold(0.0, f64::max)
+    });
+    shares.fold(0.0, f64::max)
 }
 
 /// Returns the share of the new side's user stacks that do not reach the start of their program.

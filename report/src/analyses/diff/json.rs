@@ -201,9 +201,10 @@ fn event<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> EventOut<'e> 
 
 /// Returns the verdict over all events.
 fn verdict(answer: &DiffAnswer<'_>) -> Option<Verdict> {
-    let all = || answer.events.iter().map(|event| event.comparison.verdict);
     let order = [Verdict::Changed, Verdict::TooFewSamples, Verdict::Same];
-    order.into_iter().find(|verdict| all().any(|found| found == *verdict))
+    order
+        .into_iter()
+        .find(|verdict| answer.events.iter().any(|event| event.comparison.verdict == *verdict))
 }
 
 pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -244,6 +245,11 @@ pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<
     write_json(&whole, out)
 }
 
+/// Formats a number for CSV; empty if there is none.
+fn number(number: Option<f64>) -> String {
+    number.filter(|number| number.is_finite()).map_or_else(String::new, |number| number.to_string())
+}
+
 /// Prints a line for each row of each event.
 pub(super) fn print_csv(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
     const NUMBERS: [&str; 14] = [
@@ -270,11 +276,6 @@ pub(super) fn print_csv(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Res
         for row in listed(event, answer) {
             let [base, new] = samples(event, row.row);
             let change = row.change;
-            let number = |number: Option<f64>| {
-                number
-                    .filter(|number| number.is_finite())
-                    .map_or_else(String::new, |n| n.to_string())
-            };
             let numbers = [
                 row.status.word().to_owned(),
                 row.marked.to_string(),

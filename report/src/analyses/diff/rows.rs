@@ -93,6 +93,16 @@ pub(crate) struct RowLabels {
 }
 
 impl RowLabels {
+    /// Creates a row with one text.
+    pub(crate) fn of_text(text: String) -> Self {
+        Self { names: vec![text.clone()], cells: vec![text], ..Self::default() }
+    }
+
+    /// Returns its whole name, that of base if there are several.
+    fn whole(&self) -> String {
+        self.names.first().cloned().unwrap_or_default()
+    }
+
     /// Returns all that rules may call it, the name for messages first.
     pub(crate) fn names_for_rules(&self) -> Vec<String> {
         let mut names = vec![self.cells.get(self.subject).cloned().unwrap_or_default()];
@@ -173,10 +183,10 @@ struct RunCount {
 impl Grouping<'_> {
     /// Groups an event's rows by some of the columns; with `children`, samples also count in callers.
     pub(crate) fn by(&self, event: &DiffEvent, columns: &[usize], children: bool) -> Grouped {
-        let place = |key| self.query.columns.iter().position(|column| column.key == key);
         let symbol = columns.iter().position(|column| self.key(*column) == Some(SortKey::Symbol));
         // What tells a function's module, whether it is shown or not.
-        let of_module = [place(SortKey::Dso), place(SortKey::Identity)].into_iter().flatten();
+        let of_module =
+            [self.place(SortKey::Dso), self.place(SortKey::Identity)].into_iter().flatten();
         let of_module = of_module.filter(|column| symbol.is_some() && !columns.contains(column));
         let told: Vec<usize> = columns.iter().copied().chain(of_module).collect();
         let sides = [0, 1].map(|side| self.side(side, event, &told));
@@ -280,6 +290,10 @@ impl Grouping<'_> {
         is_even(&sides)
     }
 
+    fn place(&self, key: SortKey) -> Option<usize> {
+        self.query.columns.iter().position(|column| column.key == key)
+    }
+
     fn key(&self, column: usize) -> Option<SortKey> {
         self.query.columns.get(column).map(|column| column.key)
     }
@@ -359,8 +373,8 @@ impl Grouping<'_> {
         let mut row = RowLabels::default();
         let Some(chosen) = chosen else { return row };
         let module = module_key(&chosen.module);
-        let is_symbol = |column: &usize| self.key(*column) == Some(SortKey::Symbol);
-        let subject = columns.iter().position(is_symbol).unwrap_or(0);
+        let symbol = columns.iter().position(|column| self.key(*column) == Some(SortKey::Symbol));
+        let subject = symbol.unwrap_or(0);
         row.subject = subject;
         for (column, text) in columns.iter().zip(&chosen.texts) {
             row.cells.push(match self.key(*column) {
@@ -433,7 +447,6 @@ impl SideName {
 
 /// Has functions that would read alike printed whole.
 fn tell_apart(rows: &mut [RowLabels], symbol: usize) {
-    let whole = |row: &RowLabels| row.names.first().cloned().unwrap_or_default();
     for round in 0..2 {
         let mut alike: FxHashMap<&[String], usize> = FxHashMap::default();
         for row in rows.iter() {
@@ -443,12 +456,12 @@ fn tell_apart(rows: &mut [RowLabels], symbol: usize) {
             rows.iter().map(|row| alike.get(row.cells.as_slice()) > Some(&1)).collect();
         for (row, _) in rows.iter_mut().zip(alike).filter(|(_, is_alike)| *is_alike) {
             let name = match round {
-                0 => whole(row),
+                0 => row.whole(),
                 _ => {
                     let spelt = row.aliases.iter().find(|alias| alias.starts_with('_'));
                     let spelt =
                         spelt.map_or(Cow::Borrowed(""), |spelt| format!(" ({spelt})").into());
-                    format!("{}{spelt}", whole(row))
+                    format!("{}{spelt}", row.whole())
                 }
             };
             row.cells.get_mut(symbol).into_iter().for_each(|cell| cell.clone_from(&name));

@@ -54,11 +54,10 @@ fn seconds(nanoseconds: u64) -> f64 {
 impl RunFacts {
     pub(crate) fn of(session: &Session<'_>) -> Self {
         let file = session.file;
-        let text = |text: String| Some(text).filter(|text| !text.is_empty());
         let machine = [
-            known(file).and_then(|Hostname(name)| text(name.to_text().into_owned())),
-            known(file).and_then(|CpuDesc(name)| text(name.to_text().into_owned())),
-            known(file).and_then(|OsRelease(name)| text(name.to_text().into_owned())),
+            known(file).and_then(|Hostname(name)| text(&name)),
+            known(file).and_then(|CpuDesc(name)| text(&name)),
+            known(file).and_then(|OsRelease(name)| text(&name)),
             known(file).map(|cpus: NrCpus| cpus.online.to_string()),
         ];
         let times = Some(session.sampled_between()).filter(|times| *times != (0, 0));
@@ -85,6 +84,10 @@ impl RunFacts {
     }
 }
 
+fn text(name: &HeaderString<'_>) -> Option<String> {
+    Some(name.to_text().into_owned()).filter(|text| !text.is_empty())
+}
+
 /// Returns whether a recording ended at a moment of someone's choice, not with its command.
 fn is_cut(session: &Session<'_>) -> bool {
     let mut attrs = session.file.attrs.entries().iter().map(|entry| &entry.attr);
@@ -108,13 +111,13 @@ fn is_cut(session: &Session<'_>) -> bool {
 pub(crate) fn runs(sides: [&[RunFacts]; 2]) -> [Vec<SideRun>; 2] {
     let start = origin(sides);
     sides.map(|side| {
-        let run = |recorded: &RunFacts| SideRun {
+        let runs = side.iter().map(|recorded| SideRun {
             start: start.and_then(|start| start(recorded)),
             seconds: recorded.seconds,
             samples: 0,
             is_cut: recorded.is_cut,
-        };
-        side.iter().map(run).collect()
+        });
+        runs.collect()
     })
 }
 
@@ -151,8 +154,8 @@ pub(crate) fn differences(sides: [&[RunFacts]; 2]) -> (Vec<Warning>, bool) {
             continue;
         }
         are_machines |= place < OF_MACHINE;
-        let list = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
-        let (base, new) = (list(base), list(new));
+        let [base, new] =
+            [base, new].map(|names| names.into_iter().collect::<Vec<String>>().join(", "));
         let message = format!("the sides were recorded with different {plural}: {base} and {new}");
         warnings.push(Warning::new(code, message));
     }

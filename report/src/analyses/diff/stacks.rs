@@ -41,14 +41,8 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
             of_run.into_iter().for_each(|event| total.add(event.total));
         }
     }
-    let row = |text: String| RowLabels {
-        cells: vec![text.clone()],
-        subject: 0,
-        names: vec![text],
-        aliases: Vec::new(),
-    };
     Grouped {
-        rows: texts.into_iter().map(row).collect(),
+        rows: texts.into_iter().map(RowLabels::of_text).collect(),
         sides,
         samples: of_sides,
         sums: of_values,

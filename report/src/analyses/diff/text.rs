@@ -121,13 +121,6 @@ fn rows(
             cells.chain([head]).map(|cell| columns(cell)).max().unwrap_or(0)
         })
         .collect();
-    let aligned = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| {
-            let padding = width.saturating_sub(columns(cell));
-            format!("  {}{cell}", " ".repeat(padding))
-        });
-        cells.collect::<String>()
-    };
     let mut put = |text: &str, style: Option<AnsiColor>| {
         let text = within(text, screen);
         match style {
@@ -137,10 +130,10 @@ fn rows(
     };
     let (of_marked, of_others) = lines.split_at(marked.len().min(lines.len()));
     if !of_marked.is_empty() {
-        put(&format!("{}   {}", aligned(&heads), event.noun), None)?;
+        put(&format!("{}   {}", aligned(&heads, &widths), event.noun), None)?;
     }
     for line in of_marked {
-        put(&format!("{}   {}", aligned(&line.numbers), line.names), line.style)?;
+        put(&format!("{}   {}", aligned(&line.numbers, &widths), line.names), line.style)?;
     }
     if of_others.is_empty() {
         return Ok(());
@@ -151,13 +144,22 @@ fn rows(
     };
     put(&format!("{what}; last column: a change that would have been seen"), None)?;
     if of_marked.is_empty() {
-        put(&format!("{}   {}", aligned(&heads), event.noun), None)?;
+        put(&format!("{}   {}", aligned(&heads, &widths), event.noun), None)?;
     }
     for (line, row) in of_others.iter().zip(&others) {
         let seen = percent(row.resolution);
-        put(&format!("{}   {}   {seen}", aligned(&line.numbers), line.names), None)?;
+        put(&format!("{}   {}   {seen}", aligned(&line.numbers, &widths), line.names), None)?;
     }
     Ok(())
+}
+
+/// Returns cells right-aligned in columns of these widths.
+fn aligned(cells: &[String], widths: &[usize]) -> String {
+    let cells = cells.iter().zip(widths).map(|(cell, width)| {
+        let padding = width.saturating_sub(columns(cell));
+        format!("  {}{cell}", " ".repeat(padding))
+    });
+    cells.collect()
 }
 
 /// Returns a line as wide as the terminal, if it is one.
@@ -180,20 +182,18 @@ fn line(
     row: &RowChange,
     has_beyond: bool,
 ) -> TextLine {
-    let share = |share: f64| format!("{:.1} %", share * 100.0);
-    let relative = |part: Option<f64>| match (row.status, part) {
-        (Status::Gone, _) => "gone".into(),
-        (_, Some(part)) => format!("{} %", signed(part, 1)),
-        (_, None) => "new".into(),
-    };
     let change = row.change;
     let mut numbers = vec![format!("{} %", signed(row.impact, 2))];
     if event.counts_time {
         numbers.push(a_run(event, answer, row.impact));
     }
-    numbers.push(relative(change.relative));
+    numbers.push(match (row.status, change.relative) {
+        (Status::Gone, _) => "gone".into(),
+        (_, Some(part)) => format!("{} %", signed(part, 1)),
+        (_, None) => "new".into(),
+    });
     numbers.push(interval(change.low, change.high));
-    numbers.extend([share(row.base_share), share(row.new_share)]);
+    numbers.extend([row.base_share, row.new_share].map(|part| format!("{:.1} %", part * 100.0)));
     if has_beyond {
         numbers.push(row.beyond.map_or_else(String::new, |part| format!("{} %", signed(part, 1))));
     }

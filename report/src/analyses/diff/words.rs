@@ -69,9 +69,9 @@ pub(super) fn name(event: &ComparedEvent, row: usize) -> String {
 
 fn changed(event: &ComparedEvent) -> String {
     let comparison = &event.comparison;
-    let marked = || comparison.rows.iter().filter(|row| row.marked);
-    let slower = marked().filter(|row| row.log > 0.0).count();
-    let faster = marked().count() - slower;
+    let marked: Vec<&RowChange> = comparison.rows.iter().filter(|row| row.marked).collect();
+    let slower = marked.iter().filter(|row| row.log > 0.0).count();
+    let faster = marked.len() - slower;
     let all = counted(comparison.rows.len(), event.noun);
     let rows = match (slower, faster) {
         (0, 0) => format!("No single one of {all}."),
@@ -198,9 +198,9 @@ pub(super) fn mode(comparison: &Comparison) -> String {
 
 /// Returns whether the runs took as long on both sides though all functions changed.
 fn is_of_fixed_length(comparison: &Comparison) -> bool {
-    let log = |relative: Option<f64>| relative.unwrap_or_default().ln_1p().abs();
-    let common = log(comparison.common.relative);
-    comparison.is_cut || log(comparison.total.relative) < common * FIXED_LENGTH
+    let [common, total] = [comparison.common, comparison.total]
+        .map(|change| change.relative.unwrap_or_default().ln_1p().abs());
+    comparison.is_cut || total < common * FIXED_LENGTH
 }
 
 /// Returns what the order of the recordings hides, if it does.

@@ -8,7 +8,6 @@ use crate::symbols::demangled_whole;
 pub(crate) fn module_key(module: &str) -> Cow<'_, str> {
     let path = module.strip_suffix(" (deleted)").unwrap_or(module);
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // Code of a JIT, whose names hold process IDs.
     let map = name.strip_prefix("perf-").and_then(|rest| rest.strip_suffix(".map"));
     let dump = name.strip_prefix("jitted-").and_then(|rest| rest.strip_suffix(".so"));
@@ -35,6 +34,10 @@ pub(crate) fn module_key(module: &str) -> Cow<'_, str> {
         Some((program, hash)) if hash.len() == 16 && is_hex(hash) => program.into(),
         _ => name.into(),
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_hex(text: &str) -> bool {
@@ -76,8 +79,10 @@ const CLONES: [&str; 18] = [
 
 /// Removes suffixes of compilers and numbers, repeatedly.
 fn without_clones(mut name: &str) -> &str {
+    // What follows an @ is the version of a symbol.
     while let Some((rest, suffix)) = name.rsplit_once('.')
         && !rest.is_empty()
+        && !rest.contains('@')
         && (CLONES.contains(&suffix) || suffix.bytes().all(|byte| byte.is_ascii_digit()))
     {
         name = rest;

@@ -133,10 +133,10 @@ fn same_files<'n>(base: &[RowName<'n>], new: &[RowName<'n>]) -> BTreeSet<Cow<'n,
             sides.get_mut(side).into_iter().for_each(|files| _ = files.insert(name.identity));
         }
     }
-    let is_same = |[base, new]: &[BTreeSet<Option<&str>>; 2]| {
-        base == new && base.len() == 1 && !base.contains(&None)
-    };
-    files.into_iter().filter(|(_, sides)| is_same(sides)).map(|(module, _)| module).collect()
+    let same = files
+        .into_iter()
+        .filter(|(_, [base, new])| base == new && base.len() == 1 && !base.contains(&None));
+    same.map(|(module, _)| module).collect()
 }
 
 /// Entries of one function on base's and on new's side.
@@ -145,10 +145,9 @@ type Sides<'n> = (Vec<NamedEntry<'n>>, Vec<NamedEntry<'n>>);
 /// Splits a group by the numbers of closures. Numbers move when a closure is added before others,
 /// so that those which only one side has are paired in order, if they are equally many.
 fn closures_paired<'n>(base: Vec<NamedEntry<'n>>, new: Vec<NamedEntry<'n>>) -> Vec<Sides<'n>> {
-    let full = |entries: &[NamedEntry<'n>]| -> BTreeSet<CodeName<'n>> {
-        entries.iter().map(|entry| entry.name.code).collect()
-    };
-    let (base_names, new_names) = (full(&base), full(&new));
+    let [base_names, new_names] = [&base, &new].map(|entries| {
+        entries.iter().map(|entry| entry.name.code).collect::<BTreeSet<CodeName<'n>>>()
+    });
     let exact: BTreeSet<Vec<u64>> = base
         .iter()
         .chain(&new)

@@ -12,7 +12,7 @@ use crate::compare::sides::to_float;
 
 /// What rules are asked about: a comparison of one event, or a single profile.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts<'f> {
+pub(crate) struct RuleFacts<'f> {
     /// Rows of the kinds that the rules name.
     pub kinds: BTreeMap<RowKind, KindFacts<'f>>,
     /// Share of lost samples, of the side that lost more.
@@ -68,6 +68,16 @@ pub(crate) enum RuleOutcome {
     Open,
     /// It cannot be answered, which fails the job.
     Closed,
+}
+
+impl RuleOutcome {
+    fn fails(self, strict: bool) -> bool {
+        match self {
+            Self::Violated | Self::Closed => true,
+            Self::Open => strict,
+            Self::Holds | Self::Warned => false,
+        }
+    }
 }
 
 /// A row that violates a rule, or leaves it open.
@@ -138,12 +148,7 @@ pub(crate) struct GateReport<'r> {
 impl GateReport<'_> {
     /// Returns whether the job fails. A strict one also fails if a rule is open.
     pub(crate) fn fails(&self, strict: bool) -> bool {
-        let fails = |outcome| match outcome {
-            RuleOutcome::Violated | RuleOutcome::Closed => true,
-            RuleOutcome::Open => strict,
-            RuleOutcome::Holds | RuleOutcome::Warned => false,
-        };
-        !self.doubts.is_empty() || self.judgements.iter().any(|one| fails(one.outcome))
+        !self.doubts.is_empty() || self.judgements.iter().any(|one| one.outcome.fails(strict))
     }
 }
 
@@ -157,7 +162,7 @@ const TRUSTED_LOSS: f64 = 0.001;
 /// Returns an error if a rule compares and there is no second side.
 pub(crate) fn evaluate<'r>(
     rules: &'r [GateRule],
-    facts: &Facts<'_>,
+    facts: &RuleFacts<'_>,
     level: f64,
 ) -> Result<GateReport<'r>, NoSecondSide> {
     let adjusted = adjusted(rules, facts);
@@ -180,7 +185,7 @@ type Question = Option<(RowKind, usize)>;
 
 /// Returns the corrected probabilities of what rules name without wild cards. These questions were
 /// asked beforehand, and an error in any of them fails the job: they are a family of their own.
-fn adjusted(rules: &[GateRule], facts: &Facts<'_>) -> BTreeMap<Question, f64> {
+fn adjusted(rules: &[GateRule], facts: &RuleFacts<'_>) -> BTreeMap<Question, f64> {
     let mut asked: BTreeMap<Question, f64> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.certainty != Certainty::Any) {
         match &rule.subject {
@@ -198,7 +203,7 @@ fn adjusted(rules: &[GateRule], facts: &Facts<'_>) -> BTreeMap<Question, f64> {
     asked.into_keys().zip(holm(&p)).collect()
 }
 
-impl Facts<'_> {
+impl RuleFacts<'_> {
     /// Returns the rows of a kind with such a name.
     fn named<'s>(&'s self, kind: RowKind, glob: &'s Glob) -> impl Iterator<Item = &'s NamedRow> {
         let rows = self.kinds.get(&kind).map(|kind| kind.rows.as_slice()).unwrap_or_default();
@@ -233,7 +238,7 @@ impl Facts<'_> {
 }
 
 struct Judge<'f> {
-    facts: &'f Facts<'f>,
+    facts: &'f RuleFacts<'f>,
     level: f64,
     adjusted: BTreeMap<Question, f64>,
 }
@@ -249,10 +254,9 @@ struct AskedChange {
 impl Judge<'_> {
     fn rule<'r>(&self, rule: &'r GateRule) -> Result<Judgement<'r>, NoSecondSide> {
         let facts = self.facts;
-        let number = |value: f64| values(rule, vec![Finding::of(None, value)]);
         if rule.subject.needs_two_sides() {
-            let missing = || NoSecondSide { rule: rule.text.clone() };
-            return self.change(rule, facts.main().ok_or_else(missing)?).ok_or_else(missing);
+            let answer = facts.main().and_then(|main| self.change(rule, main));
+            return answer.ok_or_else(|| NoSecondSide { rule: rule.text.clone() });
         }
         Ok(match &rule.subject {
             RuleSubject::Share(kind, glob) => {
@@ -264,11 +268,14 @@ impl Judge<'_> {
                     false => values(rule, found),
                 }
             }
-            RuleSubject::Lost => number(facts.lost),
-            RuleSubject::Unresolved => number(facts.unresolved),
-            RuleSubject::Broken => facts.broken.map_or(closed(rule, Reason::NoCallchains), number),
-            RuleSubject::Samples => number(to_float(facts.samples)),
-            _ => number(to_float(facts.runs)),
+            RuleSubject::Lost => number(rule, facts.lost),
+            RuleSubject::Unresolved => number(rule, facts.unresolved),
+            RuleSubject::Broken => match facts.broken {
+                Some(broken) => number(rule, broken),
+                None => closed(rule, Reason::NoCallchains),
+            },
+            RuleSubject::Samples => number(rule, to_float(facts.samples)),
+            _ => number(rule, to_float(facts.runs)),
         })
     }
 
@@ -307,7 +314,7 @@ impl Judge<'_> {
                 facts.kinds.get(kind)?.comparison?;
                 let asked = facts
                     .changes(*kind, glob)
-                    .map(|(named, row)| self.asked(rule, (*kind, glob.is_wild()), named, row));
+                    .map(|(named, row)| self.asked(rule, *kind, glob.is_wild(), named, row));
                 let asked: Vec<AskedChange> = asked.collect();
                 match asked.is_empty() {
                     true => closed(rule, Reason::NoMatch),
@@ -338,7 +345,8 @@ impl Judge<'_> {
     fn asked(
         &self,
         rule: &GateRule,
-        (kind, is_wild): (RowKind, bool),
+        kind: RowKind,
+        is_wild: bool,
         named: &NamedRow,
         row: &RowChange,
     ) -> AskedChange {
@@ -400,6 +408,11 @@ impl Judge<'_> {
         let outcome = if violated.is_empty() { RuleOutcome::Holds } else { RuleOutcome::Violated };
         judgement(rule, outcome, all, violated)
     }
+}
+
+/// Judges a value that no row has.
+fn number(rule: &GateRule, value: f64) -> Judgement<'_> {
+    values(rule, vec![Finding::of(None, value)])
 }
 
 /// Judges values that are what they are.

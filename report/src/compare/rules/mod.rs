@@ -3,7 +3,7 @@
 //! ```text
 //!   text, TOML file ─► parse, file ─► GateRule: subject, comparison, limit
 //!                                       │
-//!   Facts: shares, comparisons, losses ─┴─► evaluate ─► RuleOutcome of each rule ─► GateReport
+//!   RuleFacts: shares, comparisons, losses ─┴─► evaluate ─► RuleOutcome of each rule ─► GateReport
 //!
 //!   rule    = subject, ( ">" | ">=" | "<" | "<=" ), number, [ "%" ], [ "any" | "surely" ] ;
 //!   subject = ( "self" | "children" | "dso" | "comm" ), "(", name, ")"
@@ -22,8 +22,8 @@ mod parse;
 mod rule;
 
 pub(crate) use evaluate::{
-    Facts, Finding, GateReport, Judgement, KindFacts, NamedRow, NoSecondSide, Reason, RuleOutcome,
-    evaluate,
+    Finding, GateReport, Judgement, KindFacts, NamedRow, NoSecondSide, Reason, RuleFacts,
+    RuleOutcome, evaluate,
 };
 pub(crate) use file::Rules;
 pub(crate) use rule::{GateRule, RowKind, RuleSubject};

@@ -219,8 +219,8 @@ impl<'t> Parser<'t> {
     fn limit(&mut self, subject: &RuleSubject) -> Result<f64, RuleError> {
         self.skip_space();
         let (start, rest) = (self.at, self.rest());
-        let is_part = |next: char| next.is_ascii_digit() || "+-.".contains(next);
-        let end = rest.find(|next| !is_part(next)).unwrap_or(rest.len());
+        let end = rest.find(|next: char| !next.is_ascii_digit() && !"+-.".contains(next));
+        let end = end.unwrap_or(rest.len());
         let number = rest.get(..end).and_then(|digits| digits.parse::<f64>().ok());
         let number = number.filter(|number| number.is_finite());
         let number = number.ok_or_else(|| self.error_at(start, "a number"))?;

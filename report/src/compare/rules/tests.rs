@@ -41,7 +41,7 @@ fn compared(runs: usize, spread: f64) -> Comparison {
 }
 
 /// Returns the facts of a comparison, or of a profile like its new side.
-fn facts_of(comparison: &Comparison, is_diff: bool) -> Facts<'_> {
+fn facts_of(comparison: &Comparison, is_diff: bool) -> RuleFacts<'_> {
     let rows = comparison.rows.iter().map(|row| NamedRow {
         row: row.row,
         names: vec![FUNCTIONS[row.row].0.to_owned(), format!("_Z{}", FUNCTIONS[row.row].0)],
@@ -58,7 +58,7 @@ fn facts_of(comparison: &Comparison, is_diff: bool) -> Facts<'_> {
         (RowKind::Dso, modules),
         (RowKind::Comm, functions),
     ];
-    Facts {
+    RuleFacts {
         kinds: kinds.into(),
         lost: 0.0005,
         unresolved: 0.02,
@@ -77,7 +77,7 @@ fn parsed(texts: &[&str]) -> Vec<GateRule> {
 }
 
 #[track_caller]
-fn outcome(facts: &Facts<'_>, text: &str) -> RuleOutcome {
+fn outcome(facts: &RuleFacts<'_>, text: &str) -> RuleOutcome {
     let rules = parsed(&[text]);
     evaluate(&rules, facts, 0.05).unwrap().judgements[0].outcome
 }
@@ -248,7 +248,7 @@ fn questions_by_name_are_a_family_of_their_own() {
         share: row.new_share,
     });
     let functions = KindFacts { rows: rows.collect(), comparison: Some(&comparison) };
-    let facts = Facts { kinds: [(RowKind::Own, functions)].into(), ..Facts::default() };
+    let facts = RuleFacts { kinds: [(RowKind::Own, functions)].into(), ..RuleFacts::default() };
     assert_eq!(outcome(&facts, "delta(self, parse) > 5%"), RuleOutcome::Violated);
     assert_eq!(outcome(&facts, "delta(self, par*) > 5%"), RuleOutcome::Open);
     // With forty more questions it is one of many again.
