@@ -497,3 +497,23 @@ fn perf_reads_the_wall_clock_of_recordings() {
         assert!((before - 0.5..after + 0.5).contains(&(first / 1e9)), "{before} {first} {after}");
     }
 }
+
+#[test]
+fn a_baseline_of_profiles_is_one_of_recordings() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let runs = |side: &str| [1, 2, 3].map(|run| dir.path().join(format!("{side}{run}.data")));
+    let (base, new) = (runs("a"), runs("b"));
+    for file in base.iter().zip(&new).flat_map(|(base, new)| [base, new]) {
+        record(file, "-e cpu-clock", &workload("hot --ms 60"));
+    }
+    let kept = dir.path().join("base");
+    fs::create_dir(&kept).unwrap();
+    run(rep().arg("export").args(&base).arg("-o").arg(&kept)).expect(0);
+    let diff = |base: &[PathBuf]| run(rep().arg("diff").args(base).arg("--").args(&new)).expect(0);
+    let [of_profiles, of_recordings] = [diff(&[kept]), diff(&base)];
+    assert!(of_recordings.text().contains("recorded in turn"), "{}", of_recordings.text());
+    assert_eq!(of_profiles.text(), of_recordings.text());
+}
