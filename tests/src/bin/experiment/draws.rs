@@ -1,6 +1,14 @@
 //! Draws of runs for two sides.
 
-use super::Run;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A recording.
+pub(crate) struct Run {
+    pub(crate) file: PathBuf,
+    /// Time from the start of the session.
+    pub(crate) start: Duration,
+}
 
 /// Which runs are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

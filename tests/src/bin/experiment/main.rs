@@ -15,10 +15,10 @@ mod shares;
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Parser;
-use draws::{Draw, Random, Sides};
+use draws::{Draw, Random, Run, Sides};
 use recrep_tests::programs::{rec, rep};
 use serde::Deserialize;
 
@@ -102,12 +102,6 @@ struct Subject {
     change: Option<Change>,
     /// The recordings, in the order of time.
     recorded: Vec<Run>,
-}
-
-/// A recording.
-struct Run {
-    file: PathBuf,
-    start: Duration,
 }
 
 fn main() -> ExitCode {
