@@ -24,17 +24,17 @@ pub(crate) use room::{KERNEL, Room, is_kernel, page_after, page_of};
 
 /// A profile.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Profile {
+pub(crate) struct PprofProfile {
     #[prost(message, repeated, tag = "1")]
     pub(crate) sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
-    pub(crate) sample: Vec<Sample>,
+    pub(crate) sample: Vec<PprofSample>,
     #[prost(message, repeated, tag = "3")]
-    pub(crate) mapping: Vec<Mapping>,
+    pub(crate) mapping: Vec<PprofMapping>,
     #[prost(message, repeated, tag = "4")]
     pub(crate) location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
-    pub(crate) function: Vec<Function>,
+    pub(crate) function: Vec<PprofFunction>,
     #[prost(string, repeated, tag = "6")]
     pub(crate) string_table: Vec<String>,
     #[prost(int64, tag = "9")]
@@ -62,19 +62,19 @@ pub(crate) struct ValueType {
 
 /// Samples with one stack and the same labels.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Sample {
+pub(crate) struct PprofSample {
     /// Numbers of locations, innermost first.
     #[prost(uint64, repeated, tag = "1")]
     pub(crate) location: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
     pub(crate) value: Vec<i64>,
     #[prost(message, repeated, tag = "3")]
-    pub(crate) label: Vec<Label>,
+    pub(crate) label: Vec<PprofLabel>,
 }
 
 /// Label of samples: a text or a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Message)]
-pub(crate) struct Label {
+pub(crate) struct PprofLabel {
     #[prost(int64, tag = "1")]
     pub(crate) key: i64,
     #[prost(int64, tag = "2")]
@@ -87,7 +87,7 @@ pub(crate) struct Label {
 
 /// A file, or other code, in a range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(crate) struct Mapping {
+pub(crate) struct PprofMapping {
     #[prost(uint64, tag = "1")]
     pub(crate) id: u64,
     #[prost(uint64, tag = "2")]
@@ -124,12 +124,12 @@ pub(crate) struct Location {
     pub(crate) address: u64,
     /// Inlined functions, innermost first, then the one that contains them.
     #[prost(message, repeated, tag = "4")]
-    pub(crate) line: Vec<Line>,
+    pub(crate) line: Vec<PprofLine>,
 }
 
 /// Function and source line.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(crate) struct Line {
+pub(crate) struct PprofLine {
     #[prost(uint64, tag = "1")]
     pub(crate) function: u64,
     #[prost(int64, tag = "2")]
@@ -138,7 +138,7 @@ pub(crate) struct Line {
 
 /// A function.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(crate) struct Function {
+pub(crate) struct PprofFunction {
     #[prost(uint64, tag = "1")]
     pub(crate) id: u64,
     #[prost(int64, tag = "2")]
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn fields_come_one_after_another() {
-        let profile = Profile {
+        let profile = PprofProfile {
             sample_type: vec![ValueType { name: 1, unit: 2 }],
             string_table: vec![String::new(), "cpu".into()],
             time_nanos: 7,
-            ..Profile::default()
+            ..PprofProfile::default()
         };
         let bytes = profile.encode_to_vec();
         let fields: Vec<_> = RawFields::new(&bytes).collect::<Result<_, _>>().unwrap();

@@ -7,10 +7,11 @@ use recrep_fixtures::TOUCH_PAGES;
 use recrep_tests::agreement::{Extent, assert_agrees};
 use recrep_tests::needs;
 use recrep_tests::perf::{self, perf};
-use recrep_tests::programs::workload;
+use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::report;
 use recrep_tests::run::run;
+use serde_json::Value;
 
 /// perf and rep say the same of a file that `rec` wrote, and as many samples as rec's last line.
 #[track_caller]
@@ -215,4 +216,42 @@ fn the_header_tells_where_it_was_recorded() {
         "{}",
         build_ids.text()
     );
+}
+
+#[test]
+fn perf_reads_the_wall_clock_of_recordings() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (name, args, clock) in [("own.data", "", u64::from(u32::MAX)), ("mono.data", "-k mono", 1)]
+    {
+        let file = dir.path().join(name);
+        let seconds = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+        let before = seconds();
+        record(&file, &format!("-e cpu-clock {args}"), &workload("hot --ms 50"));
+        let after = seconds();
+        let mut tool = perf();
+        tool.args(["report", "--header-only", "-i"]).arg(&file);
+        let header = run(&mut tool).expect(0);
+        assert!(header.text().contains("# reference time: "), "{}", header.text());
+        assert_eq!(header.stderr, "");
+        let mut tool = perf();
+        tool.args(["script", "-F", "tod,time", "-i"]).arg(&file);
+        let script = run(&mut tool).expect(0);
+        assert_eq!(script.stderr, "");
+        assert!(!script.text().contains("unknown"), "{}", script.text());
+        let answer = run(rep().args(["info", "--json"]).arg(&file)).expect(0);
+        let info: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        let features = info["features"].as_array().unwrap();
+        let data = features.iter().find(|feature| feature["name"] == "CLOCK_DATA").unwrap();
+        assert_eq!(data["value"]["clockid"], clock);
+        // Samples were taken while the recording ran, by the wall clock, too.
+        let offset = data["value"]["wall_clock_ns"].as_f64().unwrap()
+            - data["value"]["clockid_time_ns"].as_f64().unwrap();
+        let times = info["time"].clone();
+        let first = times["first_sample"].as_f64().or(times["first"].as_f64());
+        let first = first.unwrap_or_else(|| panic!("{times}")) + offset;
+        assert!((before - 0.5..after + 0.5).contains(&(first / 1e9)), "{before} {first} {after}");
+    }
 }

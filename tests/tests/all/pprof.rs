@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_tests::needs;
-use recrep_tests::perf;
 use recrep_tests::programs::{programs, rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::{Outcome, run};
@@ -459,43 +458,6 @@ fn profiles_of_go_are_read_as_pprof_reads_them() {
         assert_eq!(theirs.get(name), Some(values), "{name}: {theirs:?}");
     }
     assert!(ours.contains_key("main.grow"), "{ours:?}");
-}
-
-#[test]
-fn perf_reads_the_wall_clock_of_recordings() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    for (name, args, clock) in [("own.data", "", u64::from(u32::MAX)), ("mono.data", "-k mono", 1)]
-    {
-        let file = dir.path().join(name);
-        let seconds = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
-        let before = seconds();
-        record(&file, &format!("-e cpu-clock {args}"), &workload("hot --ms 50"));
-        let after = seconds();
-        let mut perf = perf::perf();
-        perf.args(["report", "--header-only", "-i"]).arg(&file);
-        let header = run(&mut perf).expect(0);
-        assert!(header.text().contains("# reference time: "), "{}", header.text());
-        assert_eq!(header.stderr, "");
-        let mut perf = perf::perf();
-        perf.args(["script", "-F", "tod,time", "-i"]).arg(&file);
-        let script = run(&mut perf).expect(0);
-        assert_eq!(script.stderr, "");
-        assert!(!script.text().contains("unknown"), "{}", script.text());
-        let info: Value = serde_json::from_slice(&answer(&file, "info --json").stdout).unwrap();
-        let features = info["features"].as_array().unwrap();
-        let data = features.iter().find(|feature| feature["name"] == "CLOCK_DATA").unwrap();
-        assert_eq!(data["value"]["clockid"], clock);
-        // Samples were taken while the recording ran, by the wall clock, too.
-        let offset = data["value"]["wall_clock_ns"].as_f64().unwrap()
-            - data["value"]["clockid_time_ns"].as_f64().unwrap();
-        let times = info["time"].clone();
-        let first = times["first_sample"].as_f64().or(times["first"].as_f64());
-        let first = first.unwrap_or_else(|| panic!("{times}")) + offset;
-        assert!((before - 0.5..after + 0.5).contains(&(first / 1e9)), "{before} {first} {after}");
-    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::profile::names::{ModuleName, Named, NamedFrame, Subject};
 
 /// Address with its functions: inlined ones, innermost first, then the one that contains them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct CodePlace {
     /// Number of the module in [`Frames::modules`].
     pub(super) module: Option<usize>,
     /// Address in the module's own terms; a recorded one without a module.
@@ -35,7 +35,7 @@ pub(super) struct FunctionNames<'p> {
 
 /// A frame of callchains.
 #[derive(Clone, Copy, Debug, Default)]
-struct Frame {
+struct ExportedFrame {
     module: Option<usize>,
     address: Option<u64>,
     function: Option<usize>,
@@ -47,7 +47,7 @@ struct Frame {
 #[derive(Debug)]
 pub(super) struct Frames<'p> {
     /// By their numbers in chains.
-    all: Vec<Frame>,
+    all: Vec<ExportedFrame>,
     pub(super) functions: Vec<FunctionNames<'p>>,
     pub(super) modules: Vec<&'p ModuleName>,
 }
@@ -55,8 +55,8 @@ pub(super) struct Frames<'p> {
 impl<'p> Frames<'p> {
     pub(super) fn of(profile: &'p Profile) -> Self {
         let calls = &profile.calls;
-        let mut functions = Functions::default();
-        let mut all: Vec<Frame> = Vec::with_capacity(calls.names.len());
+        let mut functions = FunctionTable::default();
+        let mut all: Vec<ExportedFrame> = Vec::with_capacity(calls.names.len());
         let mut are_used = vec![false; calls.names.len()];
         for node in calls.chains.nodes() {
             if let Some(is_used) = are_used.get_mut(node.frame as usize) {
@@ -69,14 +69,14 @@ impl<'p> Frames<'p> {
         let module = |frame: &NamedFrame| of_module.get(&frame.module?).copied();
         for label in of_chains() {
             let Some(label) = label else {
-                all.push(Frame::default());
+                all.push(ExportedFrame::default());
                 continue;
             };
             let text = profile.frames.text(label.into());
             let Subject::Frame(frame) = profile.frames.subject(label.into()) else {
                 // It stands for callers that are not known.
                 let function = functions.number(FunctionNames::without_module(text));
-                all.push(Frame { function: Some(function), ..Frame::default() });
+                all.push(ExportedFrame { function: Some(function), ..ExportedFrame::default() });
                 continue;
             };
             let (file, line) = frame.line.as_deref().map_or(("", 0), file_and_line);
@@ -98,7 +98,7 @@ impl<'p> Frames<'p> {
                     lowest: if file.is_empty() { u64::MAX } else { frame.address.unwrap_or(0) },
                 })
             });
-            all.push(Frame {
+            all.push(ExportedFrame {
                 module: module(frame),
                 address: frame.address,
                 function,
@@ -114,7 +114,7 @@ impl<'p> Frames<'p> {
     }
 
     /// Returns the CPU mode that follows from an address.
-    pub(super) fn mode(&self, place: &Place) -> &'static str {
+    pub(super) fn mode(&self, place: &CodePlace) -> &'static str {
         let module = place.module.and_then(|module| self.modules.get(module));
         let name = module.map_or("", |module| module.name.as_str());
         if is_kernel(place.address.unwrap_or(0), name.as_bytes()) { "kernel" } else { "user" }
@@ -122,17 +122,17 @@ impl<'p> Frames<'p> {
 
     /// Returns the first addresses of functions. No sample is there, but they tell functions of one
     /// name apart.
-    pub(super) fn starts(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn starts(&self) -> impl Iterator<Item = CodePlace> {
         let place = |(number, function): (usize, &FunctionNames<'_>)| {
             let (module, address) = (Some(function.module?), Some(function.start?));
-            Some(Place { module, address, lines: vec![(number, 0)] })
+            Some(CodePlace { module, address, lines: vec![(number, 0)] })
         };
         self.functions.iter().enumerate().filter_map(place)
     }
 
     /// Returns the places of frames, given their numbers, innermost first.
-    pub(super) fn places(&self, frames: impl Iterator<Item = u32>) -> Vec<Place> {
-        let (mut places, mut open) = (Vec::new(), Place::default());
+    pub(super) fn places(&self, frames: impl Iterator<Item = u32>) -> Vec<CodePlace> {
+        let (mut places, mut open) = (Vec::new(), CodePlace::default());
         for number in frames {
             let Some(frame) = self.all.get(number as usize) else { continue };
             open.lines.extend(frame.function.map(|function| (function, frame.line)));
@@ -204,12 +204,12 @@ impl FunctionNames<'_> {
 
 /// Distinct functions, by module and name.
 #[derive(Debug, Default)]
-struct Functions<'p> {
+struct FunctionTable<'p> {
     all: Vec<FunctionNames<'p>>,
     numbers: FxHashMap<(Option<usize>, String), Vec<usize>>,
 }
 
-impl<'p> Functions<'p> {
+impl<'p> FunctionTable<'p> {
     fn number(&mut self, function: FunctionNames<'p>) -> usize {
         let key = (function.module, function.system_name.clone());
         let numbers = self.numbers.entry(key).or_default();

@@ -6,7 +6,7 @@
 //!   files                            each from its beginning on, one behind another
 //! ```
 
-use super::frames::{Frames, Place};
+use super::frames::{CodePlace, Frames};
 use crate::pprof::{Room, is_kernel, page_after, page_of};
 use crate::profile::names::ModuleName;
 
@@ -32,9 +32,9 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    pub(super) fn of(frames: &Frames<'_>, places: &[Place]) -> Self {
+    pub(super) fn of(frames: &Frames<'_>, places: &[CodePlace]) -> Self {
         let mut ranges = vec![None::<(u64, u64)>; frames.modules.len()];
-        for Place { module, address, .. } in places {
+        for CodePlace { module, address, .. } in places {
             let range = module.and_then(|module| ranges.get_mut(module));
             if let (Some(range), Some(address)) = (range, address) {
                 let (low, high) = range.unwrap_or((*address, *address));
@@ -70,7 +70,7 @@ impl Mappings {
     }
 
     /// Returns the address of a place.
-    pub(super) fn address(&self, place: &Place) -> u64 {
+    pub(super) fn address(&self, place: &CodePlace) -> u64 {
         let Some(address) = place.address else { return 0 };
         let at = place.module.and_then(|module| self.all.get(module));
         at.map_or(address, |at| address.saturating_add(at.moved_by))
@@ -92,7 +92,8 @@ mod tests {
         let ext4 = 0xffff_ffff_c000_0000;
         let modules = [module("a", 0), module("b", 0), module("[ext4]", ext4), module("jit", 0)];
         let frames = Frames::of_modules(modules.iter().collect());
-        let place = |module, address| Place { module, address: Some(address), lines: Vec::new() };
+        let place =
+            |module, address| CodePlace { module, address: Some(address), lines: Vec::new() };
         let places = [
             place(Some(0), 0x1234),
             place(Some(1), 0x99),

@@ -19,11 +19,11 @@ use flate2::{Compression, GzBuilder};
 use prost::Message as _;
 use rustc_hash::FxHashMap;
 
-use self::frames::{Frames, Place};
+use self::frames::{CodePlace, Frames};
 use self::mappings::Mappings;
 use crate::callchain::RowId;
 use crate::count::Count;
-use crate::pprof::{self, EventFacts, Facts, Label, ValueType};
+use crate::pprof::{self, EventFacts, Facts, PprofLabel, ValueType};
 use crate::profile::Profile;
 use crate::query::{Column, Query, SortKey};
 use crate::table::RowTexts;
@@ -46,7 +46,8 @@ pub(crate) fn write(
     began: Option<u64>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let bytes = Builder { profile, query, texts: Texts::default() }.profile(facts, began);
+    let bytes =
+        ProfileBuilder { profile, query, texts: StringTable::default() }.profile(facts, began);
     // Without a time, so that equal profiles are equal files.
     let mut packed = GzBuilder::new().mtime(0).write(out, Compression::default());
     packed.write_all(&bytes.encode_to_vec())?;
@@ -54,19 +55,19 @@ pub(crate) fn write(
 }
 
 /// Texts of a profile; number 0 is the empty one.
-struct Texts {
+struct StringTable {
     all: Vec<String>,
     numbers: FxHashMap<String, i64>,
 }
 
-impl Default for Texts {
+impl Default for StringTable {
     fn default() -> Self {
         let empty = std::iter::once((String::new(), 0));
         Self { all: vec![String::new()], numbers: empty.collect() }
     }
 }
 
-impl Texts {
+impl StringTable {
     fn number(&mut self, text: &str) -> i64 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -98,14 +99,14 @@ type Labels<'p> = Vec<(&'p str, LabelValue)>;
 /// What is equal in the samples that are added up: labels and locations, innermost first.
 type SampleKey<'p> = (Labels<'p>, Vec<usize>);
 
-struct Builder<'p> {
+struct ProfileBuilder<'p> {
     profile: &'p Profile,
     query: &'p Query,
-    texts: Texts,
+    texts: StringTable,
 }
 
-impl<'p> Builder<'p> {
-    fn profile(mut self, facts: &Facts, began: Option<u64>) -> pprof::Profile {
+impl<'p> ProfileBuilder<'p> {
+    fn profile(mut self, facts: &Facts, began: Option<u64>) -> pprof::PprofProfile {
         let frames = Frames::of(self.profile);
         let (locations, samples) = self.samples(&frames);
         let mappings = Mappings::of(&frames, &locations);
@@ -113,17 +114,18 @@ impl<'p> Builder<'p> {
         let period_type = sample_type.get(1).copied();
         let sample = self.sample_messages(&samples);
         let (mapping, location) = self.location_messages(&frames, &locations, &mappings);
-        let function = frames.functions.iter().zip(1..).map(|(function, id)| pprof::Function {
-            id,
-            name: self.texts.number(&function.name),
-            system_name: self.texts.number(&function.system_name),
-            filename: self.texts.number(function.file),
-        });
+        let function =
+            frames.functions.iter().zip(1..).map(|(function, id)| pprof::PprofFunction {
+                id,
+                name: self.texts.number(&function.name),
+                system_name: self.texts.number(&function.system_name),
+                filename: self.texts.number(function.file),
+            });
         let function = function.collect();
         let comments = facts.comments();
         let comment = comments.iter().map(|comment| self.texts.number(comment)).collect();
         let recording = self.profile.inputs.first().map(|input| &input.recording);
-        pprof::Profile {
+        pprof::PprofProfile {
             default_sample_type: period_type.map_or(0, |kind| kind.name),
             period_type,
             period: facts.events.first().map_or(0, period),
@@ -158,11 +160,14 @@ impl<'p> Builder<'p> {
     }
 
     /// Returns the locations and the samples, both sorted.
-    fn samples(&self, frames: &Frames<'p>) -> (Vec<Place>, BTreeMap<SampleKey<'p>, Vec<Count>>) {
+    fn samples(
+        &self,
+        frames: &Frames<'p>,
+    ) -> (Vec<CodePlace>, BTreeMap<SampleKey<'p>, Vec<Count>>) {
         let calls = &self.profile.calls;
         let labels = self.labels();
-        let (mut known, mut all) = (FxHashMap::<Place, usize>::default(), Vec::new());
-        let (mut found, mut number) = (Vec::new(), |place: Place| {
+        let (mut known, mut all) = (FxHashMap::<CodePlace, usize>::default(), Vec::new());
+        let (mut found, mut number) = (Vec::new(), |place: CodePlace| {
             *known.entry(place).or_insert_with_key(|place| {
                 all.push(place.clone());
                 all.len() - 1
@@ -225,20 +230,20 @@ impl<'p> Builder<'p> {
     fn sample_messages(
         &mut self,
         samples: &BTreeMap<SampleKey<'p>, Vec<Count>>,
-    ) -> Vec<pprof::Sample> {
+    ) -> Vec<pprof::PprofSample> {
         let message = |((labels, places), counts): (&SampleKey<'p>, &Vec<Count>)| {
             let label = labels.iter().map(|(key, value)| {
                 let key = self.texts.number(key);
                 match value {
                     LabelValue::Text(text) | LabelValue::Mode(text) => {
-                        Label { key, text: self.texts.number(text), ..Label::default() }
+                        PprofLabel { key, text: self.texts.number(text), ..PprofLabel::default() }
                     }
                     LabelValue::Number(number) => {
-                        Label { key, number: *number, ..Label::default() }
+                        PprofLabel { key, number: *number, ..PprofLabel::default() }
                     }
                 }
             });
-            pprof::Sample {
+            pprof::PprofSample {
                 label: label.collect(),
                 location: places.iter().map(|place| *place as u64 + 1).collect(),
                 value: counts
@@ -253,9 +258,9 @@ impl<'p> Builder<'p> {
     fn location_messages(
         &mut self,
         frames: &Frames<'p>,
-        locations: &[Place],
+        locations: &[CodePlace],
         mappings: &Mappings,
-    ) -> (Vec<pprof::Mapping>, Vec<pprof::Location>) {
+    ) -> (Vec<pprof::PprofMapping>, Vec<pprof::Location>) {
         let has_inlined = locations.iter().any(|place| place.lines.len() > 1);
         let mapping =
             frames.modules.iter().zip(&mappings.all).zip(1..).map(|((module, at), id)| {
@@ -263,7 +268,7 @@ impl<'p> Builder<'p> {
                     module.name == module.path.rsplit('/').next().unwrap_or(&module.path);
                 let build_id =
                     module.identity.build_id.map_or_else(String::new, |id| id.to_string());
-                pprof::Mapping {
+                pprof::PprofMapping {
                     id,
                     start: at.start,
                     limit: at.limit,
@@ -284,7 +289,7 @@ impl<'p> Builder<'p> {
             line: place
                 .lines
                 .iter()
-                .map(|(function, line)| pprof::Line {
+                .map(|(function, line)| pprof::PprofLine {
                     function: *function as u64 + 1,
                     line: (*line).into(),
                 })

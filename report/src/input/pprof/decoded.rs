@@ -5,7 +5,9 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::error::ProfileError;
-use crate::pprof::{Facts, Function, Location, Mapping, RawField, RawFields, Sample, ValueType};
+use crate::pprof::{
+    Facts, Location, PprofFunction, PprofMapping, PprofSample, RawField, RawFields, ValueType,
+};
 
 /// A decoded profile, but for its samples: there may be many.
 #[derive(Debug, Default)]
@@ -13,9 +15,9 @@ pub(super) struct Decoded<'a> {
     bytes: &'a [u8],
     pub(super) types: Vec<ValueType>,
     samples: Vec<&'a [u8]>,
-    pub(super) mappings: Vec<Mapping>,
+    pub(super) mappings: Vec<PprofMapping>,
     pub(super) locations: Vec<Location>,
-    pub(super) functions: Vec<Function>,
+    pub(super) functions: Vec<PprofFunction>,
     texts: Vec<&'a [u8]>,
     pub(super) time: u64,
     pub(super) duration: u64,
@@ -104,17 +106,17 @@ impl<'a> Decoded<'a> {
     }
 
     /// Returns the samples, decoded.
-    pub(super) fn samples(&self) -> impl Iterator<Item = Result<Sample, ProfileError>> {
+    pub(super) fn samples(&self) -> impl Iterator<Item = Result<PprofSample, ProfileError>> {
         self.samples.iter().map(|sample| self.sample(sample))
     }
 
     /// Returns the sample with this number, decoded.
-    pub(super) fn sample_at(&self, number: usize) -> Result<Sample, ProfileError> {
+    pub(super) fn sample_at(&self, number: usize) -> Result<PprofSample, ProfileError> {
         self.sample(self.samples.get(number).copied().unwrap_or_default())
     }
 
-    fn sample(&self, bytes: &[u8]) -> Result<Sample, ProfileError> {
-        let sample: Sample = self.message(bytes)?;
+    fn sample(&self, bytes: &[u8]) -> Result<PprofSample, ProfileError> {
+        let sample: PprofSample = self.message(bytes)?;
         if sample.value.len() != self.types.len() {
             let (has, wanted) = (sample.value.len(), self.types.len());
             let what = format!("has {has} values, and {wanted} are described");
@@ -160,14 +162,14 @@ impl<'a> Decoded<'a> {
     }
 
     /// Returns the name of a function as its file spells it, as far as that can be told.
-    pub(super) fn function_name(&self, function: &Function) -> Result<&'a [u8], ProfileError> {
+    pub(super) fn function_name(&self, function: &PprofFunction) -> Result<&'a [u8], ProfileError> {
         let [name, system] = [self.text(function.name)?, self.text(function.system_name)?];
         let is_mangled = [&b"_Z"[..], b"_R", b"__Z"].iter().any(|mark| system.starts_with(mark));
         Ok(if !system.is_empty() && (self.facts.is_some() || is_mangled) { system } else { name })
     }
 
     /// Returns the build ID of a mapping, if it is one.
-    pub(super) fn build_id(&self, mapping: &Mapping) -> Result<Option<BuildId>, ProfileError> {
+    pub(super) fn build_id(&self, mapping: &PprofMapping) -> Result<Option<BuildId>, ProfileError> {
         let digits = self.text(mapping.build_id)?;
         let bytes: Option<Vec<u8>> = digits
             .chunks(2)

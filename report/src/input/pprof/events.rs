@@ -10,7 +10,7 @@ use recrep_format::attr::{Attr, AttrEntry};
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use crate::pprof::{EventFacts, Sample};
+use crate::pprof::{EventFacts, PprofSample};
 
 /// Largest sum of the numbers of samples: several files are added up.
 const MOST: u64 = 1 << 53;
@@ -39,12 +39,12 @@ pub(super) struct ProfileEvent {
 
 /// Number of samples, and the sum of their periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct Measured {
     pub(super) samples: u64,
     pub(super) period: u64,
 }
 
-impl Counted {
+impl Measured {
     /// Adds another count.
     pub(super) fn add(&mut self, other: Self) -> Result<(), ProfileError> {
         let samples = self.samples.checked_add(other.samples).filter(|sum| *sum <= MOST);
@@ -149,7 +149,7 @@ fn entry(number: usize, event: &EventFacts) -> AttrEntry {
 
 impl ProfileEvent {
     /// Returns what a sample counts of the event; `None` if that is nothing.
-    pub(super) fn count(&self, sample: &Sample) -> Result<Option<Counted>, ProfileError> {
+    pub(super) fn count(&self, sample: &PprofSample) -> Result<Option<Measured>, ProfileError> {
         let value = |place: usize| {
             let value = sample.value.get(place).copied().unwrap_or(0);
             u64::try_from(value).map_err(|_| ProfileError::Negative)
@@ -157,6 +157,6 @@ impl ProfileEvent {
         let period = value(self.value)?.checked_mul(self.unit).ok_or(ProfileError::TooLarge)?;
         let samples = self.count.map_or(Ok(1), value)?;
         let is_any = period > 0 || self.has_empty && samples > 0;
-        Ok(is_any.then(|| Counted { samples: samples.max(1), period }))
+        Ok(is_any.then(|| Measured { samples: samples.max(1), period }))
     }
 }

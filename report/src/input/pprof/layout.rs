@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use super::points::{Point, Points};
+use super::points::{CodePoint, Points};
 use crate::pprof::{KERNEL, Room, page_after, page_of};
 
 /// Largest mapping: what is larger is damaged.
@@ -90,13 +90,13 @@ impl Mapped {
 
 /// What is mapped where.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct AddressLayout {
     pub(super) kernel: Vec<Mapped>,
     /// By the place of the mapping in the profile.
     pub(super) user: BTreeMap<usize, Mapped>,
 }
 
-impl Layout {
+impl AddressLayout {
     /// Gives all points their addresses.
     pub(super) fn of(decoded: &Decoded<'_>, points: &mut Points) -> Result<Self, ProfileError> {
         let mut layout = Self::default();
@@ -136,7 +136,7 @@ struct Own<'p> {
 }
 
 impl Own<'_> {
-    fn iter(&self) -> impl Iterator<Item = &Point> {
+    fn iter(&self) -> impl Iterator<Item = &CodePoint> {
         self.numbers.iter().filter_map(|number| self.points.all.get(*number))
     }
 
@@ -147,7 +147,7 @@ impl Own<'_> {
         decoded.facts.is_some() || self.iter().all(|point| point.function.is_none())
     }
 
-    fn change(&mut self, mut change: impl FnMut(&mut Point)) {
+    fn change(&mut self, mut change: impl FnMut(&mut CodePoint)) {
         for number in self.numbers {
             if let Some(point) = self.points.all.get_mut(*number) {
                 change(point);

@@ -61,11 +61,15 @@ pub(super) fn recording(profile: &[u8], packed: usize) -> Result<ProfileRecordin
     let most = profile.len().saturating_mul(MAX_GROWTH).max(ALWAYS_ALLOWED);
     let events = events::of(&decoded)?;
     let mut points = points::Points::of(&decoded)?;
-    let layout = layout::Layout::of(&decoded, &mut points)?;
-    let tasks = tasks::Tasks::of(&decoded)?;
-    let (bytes, samples) =
-        records::Writer { decoded: &decoded, events: &events, points: &points, layout: &layout }
-            .recording(tasks, most)?;
+    let layout = layout::AddressLayout::of(&decoded, &mut points)?;
+    let tasks = tasks::ProfileTasks::of(&decoded)?;
+    let (bytes, samples) = records::RecordWriter {
+        decoded: &decoded,
+        events: &events,
+        points: &points,
+        layout: &layout,
+    }
+    .recording(tasks, most)?;
     let facts = decoded.facts.as_ref();
     let incomplete = facts.is_some_and(|facts| facts.incomplete);
     let written = facts.and_then(|facts| facts.written);

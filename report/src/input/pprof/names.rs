@@ -12,16 +12,16 @@ use rustc_hash::FxHashMap;
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use super::layout::{Layout, Mapped, MappedKind};
-use super::points::{Point, Points};
+use super::layout::{AddressLayout, Mapped, MappedKind};
+use super::points::{CodePoint, Points};
 
 /// Returns the names of all points, as the body of a bundle.
 pub(super) fn bundle(
     decoded: &Decoded<'_>,
     points: &Points,
-    layout: &Layout,
+    layout: &AddressLayout,
 ) -> Result<Vec<u8>, ProfileError> {
-    let mut of_mappings = FxHashMap::<(bool, usize), Vec<&Point>>::default();
+    let mut of_mappings = FxHashMap::<(bool, usize), Vec<&CodePoint>>::default();
     for point in points.all.iter().filter(|point| point.function.is_some()) {
         if let Some(mapping) = point.mapping {
             of_mappings.entry((point.is_kernel, mapping)).or_default().push(point);
@@ -52,7 +52,7 @@ struct NamedPoints<'a> {
 impl<'a> NamedPoints<'a> {
     fn of<'p>(
         mapped: &'a Mapped,
-        points: impl Iterator<Item = &'p Point>,
+        points: impl Iterator<Item = &'p CodePoint>,
         decoded: &Decoded<'a>,
     ) -> Result<Self, ProfileError> {
         let mut ranges = FxHashMap::<usize, (u64, u64)>::default();

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use crate::pprof::{Line, Mapping, is_kernel};
+use crate::pprof::{PprofLine, PprofMapping, is_kernel};
 
 /// An address of the recording in the making.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
+pub(super) struct CodePoint {
     /// Place of its mapping; that behind the last for functions without one. `None` where nothing
     /// is mapped.
     pub(super) mapping: Option<usize>,
@@ -28,7 +28,7 @@ pub(super) struct Point {
 /// All points of a profile.
 #[derive(Debug)]
 pub(super) struct Points {
-    pub(super) all: Vec<Point>,
+    pub(super) all: Vec<CodePoint>,
     /// Those of each location, innermost first.
     of_location: Vec<Range<usize>>,
 }
@@ -48,7 +48,7 @@ impl Points {
             let at = decoded.mapping(location)?;
             let mapping = at.and_then(|at| decoded.mappings.get(at));
             let name = mapping.map_or(Ok(&b""[..]), |mapping| decoded.text(mapping.filename))?;
-            let point = Point {
+            let point = CodePoint {
                 mapping: at,
                 function: None,
                 location: place,
@@ -59,14 +59,15 @@ impl Points {
                 is_kernel: is_kernel(location.address, name),
                 ip: 0,
             };
-            let functions = location.line.iter().map(|line: &Line| decoded.function(line.function));
+            let functions =
+                location.line.iter().map(|line: &PprofLine| decoded.function(line.function));
             let functions = functions.collect::<Result<Vec<_>, _>>()?;
             match &functions[..] {
                 [.., Some(outermost)] if is_of_rep || functions.len() == 1 => {
                     let name = decoded.functions.get(*outermost);
                     let name = name.map_or(Ok(&b""[..]), |name| decoded.function_name(name))?;
                     points.all.push(if at.is_none() && name == CALLERS_UNKNOWN {
-                        Point { wanted: Some(MISSING), ..point }
+                        CodePoint { wanted: Some(MISSING), ..point }
                     } else {
                         let lines = 0..functions.len();
                         point.of_function(*outermost, lines, decoded)
@@ -81,7 +82,7 @@ impl Points {
                         let point = point.clone().of_function(*function, lines, decoded);
                         // The function that contains the others is what is at the address.
                         let wanted = point.wanted.filter(|_| number == last);
-                        points.all.push(Point { wanted, ..point });
+                        points.all.push(CodePoint { wanted, ..point });
                     }
                 }
             }
@@ -91,13 +92,13 @@ impl Points {
     }
 
     /// Returns the points of a location, innermost first.
-    pub(super) fn of_location(&self, place: usize) -> &[Point] {
+    pub(super) fn of_location(&self, place: usize) -> &[CodePoint] {
         let points = self.of_location.get(place).and_then(|range| self.all.get(range.clone()));
         points.unwrap_or_default()
     }
 }
 
-impl Point {
+impl CodePoint {
     fn of_function(self, function: usize, lines: Range<usize>, decoded: &Decoded<'_>) -> Self {
         let mapping = Some(self.mapping.unwrap_or(decoded.mappings.len()));
         Self { mapping, function: Some(function), lines, ..self }
@@ -112,6 +113,6 @@ impl Point {
     }
 }
 
-fn is_within(address: u64, mapping: &Mapping) -> bool {
+fn is_within(address: u64, mapping: &PprofMapping) -> bool {
     (mapping.start..mapping.limit).contains(&address)
 }

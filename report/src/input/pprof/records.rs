@@ -20,12 +20,12 @@ use rustc_hash::FxHashSet;
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use super::events::{Counted, Events};
-use super::layout::{Layout, Mapped, MappedKind, cut};
+use super::events::{Events, Measured};
+use super::layout::{AddressLayout, Mapped, MappedKind, cut};
 use super::names;
 use super::points::Points;
-use super::tasks::Tasks;
-use crate::pprof::Sample;
+use super::tasks::ProfileTasks;
+use crate::pprof::PprofSample;
 
 /// Most words of a callchain: a record has at most 64 KiB.
 const LONGEST_CHAIN: usize = 8000;
@@ -34,18 +34,18 @@ const LONGEST_CHAIN: usize = 8000;
 const KERNEL_PID: u32 = u32::MAX;
 
 /// Writes the recording.
-pub(super) struct Writer<'w, 'a> {
+pub(super) struct RecordWriter<'w, 'a> {
     pub(super) decoded: &'w Decoded<'a>,
     pub(super) events: &'w Events,
     pub(super) points: &'w Points,
-    pub(super) layout: &'w Layout,
+    pub(super) layout: &'w AddressLayout,
 }
 
-impl Writer<'_, '_> {
+impl RecordWriter<'_, '_> {
     /// Returns the recording, whose records may have `most` bytes, and the number of samples.
     pub(super) fn recording(
         &self,
-        tasks: Tasks,
+        tasks: ProfileTasks,
         most: usize,
     ) -> Result<(Vec<u8>, u64), ProfileError> {
         let entries: Vec<AttrEntry> =
@@ -102,11 +102,11 @@ impl Writer<'_, '_> {
     /// Writes the samples, each after the name and the mappings of its task; returns their number.
     fn samples(
         &self,
-        mut tasks: Tasks,
+        mut tasks: ProfileTasks,
         records: &mut Records,
         most: usize,
     ) -> Result<u64, ProfileError> {
-        let mut totals = vec![Counted::default(); self.events.all.len()];
+        let mut totals = vec![Measured::default(); self.events.all.len()];
         let mut stack =
             Stack { ip: 0, mode: CpuMode::User, words: Vec::new(), mappings: Vec::new() };
         let (mut mapped, mut named) = (FxHashSet::default(), None);
@@ -143,9 +143,9 @@ impl Writer<'_, '_> {
                 return Err(ProfileError::TooLong(most));
             }
         }
-        let mut all = Counted::default();
+        let mut all = Measured::default();
         for total in totals {
-            all.add(Counted { period: 0, ..total })?;
+            all.add(Measured { period: 0, ..total })?;
         }
         Ok(all.samples)
     }
@@ -166,7 +166,7 @@ impl Writer<'_, '_> {
     /// its address.
     fn stack(
         &self,
-        sample: &Sample,
+        sample: &PprofSample,
         mode: Option<&str>,
         stack: &mut Stack,
     ) -> Result<(), ProfileError> {
@@ -333,7 +333,7 @@ impl Records {
         task: [u32; 2],
         cpu: Option<u32>,
         event: u64,
-        count: Counted,
+        count: Measured,
         fields: SampleType,
     ) -> Result<(), ProfileError> {
         self.words = Encoder::new(Endian::NATIVE);

@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 use super::decoded::Decoded;
 use super::error::ProfileError;
-use crate::pprof::Sample;
+use crate::pprof::PprofSample;
 
 /// What the labels of samples say of their task; numbers of labels may be any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Task {
+pub(super) struct ProfileTask {
     /// Number of the text of the name; `None` if no label has it.
     comm: Option<i64>,
     pid: Option<u32>,
@@ -32,8 +32,8 @@ enum Known {
 
 /// Tasks of a profile's samples.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
-    pub(super) all: IndexSet<Task>,
+pub(super) struct ProfileTasks {
+    pub(super) all: IndexSet<ProfileTask>,
     /// The task of each sample, and the sample's number.
     pub(super) of_samples: Vec<(usize, usize)>,
     /// Name of tasks without one.
@@ -49,7 +49,7 @@ const FIRST_TID: u32 = 1;
 /// Process of samples that have none.
 const NO_PID: u32 = 1;
 
-impl Tasks {
+impl ProfileTasks {
     pub(super) fn of(decoded: &Decoded<'_>) -> Result<Self, ProfileError> {
         let mut tasks = Self { program: program(decoded)?, ..Self::default() };
         for (number, sample) in decoded.samples().enumerate() {
@@ -78,8 +78,12 @@ impl Tasks {
         Ok(known)
     }
 
-    fn task(&mut self, decoded: &Decoded<'_>, sample: &Sample) -> Result<Task, ProfileError> {
-        let mut task = Task::default();
+    fn task(
+        &mut self,
+        decoded: &Decoded<'_>,
+        sample: &PprofSample,
+    ) -> Result<ProfileTask, ProfileError> {
+        let mut task = ProfileTask::default();
         for label in &sample.label {
             // Without a task, the kernel has -1.
             let number = i32::try_from(label.number).ok().filter(|_| label.text == 0);
@@ -101,7 +105,7 @@ impl Tasks {
     pub(super) fn place_of(
         &mut self,
         decoded: &Decoded<'_>,
-        sample: &Sample,
+        sample: &PprofSample,
     ) -> Result<(Option<u32>, Option<&'static str>), ProfileError> {
         let (mut cpu, mut mode) = (None, None);
         for label in &sample.label {

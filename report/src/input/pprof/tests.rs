@@ -11,16 +11,18 @@ use recrep_format::record::{Body, Comm, Mmap2, Record, SampleFields};
 
 use super::*;
 use crate::pprof::{
-    Function, Label, Line, Location, Mapping, Profile, Sample, ValueType, is_profile,
+    Location, PprofFunction, PprofLabel, PprofLine, PprofMapping, PprofProfile, PprofSample,
+    ValueType, is_profile,
 };
 
 /// A profile in the making; names are given as texts.
-struct Made(Profile);
+struct Made(PprofProfile);
 
 impl Made {
     /// Returns a profile with values of these types.
     fn of(types: &[(&str, &str)]) -> Self {
-        let mut made = Self(Profile { string_table: vec![String::new()], ..Profile::default() });
+        let mut made =
+            Self(PprofProfile { string_table: vec![String::new()], ..PprofProfile::default() });
         for (name, unit) in types {
             let (name, unit) = (made.text(name), made.text(unit));
             made.0.sample_type.push(ValueType { name, unit });
@@ -40,7 +42,14 @@ impl Made {
     fn mapping(mut self, range: Range<u64>, offset: u64, file: &str) -> Self {
         let id = self.0.mapping.len() as u64 + 1;
         let (start, limit, filename) = (range.start, range.end, self.text(file));
-        self.0.mapping.push(Mapping { id, start, limit, offset, filename, ..Mapping::default() });
+        self.0.mapping.push(PprofMapping {
+            id,
+            start,
+            limit,
+            offset,
+            filename,
+            ..PprofMapping::default()
+        });
         self
     }
 
@@ -54,10 +63,10 @@ impl Made {
             let function = known.unwrap_or_else(|| {
                 let id = self.0.function.len() as u64 + 1;
                 let filename = self.text("a.c");
-                self.0.function.push(Function { id, name, filename, system_name: name });
+                self.0.function.push(PprofFunction { id, name, filename, system_name: name });
                 id
             });
-            Line { function, line: 7 }
+            PprofLine { function, line: 7 }
         });
         let line = line.collect();
         self.0.location.push(Location { id, mapping, address, line });
@@ -68,12 +77,16 @@ impl Made {
         let label = labels.iter().map(|(key, value)| {
             let key = self.text(key);
             match value.parse() {
-                Ok(number) => Label { key, number, ..Label::default() },
-                Err(_) => Label { key, text: self.text(value), ..Label::default() },
+                Ok(number) => PprofLabel { key, number, ..PprofLabel::default() },
+                Err(_) => PprofLabel { key, text: self.text(value), ..PprofLabel::default() },
             }
         });
         let label = label.collect();
-        self.0.sample.push(Sample { location: location.to_vec(), value: value.to_vec(), label });
+        self.0.sample.push(PprofSample {
+            location: location.to_vec(),
+            value: value.to_vec(),
+            label,
+        });
         self
     }
 
@@ -275,7 +288,7 @@ fn what_a_profile_lacks_is_said() {
     unnumbered.0.function[0].id = 0;
     assert!(error(unnumbered).contains("has no number"));
     let mut empty = made();
-    empty.0.sample.push(Sample::default());
+    empty.0.sample.push(PprofSample::default());
     assert!(error(empty).contains("a sample has no values"));
     let bytes = made().sample(&[1], &[1], &[]).bytes();
     let cut = recording(&bytes[..bytes.len() - 1], usize::MAX).err().unwrap().to_string();
