@@ -203,3 +203,25 @@ fn first_bad(repository: &Path) -> String {
     git.args(["log", "-1", "--format=%s", "refs/bisect/bad"]).current_dir(repository);
     String::from_utf8(git.output().unwrap().stdout).unwrap()
 }
+
+/// What `rep diff` advises where it cannot tell.
+#[test]
+fn the_printed_loop() {
+    if !can_run() {
+        return;
+    }
+    let repository = Repository::new();
+    repository.shell(
+        "make -s && mkdir new base && mv app new/ && git checkout -q fast && make -s && mv app base/
+        for side in base new; do rec -q -e cpu-clock -o $side.data -- ./$side/app; done",
+    );
+    let output = repository.run("rep diff base.data new.data", &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("TOO FEW SAMPLES"), "{text}");
+    let (_, advice) = text.split_once("To record in turn:\n").unwrap();
+    let advice: Vec<&str> = advice.lines().take(2).collect();
+    let output = repository.run(&advice.join("\n"), &[]);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("recorded in turn") && text.contains("CHANGED"), "{text}");
+}

@@ -8,10 +8,10 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::answer::{ComparedEvent, DiffAnswer};
 use super::gate_text::{outcome_word, told};
-use super::numbers::{interval, percent, signed};
+use super::numbers::{interval, percent, share, short_interval, signed};
 use super::words;
+use crate::compare::RowChange;
 use crate::compare::rules::{GateReport, RuleOutcome};
-use crate::compare::{RowChange, Status};
 use crate::exports::markdown::code;
 
 /// Most rows of a table that are not marked.
@@ -56,16 +56,8 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
 }
 
 fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> io::Result<()> {
-    let share = |share: f64| format!("{:.1} %", share * 100.0);
-    let change = match (row.status, row.change.relative) {
-        (Status::Gone, _) => "gone".into(),
-        (_, Some(part)) => format!("{} %", signed(part, 1)),
-        (_, None) => "new".into(),
-    };
     let names = event.rows.get(row.row).map_or_else(String::new, |texts| {
-        let cells = texts.cells.iter().take(event.keys).enumerate();
-        let (first, rest): (Vec<_>, Vec<_>) = cells.partition(|(place, _)| *place == texts.subject);
-        let cells = first.into_iter().chain(rest).map(|(_, cell)| code(cell).into_owned());
+        let cells = texts.in_order(event.keys).map(|cell| code(cell).into_owned());
         cells.collect::<Vec<String>>().join(" ")
     });
     let seen = match row.marked {
@@ -74,8 +66,9 @@ fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> 
     };
     writeln!(
         out,
-        "| {} % | {change} | {} | {} | {} | {names}{} | {seen} |",
+        "| {} % | {} | {} | {} | {} | {names}{} | {seen} |",
         signed(row.impact, 2),
+        words::relative(row),
         interval(row.change.low, row.change.high),
         share(row.base_share),
         share(row.new_share),
@@ -105,12 +98,9 @@ pub(super) fn github(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result
     for event in &answer.events {
         let marked = event.listed().into_iter().filter(|row| row.marked);
         for row in marked {
-            let (low, high) = (row.change.low, row.change.high);
-            let change = match row.change.relative {
-                Some(part) => format!("{} % {}", signed(part, 1), interval(low, high)),
-                None => "new".into(),
-            };
-            let text = format!("{} {change}", words::name(event, row.row));
+            let (name, change) = (words::name(event, row.row), words::relative(row));
+            let text =
+                format!("{name} {change} {}", short_interval(row.change.low, row.change.high));
             annotate(out, "notice", if row.log > 0.0 { "slower" } else { "faster" }, &text)?;
         }
         let comparison = &event.comparison;

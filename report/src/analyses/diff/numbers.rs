@@ -25,6 +25,11 @@ pub(super) fn percent(part: f64) -> String {
     }
 }
 
+/// Formats a share of a column: `6.3 %`.
+pub(super) fn share(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
 /// Formats the interval of a change, `[+0.1, +5.4]`; an end that does not exist is `…`.
 pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let ends = [low, high].map(|end| end.map_or_else(|| "…".to_owned(), |end| signed(end, 1)));

@@ -103,6 +103,14 @@ impl RowLabels {
         self.names.first().cloned().unwrap_or_default()
     }
 
+    /// Returns the texts of so many columns: the function first, then its module and others.
+    pub(crate) fn in_order(&self, columns: usize) -> impl Iterator<Item = &String> {
+        let shown = || self.cells.iter().take(columns).enumerate();
+        let first = shown().filter(|(place, _)| *place == self.subject);
+        let rest = shown().filter(|(place, _)| *place != self.subject);
+        first.chain(rest).map(|(_, cell)| cell)
+    }
+
     /// Returns all that rules may call it, the name for messages first.
     pub(crate) fn names_for_rules(&self) -> Vec<String> {
         let mut names = vec![self.cells.get(self.subject).cloned().unwrap_or_default()];

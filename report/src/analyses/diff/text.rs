@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::answer::{ComparedEvent, DiffAnswer};
-use super::numbers::{counted, interval, length, percent, signed, whole};
+use super::numbers::{counted, interval, length, percent, share, signed, whole};
 use super::words;
 use crate::compare::{Normalization, RowChange, Status, Verdict};
 use crate::terminal::escape::{columns, escape};
@@ -187,21 +187,14 @@ fn line(
     if event.counts_time {
         numbers.push(a_run(event, answer, row.impact));
     }
-    numbers.push(match (row.status, change.relative) {
-        (Status::Gone, _) => "gone".into(),
-        (_, Some(part)) => format!("{} %", signed(part, 1)),
-        (_, None) => "new".into(),
-    });
+    numbers.push(words::relative(row));
     numbers.push(interval(change.low, change.high));
-    numbers.extend([row.base_share, row.new_share].map(|part| format!("{:.1} %", part * 100.0)));
+    numbers.extend([row.base_share, row.new_share].map(share));
     if has_beyond {
         numbers.push(row.beyond.map_or_else(String::new, |part| format!("{} %", signed(part, 1))));
     }
     let names = event.rows.get(row.row).map_or_else(String::new, |texts| {
-        // The function first, then its module and other columns; companions are for programs.
-        let shown = texts.cells.iter().take(event.keys).enumerate();
-        let (first, rest): (Vec<_>, Vec<_>) = shown.partition(|(place, _)| *place == texts.subject);
-        let cells = first.into_iter().chain(rest).map(|(_, cell)| escape(cell).into_owned());
+        let cells = texts.in_order(event.keys).map(|cell| escape(cell).into_owned());
         let mut names = cells.collect::<Vec<String>>().join("   ");
         if row.status == Status::Renamed {
             names.push_str(&format!("   was {}", escape(texts.names.first().map_or("", |n| n))));

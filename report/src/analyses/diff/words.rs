@@ -2,9 +2,9 @@
 //! recorded, and what would tell more.
 
 use super::answer::{ComparedEvent, DiffAnswer};
-use super::numbers::{change, counted, length, percent, short_interval};
+use super::numbers::{change, counted, length, percent, short_interval, signed};
 use crate::compare::{
-    Comparison, LEAST_RUNS, Needed, Normalization, Normalize, RowChange, Verdict,
+    Comparison, LEAST_RUNS, Needed, Normalization, Normalize, RowChange, Status, Verdict,
 };
 
 /// How to record both sides so that changes can be told from the machine's drift.
@@ -221,6 +221,15 @@ pub(super) fn order(comparison: &Comparison) -> Option<String> {
 /// Returns whether it is worth telling how to record in turn.
 pub(super) fn tells_loop(comparison: &Comparison) -> bool {
     !comparison.turns.in_turn || comparison.runs.0.min(comparison.runs.1) < LEAST_RUNS
+}
+
+/// Returns the change of a row.
+pub(super) fn relative(row: &RowChange) -> String {
+    match (row.status, row.change.relative) {
+        (Status::Gone, _) => "gone".into(),
+        (_, Some(part)) => format!("{} %", signed(part, 1)),
+        (_, None) => "new".into(),
+    }
 }
 
 /// Returns the rows that are printed though they are not marked: those of 5 % or more, and with too
