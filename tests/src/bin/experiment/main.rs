@@ -1,7 +1,7 @@
 //! Tries `rep diff` on recordings of which the truth is known: how often does it see a change where
 //! there is none, how often does it find one, and do its intervals hold the truth?
 //!
-//!     cargo run --release -p recrep-tests --bin experiment
+//!     CARGO_PROFILE_RELEASE_STRIP=none cargo run --release -p recrep-tests --bin experiment
 //!
 //! It records a program of 60 functions of known shares as it is and with one function slower, and
 //! real programs as they are, all in one random order. Then it draws runs for two sides, lets
@@ -169,6 +169,9 @@ fn print_changes_found(
         let (base, new) = (&known.recorded, &subject.recorded);
         let found = tried(base, new, Draw::InTurn, args.side, args.draws, random)?;
         let (own, others) = found.against(change);
+        if own.rows == 0 {
+            return Err("the known program has no symbols: CARGO_PROFILE_RELEASE_STRIP=none".into());
+        }
         println!(
             "| {} by {:+.0} % | {} | {} | {} | {} |",
             change.function,
