@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::abi::SampleType;
 use recrep_format::attr::AttrEntry;
-use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleLayout;
 use recrep_format::record::{Body, RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
+
+use crate::output::tally::event_id;
 
 /// Layouts of the samples that have copies of stacks, by the IDs of their events.
 #[derive(Clone, Debug)]
@@ -37,8 +39,7 @@ impl StackCopies {
 
     /// Returns `None`, with nothing appended, if there is no such room.
     fn append_trimmed(&self, record: &RawRecord<'_>, to: &mut Encoder) -> Option<()> {
-        let is_sample = record.header.kind == RecordType::SAMPLE;
-        let id = U64s::new(record.body(), Endian::NATIVE).get(0).filter(|_| is_sample)?;
+        let id = event_id(record)?;
         let mut fields = SampleFields::default();
         Sample::new(*record, self.0.get(&id)?, Endian::NATIVE).read(&mut fields).ok()?;
         let stack = fields.stack_user?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
+use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, RecordHeader, Sample};
@@ -161,6 +162,13 @@ pub struct Tally {
 pub(crate) struct Layouts {
     sample: SampleLayout,
     trailer: SampleIdLayout,
+}
+
+/// Returns the ID of a sample's event, which each sample of rec's has at its start; `None` if the
+/// record is no sample.
+pub(crate) fn event_id(record: &RawRecord<'_>) -> Option<u64> {
+    let is_sample = record.header.kind == RecordType::SAMPLE;
+    U64s::new(record.body(), Endian::NATIVE).get(0).filter(|_| is_sample)
 }
 
 impl Layouts {

@@ -12,7 +12,8 @@ use recrep_tests::record::record;
 use recrep_tests::run::{Outcome, run};
 use tempfile::TempDir;
 
-const PROGRAM: &str = r#"
+/// A C++ program with inlined functions, templates, callbacks and system calls.
+pub(crate) const PROGRAM: &str = r#"
 #include <cstdlib>
 #include <fcntl.h>
 #include <unistd.h>

@@ -13,31 +13,7 @@ use recrep_tests::run::{Outcome, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const PROGRAM: &str = r#"
-#include <cstdlib>
-#include <fcntl.h>
-#include <unistd.h>
-volatile unsigned long s;
-static char buffer[1 << 16];
-static inline __attribute__((always_inline)) void inner(int n) { for (int i = 0; i < n; i++) s += i; }
-namespace lib {
-__attribute__((noinline)) void outer(int n) { inner(n); s++; }
-template <class T> __attribute__((noinline)) T sum(T a, int n) { for (int i = 0; i < n; i++) s += a; return a; }
-}
-static int compare(const void *a, const void *b) { s++; return *(const int *)a - *(const int *)b; }
-int main() {
-    static int values[10000];
-    for (int i = 0; i < 60; i++) {
-        lib::outer(100000);
-        lib::sum<long>(3, 50000);
-        for (int &value : values) value = rand();
-        qsort(values, 10000, sizeof(int), compare);
-        int zero = open("/dev/zero", O_RDONLY);
-        if (read(zero, buffer, sizeof buffer) < 0) return 1;
-        close(zero);
-    }
-}
-"#;
+use crate::bundle::PROGRAM;
 
 const GO_PROGRAM: &str = r#"
 package main

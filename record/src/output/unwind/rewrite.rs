@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use recrep_format::abi::{RecordType, RegsAbi, RegsArch, context};
+use recrep_format::abi::{RegsAbi, RegsArch, context};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
@@ -19,6 +19,7 @@ use super::modules::{self, Mapping, Module, Modules};
 use super::space::Space;
 use super::spaces::Seen;
 use super::{Event, Unwinding};
+use crate::output::tally::event_id;
 
 /// Maximum number of frames where no other is asked for: whole chains where they are possible, and
 /// bounded work for a sample.
@@ -76,7 +77,7 @@ impl Rewriter {
         let shared = Arc::clone(&self.shared);
         let mut frames = Frames::new(records, 0, Endian::NATIVE);
         for record in frames.by_ref().map_while(Result::ok) {
-            let event = event_of(&record, &shared);
+            let event = event_id(&record).and_then(|id| shared.events.get(&id));
             if event.is_none_or(|event| self.sample(&record, event, &shared).is_none()) {
                 self.out.bytes(record.bytes);
             }
@@ -220,14 +221,6 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
-
-/// Returns the event of a sample that is to be unwound. Each record of rec's has its event's ID at
-/// its start.
-fn event_of<'e>(record: &RawRecord<'_>, shared: &'e Unwinding) -> Option<&'e Event> {
-    let is_sample = record.header.kind == RecordType::SAMPLE;
-    let id = U64s::new(record.body(), Endian::NATIVE).get(0).filter(|_| is_sample)?;
-    shared.events.get(&id)
-}
 
 /// What a thread that writes has found of modules.
 #[derive(Default)]
