@@ -43,6 +43,7 @@ mod engine;
 mod exports;
 mod input;
 mod listings;
+mod picture;
 mod pprof;
 mod profile;
 mod query;

@@ -20,7 +20,7 @@ use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::listings::script::{Access, AccessQuery, list_accesses};
 use crate::profile::names::Subject;
-use crate::query::{Column, Mode, Warning, times};
+use crate::query::{Column, Mode, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
 
@@ -93,7 +93,7 @@ pub fn query(args: MemArgs) -> Result<MemQuery, String> {
     let mut query = args.view.query(Mode::Memory)?;
     query.percent_limit = args.percent_limit;
     query.filters.resolved = args.hide_unresolved;
-    query.quantum = args.time_quantum;
+    query.steps = TimeSteps::Length(args.time_quantum);
     query.nanosecs = args.ns;
     let more = [(args.phys_data, "phys_daddr"), (args.data_page_size, "data_page_size")];
     let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);

@@ -11,10 +11,10 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::analyses::derived::{self, ViewArgs, ViewQuery};
+use crate::analyses::derived::{self, Format, ViewArgs};
 use crate::count::Count;
 use crate::exports::sheet::{Analysis, Sheet, SheetColumn, SheetRow};
-use crate::query::{Column, Mode, Query, Warning, times};
+use crate::query::{Column, Mode, Query, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
 use crate::terminal::units;
@@ -36,10 +36,19 @@ pub(crate) struct TimelineArgs {
     view: ViewArgs,
 }
 
-pub(crate) fn query(args: TimelineArgs) -> Result<ViewQuery, String> {
-    let format = args.view.format();
-    let query = Query { quantum: args.time_quantum, ..args.view.query(Mode::Samples)? };
-    Ok(ViewQuery { query, format })
+/// What is counted, in slices of this many nanoseconds, and how it is shown.
+#[derive(Clone, Debug)]
+pub(crate) struct TimelineQuery {
+    query: Query,
+    quantum: u64,
+    format: Format,
+}
+
+pub(crate) fn query(args: TimelineArgs) -> Result<TimelineQuery, String> {
+    let (format, quantum) = (args.view.format(), args.time_quantum);
+    let steps = TimeSteps::Length(quantum);
+    let query = Query { steps, ..args.view.query(Mode::Samples)? };
+    Ok(TimelineQuery { query, quantum, format })
 }
 
 #[derive(Serialize)]
@@ -73,14 +82,14 @@ struct Slice {
     nanoseconds: u64,
 }
 
-pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let ViewQuery { query: asked, format } = asked;
+pub(crate) fn run(asked: &TimelineQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let TimelineQuery { query: asked, quantum, format } = asked;
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query, _) =
         derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
     let tables = table::tables(&profile, &query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
-    let answer = TimelineAnalysis { quantum_ns: asked.quantum, events };
+    let answer = TimelineAnalysis { quantum_ns: *quantum, events };
     derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
 }
 

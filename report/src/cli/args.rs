@@ -11,7 +11,9 @@ use crate::cli::{
     self, Asked, FilterArgs, GateArgs, Gates, Line, Refusal, SourcesArgs, SymbolArgs,
 };
 use crate::exports::{self, Export};
-use crate::query::{By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, times};
+use crate::query::{
+    By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, TimeSteps, times,
+};
 use crate::terminal::style::Colour;
 
 /// Read perf.data files and report where samples were taken
@@ -283,7 +285,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         hierarchy: args.hierarchy,
         group: args.group,
         raw_trace: args.raw_trace,
-        quantum: args.time_quantum,
+        steps: TimeSteps::Length(args.time_quantum),
         nanosecs: args.ns,
         separator: args.field_separator,
         filters: args.filters.filters(args.hide_unresolved),

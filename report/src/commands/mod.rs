@@ -6,7 +6,10 @@
 //! options or completes it.
 
 mod export;
+mod flame;
+mod html;
 mod manual;
+mod picture;
 mod report;
 
 use std::ffi::OsString;
@@ -98,6 +101,25 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Name,
         definition: branches::BranchesArgs::command,
         run: |line| stream(line.parse(branches::query), branches::run),
+    },
+    Entry {
+        name: "flame",
+        shows: "a flame graph as SVG",
+        examples: &["rep flame -o app.svg", "rep flame -o change.svg --diff old.data new.data"],
+        place: Place::Name,
+        definition: flame::FlameArgs::command,
+        run: |line| stream(line.parse(flame::query), flame::run),
+    },
+    Entry {
+        name: "html",
+        shows: "a page for any browser: flame graph, functions, callers, timeline",
+        examples: &[
+            "rep html -o app.html                           open it, send it",
+            "rep html -o change.html --diff old.data new.data   what changed",
+        ],
+        place: Place::Line,
+        definition: html::HtmlArgs::command,
+        run: |line| stream(line.parse(html::query), html::run),
     },
     Entry {
         name: "bundle",

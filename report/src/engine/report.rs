@@ -364,7 +364,7 @@ const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch
                       cpu-clock -e context-switches/period=1/ -g`";
 
 /// Returns whether a report by samples could be one on time.
-fn have_switches(session: &Session<'_>) -> bool {
+pub(crate) fn have_switches(session: &Session<'_>) -> bool {
     let counts = &session.split.counts;
     let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE]
         .iter()

@@ -21,7 +21,7 @@ use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};
 use crate::input::unpack::UnpackBuffer;
 use crate::profile::Event;
-use crate::query::{Mode, SampleFilters, Times, Warning};
+use crate::query::{Mode, SampleFilters, Steps, TimeSteps, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
 use crate::terminal::units;
@@ -202,6 +202,18 @@ impl Session<'_> {
             return (first, last);
         }
         self.sample_times().unwrap_or_default()
+    }
+
+    /// Returns the steps in which times are shown.
+    pub(crate) fn steps(&self, asked: TimeSteps) -> Steps {
+        match asked {
+            TimeSteps::Length(length) => Steps { origin: 0, length },
+            TimeSteps::Fitting => {
+                let (first, last) = self.sampled_between();
+                let samples = self.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
+                Steps::fitting(first, last, samples)
+            }
+        }
     }
 
     /// Returns the earliest and the latest time of a sample, from the samples.

@@ -154,6 +154,7 @@ impl<'s> Setup<'s> {
             are_sums: session.input.profile_samples().is_some(),
             query,
             layout,
+            steps: session.steps(query.steps),
             filter,
             by_thread: &self.by_thread,
             scales: &self.scales,

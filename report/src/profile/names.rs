@@ -82,8 +82,19 @@ pub struct ModuleName {
     pub long_name: String,
     /// The path as it was recorded.
     pub path: String,
+    pub code: CodeKind,
     /// What else tells it from others, if the output needs that.
     pub identity: ModuleIdentity,
+}
+
+/// Who made the code of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CodeKind {
+    #[default]
+    User,
+    Kernel,
+    /// A JIT, at run time.
+    Jit,
 }
 
 /// Identity of a module besides its names.
@@ -154,6 +165,13 @@ impl AnswerLabels {
             name: module.name().into_owned(),
             long_name: module.long_name().into_owned(),
             path: String::from_utf8_lossy(&module.path).into_owned(),
+            code: match module.kind {
+                ModuleKind::Kernel
+                | ModuleKind::KernelModule { .. }
+                | ModuleKind::KernelSymbol { .. } => CodeKind::Kernel,
+                ModuleKind::PerfMap { .. } => CodeKind::Jit,
+                ModuleKind::File | ModuleKind::Vdso | ModuleKind::Opaque => CodeKind::User,
+            },
         };
         let mut all = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         u32::try_from(all.insert_full(name).0).unwrap_or(u32::MAX)

@@ -71,7 +71,7 @@ pub(crate) fn known<'f, F: Feature<'f>>(file: &File<'f>) -> Option<F> {
 }
 
 /// Quotes a word of a command line for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let mut chars = word.chars();
     let is_plain = chars.all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c));
     match is_plain && !word.is_empty() {

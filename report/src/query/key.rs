@@ -54,7 +54,7 @@ fields! {
     MapSize,
     /// Transaction flags and abort code.
     Transaction,
-    /// Time, rounded down to a multiple of the query's quantum.
+    /// Time, rounded down to the start of its step.
     Time,
     /// Page size at the sampled address.
     CodePage,

@@ -35,5 +35,5 @@ pub(crate) use shown::{Kind, Name, Shown};
 pub(crate) use sort_key::{Declaration, SortKey};
 pub(crate) use symbol_options::Servers;
 pub use symbol_options::{Demangle, SymbolOptions};
-pub(crate) use times::{Interval, Times};
+pub(crate) use times::{Interval, Steps, TimeSteps, Times};
 pub(crate) use warning::Warning;

@@ -4,7 +4,7 @@ use regex_lite::Regex;
 
 use super::{
     By, Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Name, Needs, Number,
-    Shape, Shown, SortKey, Source, SymbolOptions, TableColumn, TraceColumn,
+    Shape, Shown, SortKey, Source, SymbolOptions, TableColumn, TimeSteps, TraceColumn,
 };
 use crate::terminal::style::Style;
 
@@ -105,8 +105,8 @@ pub struct Query {
     pub group: bool,
     /// `true` if tracepoint fields are shown raw, ignoring the kernel's print format.
     pub raw_trace: bool,
-    /// Resolution of the sort key `time`, in nanoseconds.
-    pub quantum: u64,
+    /// Resolution of the sort key `time`.
+    pub(crate) steps: TimeSteps,
     /// `true` if times are shown to the nanosecond.
     pub nanosecs: bool,
     /// Text between fields, in place of padding.

@@ -59,6 +59,48 @@ impl Times {
     }
 }
 
+/// Resolution of the sort key `time`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeSteps {
+    /// Moments of the recording's clock, in multiples of this many nanoseconds.
+    Length(u64),
+    /// Times since the first sample, in steps as short as the number of samples allows.
+    Fitting,
+}
+
+/// Steps of one recording: a moment is shown as the time from `origin` to the start of its step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) origin: u64,
+    /// Length in nanoseconds; of fitting steps a power of two.
+    pub(crate) length: u64,
+}
+
+impl Default for TimeSteps {
+    fn default() -> Self {
+        Self::Length(1)
+    }
+}
+
+impl Steps {
+    /// Returns steps for samples between two moments: at most 65,536, and of more than 262,144
+    /// samples fewer, but 4,096: each step has a row for each thread, CPU and stack in it.
+    pub(crate) fn fitting(first: u64, last: u64, samples: u64) -> Self {
+        const MOST: u64 = 1 << 16;
+        const LEAST: u64 = 1 << 12;
+        let number = ((MOST << 18) / samples.max(1)).clamp(LEAST, MOST);
+        let length = last.saturating_sub(first).saturating_add(1).div_ceil(number);
+        Self { origin: first, length: length.checked_next_power_of_two().unwrap_or(1 << 63) }
+    }
+
+    /// Returns the start of the step in which a moment is.
+    #[inline]
+    pub(crate) fn start(self, time: u64) -> u64 {
+        let since = time.saturating_sub(self.origin);
+        since - since % self.length.max(1)
+    }
+}
+
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -126,6 +168,20 @@ pub(crate) fn quantum(text: &str) -> Result<u64, UsageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_fit_the_number_of_samples() {
+        let steps = |length, samples| {
+            let Steps { length: step, .. } = Steps::fitting(1000, 1000 + length, samples);
+            (step, length / step + 1)
+        };
+        assert_eq!(steps(60_000_000_000, 3_000_000), (1 << 24, 3577));
+        assert_eq!(steps(60_000_000_000, 1000), (1 << 20, 57_221));
+        assert_eq!(steps(0, 1), (1, 1));
+        assert_eq!(Steps::fitting(0, u64::MAX, 1).length, 1 << 48);
+        let steps = Steps { origin: 1000, length: 8 };
+        assert_eq!([999, 1000, 1017].map(|time| steps.start(time)), [0, 0, 16]);
+    }
 
     #[test]
     fn parses_intervals_like_perf() {

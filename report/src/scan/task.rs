@@ -5,7 +5,7 @@ use recrep_format::attr::AttrTable;
 use super::filter::SampleFilter;
 use crate::callchain::{ChainChecks, ChainEnds, FrameFields, RecordedChains, StackUnwinder};
 use crate::count::Layout;
-use crate::query::{Field, Query};
+use crate::query::{Field, Query, Steps};
 use crate::symbols::Functions;
 use crate::timeline::{Clock, Groups, OffCpu, Timeline};
 use crate::tracepoints::Traced;
@@ -22,6 +22,8 @@ pub(crate) struct Scan<'f> {
     pub are_sums: bool,
     pub query: &'f Query,
     pub layout: &'f Layout,
+    /// Steps in which times are counted.
+    pub steps: Steps,
     pub filter: &'f SampleFilter<'f>,
     /// Whether threads have their own values of the counters that samples read, for each event.
     pub by_thread: &'f [bool],

@@ -422,8 +422,7 @@ impl<'s> Worker<'s> {
         *Field::Ip.of_mut(key) = ip;
         *Field::Process.of_mut(key) = u64::from(task.pid.cast_unsigned());
         if layout.has(Field::Time) {
-            let time = point.time.unwrap_or(0);
-            *Field::Time.of_mut(key) = time - time % self.scan.query.quantum.max(1);
+            *Field::Time.of_mut(key) = self.scan.steps.start(point.time.unwrap_or(0));
         }
         if layout.has(Field::CgroupSpace) {
             *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);

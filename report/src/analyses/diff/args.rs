@@ -11,7 +11,7 @@ use super::rows::add_module;
 use crate::cli::{self, FilterArgs, GateArgs, Gates, PagerArgs, SymbolArgs};
 use crate::compare::{Normalize, Options};
 use crate::engine::session::is_named;
-use crate::query::{ChainOptions, Column, Mode, Needs, Query, SortKey, Source, times};
+use crate::query::{ChainOptions, Column, Mode, Needs, Query, SortKey, Source, TimeSteps, times};
 use crate::terminal::style::Colour;
 
 /// Compare two sides of recordings: what changed, by how much, and what cannot be told
@@ -306,7 +306,7 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         mode,
         columns,
         needs,
-        quantum: args.time_quantum,
+        steps: TimeSteps::Length(args.time_quantum),
         chains,
         filters: args.filters.filters(args.hide_unresolved),
         symbol_sources: args.symbols.options()?,

@@ -1,0 +1,188 @@
+//! `rep html`: one page that shows a recording, or compares two, and needs nothing else.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use clap::Parser;
+
+use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
+use crate::count::metrics::share;
+use crate::engine::facts::RecordingFacts;
+use crate::picture::page::{PageFacts, PageView, PageWarning, SideFacts, SideFile, write};
+use crate::picture::{FrameKind, Picture, PictureBuilder};
+use crate::profile::recording::quoted;
+use crate::query::{Source, Warning};
+use crate::terminal::when::date;
+
+/// Write a page that shows a recording in any browser: flame graph, functions, callers, timeline
+#[derive(Debug, Parser)]
+#[command(name = "rep html", version, long_about = None)]
+pub(crate) struct HtmlArgs {
+    /// Leave out the host's name, and the paths of files and modules but for their last parts
+    #[arg(long)]
+    no_host: bool,
+
+    #[command(flatten)]
+    picture: PictureArgs,
+}
+
+/// What a page shows, and where it is written.
+pub(crate) struct HtmlQuery {
+    picture: PictureQuery,
+    output: PathBuf,
+    title: Option<String>,
+    no_host: bool,
+}
+
+pub(crate) fn query(args: HtmlArgs) -> Result<HtmlQuery, String> {
+    let HtmlArgs { no_host, picture } = args;
+    let (output, title) = (picture.output.clone(), picture.title.clone());
+    Ok(HtmlQuery { picture: picture.query(true)?, output, title, no_host })
+}
+
+/// Writes the page and returns warnings.
+pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let mut builder = PictureBuilder::default();
+    let sides = asked.picture.add_to(&mut builder, true)?;
+    let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
+    let mut picture = builder.finish(step);
+    let facts = asked.facts(&sides, &picture);
+    if asked.no_host {
+        for module in &mut picture.modules {
+            module.path = last_part(&module.path);
+        }
+    }
+    write_file(&asked.output, sides, |out| write(picture, &facts, out))
+}
+
+impl HtmlQuery {
+    fn facts(&self, sides: &[PictureSide], picture: &Picture) -> PageFacts {
+        let of_sides: Vec<SideFacts> = sides.iter().map(|side| self.side(side)).collect();
+        let first = of_sides.first();
+        let title = self.title.clone().or_else(|| first?.command.clone());
+        let title = title.or_else(|| Some(first?.name.clone())).unwrap_or_default();
+        let warnings = sides.iter().flat_map(|side| &side.profile.warnings);
+        let warnings = warnings.map(|warning| PageWarning {
+            code: warning.code.into(),
+            message: warning.message.clone(),
+        });
+        PageFacts {
+            title,
+            warnings: warnings.chain(without_name(picture)).collect(),
+            broken: Vec::new(),
+            remedies: sides.iter().flat_map(|side| side.profile.hints.clone()).collect(),
+            views: self.views(),
+            sides: of_sides,
+        }
+    }
+
+    fn side(&self, side: &PictureSide) -> SideFacts {
+        let PictureSide { profile, facts, .. } = side;
+        let path = |path: &str| if self.no_host { last_part(path) } else { path.to_owned() };
+        let files: Vec<SideFile> = profile
+            .inputs
+            .iter()
+            .map(|input| SideFile {
+                path: path(&input.path),
+                bytes: input.bytes,
+                records: input.records.clone(),
+                lost_events: input.lost_events,
+                lost_samples: input.lost_samples,
+                complete: input.complete,
+            })
+            .collect();
+        let name = match files.as_slice() {
+            [one] => one.path.clone(),
+            many => format!("{} files", many.len()),
+        };
+        let recorded = facts.first();
+        let of_first = |text: fn(&RecordingFacts) -> Option<String>| text(recorded?);
+        let began = recorded.and_then(|recorded| recorded.began);
+        let times = recorded.and_then(|recorded| recorded.facts.sample_times);
+        let duration = facts.iter().filter_map(|recorded| {
+            let [first, last] = recorded.facts.sample_times?;
+            last.checked_sub(first)
+        });
+        SideFacts {
+            name,
+            command: of_first(command).filter(|_| self.title.is_none()),
+            host: of_first(|recorded| recorded.facts.host.clone()).filter(|_| !self.no_host),
+            os: of_first(|recorded| Some(format!("Linux {}", recorded.facts.kernel.as_ref()?))),
+            arch: of_first(|recorded| recorded.facts.arch.clone()),
+            cpus: recorded.and_then(|recorded| recorded.facts.cpus).map(|[_, online]| online),
+            date: began.and_then(|began| date(UNIX_EPOCH + Duration::from_nanos(began))),
+            duration: duration.max(),
+            begin: times.map(|[first, _]| {
+                format!("{}.{:09}", first / 1_000_000_000, first % 1_000_000_000)
+            }),
+            files,
+        }
+    }
+
+    /// Returns command lines that show more of the same.
+    fn views(&self) -> Vec<PageView> {
+        let files = |sources: &[Source]| {
+            let path = |source: &Source| match source {
+                Source::Stdin => "-".into(),
+                Source::Path(path) => {
+                    let path = path.to_string_lossy();
+                    quoted(&if self.no_host { last_part(&path) } else { path.into_owned() })
+                }
+            };
+            sources.iter().map(path).collect::<Vec<String>>().join(" ")
+        };
+        let (new, base) = (files(&self.picture.query.sources), files(&self.picture.base));
+        let mut views = vec![
+            PageView { what: "Hottest functions and their callers", line: format!("rep {new}") },
+            PageView { what: "The same for scripts", line: format!("rep --json {new}") },
+            PageView {
+                what: "Instructions of the hottest functions",
+                line: format!("rep annotate {new}"),
+            },
+            PageView {
+                what: "A picture for a README",
+                line: format!("rep flame -o flame.svg {new}"),
+            },
+            PageView {
+                what: "For go tool pprof",
+                line: format!("rep export -o profile.pb.gz {new}"),
+            },
+            PageView { what: "Where symbols came from", line: format!("rep modules {new}") },
+        ];
+        if !base.is_empty() {
+            let line = format!("rep diff {base} -- {new}");
+            views.push(PageView { what: "What changed, and whether chance explains it", line });
+        }
+        views
+    }
+}
+
+/// Returns a warning if more than a twentieth of the samples are in code without a name.
+fn without_name(picture: &Picture) -> Option<PageWarning> {
+    let event = picture.events.first()?;
+    let all: u64 = event.totals.iter().map(|total| total.samples).sum();
+    let mut unnamed = Vec::new();
+    for (frame, sums) in picture.frames.iter().zip(picture.frame_sums(event)) {
+        let samples: u64 = sums.own.iter().map(|own| own.samples).sum();
+        if frame.kind == FrameKind::NoName && samples > 0 {
+            let module = (frame.module as usize).checked_sub(1);
+            let module = module.and_then(|module| picture.modules.get(module));
+            unnamed.push((samples, module.map_or("no module", |module| module.name.as_str())));
+        }
+    }
+    let samples: u64 = unnamed.iter().map(|(samples, _)| samples).sum();
+    let (_, most) = unnamed.iter().max()?;
+    let message = format!(
+        "{:.1}% of the samples have no function name: mostly {most} (rep modules says why)",
+        share(samples, all)
+    );
+    let code = "unnamed".into();
+    (samples.saturating_mul(20) > all).then_some(PageWarning { code, message })
+}
+
+/// Returns the last part of a path.
+fn last_part(path: &str) -> String {
+    let name = Path::new(path).file_name();
+    name.map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}

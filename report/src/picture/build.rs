@@ -1,0 +1,345 @@
+//! Builds a picture of the profiles of sides and of kinds of events.
+
+use rustc_hash::FxHashMap;
+
+use super::frames::{FrameTable, SortedFrames};
+use super::{Cell, Entry, Picture, PictureEvent, PictureThread, TreeNode};
+use crate::callchain::Chains;
+use crate::count::merge_equal;
+use crate::profile::names::Subject;
+use crate::profile::{Event, Profile};
+use crate::query::{Column, Query, SortKey};
+
+/// Returns the columns of a profile that a picture is made of: without `cells`, commands only.
+pub(crate) fn columns(cells: bool) -> Vec<Column> {
+    let all = [
+        ("comm", SortKey::Comm),
+        ("pid", SortKey::Process),
+        ("tid", SortKey::Tid),
+        ("cpu", SortKey::Cpu),
+        ("time", SortKey::Time),
+    ];
+    let of_key = |(typed, key): (&str, SortKey)| Column { typed: typed.into(), key };
+    all.into_iter().take(if cells { 5 } else { 1 }).map(of_key).collect()
+}
+
+/// A picture that is being built: numbers are those of the order in which things were found.
+#[derive(Debug, Default)]
+pub(crate) struct PictureBuilder {
+    frames: FrameTable,
+    tree: Chains,
+    commands: Vec<String>,
+    of_commands: FxHashMap<String, u32>,
+    threads: Vec<PictureThread>,
+    of_threads: FxHashMap<PictureThread, u32>,
+    events: Vec<PictureEvent>,
+    sides: usize,
+}
+
+/// Places of the columns in rows, behind the event.
+struct Columns {
+    comm: Option<usize>,
+    pid: Option<usize>,
+    tid: Option<usize>,
+    cpu: Option<usize>,
+    time: Option<usize>,
+}
+
+impl Columns {
+    fn of(query: &Query) -> Self {
+        let place = |key: SortKey| query.columns.iter().position(|column| column.key == key);
+        Self {
+            comm: place(SortKey::Comm),
+            pid: place(SortKey::Process),
+            tid: place(SortKey::Tid),
+            cpu: place(SortKey::Cpu),
+            time: place(SortKey::Time),
+        }
+    }
+}
+
+/// Event and cell of a row.
+#[derive(Clone, Copy, Default)]
+struct RowPlace {
+    event: usize,
+    cell: u32,
+}
+
+impl PictureBuilder {
+    /// Adds the profile that answers a query by [`columns`], with times in steps of `step`
+    /// nanoseconds since the first sample.
+    pub(crate) fn add(&mut self, profile: &Profile, query: &Query, side: u32, step: u64) {
+        self.sides = self.sides.max(side as usize + 1);
+        let calls = &profile.calls;
+        let frames = self.frames.numbers(profile);
+        let frame = |number: u32| frames.get(number as usize).copied();
+        let tree = &mut self.tree;
+        let nodes = calls.chains.fold_callers(0, |node, callers| match frame(node.frame) {
+            Some(frame) => tree.add(callers, frame),
+            None => callers,
+        });
+        let rows = self.rows(profile, query, side, step);
+        let mut of_bases = Vec::new();
+        for ((base, _), row) in &calls.rows {
+            let base = *base as usize;
+            of_bases.resize(of_bases.len().max(base + 1), None);
+            if let Some(slot) = of_bases.get_mut(base) {
+                *slot = rows.get(*row).copied();
+            }
+        }
+        for sample in &calls.samples {
+            let Some(Some(RowPlace { event, cell })) = of_bases.get(sample.base as usize).copied()
+            else {
+                continue;
+            };
+            let callers = nodes.get(sample.callers as usize).copied().unwrap_or(0);
+            let node = match frame(sample.frame) {
+                Some(own) => self.tree.add(callers, own),
+                None => callers,
+            };
+            if let Some(event) = self.events.get_mut(event) {
+                event.entries.push(Entry { node, cell, count: sample.count });
+                if let Some(total) = event.totals.get_mut(side as usize) {
+                    total.add(sample.count);
+                }
+            }
+        }
+    }
+
+    /// Returns the events and cells of a profile's rows.
+    fn rows(&mut self, profile: &Profile, query: &Query, side: u32, step: u64) -> Vec<RowPlace> {
+        let columns = Columns::of(query);
+        let events: Vec<usize> = profile.events().iter().map(|event| self.event(event)).collect();
+        let mut of_cells = vec![FxHashMap::<Cell, u32>::default(); self.events.len()];
+        let mut places = Vec::with_capacity(profile.rows.len());
+        for (words, _) in profile.rows.iter() {
+            let [event, cells @ ..] = words else { continue };
+            let word = |place: Option<usize>| cells.get(place?).copied();
+            let task = |place: Option<usize>| match profile.labels.subject(word(place)?) {
+                Subject::Task(number) => Some(*number),
+                _ => None,
+            };
+            let thread = PictureThread {
+                command: self
+                    .command(word(columns.comm).map_or("", |comm| profile.labels.text(comm))),
+                side,
+                pid: task(columns.pid).unwrap_or(-1),
+                tid: task(columns.tid).unwrap_or(-1),
+            };
+            let cpu = word(columns.cpu).and_then(|cpu| u32::try_from(cpu).ok()?.checked_add(1));
+            let cell = Cell {
+                thread: self.thread(thread),
+                step: word(columns.time).map_or(0, |time| time / step.max(1)),
+                cpu: cpu.unwrap_or(0),
+            };
+            let event = usize::try_from(*event).ok().and_then(|event| events.get(event).copied());
+            let event = event.unwrap_or(0);
+            let Some((known, of_event)) = of_cells.get_mut(event).zip(self.events.get_mut(event))
+            else {
+                continue;
+            };
+            let cell = *known.entry(cell).or_insert_with(|| {
+                of_event.cells.push(cell);
+                small(of_event.cells.len() - 1)
+            });
+            places.push(RowPlace { event, cell });
+        }
+        places
+    }
+
+    /// Returns the place of the event with this name.
+    fn event(&mut self, event: &Event) -> usize {
+        let known = self.events.iter_mut().enumerate().find(|(_, known)| known.name == event.name);
+        if let Some((place, known)) = known {
+            known.lost_samples = known.lost_samples.saturating_add(event.lost_samples);
+            return place;
+        }
+        self.events.push(PictureEvent {
+            name: event.name.clone(),
+            counts_time: event.counts_time,
+            is_tracepoint: event.is_tracepoint,
+            lost_samples: event.lost_samples,
+            ..PictureEvent::default()
+        });
+        self.events.len() - 1
+    }
+
+    fn command(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.of_commands.get(name) {
+            return *number;
+        }
+        let number = small(self.commands.len());
+        self.commands.push(name.to_owned());
+        self.of_commands.insert(name.to_owned(), number);
+        number
+    }
+
+    fn thread(&mut self, thread: PictureThread) -> u32 {
+        *self.of_threads.entry(thread).or_insert_with(|| {
+            self.threads.push(thread);
+            small(self.threads.len() - 1)
+        })
+    }
+
+    /// Returns the picture, in an order that depends only on what is in it. Times are in steps of
+    /// `step` nanoseconds.
+    pub(crate) fn finish(self, step: u64) -> Picture {
+        let SortedFrames { modules, frames, places } = self.frames.sorted();
+        let place = |frame: u32| places.get(frame as usize).copied().unwrap_or(0);
+        let SortedTree { nodes, places: of_nodes } = SortedTree::of(&self.tree, place);
+        let mut events = self.events;
+        let of_threads = sort_threads(&self.threads, &self.commands, &events);
+        let mut threads: Vec<(u32, PictureThread)> =
+            of_threads.iter().copied().zip(self.threads).collect();
+        threads.sort_unstable_by_key(|(place, _)| *place);
+        let mut commands: Vec<(String, u32)> = self.commands.into_iter().zip(0..).collect();
+        commands.sort_unstable();
+        let of_commands = inverse(commands.iter().map(|(_, number)| *number));
+        let command = |number: u32| of_commands.get(number as usize).copied().unwrap_or(0);
+        for event in &mut events {
+            for cell in &mut event.cells {
+                cell.thread = of_threads.get(cell.thread as usize).copied().unwrap_or(0);
+            }
+            for entry in &mut event.entries {
+                entry.node = of_nodes.get(entry.node as usize).copied().unwrap_or(NO_NODE);
+            }
+            // Samples without any frame cannot be shown in a tree.
+            event.entries.retain(|entry| entry.node != NO_NODE);
+            event.settle();
+        }
+        events.retain(|event| !event.entries.is_empty());
+        Picture {
+            modules,
+            frames,
+            nodes,
+            commands: commands.into_iter().map(|(name, _)| name).collect(),
+            threads: threads
+                .into_iter()
+                .map(|(_, thread)| PictureThread { command: command(thread.command), ..thread })
+                .collect(),
+            events,
+            step,
+            sides: self.sides,
+        }
+    }
+}
+
+/// Place of a node that is not in the tree.
+const NO_NODE: u32 = u32::MAX;
+
+/// Returns the places of threads in the order of their commands' names, sides, processes, and
+/// first samples.
+fn sort_threads(
+    threads: &[PictureThread],
+    commands: &[String],
+    events: &[PictureEvent],
+) -> Vec<u32> {
+    let mut first = vec![u64::MAX; threads.len()];
+    for cell in events.iter().flat_map(|event| &event.cells) {
+        if let Some(first) = first.get_mut(cell.thread as usize) {
+            *first = cell.step.min(*first);
+        }
+    }
+    let mut order: Vec<u32> = (0..small(threads.len())).collect();
+    order.sort_unstable_by_key(|number| {
+        let thread = threads.get(*number as usize).copied().unwrap_or_default();
+        let command = commands.get(thread.command as usize).map_or("", String::as_str);
+        let first = first.get(*number as usize).copied().unwrap_or(0);
+        (command, thread.side, thread.pid, first, thread.tid)
+    });
+    inverse(order.into_iter())
+}
+
+/// Returns the place of each number in an order of all numbers.
+fn inverse(order: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    for (place, number) in (0..).zip(order) {
+        if let Some(slot) = places.get_mut(number as usize) {
+            *slot = place;
+        }
+    }
+    places
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl PictureEvent {
+    /// Sorts cells and entries, and makes one of equal ones.
+    pub(super) fn settle(&mut self) {
+        let mut order: Vec<(Cell, u32)> = self.cells.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        let mut places = vec![0; order.len()];
+        self.cells.clear();
+        for (cell, number) in order {
+            if self.cells.last() != Some(&cell) {
+                self.cells.push(cell);
+            }
+            if let Some(slot) = places.get_mut(number as usize) {
+                *slot = small(self.cells.len() - 1);
+            }
+        }
+        for entry in &mut self.entries {
+            entry.cell = places.get(entry.cell as usize).copied().unwrap_or(0);
+        }
+        merge_equal(
+            &mut self.entries,
+            |entry| (entry.node, entry.cell),
+            |entry, next| entry.count.add(next.count),
+        );
+    }
+}
+
+/// A tree in preorder, children sorted by frames.
+pub(super) struct SortedTree {
+    pub(super) nodes: Vec<TreeNode>,
+    /// Place of each chain, from chain 0 on, which has none.
+    pub(super) places: Vec<u32>,
+}
+
+impl SortedTree {
+    /// Sorts the tree of these chains, whose frames have the places `of_frame`.
+    pub(super) fn of(chains: &Chains, of_frame: impl Fn(u32) -> u32) -> Self {
+        // By callers, then by frames in falling order: what is pushed last is visited first.
+        let mut by_callers: Vec<(u32, u32, u32)> = (1u32..)
+            .zip(chains.nodes())
+            .map(|(chain, node)| (node.callers, u32::MAX - of_frame(node.frame), chain))
+            .collect();
+        by_callers.sort_unstable();
+        let starts = chains.starts();
+        let called = |chain: u32| {
+            let start = starts.get(chain as usize).copied().unwrap_or(0);
+            let end = starts.get(chain as usize + 1).copied().unwrap_or(start);
+            by_callers.get(start as usize..end as usize).unwrap_or_default()
+        };
+        let mut nodes = Vec::with_capacity(chains.len());
+        let mut places = vec![NO_NODE; chains.len() + 1];
+        let mut waiting: Vec<(u32, u32, u32)> = Vec::new();
+        waiting.extend(called(0).iter().map(|(_, rest, chain)| (*chain, u32::MAX - rest, 1)));
+        while let Some((chain, frame, depth)) = waiting.pop() {
+            if let Some(place) = places.get_mut(chain as usize) {
+                *place = small(nodes.len());
+            }
+            nodes.push(TreeNode { frame, depth });
+            waiting.extend(
+                called(chain).iter().map(|(_, rest, chain)| (*chain, u32::MAX - rest, depth + 1)),
+            );
+        }
+        Self { nodes, places }
+    }
+}
+
+impl Picture {
+    /// Returns the same with steps of twice the length.
+    pub(crate) fn with_longer_steps(mut self) -> Self {
+        self.step = self.step.saturating_mul(2);
+        for event in &mut self.events {
+            for cell in &mut event.cells {
+                cell.step /= 2;
+            }
+            event.settle();
+        }
+        self
+    }
+}

@@ -1,0 +1,316 @@
+//! The numbers of a page: columns of LEB128, each packed alone.
+//!
+//! `docs/page.md` has the layout.
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use rayon::prelude::*;
+
+use crate::count::Count;
+use crate::picture::{Picture, PictureEvent};
+
+/// A column before it is packed.
+#[derive(Debug)]
+pub(super) struct PageColumn {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A column as it is in the page: base64 of raw deflate.
+#[derive(Debug)]
+pub(super) struct PackedColumn {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// How an event's weights are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Weights {
+    /// All samples weigh the same.
+    Equal(u64),
+    /// Each entry has its weight in these units.
+    Units(u64),
+}
+
+/// Numbers, one after the other.
+#[derive(Debug, Default)]
+struct Numbers(Vec<u8>);
+
+impl Numbers {
+    fn put(&mut self, mut number: u64) {
+        loop {
+            let low = u8::try_from(number & 0x7f).unwrap_or(0);
+            number >>= 7;
+            self.0.push(if number == 0 { low } else { low | 0x80 });
+            if number == 0 {
+                return;
+            }
+        }
+    }
+
+    fn column(self, name: impl Into<String>) -> PageColumn {
+        PageColumn { name: name.into(), bytes: self.0 }
+    }
+}
+
+impl PageColumn {
+    /// Creates a column of texts, joined by NUL.
+    fn texts<'t>(name: &str, texts: impl Iterator<Item = &'t str>) -> Self {
+        // A NUL of a text's own would end it.
+        let texts: Vec<String> = texts.map(|text| text.replace('\0', "\u{fffd}")).collect();
+        Self { name: name.into(), bytes: texts.join("\0").into_bytes() }
+    }
+
+    fn packed(&self) -> io::Result<PackedColumn> {
+        let mut packed = DeflateEncoder::new(Vec::new(), Compression::new(6));
+        packed.write_all(&self.bytes)?;
+        Ok(PackedColumn { name: self.name.clone(), text: STANDARD.encode(packed.finish()?) })
+    }
+}
+
+/// Packs columns on all cores.
+pub(super) fn packed(columns: &[PageColumn]) -> io::Result<Vec<PackedColumn>> {
+    columns.par_iter().map(PageColumn::packed).collect()
+}
+
+/// Returns the columns of a picture: names, tree, threads, and those of each event.
+pub(super) fn columns(picture: &Picture) -> Vec<PageColumn> {
+    let mut columns = vec![
+        PageColumn::texts("names", picture.frames.iter().map(|frame| frame.name.as_str())),
+        frames(picture),
+        PageColumn::texts("commands", picture.commands.iter().map(String::as_str)),
+        threads(picture),
+    ];
+    columns.extend(tree(picture));
+    for (number, event) in picture.events.iter().enumerate() {
+        columns.push(cells(picture, event, number));
+        columns.extend(entries(picture, event, number));
+        columns.push(sums(picture, event, number));
+    }
+    columns
+}
+
+/// Runs of frames of one module and kind.
+fn frames(picture: &Picture) -> PageColumn {
+    let mut numbers = Numbers::default();
+    for run in picture.frames.chunk_by(|a, b| (a.module, a.kind) == (b.module, b.kind)) {
+        let Some(first) = run.first() else { continue };
+        numbers.put(first.module.into());
+        numbers.put(first.kind as u64);
+        numbers.put(run.len() as u64);
+    }
+    numbers.column("frames")
+}
+
+fn threads(picture: &Picture) -> PageColumn {
+    let mut numbers = Numbers::default();
+    for thread in &picture.threads {
+        numbers.put(thread.command.into());
+        numbers.put(thread.side.into());
+        for number in [thread.pid, thread.tid] {
+            numbers.put(u64::try_from(i64::from(number) + 1).unwrap_or(0));
+        }
+    }
+    numbers.column("threads")
+}
+
+/// For each node how far up its caller is, and the difference to the sibling before it.
+fn tree(picture: &Picture) -> [PageColumn; 2] {
+    let (mut pops, mut siblings) = (Numbers::default(), Numbers::default());
+    // The last frame of each depth, among the children of the current callers.
+    let mut last: Vec<u32> = Vec::new();
+    let mut before = 0;
+    for node in &picture.nodes {
+        pops.put((before + 1 - node.depth).into());
+        before = node.depth;
+        let depth = node.depth as usize;
+        let sibling = if last.len() >= depth { last.get(depth - 1).copied() } else { None };
+        siblings.put(node.frame.saturating_sub(sibling.unwrap_or(0)).into());
+        last.truncate(depth);
+        last.resize(depth, 0);
+        if let Some(slot) = last.last_mut() {
+            *slot = node.frame;
+        }
+    }
+    [pops.column("pops"), siblings.column("sibs")]
+}
+
+/// For each thread the number of its cells, then their steps, then their CPUs.
+fn cells(picture: &Picture, event: &PictureEvent, number: usize) -> PageColumn {
+    let mut numbers = Numbers::default();
+    let mut cells = event.cells.as_slice();
+    for thread in 0..picture.threads.len() {
+        let len = cells.iter().take_while(|cell| cell.thread as usize == thread).count();
+        let (own, rest) = cells.split_at_checked(len).unwrap_or((cells, &[]));
+        cells = rest;
+        numbers.put(len as u64);
+        let mut before = 0;
+        for cell in own {
+            numbers.put(cell.step - before);
+            before = cell.step;
+        }
+        own.iter().for_each(|cell| numbers.put(cell.cpu.into()));
+    }
+    numbers.column(format!("cells{number}"))
+}
+
+/// For each node the number of its entries; for each entry its cell, samples and weight.
+fn entries(picture: &Picture, event: &PictureEvent, number: usize) -> Vec<PageColumn> {
+    let (mut lens, mut gaps) = (Numbers::default(), Numbers::default());
+    let (mut counts, mut weights) = (Numbers::default(), Numbers::default());
+    let of_event = event.weights();
+    let mut entries = event.entries.as_slice();
+    for node in 0..picture.nodes.len() {
+        let len = entries.iter().take_while(|entry| entry.node as usize == node).count();
+        let (own, rest) = entries.split_at_checked(len).unwrap_or((entries, &[]));
+        entries = rest;
+        lens.put(len as u64);
+        let mut next = 0;
+        // What rounding left over is carried on, so that sums are off by less than a unit.
+        let mut left = 0_i128;
+        for entry in own {
+            gaps.put(u64::from(entry.cell) - next);
+            next = u64::from(entry.cell) + 1;
+            counts.put(entry.count.samples.saturating_sub(1));
+            if let Weights::Units(unit) = of_event {
+                let exact = i128::from(entry.count.period) + left;
+                let units = ((exact + i128::from(unit) / 2) / i128::from(unit)).max(0);
+                left = exact - units * i128::from(unit);
+                weights.put(u64::try_from(units).unwrap_or(0));
+            }
+        }
+    }
+    let mut all = vec![
+        lens.column(format!("lens{number}")),
+        gaps.column(format!("gaps{number}")),
+        counts.column(format!("counts{number}")),
+    ];
+    if let Weights::Units(_) = of_event {
+        all.push(weights.column(format!("weights{number}")));
+    }
+    all
+}
+
+/// Exact sums of functions, which rounded weights do not give.
+fn sums(picture: &Picture, event: &PictureEvent, number: usize) -> PageColumn {
+    let mut numbers = Numbers::default();
+    let of_frames = picture.frame_sums(event);
+    for side in 0..picture.sides {
+        for sums in &of_frames {
+            for of_side in [&sums.own, &sums.all] {
+                let Count { samples, period } = of_side.get(side).copied().unwrap_or_default();
+                numbers.put(samples);
+                numbers.put(period);
+            }
+        }
+    }
+    numbers.column(format!("sums{number}"))
+}
+
+impl PictureEvent {
+    /// Returns how weights are kept: units of a quarter of the mean.
+    pub(super) fn weights(&self) -> Weights {
+        let total = self.totals.iter().copied().sum::<Count>();
+        let mean = total.period.checked_div(total.samples).unwrap_or(0);
+        let is_equal = |count: &Count| count.samples.checked_mul(mean) == Some(count.period);
+        match self.entries.iter().all(|entry| is_equal(&entry.count)) {
+            true => Weights::Equal(mean),
+            false => Weights::Units((mean / 4).max(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::{Cell, Entry, FrameKind, PictureFrame, PictureThread, TreeNode};
+
+    fn count(samples: u64, period: u64) -> Count {
+        Count { samples, period }
+    }
+
+    /// main -> { f -> g, h } of a thread, and f of another one at an unknown CPU.
+    fn picture() -> Picture {
+        let frame = |name: &str, module, kind| PictureFrame { module, kind, name: name.into() };
+        let node = |frame, depth| TreeNode { frame, depth };
+        let entry = |node, cell, count| Entry { node, cell, count };
+        Picture {
+            frames: vec![
+                frame("[callers unknown]", 0, FrameKind::Cut),
+                frame("f", 1, FrameKind::User),
+                frame("g", 1, FrameKind::User),
+                frame("h", 1, FrameKind::InlinedUser),
+                frame("main", 2, FrameKind::User),
+            ],
+            nodes: vec![node(1, 1), node(4, 1), node(1, 2), node(2, 3), node(3, 2)],
+            commands: vec!["a".into(), "b".into()],
+            threads: vec![
+                PictureThread { command: 0, side: 0, pid: 300, tid: 301 },
+                PictureThread { command: 1, side: 0, pid: -1, tid: 7 },
+            ],
+            events: vec![PictureEvent {
+                cells: vec![
+                    Cell { thread: 0, step: 3, cpu: 1 },
+                    Cell { thread: 0, step: 3, cpu: 2 },
+                    Cell { thread: 0, step: 303, cpu: 1 },
+                    Cell { thread: 1, step: 5, cpu: 0 },
+                ],
+                entries: vec![
+                    entry(0, 3, count(1, 10)),
+                    entry(3, 0, count(2, 13)),
+                    entry(3, 2, count(1, 8)),
+                    entry(4, 1, count(130, 1300)),
+                ],
+                totals: [count(134, 1331), Count::default()],
+                ..PictureEvent::default()
+            }],
+            step: 1,
+            sides: 1,
+            ..Picture::default()
+        }
+    }
+
+    #[test]
+    fn columns_are_these_bytes() {
+        let columns = columns(&picture());
+        let found: Vec<(&str, &[u8])> =
+            columns.iter().map(|column| (column.name.as_str(), column.bytes.as_slice())).collect();
+        let expected: [(&str, &[u8]); 11] = [
+            ("names", b"[callers unknown]\0f\0g\0h\0main"),
+            // module, kind, length: of five runs.
+            ("frames", &[0, 4, 1, 1, 0, 2, 1, 5, 1, 2, 0, 1]),
+            ("commands", b"a\0b"),
+            ("threads", &[0, 0, 0xad, 2, 0xae, 2, 1, 0, 0, 8]),
+            ("pops", &[0, 1, 0, 0, 2]),
+            // f; main - f; f; g; h - f
+            ("sibs", &[1, 3, 1, 2, 2]),
+            ("cells0", &[3, 3, 0, 0xac, 2, 1, 2, 1, 1, 5, 0]),
+            ("lens0", &[1, 0, 0, 2, 1]),
+            ("gaps0", &[3, 0, 1, 1]),
+            ("counts0", &[0, 1, 0, 0x81, 1]),
+            // Units of 2 (9 / 4): 5; 13 -> 7, one too much, so 8 -> 4 (3.5); 650.
+            ("weights0", &[5, 7, 4, 0x8a, 5]),
+        ];
+        assert_eq!(found.get(..11), Some(expected.as_slice()));
+        let sums: &[u8] = &[
+            0, 0, 0, 0, 1, 10, 4, 31, 3, 21, 3, 21, 0x82, 1, 0x94, 10, 0x82, 1, 0x94, 10, 0, 0,
+            0x85, 1, 0xa9, 10,
+        ];
+        assert_eq!(found.get(11..), Some([("sums0", sums)].as_slice()));
+    }
+
+    #[test]
+    fn equal_weights_need_no_column() {
+        let mut picture = picture();
+        for entry in &mut picture.events[0].entries {
+            entry.count.period = entry.count.samples * 7;
+        }
+        picture.events[0].totals[0].period = 134 * 7;
+        assert_eq!(picture.events[0].weights(), Weights::Equal(7));
+        assert!(columns(&picture).iter().all(|column| column.name != "weights0"));
+    }
+}

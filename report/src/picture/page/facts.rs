@@ -1,0 +1,169 @@
+//! What a page says of its recordings, as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::columns::Weights;
+use super::fit::CutStacks;
+use crate::picture::{Picture, PictureModule, SIDES};
+
+/// What is known besides the samples.
+#[derive(Debug, Default)]
+pub(crate) struct PageFacts {
+    pub(crate) title: String,
+    pub(crate) sides: Vec<SideFacts>,
+    pub(crate) warnings: Vec<PageWarning>,
+    pub(crate) broken: Vec<BrokenStacks>,
+    pub(crate) remedies: Vec<String>,
+    pub(crate) views: Vec<PageView>,
+}
+
+/// A recording, or several that are one side.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct SideFacts {
+    pub(crate) name: String,
+    pub(crate) command: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) os: Option<String>,
+    pub(crate) arch: Option<String>,
+    pub(crate) cpus: Option<u32>,
+    /// Local time.
+    pub(crate) date: Option<String>,
+    /// Nanoseconds.
+    pub(crate) duration: Option<u64>,
+    /// Time of the first sample on the recording's clock, in seconds.
+    pub(crate) begin: Option<String>,
+    pub(crate) files: Vec<SideFile>,
+}
+
+/// A file of a side.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct SideFile {
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    pub(crate) records: BTreeMap<String, u64>,
+    pub(crate) lost_events: u64,
+    pub(crate) lost_samples: u64,
+    pub(crate) complete: bool,
+}
+
+/// A warning about a recording or the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageWarning {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// Stacks of a program that do not reach its start.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct BrokenStacks {
+    pub(crate) program: String,
+    pub(crate) stacks: u64,
+    pub(crate) broken: u64,
+    pub(crate) cut: u64,
+    pub(crate) remedy: String,
+}
+
+/// A command line that shows more.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageView {
+    pub(crate) what: &'static str,
+    pub(crate) line: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Meta<'p> {
+    format: u32,
+    title: &'p str,
+    sides: &'p [SideFacts],
+    step: u64,
+    steps: u64,
+    cpus: u32,
+    modules: &'p [PictureModule],
+    nodes: usize,
+    names: usize,
+    commands: usize,
+    threads: usize,
+    events: Vec<MetaEvent<'p>>,
+    warnings: &'p [PageWarning],
+    broken: &'p [BrokenStacks],
+    remedies: &'p [String],
+    cut: Option<CutStacks>,
+    views: &'p [PageView],
+    tool: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct MetaEvent<'p> {
+    name: &'p str,
+    counts_time: bool,
+    unit: &'static str,
+    /// What the height of the timeline shows, where that is a number of threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axis: Option<&'static str>,
+    /// By side.
+    samples: Vec<u64>,
+    period: Vec<u64>,
+    lost_samples: u64,
+    cells: usize,
+    entries: usize,
+    /// Weight of a sample, if all weigh the same.
+    quantum: Option<u64>,
+    /// Unit of the entries' weights.
+    unit_weight: u64,
+}
+
+impl<'p> Meta<'p> {
+    pub(super) fn of(picture: &'p Picture, facts: &'p PageFacts, cut: Option<CutStacks>) -> Self {
+        let events = picture.events.iter().map(|event| {
+            let (quantum, unit_weight) = match event.weights() {
+                Weights::Equal(quantum) => (Some(quantum), 1),
+                Weights::Units(unit) => (None, unit),
+            };
+            let axis = match event.name.as_str() {
+                "off-cpu" => Some("threads waiting"),
+                "wall" => Some("threads"),
+                _ => event.counts_time.then_some("CPUs busy"),
+            };
+            let totals = event.totals.iter().take(picture.sides.min(SIDES));
+            MetaEvent {
+                name: &event.name,
+                counts_time: event.counts_time,
+                unit: match (event.counts_time, event.is_tracepoint) {
+                    (true, _) => "ns",
+                    (false, true) => "samples",
+                    (false, false) => "events",
+                },
+                axis,
+                samples: totals.clone().map(|total| total.samples).collect(),
+                period: totals.map(|total| total.period).collect(),
+                lost_samples: event.lost_samples,
+                cells: event.cells.len(),
+                entries: event.entries.len(),
+                quantum,
+                unit_weight,
+            }
+        });
+        Self {
+            format: 1,
+            title: &facts.title,
+            sides: &facts.sides,
+            step: picture.step,
+            steps: picture.steps(),
+            cpus: picture.cpus(),
+            modules: &picture.modules,
+            nodes: picture.nodes.len(),
+            names: picture.frames.len(),
+            commands: picture.commands.len(),
+            threads: picture.threads.len(),
+            events: events.collect(),
+            warnings: &facts.warnings,
+            broken: &facts.broken,
+            remedies: &facts.remedies,
+            cut,
+            views: &facts.views,
+            tool: concat!("rep ", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}

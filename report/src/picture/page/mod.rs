@@ -1,0 +1,161 @@
+//! The page: one HTML file with a picture, what shows it, and nothing that it would have to fetch.
+//!
+//! ```text
+//!   Picture ─► fit: steps and stacks ─► columns ─► deflate, base64 ──┐
+//!   PageFacts ─► JSON, packed the same ──────────────────────────────┼─► page.html
+//!   web/*.js, joined ─► hash ─► policy ──────────────────────────────┘
+//! ```
+//!
+//! `docs/page.md` has the layout of the data. The scripts are modules for the checks in
+//! `tests/page`; here they are joined into one script, without `import` and `export`.
+
+mod columns;
+mod facts;
+mod fit;
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use self::columns::{PackedColumn, PageColumn, packed};
+use self::facts::Meta;
+pub(crate) use self::facts::{PageFacts, PageView, PageWarning, SideFacts, SideFile};
+use self::fit::{Fitted, fitted};
+use super::Picture;
+
+const TEMPLATE: &str = include_str!("web/page.html");
+const STYLE: &str = include_str!("web/page.css");
+/// The modules, in an order in which constants come before what uses them; `app` starts the page.
+const MODULES: [&str; 21] = [
+    include_str!("web/format.js"),
+    include_str!("web/names.js"),
+    include_str!("web/colours.js"),
+    include_str!("web/decode.js"),
+    include_str!("web/model.js"),
+    include_str!("web/group.js"),
+    include_str!("web/filter.js"),
+    include_str!("web/merge.js"),
+    include_str!("web/layout.js"),
+    include_str!("web/state.js"),
+    include_str!("web/series.js"),
+    include_str!("web/view.js"),
+    include_str!("web/numbers.js"),
+    include_str!("web/dom.js"),
+    include_str!("web/flame.js"),
+    include_str!("web/timeline.js"),
+    include_str!("web/table.js"),
+    include_str!("web/panel.js"),
+    include_str!("web/recording.js"),
+    include_str!("web/bar.js"),
+    include_str!("web/app.js"),
+];
+
+/// Writes the page that shows a picture.
+pub(crate) fn write(picture: Picture, facts: &PageFacts, out: &mut dyn Write) -> io::Result<()> {
+    let Fitted { picture, mut columns, cut } = fitted(picture)?;
+    let meta = serde_json::to_vec(&Meta::of(&picture, facts, cut))?;
+    columns.extend(packed(&[PageColumn { name: "meta".into(), bytes: meta }])?);
+    let blocks = columns.iter().map(|PackedColumn { name, text }| {
+        format!("<script type=\"application/octet-stream\" id=\"d-{name}\">{text}</script>\n")
+    });
+    let (script, data) = (script(), blocks.collect::<String>());
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
+         form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        hash(&script),
+        hash(STYLE)
+    );
+    let title = html_text(&facts.title);
+    let values = [
+        ("policy", policy.as_str()),
+        ("title", &title),
+        ("style", STYLE),
+        ("data", &data),
+        ("script", &script),
+    ];
+    fill(TEMPLATE, &values, out)
+}
+
+/// Returns the modules as one script. Its blocks end where the file begins that a browser reads, so
+/// that names of one module are not those of the page.
+fn script() -> String {
+    let mut script = String::from("\"use strict\";\n{\n");
+    for line in MODULES.iter().flat_map(|module| module.lines()) {
+        if line.starts_with("import ") {
+            continue;
+        }
+        script.push_str(line.strip_prefix("export ").unwrap_or(line));
+        script.push('\n');
+    }
+    script.push_str("}\n");
+    script
+}
+
+fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
+}
+
+/// Returns a text as HTML shows it.
+fn html_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c if c.is_control() => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Writes a template with values in the places of their names, in one pass: values may contain
+/// what looks like a place.
+fn fill(template: &str, values: &[(&str, &str)], out: &mut dyn Write) -> io::Result<()> {
+    let mut rest = template;
+    while let Some((before, (name, after))) =
+        rest.split_once("{{").and_then(|(before, after)| Some((before, after.split_once("}}")?)))
+    {
+        out.write_all(before.as_bytes())?;
+        match values.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => out.write_all(value.as_bytes())?,
+            None => write!(out, "{{{{{name}}}}}")?,
+        }
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_not_searched_for_places() {
+        let mut out = Vec::new();
+        let values = [("a", "{{b}} }}"), ("b", "<{{a}}")];
+        fill("x{{a}}{{b}}y{{other}}{{", &values, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "x{{b}} }}<{{a}}y{{other}}{{");
+    }
+
+    #[test]
+    fn the_script_is_one_of_modules() {
+        let script = script();
+        assert!(script.starts_with("\"use strict\";\n{\n"));
+        for line in script.lines() {
+            assert!(!line.starts_with("import ") && !line.starts_with("export "), "{line}");
+        }
+        assert!(!script.contains("</script") && !script.contains("<!--"));
+        assert!(!STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn titles_are_text() {
+        assert_eq!(html_text("<b a=\"'&\x1b"), "&lt;b a=&quot;&#39;&amp;\u{fffd}");
+    }
+}

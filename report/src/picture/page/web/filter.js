@@ -1,0 +1,261 @@
+// What is shown: masks over cells and nodes, totals under them, sums per function, and changes
+// between two masks. A filter is one pass over the entries; totals are one pass backwards.
+
+import { KIND } from "./model.js";
+import { keyOf } from "./group.js";
+
+/** @typedef {import("./model.js").Recording} Recording */
+/** @typedef {import("./model.js").EventData} EventData */
+/** @typedef {import("./model.js").Tree} Tree */
+/** @typedef {import("./state.js").State} State */
+
+/** Samples and weights of a tree's nodes under one mask. Weights are in units of the event. */
+export class Totals {
+  /**
+   * @param {number} size
+   * @param {boolean} weighted
+   */
+  constructor(size, weighted) {
+    this.self = new Float64Array(size);
+    this.total = new Float64Array(size);
+    this.selfSamples = weighted ? new Float64Array(size) : this.self;
+    this.samples = weighted ? new Float64Array(size) : this.total;
+    /** Number of times these were measured: boxes remember theirs. */
+    this.version = 0;
+  }
+
+  /** Weight of everything. */
+  get all() {
+    return this.total[0] ?? 0;
+  }
+
+  /** Samples of everything. */
+  get allSamples() {
+    return this.samples[0] ?? 0;
+  }
+}
+
+let versions = 0;
+
+/**
+ * Measures a tree under masks.
+ * @param {Tree} tree
+ * @param {Uint8Array} cells 1 for each cell that counts.
+ * @param {Uint8Array | null} nodes 1 for each node of the recording's tree that counts.
+ * @param {Totals} out
+ * @returns {Totals}
+ */
+export function measure(tree, cells, nodes, out) {
+  add(tree, tree.weight ?? tree.count, cells, nodes, out.self, out.total);
+  if (out.samples !== out.total) add(tree, tree.count, cells, nodes, out.selfSamples, out.samples);
+  out.version = ++versions;
+  return out;
+}
+
+/**
+ * @param {Tree} tree
+ * @param {Uint32Array} values
+ * @param {Uint8Array} cells
+ * @param {Uint8Array | null} nodes
+ * @param {Float64Array} self
+ * @param {Float64Array} total
+ */
+function add(tree, values, cells, nodes, self, total) {
+  const { size, start, cell, parent, base } = tree;
+  for (let node = 0, i = 0; node < size; node++) {
+    const end = /** @type {number} */ (start[node + 1]);
+    let sum = 0;
+    if (nodes !== null && nodes[base === null ? node : base[node] ?? 0] === 0) i = end;
+    for (; i < end; i++) {
+      const at = /** @type {number} */ (cell[i]);
+      sum += /** @type {number} */ (cells[at]) * /** @type {number} */ (values[i]);
+    }
+    self[node] = sum;
+    total[node] = sum;
+  }
+  for (let node = size - 1; node > 0; node--) {
+    total[/** @type {number} */ (parent[node])] += /** @type {number} */ (total[node]);
+  }
+}
+
+/** Sums per function. */
+export class FunctionSums {
+  /** @param {number} names */
+  constructor(names) {
+    this.self = new Float64Array(names);
+    this.total = new Float64Array(names);
+    this.selfSamples = new Float64Array(names);
+    this.samples = new Float64Array(names);
+  }
+}
+
+/**
+ * Sums a tree's totals per function; a sample counts once in each function of its stack.
+ * @param {Tree} tree
+ * @param {Totals} totals
+ * @param {FunctionSums} out
+ * @returns {FunctionSums}
+ */
+export function sumFunctions(tree, totals, out) {
+  sum(tree, totals.self, totals.total, out.self, out.total);
+  if (totals.samples === totals.total) {
+    out.selfSamples = out.self;
+    out.samples = out.total;
+  } else {
+    if (out.selfSamples === out.self) {
+      out.selfSamples = new Float64Array(out.self.length);
+      out.samples = new Float64Array(out.self.length);
+    }
+    sum(tree, totals.selfSamples, totals.samples, out.selfSamples, out.samples);
+  }
+  return out;
+}
+
+/**
+ * @param {Tree} tree
+ * @param {Float64Array} self
+ * @param {Float64Array} total
+ * @param {Float64Array} outSelf
+ * @param {Float64Array} outTotal
+ */
+function sum(tree, self, total, outSelf, outTotal) {
+  const { size, frame, outermost } = tree;
+  const names = outSelf.length;
+  outSelf.fill(0);
+  outTotal.fill(0);
+  for (let node = 1; node < size; node++) {
+    const of = /** @type {number} */ (frame[node]);
+    if (of >= names) continue;
+    outSelf[of] += /** @type {number} */ (self[node]);
+    if (outermost[node] === 1) outTotal[of] += /** @type {number} */ (total[node]);
+  }
+}
+
+/**
+ * Returns which cells are shown (`a`), and which those are compared with (`b`), if anything is.
+ * With two recordings that is the other one; else the rest of the time, or of the lanes.
+ * @param {Recording} recording
+ * @param {EventData} event
+ * @param {State} state
+ * @param {boolean} [withTime] Whether the range of time counts.
+ * @returns {{a: Uint8Array, b: Uint8Array | null}}
+ */
+export function cellMasks(recording, event, state, withTime = true) {
+  const { cellThread, cellStep, cellCpu } = event;
+  const { side, pid } = recording.threads;
+  const time = withTime ? state.time() : null;
+  const lane = state.lane();
+  const hideIdle = state.hidesIdle();
+  const two = recording.meta.sides.length > 1;
+  const compares = two || (state.compare && (time !== null || lane !== null));
+  const a = new Uint8Array(cellThread.length);
+  const b = compares ? new Uint8Array(cellThread.length) : null;
+  /** 1 for threads in the lane; CPU lanes are told per cell. */
+  const inLane = new Uint8Array(recording.meta.threads).fill(1);
+  if (lane !== null && lane.lane !== "cpu") {
+    for (let t = 0; t < inLane.length; t++) {
+      inLane[t] = keyOf(recording, lane.lane, t, 0) === lane.key ? 1 : 0;
+    }
+  }
+  const laneHoldsForBoth = lane !== null && (lane.lane === "command" || lane.lane === "cpu");
+  for (let cell = 0; cell < a.length; cell++) {
+    const thread = /** @type {number} */ (cellThread[cell]);
+    if (hideIdle && pid[thread] === 0) continue;
+    const step = /** @type {number} */ (cellStep[cell]);
+    const isInTime = time === null || (step >= time.from && step < time.to);
+    let isInLane = inLane[thread] === 1;
+    if (lane !== null && lane.lane === "cpu") isInLane = cellCpu[cell] === lane.key + 1;
+    if (side[thread] !== state.side) {
+      if (b !== null && two && (isInLane || !laneHoldsForBoth)) b[cell] = 1;
+    } else if (isInTime && isInLane) {
+      a[cell] = 1;
+    } else if (b !== null && !two && (isInLane || time === null)) {
+      b[cell] = 1;
+    }
+  }
+  return { a, b };
+}
+
+/**
+ * Returns which nodes count: those whose stacks pass through all chosen functions, and are not
+ * idle where idle is hidden. `null` if all do.
+ * @param {Recording} recording
+ * @param {Uint8Array[]} needed Of each filter: 1 for each frame of which a stack must have one.
+ * @param {boolean} hideIdle
+ * @returns {Uint8Array | null}
+ */
+export function nodeMask(recording, needed, hideIdle) {
+  const idle = hideIdle && recording.kind.includes(KIND.idle);
+  if (needed.length === 0 && !idle) return null;
+  const { nodeFrame, nodeParent, kind } = recording;
+  const mask = new Uint8Array(nodeFrame.length).fill(1);
+  for (const frames of needed) {
+    const through = stacksThrough(recording, frames);
+    for (let node = 0; node < mask.length; node++) mask[node] &= through[node] ?? 0;
+  }
+  if (idle) {
+    const hidden = new Uint8Array(nodeFrame.length);
+    for (let node = 1; node < mask.length; node++) {
+      const isIdle = kind[nodeFrame[node] ?? 0] === KIND.idle;
+      hidden[node] = isIdle ? 1 : hidden[nodeParent[node] ?? 0] ?? 0;
+      if (hidden[node] === 1) mask[node] = 0;
+    }
+  }
+  return mask;
+}
+
+/**
+ * Returns 1 for each node that has one of some frames, or a caller that has.
+ * @param {Recording} recording
+ * @param {Uint8Array} frames 1 for each of these frames.
+ * @returns {Uint8Array}
+ */
+export function stacksThrough(recording, frames) {
+  const { nodeFrame, nodeParent } = recording;
+  const through = new Uint8Array(nodeFrame.length);
+  for (let node = 1; node < through.length; node++) {
+    through[node] = /** @type {number} */ (frames[/** @type {number} */ (nodeFrame[node])]) |
+      /** @type {number} */ (through[/** @type {number} */ (nodeParent[node])]);
+  }
+  return through;
+}
+
+/**
+ * Returns the weight of all stacks that pass through some frames, each sample counted once.
+ * @param {Tree} tree
+ * @param {Totals} totals
+ * @param {Uint8Array} frames
+ * @returns {number}
+ */
+export function weightThrough(tree, totals, frames) {
+  const { size, end, frame } = tree;
+  let weight = 0;
+  for (let node = 1; node < size; ) {
+    if (frames[/** @type {number} */ (frame[node])] === 1) {
+      weight += /** @type {number} */ (totals.total[node]);
+      node = /** @type {number} */ (end[node]);
+    } else {
+      node += 1;
+    }
+  }
+  return weight;
+}
+
+/**
+ * Returns a change as log2 of the ratio of two shares; 0 if it is no more than chance: three
+ * standard errors of the difference, as counts of samples vary (Poisson).
+ * @param {{weight: number, samples: number, all: number, allSamples: number}} a
+ * @param {{weight: number, samples: number, all: number, allSamples: number}} b
+ * @returns {number} At most 6 to each side.
+ */
+export function changeOf(a, b) {
+  if (!(a.all > 0) || !(b.all > 0)) return 0;
+  const shareA = a.weight / a.all;
+  const shareB = b.weight / b.all;
+  const error = Math.sqrt(
+    shareA ** 2 / Math.max(a.samples, 1) + shareB ** 2 / Math.max(b.samples, 1));
+  if (Math.abs(shareA - shareB) <= 3 * error) return 0;
+  if (shareA === 0) return -6;
+  if (shareB === 0) return 6;
+  return Math.max(-6, Math.min(6, Math.log2(shareA / shareB)));
+}

@@ -1,0 +1,319 @@
+// The panel: the hottest functions, or all about the one that is selected.
+
+import { css } from "./colours.js";
+import { button, byId, el } from "./dom.js";
+import { digits, percent, shareOf, thousands } from "./format.js";
+import { clean, SHOWN } from "./names.js";
+import { KIND } from "./model.js";
+import { changeText } from "./table.js";
+import { greatest } from "./view.js";
+
+/** @typedef {import("./view.js").View} View */
+/** @typedef {import("./merge.js").Box} Box */
+/** @typedef {import("./colours.js").Palette} Palette */
+
+const HOTTEST = 14;
+const RELATIVES = 10;
+/** Most instructions shown: those around the hottest ones. */
+const INSTRUCTIONS = 400;
+
+/**
+ * What the panel tells the page.
+ * @typedef {object} PanelEvents
+ * @property {(frame: number) => void} onSelect −1: nothing.
+ * @property {(frame: number) => void} onThrough
+ * @property {(frame: number) => void} onCallers
+ * @property {() => void} onZoom
+ * @property {(text: string) => void} onStatus
+ */
+
+/** Names of kinds that are worth a word. @type {Map<number, string>} */
+const KIND_WORDS = new Map([
+  [KIND.kernel, "kernel"], [KIND.unnamed, "no symbol"], [KIND.jit, "just-in-time compiled"],
+  [KIND.inlinedUser, "inlined"], [KIND.inlinedKernel, "kernel, inlined"],
+  [KIND.inferred, "start inferred, name unknown"], [KIND.idle, "kernel, idle"],
+]);
+
+/**
+ * Returns a frame's module and kind in words.
+ * @param {View} view
+ * @param {number} frame
+ */
+export function origin(view, frame) {
+  const module = clean(view.recording.moduleName(frame), 120);
+  const word = KIND_WORDS.get(view.recording.kind[frame] ?? 0);
+  return [module, word].filter(Boolean).join(" · ");
+}
+
+/** The panel. */
+export class Panel {
+  /**
+   * @param {View} view
+   * @param {Palette} palette
+   * @param {PanelEvents} events
+   */
+  constructor(view, palette, events) {
+    this.view = view;
+    this.palette = palette;
+    this.events = events;
+    this.host = byId("panel");
+    /** Box that was selected in a graph, so that it can be zoomed. @type {Box | null} */
+    this.box = null;
+  }
+
+  /** Fills the panel. */
+  refresh() {
+    const { selected } = this.view.state;
+    this.host.classList.toggle("chosen", selected >= 0);
+    const focused = document.activeElement;
+    const hadFocus = focused instanceof HTMLElement && this.host.contains(focused)
+      ? focused.dataset["key"] : undefined;
+    const parts = selected >= 0 ? this.ofFunction(selected)
+      : this.view.b === null ? this.hottest() : this.changes();
+    this.host.replaceChildren(...parts);
+    if (hadFocus !== undefined) {
+      for (const one of this.host.querySelectorAll("button")) {
+        if (one.dataset["key"] === hadFocus) one.focus();
+      }
+    }
+  }
+
+  /**
+   * Makes a row with a bar.
+   * @param {string} name
+   * @param {string} figure
+   * @param {number} part Length of the bar.
+   * @param {number} frame −1: no function.
+   */
+  row(name, figure, part, frame) {
+    const bar = el("span.bar");
+    bar.style.width = Math.min(Math.max(part, 0), 1) * 100 + "%";
+    const inner = [bar, el("span.name", {}, name), el("span.figure", {}, figure)];
+    if (frame < 0) return el("div.item.aside", {}, ...inner);
+    const made = button("button.item", "", () => this.events.onSelect(frame), { title: name });
+    made.dataset["key"] = String(frame);
+    made.append(...inner);
+    return made;
+  }
+
+  hottest() {
+    const { view } = this;
+    const { sums, recording } = view;
+    const all = view.a.all;
+    let unnamed = 0;
+    let named = 0;
+    let count = 0;
+    for (let frame = 0; frame < sums.self.length; frame++) {
+      const self = sums.self[frame] ?? 0;
+      if (self === 0) continue;
+      if (recording.kind[frame] === KIND.unnamed) unnamed += self;
+      else if (recording.kind[frame] !== KIND.cut) {
+        named += self;
+        count += 1;
+      }
+    }
+    const shown = greatest(sums.self, HOTTEST, (frame) =>
+      recording.kind[frame] !== KIND.unnamed && recording.kind[frame] !== KIND.cut);
+    const most = sums.self[shown[0] ?? 0] ?? 0;
+    let rest = named;
+    for (const frame of shown) rest -= sums.self[frame] ?? 0;
+    const parts = [el("h2", {}, `Hottest functions, by ${this.measure} in them`)];
+    for (const frame of shown) {
+      const self = sums.self[frame] ?? 0;
+      parts.push(this.row(view.name(frame), shareOf(self, all), most > 0 ? self / most : 0, frame));
+    }
+    if (shown.length === 0 && unnamed === 0) parts.push(el("p.note", {}, "Nothing is in this selection."));
+    const notes = [];
+    if (count > shown.length) {
+      notes.push(`${thousands(count - shown.length)} other functions: ${shareOf(rest, all)}`);
+    }
+    if (unnamed > 0) notes.push(`without a name: ${shareOf(unnamed, all)}`);
+    for (const note of notes) parts.push(el("p.note", {}, note));
+    return parts;
+  }
+
+  get measure() {
+    const { unit } = this.view.event.meta;
+    return unit === "ns" ? "time" : unit;
+  }
+
+  /** What changed most, and what is only in the rest. */
+  changes() {
+    const { view } = this;
+    const { sums, otherSums } = view;
+    if (otherSums === null) return [];
+    /** @type {{frame: number, size: number, isGone: boolean}[]} */
+    const changed = [];
+    for (let frame = 0; frame < sums.total.length; frame++) {
+      if (!((sums.total[frame] ?? 0) > 0) && !((otherSums.total[frame] ?? 0) > 0)) continue;
+      const { a, b, change } = view.functionChange(frame);
+      if (change !== 0) changed.push({ frame, size: Math.abs(a - b), isGone: a === 0 });
+    }
+    changed.sort((a, b) => b.size - a.size || a.frame - b.frame);
+    const parts = [el("h2", {}, `Changed most against ${view.otherName}`)];
+    const most = changed[0]?.size ?? 0;
+    for (const { frame, size } of changed.filter((one) => !one.isGone).slice(0, HOTTEST)) {
+      const { text, tone } = changeText(view, frame);
+      const row = this.row(view.name(frame), text, most > 0 ? size / most : 0, frame);
+      row.classList.add(tone);
+      parts.push(row);
+    }
+    if (parts.length === 1) parts.push(el("p.note", {}, "Nothing changed by more than chance."));
+    const gone = changed.filter((one) => one.isGone).slice(0, HOTTEST);
+    if (gone.length > 0) parts.push(el("h2", {}, `Only in ${view.otherName}`));
+    for (const { frame, size } of gone) {
+      const row = this.row(view.name(frame), changeText(view, frame).text, most > 0 ? size / most : 0, frame);
+      row.classList.add("less");
+      parts.push(row);
+    }
+    return parts;
+  }
+
+  /** @param {number} frame */
+  ofFunction(frame) {
+    const { view, events } = this;
+    const { sums } = view;
+    const swatch = el("span.swatch");
+    swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)] ?? this.palette.page);
+    const close = button("button.plain.close", "×", () => events.onSelect(-1), { "aria-label": "Close" });
+    close.dataset["key"] = "close";
+    const parts = [
+      el("div.title", {}, swatch, el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
+      el("p.note", {}, origin(view, frame)),
+      el("div.cards", {},
+        this.card("itself", sums.self[frame] ?? 0, sums.selfSamples[frame] ?? 0),
+        this.card("with callees", sums.total[frame] ?? 0, sums.samples[frame] ?? 0)),
+    ];
+    if (view.otherSums !== null) {
+      const { a, b } = view.functionChange(frame);
+      const { text, tone } = changeText(view, frame);
+      parts.push(el("p.compared", {}, `with callees ${view.shareText(a)}, in ${view.otherName} ` +
+        `${view.shareText(b)}: `, el(`span.${tone}`, {}, text)));
+    }
+    const actions = el("div.actions", {},
+      button("button", "Only stacks through it", () => events.onThrough(frame)),
+      button("button", "Callers & callees", () => events.onCallers(frame)),
+      button("button", "Copy name", () => this.copy(frame)));
+    if (this.box?.frame === frame) actions.prepend(button("button", "Zoom", events.onZoom));
+    for (const [i, one] of [...actions.children].entries()) {
+      if (one instanceof HTMLElement) one.dataset["key"] = `act${i}`;
+    }
+    parts.push(actions, ...this.relatives(frame, "up"), ...this.relatives(frame, "down"));
+    parts.push(...this.instructions(frame));
+    return parts;
+  }
+
+  /**
+   * @param {string} title
+   * @param {number} weight
+   * @param {number} samples
+   */
+  card(title, weight, samples) {
+    const { view } = this;
+    const { unit } = view.event.meta;
+    const count = `${thousands(samples)} samples`;
+    return el("div.card", {},
+      el("strong", {}, shareOf(weight, view.a.all)),
+      el("span", {}, title),
+      el("small", {}, unit === "samples" ? count : `${view.amount(weight)} · ${count}`));
+  }
+
+  /** @param {number} frame */
+  copy(frame) {
+    const name = this.view.rawName(frame);
+    navigator.clipboard?.writeText(name).then(
+      () => this.events.onStatus("Copied the name."),
+      () => this.events.onStatus("The browser does not let this page copy."));
+  }
+
+  /**
+   * Makes the list of callers or callees.
+   * @param {number} frame
+   * @param {"up" | "down"} direction
+   */
+  relatives(frame, direction) {
+    const { view } = this;
+    const merge = view.through(frame, direction);
+    const all = merge.weigh(merge.root, view.a);
+    if (!(all > 0)) return [];
+    const boxes = merge.childrenOf(merge.root)
+      .map((box) => ({ frame: box.frame, weight: merge.weigh(box, view.a), name: view.name(box.frame) }))
+      .filter((one) => one.weight > 0);
+    let rest = all;
+    for (const one of boxes) rest -= one.weight;
+    // Callees leave the function's own time; callers leave stacks that begin here.
+    if (rest > all * 1e-9) {
+      boxes.push({ frame: -1, weight: rest, name: direction === "down" ? "itself" : "nobody known" });
+    }
+    boxes.sort((a, b) => b.weight - a.weight || a.frame - b.frame);
+    const parts = [el("h3", {}, direction === "up" ? "Called by" : "Calls")];
+    for (const one of boxes.slice(0, RELATIVES)) {
+      parts.push(this.row(one.name, shareOf(one.weight, all), one.weight / all, one.frame));
+    }
+    const others = boxes.slice(RELATIVES);
+    if (others.length > 0) {
+      let weight = 0;
+      for (const one of others) weight += one.weight;
+      const name = `${thousands(others.length)} other${others.length === 1 ? "" : "s"}`;
+      parts.push(this.row(name, shareOf(weight, all), weight / all, -1));
+    }
+    return parts;
+  }
+
+  /**
+   * Makes the list of instructions, if the page has them. They are of the whole recording.
+   * @param {number} frame
+   */
+  instructions(frame) {
+    const { view } = this;
+    const code = view.recording.code.find(
+      (one) => one.frame === frame && one.event === view.event.index);
+    if (code === undefined) return [];
+    let all = 0;
+    let most = 0;
+    for (const row of code.rows) {
+      all += row.samples;
+      most = Math.max(most, row.samples);
+    }
+    const first = firstShown(code.rows);
+    const parts = [el("h3", {}, view.state.filters.length > 0
+      ? "Instructions (of the whole recording)" : "Instructions")];
+    const list = el("div.code", { tabindex: "0", role: "region", "aria-label": "Instructions" });
+    const last = Math.min(code.rows.length, first + INSTRUCTIONS);
+    /** @type {Set<number>} */
+    const targets = new Set();
+    for (const row of code.rows) if (row.jump !== undefined) targets.add(row.jump);
+    if (first > 0) list.append(el("div.source", {}, `${thousands(first)} instructions before`));
+    for (let i = first; i < last; i++) {
+      const row = code.rows[i];
+      if (row === undefined) continue;
+      const place = [row.function, row.source].filter(Boolean).map((text) => clean(String(text), 200));
+      if (place.length > 0) list.append(el("div.source", {}, place.join(" · ")));
+      const bar = el("span.bar");
+      bar.style.width = (most > 0 ? (row.samples / most) * 100 : 0) + "%";
+      const jump = row.jump === undefined ? "" : row.jump < i ? " ↑" : " ↓";
+      list.append(el("div.line", {}, bar,
+        el("span.figure", {}, row.samples > 0 ? percent(row.samples / all) : ""),
+        el("span.address", {}, (targets.has(i) ? "→" : " ") + clean(row.address, 40)),
+        el("span.text", {}, clean(row.text, 200) + jump)));
+    }
+    if (last < code.rows.length) {
+      list.append(el("div.source", {}, `${digits(code.rows.length - last)} instructions after`));
+    }
+    parts.push(list);
+    return parts;
+  }
+}
+
+/**
+ * Returns the first row shown of a long function: some before the hottest.
+ * @param {{samples: number}[]} rows
+ */
+function firstShown(rows) {
+  if (rows.length <= INSTRUCTIONS) return 0;
+  let hottest = 0;
+  rows.forEach((row, i) => {
+    if (row.samples > (rows[hottest]?.samples ?? 0)) hottest = i;
+  });
+  return Math.max(0, Math.min(hottest - INSTRUCTIONS / 4, rows.length - INSTRUCTIONS));
+}

@@ -1,0 +1,470 @@
+// What all parts of the page share: the recording, the state, and what follows from both. Nothing
+// here touches the document, so that tests can read the same numbers.
+
+import { clean, forms, SHOWN } from "./names.js";
+import { changeStep, FILL, hash, slotsOf } from "./colours.js";
+import { amount, duration, percent } from "./format.js";
+import { KIND } from "./model.js";
+import { groupedTree, groupsOf } from "./group.js";
+import { cellMasks, changeOf, FunctionSums, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
+import { Merge } from "./merge.js";
+import { cellWeights, classesOf, Columns } from "./series.js";
+
+/** @typedef {import("./model.js").Recording} Recording */
+/** @typedef {import("./model.js").EventData} EventData */
+/** @typedef {import("./model.js").Tree} Tree */
+/** @typedef {import("./group.js").GroupKind} GroupKind */
+/** @typedef {import("./group.js").Groups} Groups */
+/** @typedef {import("./state.js").State} State */
+
+/** What is derived from an event once. */
+class EventCache {
+  /** @param {EventData} event */
+  constructor(event) {
+    this.event = event;
+    this.cellWeight = cellWeights(event);
+    /** Idle weight by side. @type {Map<number, number>} */
+    this.idle = new Map();
+    /** @type {Map<GroupKind, Groups>} */
+    this.groups = new Map();
+    /** @type {Map<string, {tree: Tree, whole: Totals}>} */
+    this.trees = new Map();
+    /** @type {Map<string, Merge>} */
+    this.merges = new Map();
+  }
+}
+
+/** The recording under a state. */
+export class View {
+  /**
+   * @param {Recording} recording
+   * @param {State} state
+   * @param {EventData} event
+   */
+  constructor(recording, state, event) {
+    this.recording = recording;
+    this.state = state;
+    /** @type {Map<number, EventCache>} */
+    this.caches = new Map();
+    this.cache = this.useEvent(event);
+    this.classes = classesOf(recording);
+    this.fills = fillsOf(recording, event);
+    /** @type {string[]} Names in lower case, made at the first search. */
+    this.lower = [];
+    /** @type {Map<number, string[]>} */
+    this.formsOf = new Map();
+    /** 1 for each frame that the search finds. @type {Uint8Array | null} */
+    this.matched = null;
+    this.matches = 0;
+    this.searchError = "";
+    /** Cells and nodes shown. */
+    this.masks = new Uint8Array(0);
+    /** @type {Uint8Array | null} */
+    this.nodes = null;
+    const first = this.wholeTree("none");
+    this.tree = first.tree;
+    this.whole = first.whole;
+    this.a = first.whole;
+    /** @type {Totals | null} */
+    this.b = null;
+    this.sums = new FunctionSums(recording.meta.names);
+    /** @type {FunctionSums | null} */
+    this.otherSums = null;
+    this.refresh();
+  }
+
+  /** @param {EventData} event */
+  useEvent(event) {
+    this.cache = this.caches.get(event.index) ?? new EventCache(event);
+    this.caches.set(event.index, this.cache);
+    return this.cache;
+  }
+
+  get event() {
+    return this.cache.event;
+  }
+
+  /** Whether there are two recordings. */
+  get hasTwo() {
+    return this.recording.meta.sides.length > 1;
+  }
+
+  /**
+   * @param {GroupKind} kind
+   * @returns {Groups}
+   */
+  groups(kind) {
+    const { groups, cellWeight } = this.cache;
+    const found = groups.get(kind) ?? groupsOf(this.recording, this.event, cellWeight, kind);
+    groups.set(kind, found);
+    return found;
+  }
+
+  /**
+   * Returns a tree with its unfiltered totals.
+   * @param {GroupKind | "none"} by
+   */
+  wholeTree(by) {
+    const found = this.cache.trees.get(by);
+    if (found !== undefined) return found;
+    const { event } = this;
+    const tree = by === "none" ? event.tree : groupedTree(this.recording, event.tree, this.groups(by));
+    const everything = new Uint8Array(event.cellThread.length).fill(1);
+    const whole = measure(tree, everything, null, new Totals(tree.size, tree.weight !== null));
+    const made = { tree, whole };
+    if (this.cache.trees.size > 2) {
+      // Large ones; keep the plain one and the latest.
+      for (const key of this.cache.trees.keys()) if (key !== "none") this.cache.trees.delete(key);
+      this.cache.merges.clear();
+    }
+    this.cache.trees.set(by, made);
+    return made;
+  }
+
+  /** Graph of the flame graph's tab. */
+  get graph() {
+    const direction = this.state.inverted ? "up" : "down";
+    return this.merge(`${this.state.by} ${direction}`, () => Merge.all(this.tree, this.whole, direction));
+  }
+
+  /**
+   * Graph of a function's callees (`down`) or callers (`up`).
+   * @param {number} frame
+   * @param {"down" | "up"} direction
+   */
+  through(frame, direction) {
+    return this.merge(`${this.state.by} ${direction} ${frame}`, () =>
+      Merge.through(this.tree, this.whole, frame, direction));
+  }
+
+  /**
+   * @param {string} key
+   * @param {() => Merge} make
+   */
+  merge(key, make) {
+    const { merges } = this.cache;
+    const found = merges.get(key);
+    if (found !== undefined && found.tree === this.tree) return found;
+    if (merges.size > 12) merges.clear();
+    const made = make();
+    merges.set(key, made);
+    return made;
+  }
+
+  /** Measures everything anew under the state's filters. */
+  refresh() {
+    const { recording, state, event } = this;
+    const { tree, whole } = this.wholeTree(state.by);
+    if (tree !== this.tree || this.a === this.whole) {
+      this.tree = tree;
+      this.whole = whole;
+      this.a = new Totals(tree.size, tree.weight !== null);
+      this.b = null;
+    }
+    const masks = cellMasks(recording, event, state);
+    this.masks = masks.a;
+    this.nodes = this.neededNodes();
+    measure(tree, masks.a, this.nodes, this.a);
+    sumFunctions(tree, this.a, this.sums);
+    if (state.filters.length === 0) this.takeExactSums(this.sums, state.side);
+    if (masks.b === null) {
+      this.b = null;
+      this.otherSums = null;
+      return;
+    }
+    this.b ??= new Totals(tree.size, tree.weight !== null);
+    measure(tree, masks.b, this.nodes, this.b);
+    this.otherSums ??= new FunctionSums(recording.meta.names);
+    sumFunctions(tree, this.b, this.otherSums);
+    if (state.filters.length === 0) this.takeExactSums(this.otherSums, 1 - state.side);
+  }
+
+  /**
+   * Takes the sums of the whole recording, which know cut stacks and exact periods.
+   * @param {FunctionSums} sums
+   * @param {number} side
+   */
+  takeExactSums(sums, side) {
+    const exact = this.event.sums[side];
+    if (exact === undefined) return;
+    const { unit, tree } = this.event;
+    const weighted = tree.weight !== null;
+    for (let frame = 0; frame < sums.self.length; frame++) {
+      const at = frame * 4;
+      const selfSamples = exact[at] ?? 0;
+      const samples = exact[at + 2] ?? 0;
+      sums.self[frame] = weighted ? (exact[at + 1] ?? 0) / unit : selfSamples;
+      sums.total[frame] = weighted ? (exact[at + 3] ?? 0) / unit : samples;
+      sums.selfSamples[frame] = selfSamples;
+      sums.samples[frame] = samples;
+    }
+  }
+
+  /** Mask of the nodes that pass the filters for functions and idle time. */
+  neededNodes() {
+    const needed = [];
+    for (const filter of this.state.filters) {
+      if (filter.kind === "through") {
+        const frames = new Uint8Array(this.recording.meta.names);
+        frames[filter.frame] = 1;
+        needed.push(frames);
+      } else if (filter.kind === "only") {
+        needed.push(this.find(filter.text, false));
+      }
+    }
+    return nodeMask(this.recording, needed, this.state.hidesIdle());
+  }
+
+  /** Weight of idle time in the whole recording: of idle tasks and of the idle function. */
+  get idleWeight() {
+    const { recording, event, state } = this;
+    const key = state.side;
+    const known = this.cache.idle.get(key);
+    if (known !== undefined) return known;
+    const { pid, side } = recording.threads;
+    const { tree, cellThread } = event;
+    const values = tree.weight ?? tree.count;
+    const busy = nodeMask(recording, [], true);
+    let weight = 0;
+    for (let node = 1; node < tree.size; node++) {
+      const isIdle = busy !== null && busy[node] === 0;
+      for (let i = tree.start[node] ?? 0, end = tree.start[node + 1] ?? 0; i < end; i++) {
+        const thread = cellThread[tree.cell[i] ?? 0] ?? 0;
+        if (side[thread] === key && (isIdle || pid[thread] === 0)) weight += values[i] ?? 0;
+      }
+    }
+    this.cache.idle.set(key, weight);
+    return weight;
+  }
+
+  /** Weight of everything of the side shown, without any filter. */
+  get wholeWeight() {
+    const { samples, period } = this.event.meta;
+    const { side } = this.state;
+    return this.event.tree.weight === null ? samples[side] ?? 0 : (period[side] ?? 0) / this.event.unit;
+  }
+
+  /** Finds anew what the search finds. */
+  search() {
+    const { search, typed } = this.state;
+    this.searchError = "";
+    this.matched = search === "" ? null : this.find(search, typed);
+    this.matches = 0;
+    if (this.matched !== null) for (const one of this.matched) this.matches += one;
+  }
+
+  /**
+   * Returns 1 for each frame whose raw name has a text, in any case; or matches a regular
+   * expression between slashes, if that may be one.
+   * @param {string} text
+   * @param {boolean} mayBeExpression
+   * @returns {Uint8Array}
+   */
+  find(text, mayBeExpression) {
+    const { names } = this.recording;
+    const found = new Uint8Array(names.length);
+    if (mayBeExpression && text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
+      try {
+        const expression = new RegExp(text.slice(1, -1), "i");
+        names.forEach((name, i) => (found[i] = expression.test(name) ? 1 : 0));
+      } catch {
+        this.searchError = "not a regular expression";
+      }
+      return found;
+    }
+    if (this.lower.length === 0) this.lower = names.map((name) => name.toLowerCase());
+    const low = text.toLowerCase();
+    this.lower.forEach((name, i) => (found[i] = name.includes(low) ? 1 : 0));
+    return found;
+  }
+
+  /** Weight of what the search finds, each sample counted once. */
+  matchedWeight() {
+    return this.matched === null ? 0 : weightThrough(this.tree, this.a, this.matched);
+  }
+
+  /** Last step of the side shown, and one more. */
+  get steps() {
+    const { sides, step, steps } = this.recording.meta;
+    const length = sides[this.state.side]?.duration ?? null;
+    return length === null ? steps : Math.max(1, Math.min(steps, Math.floor(length / step) + 1));
+  }
+
+  /**
+   * @param {number} width
+   * @returns {Columns}
+   */
+  columns(width) {
+    return new Columns(this.steps, width, this.event.meta.samples[this.state.side] ?? 0);
+  }
+
+  /**
+   * Returns a frame's or group's raw name.
+   * @param {number} frame
+   */
+  rawName(frame) {
+    if (frame < 0) return "all";
+    const { names, meta } = this.recording;
+    if (frame < meta.names) return names[frame] ?? "";
+    const by = this.state.by === "none" ? "command" : this.state.by;
+    return this.groups(by).labels[frame - meta.names] ?? "";
+  }
+
+  /**
+   * Returns a frame's name as it is shown, cut after a number of characters.
+   * @param {number} frame
+   * @param {number} [limit]
+   */
+  name(frame, limit = SHOWN.row) {
+    const name = clean(this.rawName(frame), limit);
+    return name === "" ? "(empty name)" : name;
+  }
+
+  /**
+   * Returns a frame's forms for boxes, longest first.
+   * @param {number} frame
+   */
+  shortNames(frame) {
+    if (frame < 0 || frame >= this.recording.meta.names) return [this.name(frame, SHOWN.box)];
+    let found = this.formsOf.get(frame);
+    if (found === undefined) {
+      found = forms(this.rawName(frame));
+      this.formsOf.set(frame, found);
+    }
+    return found;
+  }
+
+  /**
+   * Returns the fill of a frame or group.
+   * @param {number} frame
+   */
+  fill(frame) {
+    return this.fills[frame] ?? FILL.group;
+  }
+
+  /**
+   * Returns a weight in units of the event as people read it.
+   * @param {number} weight
+   */
+  amount(weight) {
+    return amount(weight * this.event.unit, this.event.meta.unit);
+  }
+
+  /** Nanoseconds of what is shown, and of what it is compared with. */
+  lengths() {
+    const { sides, step } = this.recording.meta;
+    const own = sides[this.state.side]?.duration ?? this.steps * step;
+    const time = this.state.time();
+    const shown = time === null ? own : (time.to - time.from) * step;
+    const other = this.hasTwo ? sides[1 - this.state.side]?.duration ?? own
+      : time === null ? own : Math.max(own - shown, step);
+    return { shown, other };
+  }
+
+  /**
+   * Returns the shares of a function, or of a box's figures, in what is shown and in the rest: of
+   * all, or of the time that passed.
+   * @param {{weight: number, samples: number}} a
+   * @param {{weight: number, samples: number}} b
+   */
+  compareFigures(a, b) {
+    const rate = this.state.perSecond;
+    const { shown, other } = this.lengths();
+    const { unit } = this.event;
+    const allA = rate ? shown / unit : this.a.all;
+    const allB = rate ? other / unit : this.b?.all ?? 0;
+    const change = changeOf(
+      { ...a, all: allA, allSamples: this.a.allSamples },
+      { ...b, all: allB, allSamples: this.b?.allSamples ?? 0 });
+    return {
+      a: allA > 0 ? a.weight / allA : 0,
+      b: allB > 0 ? b.weight / allB : 0,
+      change,
+      step: changeStep(change),
+    };
+  }
+
+  /**
+   * Returns the change of a function's total.
+   * @param {number} frame
+   */
+  functionChange(frame) {
+    const { sums, otherSums } = this;
+    return this.compareFigures(
+      { weight: sums.total[frame] ?? 0, samples: sums.samples[frame] ?? 0 },
+      { weight: otherSums?.total[frame] ?? 0, samples: otherSums?.samples[frame] ?? 0 });
+  }
+
+  /**
+   * Returns a share of a comparison as text: of all, or per second.
+   * @param {number} share
+   */
+  shareText(share) {
+    if (!this.state.perSecond) return percent(share);
+    if (this.event.meta.unit === "ns") return duration(share * 1e9) + "/s";
+    return amount(share * 1e9, this.event.meta.unit) + "/s";
+  }
+
+  /** What the shown is compared with, in words. */
+  get otherName() {
+    if (!this.hasTwo) return "the rest";
+    return clean(this.recording.meta.sides[1 - this.state.side]?.name ?? "", 60);
+  }
+}
+
+/**
+ * Returns the fill of each frame: the module's hue, one of three shades by name.
+ * @param {Recording} recording
+ * @param {EventData} event
+ * @returns {Uint8Array}
+ */
+function fillsOf(recording, event) {
+  const { meta, names, module, kind } = recording;
+  const weights = new Float64Array(meta.modules.length + 1);
+  for (const sums of event.sums) {
+    for (let frame = 0; frame < meta.names; frame++) {
+      weights[module[frame] ?? 0] += sums[frame * 4] ?? 0;
+    }
+  }
+  const slots = slotsOf(meta.modules.map((one) => one.name), weights.subarray(1));
+  return Uint8Array.from(names, (name, frame) => {
+    const shade = hash(name) % 3;
+    switch (kind[frame]) {
+      case KIND.kernel:
+      case KIND.inlinedKernel:
+      case KIND.idle:
+        return FILL.kernel + shade;
+      case KIND.unnamed:
+        return FILL.unnamed + shade;
+      case KIND.cut:
+        return FILL.cut;
+      default: {
+        const of = module[frame] ?? 0;
+        return of === 0 ? FILL.unnamed + shade : (slots[of - 1] ?? 0) * 3 + shade;
+      }
+    }
+  });
+}
+
+/**
+ * Returns the frames with the greatest values, greatest first; equal ones in order of frames.
+ * @param {Float64Array} values
+ * @param {number} most
+ * @param {(frame: number) => boolean} accepts
+ * @returns {number[]}
+ */
+export function greatest(values, most, accepts) {
+  /** @type {number[]} */
+  const found = [];
+  for (let frame = 0; frame < values.length; frame++) {
+    const value = /** @type {number} */ (values[frame]);
+    if (!(value > 0)) continue;
+    if (found.length === most && value <= (values[found[most - 1] ?? 0] ?? 0)) continue;
+    if (!accepts(frame)) continue;
+    let place = found.length;
+    while (place > 0 && value > (values[found[place - 1] ?? 0] ?? 0)) place -= 1;
+    found.splice(place, 0, frame);
+    if (found.length > most) found.pop();
+  }
+  return found;
+}

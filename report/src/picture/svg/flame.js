@@ -1,0 +1,116 @@
+// Zoom, search and reset of a flame graph that is opened by itself.
+(() => {
+  "use strict";
+  const svg = document.documentElement;
+  const space = "http://www.w3.org/2000/svg";
+  const pageWidth = Number(svg.getAttribute("width"));
+  const margin = 12;
+  const inner = pageWidth - 2 * margin;
+  const boxes = [];
+  for (const group of svg.querySelectorAll("g")) {
+    const rect = group.querySelector("rect");
+    const tip = group.querySelector("title").textContent;
+    const x = Number(rect.getAttribute("x"));
+    boxes.push({
+      group, rect, tip, x,
+      y: Number(rect.getAttribute("y")),
+      end: x + Number(rect.getAttribute("width")),
+      text: group.querySelector("text"),
+    });
+    group.setAttribute("tabindex", "0");
+  }
+
+  const style = document.createElementNS(space, "style");
+  style.textContent = "g{cursor:pointer}g:hover rect,g:focus rect{stroke:currentColor}" +
+    ".found{fill:#ef70c8!important}.dim{opacity:.45}.act{cursor:pointer;text-decoration:underline}" +
+    "g:focus{outline:none}";
+  svg.append(style);
+
+  function label(x, anchor, name, act) {
+    const text = document.createElementNS(space, "text");
+    text.setAttribute("class", act ? "a act" : "a");
+    text.setAttribute("x", String(x));
+    text.setAttribute("y", "22");
+    text.setAttribute("text-anchor", anchor);
+    text.textContent = name;
+    if (act) text.addEventListener("click", act);
+    svg.append(text);
+    return text;
+  }
+  const matched = label(pageWidth - margin - 60, "end", "");
+  label(pageWidth - margin, "end", "Search", ask);
+  const reset = label(pageWidth - margin, "end", "Reset zoom", () => zoom(null));
+  reset.setAttribute("y", "39");
+  reset.setAttribute("visibility", "hidden");
+
+  /** Draws the boxes with `box` as wide as the picture; without one, all of them. */
+  function zoom(box) {
+    reset.setAttribute("visibility", box ? "visible" : "hidden");
+    const from = box ? box.x : margin;
+    const width = box ? box.end - box.x : inner;
+    for (const one of boxes) {
+      // Those below the box stay as wide as the picture.
+      const holds = box && one.x <= box.x + 0.2 && one.end >= box.end - 0.2;
+      const start = holds ? 0 : ((one.x - from) / width) * inner;
+      const end = holds ? inner : ((one.end - from) / width) * inner;
+      const isShown = end > 0 && start < inner && end - start > 0.3;
+      one.group.setAttribute("visibility", isShown ? "visible" : "hidden");
+      if (!isShown) continue;
+      const left = margin + Math.max(start, 0);
+      const right = margin + Math.min(end, inner);
+      one.rect.setAttribute("x", left.toFixed(1));
+      one.rect.setAttribute("width", Math.max(right - left - 0.3, 0.3).toFixed(1));
+      write(one, left, right - left);
+    }
+  }
+
+  /** Writes as much of a box's name as fits. */
+  function write(box, left, width) {
+    const most = Math.floor((width - 7) / 6.65);
+    if (!box.text) {
+      box.text = document.createElementNS(space, "text");
+      box.text.setAttribute("y", String(box.y + 12));
+      box.group.append(box.text);
+    }
+    const name = box.tip.replace(/( \([^()]*\))?: [\d.]+%.*$/s, "");
+    const short = name.length > most && name.includes("::") ? name.slice(name.lastIndexOf("::") + 2) : name;
+    box.text.setAttribute("x", (left + 3).toFixed(1));
+    box.text.textContent = most < 3 ? "" : short.length <= most ? short : short.slice(0, most - 1) + "…";
+  }
+
+  /** Marks the boxes whose names contain what is asked for, and says their share. */
+  function ask() {
+    const wanted = (window.prompt("Functions whose names contain (empty: none)") ?? "").toLowerCase();
+    const found = [];
+    for (const box of boxes) {
+      const is = wanted !== "" && box.tip.replace(/: [\d.]+%.*$/s, "").toLowerCase().includes(wanted);
+      box.rect.classList.toggle("found", is);
+      box.group.classList.toggle("dim", wanted !== "" && !is);
+      if (is) found.push(box);
+    }
+    // Each sample once: boxes within boxes that were counted add nothing.
+    found.sort((a, b) => a.x - b.x || b.end - a.end);
+    let sum = 0;
+    let until = 0;
+    for (const box of found) {
+      if (box.end <= until) continue;
+      sum += box.end - Math.max(box.x, until);
+      until = box.end;
+    }
+    matched.textContent = wanted === "" ? "" : `${((100 * sum) / inner).toFixed(1)}% matched`;
+  }
+
+  for (const box of boxes) {
+    box.group.addEventListener("click", () => zoom(box));
+    box.group.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") zoom(box);
+    });
+  }
+  window.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") zoom(null);
+    if (event.key === "/" || (event.key === "f" && event.ctrlKey)) {
+      event.preventDefault();
+      ask();
+    }
+  });
+})();
