@@ -44,7 +44,8 @@ class App {
     /** @type {Needs} */
     this.needs = {};
     this.frame = 0;
-    this.addressTimer = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.addressTimer = undefined;
     this.pushes = false;
     this.timeline = new Timeline(this.view, this.palette, {
       onRange: (range, isDone) => this.range(range, isDone),

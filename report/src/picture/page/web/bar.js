@@ -2,7 +2,7 @@
 
 import { css, FILL, FILLS } from "./colours.js";
 import { button, byId, el, setText } from "./dom.js";
-import { digits, duration, percent, shareOf, thousands } from "./format.js";
+import { duration, percent, shareOf, thousands } from "./format.js";
 import { clean } from "./names.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -31,7 +31,7 @@ export function fillHeader(view) {
   if (side?.date) facts.push(clean(side.date, 40));
   if (side?.duration) facts.push(duration(side.duration));
   if (side?.cpus) facts.push(`${side.cpus} CPU${side.cpus === 1 ? "" : "s"}`);
-  facts.push(`${thousands(event.meta.samples[state.side] ?? 0)} samples of ${clean(event.meta.name, 80)}`);
+  facts.push(`${thousands(event.meta.samples[state.side])} samples of ${clean(event.meta.name, 80)}`);
   setText(byId("facts"), facts.join(" · "));
 }
 
@@ -148,13 +148,13 @@ export function fillLegend(view, palette) {
   let kernel = 0;
   let unnamed = 0;
   for (let frame = 0; frame < sums.self.length; frame++) {
-    const self = sums.self[frame] ?? 0;
+    const self = sums.self[frame];
     if (self === 0) continue;
     const fill = view.fills[frame] ?? FILLS;
     if (fill >= FILL.kernel && fill < FILL.unnamed) kernel += self;
     else if (fill >= FILL.unnamed) unnamed += self;
     else {
-      const module = recording.module[frame] ?? 0;
+      const module = recording.module[frame];
       byModule[module] += self;
       fillOfModule[module] = fill - (fill % 3) + 1;
     }
@@ -165,7 +165,7 @@ export function fillLegend(view, palette) {
     const name = recording.meta.modules[module - 1]?.name ?? "";
     const key = name === "kernel" || name === "no name" ? name + " " : name;
     const known = shares.get(key)?.weight ?? 0;
-    shares.set(key, { weight: weight + known, fill: fillOfModule[module] ?? 0 });
+    shares.set(key, { weight: weight + known, fill: fillOfModule[module] });
   });
   const heaviest = [...shares].filter((one) => one[1].weight > 0)
     .sort((x, y) => y[1].weight - x[1].weight || (x[0] < y[0] ? -1 : 1)).slice(0, LEGEND);
@@ -233,7 +233,7 @@ export function figuresText(view, figures) {
   const whole = view.wholeWeight;
   const shown = shareOf(figures.weight, a.all);
   const ofAll = state.filters.length > 0 ? ` of what is shown, ${shareOf(figures.weight, whole)} of all` : "";
-  const samples = `${digits(figures.samples)} sample${figures.samples === 1 ? "" : "s"}`;
+  const samples = `${thousands(figures.samples)} sample${figures.samples === 1 ? "" : "s"}`;
   const amount = view.event.meta.unit === "samples" ? samples : `${view.amount(figures.weight)}, ${samples}`;
   return `${shown}${ofAll}: ${amount}`;
 }

@@ -132,7 +132,7 @@ export function palette(dark) {
   /** @param {number} level @param {number} chroma @param {number} hue */
   function add(level, chroma, hue) {
     fills.push(oklch(level, chroma, hue));
-    faded.push(oklch(fadedLevel + (level - (levels[1] ?? 0)) * 0.25, chroma * 0.25, hue));
+    faded.push(oklch(fadedLevel + (level - levels[1]) * 0.25, chroma * 0.25, hue));
   }
   for (let slot = 0; slot < HUES; slot++) {
     for (const level of levels) add(level, dark ? 0.075 : 0.09, hueOf(slot));
@@ -193,7 +193,7 @@ export function slotsOf(modules, weights) {
   const families = new Map();
   modules.forEach((name, i) => {
     const family = familyOf(name);
-    families.set(family, (families.get(family) ?? 0) + (weights[i] ?? 0));
+    families.set(family, (families.get(family) ?? 0) + weights[i]);
   });
   const order = [...families].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const taken = new Set();

@@ -102,7 +102,7 @@ export function blocksOfDocument() {
     const block = document.getElementById("d-" + name);
     if (block === null) return null;
     const bytes = fromBase64(block.textContent ?? "");
-    block.textContent = "";
+    block.remove();
     try {
       return await inflate(bytes);
     } catch {

@@ -72,8 +72,8 @@ export function sized(canvas, width, height) {
   const scale = globalThis.devicePixelRatio || 1;
   const pixels = [Math.round(width * scale), Math.round(height * scale)];
   if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
-    canvas.width = pixels[0] ?? 0;
-    canvas.height = pixels[1] ?? 0;
+    canvas.width = pixels[0];
+    canvas.height = pixels[1];
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
   }

@@ -26,12 +26,12 @@ export class Totals {
 
   /** Weight of everything. */
   get all() {
-    return this.total[0] ?? 0;
+    return this.total[0];
   }
 
   /** Samples of everything. */
   get allSamples() {
-    return this.samples[0] ?? 0;
+    return this.samples[0];
   }
 }
 
@@ -63,18 +63,18 @@ export function measure(tree, cells, nodes, out) {
 function add(tree, values, cells, nodes, self, total) {
   const { size, start, cell, parent, base } = tree;
   for (let node = 0, i = 0; node < size; node++) {
-    const end = /** @type {number} */ (start[node + 1]);
+    const end = start[node + 1];
     let sum = 0;
-    if (nodes !== null && nodes[base === null ? node : base[node] ?? 0] === 0) i = end;
+    if (nodes !== null && nodes[base === null ? node : base[node]] === 0) i = end;
     for (; i < end; i++) {
-      const at = /** @type {number} */ (cell[i]);
-      sum += /** @type {number} */ (cells[at]) * /** @type {number} */ (values[i]);
+      const at = cell[i];
+      sum += cells[at] * values[i];
     }
     self[node] = sum;
     total[node] = sum;
   }
   for (let node = size - 1; node > 0; node--) {
-    total[/** @type {number} */ (parent[node])] += /** @type {number} */ (total[node]);
+    total[parent[node]] += total[node];
   }
 }
 
@@ -124,10 +124,10 @@ function sum(tree, self, total, outSelf, outTotal) {
   outSelf.fill(0);
   outTotal.fill(0);
   for (let node = 1; node < size; node++) {
-    const of = /** @type {number} */ (frame[node]);
+    const of = frame[node];
     if (of >= names) continue;
-    outSelf[of] += /** @type {number} */ (self[node]);
-    if (outermost[node] === 1) outTotal[of] += /** @type {number} */ (total[node]);
+    outSelf[of] += self[node];
+    if (outermost[node] === 1) outTotal[of] += total[node];
   }
 }
 
@@ -159,9 +159,9 @@ export function cellMasks(recording, event, state, withTime = true) {
   }
   const laneHoldsForBoth = lane !== null && (lane.lane === "command" || lane.lane === "cpu");
   for (let cell = 0; cell < a.length; cell++) {
-    const thread = /** @type {number} */ (cellThread[cell]);
+    const thread = cellThread[cell];
     if (hideIdle && pid[thread] === 0) continue;
-    const step = /** @type {number} */ (cellStep[cell]);
+    const step = cellStep[cell];
     const isInTime = time === null || (step >= time.from && step < time.to);
     let isInLane = inLane[thread] === 1;
     if (lane !== null && lane.lane === "cpu") isInLane = cellCpu[cell] === lane.key + 1;
@@ -191,13 +191,13 @@ export function nodeMask(recording, needed, hideIdle) {
   const mask = new Uint8Array(nodeFrame.length).fill(1);
   for (const frames of needed) {
     const through = stacksThrough(recording, frames);
-    for (let node = 0; node < mask.length; node++) mask[node] &= through[node] ?? 0;
+    for (let node = 0; node < mask.length; node++) mask[node] &= through[node];
   }
   if (idle) {
     const hidden = new Uint8Array(nodeFrame.length);
     for (let node = 1; node < mask.length; node++) {
-      const isIdle = kind[nodeFrame[node] ?? 0] === KIND.idle;
-      hidden[node] = isIdle ? 1 : hidden[nodeParent[node] ?? 0] ?? 0;
+      const isIdle = kind[nodeFrame[node]] === KIND.idle;
+      hidden[node] = isIdle ? 1 : hidden[nodeParent[node]];
       if (hidden[node] === 1) mask[node] = 0;
     }
   }
@@ -214,8 +214,7 @@ export function stacksThrough(recording, frames) {
   const { nodeFrame, nodeParent } = recording;
   const through = new Uint8Array(nodeFrame.length);
   for (let node = 1; node < through.length; node++) {
-    through[node] = /** @type {number} */ (frames[/** @type {number} */ (nodeFrame[node])]) |
-      /** @type {number} */ (through[/** @type {number} */ (nodeParent[node])]);
+    through[node] = frames[nodeFrame[node]] | through[nodeParent[node]];
   }
   return through;
 }
@@ -231,9 +230,9 @@ export function weightThrough(tree, totals, frames) {
   const { size, end, frame } = tree;
   let weight = 0;
   for (let node = 1; node < size; ) {
-    if (frames[/** @type {number} */ (frame[node])] === 1) {
-      weight += /** @type {number} */ (totals.total[node]);
-      node = /** @type {number} */ (end[node]);
+    if (frames[frame[node]] === 1) {
+      weight += totals.total[node];
+      node = end[node];
     } else {
       node += 1;
     }

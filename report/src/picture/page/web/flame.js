@@ -145,8 +145,8 @@ export class Flame {
     this.drawStrips(context, top, height);
     const last = Math.min(this.layout.rows, Math.ceil((top + height) / row));
     for (let at = Math.max(0, Math.floor(top / row)); at < last; at++) {
-      const end = this.layout.rowStart[at + 1] ?? 0;
-      for (let i = this.layout.rowStart[at] ?? 0; i < end; i++) {
+      const end = this.layout.rowStart[at + 1];
+      for (let i = this.layout.rowStart[at]; i < end; i++) {
         this.drawBox(context, i, at * row - top, width);
       }
     }
@@ -162,10 +162,10 @@ export class Flame {
     const { strips } = this.layout;
     const row = this.rowHeight;
     for (let i = 0; i < strips.length; i += 4) {
-      const y = (strips[i] ?? 0) * row - top;
+      const y = strips[i] * row - top;
       if (y + row < 0 || y > height) continue;
-      context.fillStyle = css(this.fillOf(strips[i + 3] ?? 0, null), 0.6);
-      context.fillRect(strips[i + 1] ?? 0, y, strips[i + 2] ?? 0, row - 1);
+      context.fillStyle = css(this.fillOf(strips[i + 3], null), 0.6);
+      context.fillRect(strips[i + 1], y, strips[i + 2], row - 1);
     }
   }
 
@@ -198,9 +198,9 @@ export class Flame {
    */
   drawBox(context, i, y, width) {
     const { view, palette, layout } = this;
-    const box = /** @type {Box} */ (layout.boxes[i]);
-    const left = layout.x[i] ?? 0;
-    const size = layout.width[i] ?? 0;
+    const box = layout.boxes[i];
+    const left = layout.x[i];
+    const size = layout.width[i];
     const from = Math.max(left, 0);
     const to = Math.min(left + size, width);
     const row = this.rowHeight;
@@ -250,8 +250,8 @@ export class Flame {
     const i = this.layout.boxes.indexOf(this.cursor);
     if (i < 0) return;
     const row = this.rowHeight;
-    const from = Math.max(this.layout.x[i] ?? 0, 0);
-    const to = Math.min((this.layout.x[i] ?? 0) + (this.layout.width[i] ?? 0), width);
+    const from = Math.max(this.layout.x[i], 0);
+    const to = Math.min(this.layout.x[i] + this.layout.width[i], width);
     context.strokeStyle = css(this.palette.accent);
     context.lineWidth = 2;
     context.strokeRect(from + 1, this.cursor.depth * row - top + 1, Math.max(to - from - 2, 2), row - 3);

@@ -29,9 +29,9 @@ export const GROUP_KINDS = ["command", "process", "thread", "cpu"];
  */
 export function keyOf(recording, kind, thread, cpu) {
   const { command, pid, tid } = recording.threads;
-  if (kind === "command") return command[thread] ?? 0;
-  if (kind === "process") return pid[thread] ?? 0;
-  if (kind === "thread") return tid[thread] ?? 0;
+  if (kind === "command") return command[thread];
+  if (kind === "process") return pid[thread];
+  if (kind === "thread") return tid[thread];
   return cpu - 1;
 }
 
@@ -49,7 +49,7 @@ export function groupsOf(recording, event, cellWeight, kind) {
   const numbers = new Map();
   const raw = new Uint32Array(cellThread.length);
   for (let cell = 0; cell < raw.length; cell++) {
-    const key = keyOf(recording, kind, cellThread[cell] ?? 0, cellCpu[cell] ?? 0);
+    const key = keyOf(recording, kind, cellThread[cell], cellCpu[cell]);
     let number = numbers.get(key);
     if (number === undefined) numbers.set(key, (number = numbers.size));
     raw[cell] = number;
@@ -57,7 +57,7 @@ export function groupsOf(recording, event, cellWeight, kind) {
   const keys = [...numbers.keys()].sort((a, b) => a - b);
   const place = new Uint32Array(keys.length);
   keys.forEach((key, i) => (place[numbers.get(key) ?? 0] = i));
-  const ofCell = raw.map((number) => place[number] ?? 0);
+  const ofCell = raw.map((number) => place[number]);
   const labels = labelsOf(recording, event, cellWeight, kind, keys, ofCell);
   return { kind, keys, labels, ofCell };
 }
@@ -79,16 +79,16 @@ function labelsOf(recording, event, cellWeight, kind, keys, ofCell) {
   /** @type {Int32Array} Heaviest thread of each group. */
   const heaviest = new Int32Array(keys.length).fill(-1);
   for (let cell = 0; cell < ofCell.length; cell++) {
-    perThread[event.cellThread[cell] ?? 0] += cellWeight[cell] ?? 0;
+    perThread[event.cellThread[cell]] += cellWeight[cell];
   }
   for (let cell = 0; cell < ofCell.length; cell++) {
-    const group = ofCell[cell] ?? 0;
-    const thread = event.cellThread[cell] ?? 0;
+    const group = ofCell[cell];
+    const thread = event.cellThread[cell];
     const other = heaviest[group] ?? -1;
-    if (other < 0 || (perThread[thread] ?? 0) > (perThread[other] ?? 0)) heaviest[group] = thread;
+    if (other < 0 || perThread[thread] > perThread[other]) heaviest[group] = thread;
   }
   return keys.map((key, group) => {
-    const command = recording.threads.command[heaviest[group] ?? 0] ?? 0;
+    const command = recording.threads.command[heaviest[group]];
     return `${recording.commands[command] ?? ""} ${key}`;
   });
 }
@@ -148,15 +148,15 @@ export function groupedTree(recording, tree, groups) {
   const count = groups.keys.length;
   const entries = tree.cell.length;
   const first = new Uint32Array(count + 1);
-  for (let i = 0; i < entries; i++) first[(groups.ofCell[tree.cell[i] ?? 0] ?? 0) + 1] += 1;
-  for (let group = 0; group < count; group++) first[group + 1] += first[group] ?? 0;
+  for (let i = 0; i < entries; i++) first[groups.ofCell[tree.cell[i]] + 1] += 1;
+  for (let group = 0; group < count; group++) first[group + 1] += first[group];
   const order = new Uint32Array(entries);
   const nodeOf = new Uint32Array(entries);
   const next = first.slice();
   for (let node = 1; node < tree.size; node++) {
-    for (let i = tree.start[node] ?? 0, end = tree.start[node + 1] ?? 0; i < end; i++) {
-      const group = groups.ofCell[tree.cell[i] ?? 0] ?? 0;
-      const place = next[group] ?? 0;
+    for (let i = tree.start[node], end = tree.start[node + 1]; i < end; i++) {
+      const group = groups.ofCell[tree.cell[i]];
+      const place = next[group];
       next[group] = place + 1;
       order[place] = i;
       nodeOf[place] = node;
@@ -171,21 +171,21 @@ export function groupedTree(recording, tree, groups) {
   const chain = [];
   for (let group = 0; group < count; group++) {
     const root = made.add(0, recording.meta.names + group, 0);
-    for (let i = first[group] ?? 0, end = first[group + 1] ?? 0; i < end; i++) {
-      const node = nodeOf[i] ?? 0;
+    for (let i = first[group], end = first[group + 1]; i < end; i++) {
+      const node = nodeOf[i];
       let up = node;
       while (up !== 0 && seen[up] !== group + 1) {
         chain.push(up);
-        up = tree.parent[up] ?? 0;
+        up = tree.parent[up];
       }
-      let parent = up === 0 ? root : madeAs[up] ?? 0;
+      let parent = up === 0 ? root : madeAs[up];
       while (chain.length > 0) {
         const at = chain.pop() ?? 0;
-        parent = made.add(at, tree.frame[at] ?? 0, parent);
+        parent = made.add(at, tree.frame[at], parent);
         seen[at] = group + 1;
         madeAs[at] = parent;
       }
-      made.entries[madeAs[node] ?? 0] += 1;
+      made.entries[madeAs[node]] += 1;
     }
   }
   return finished(tree, made, order, count);
@@ -209,16 +209,16 @@ function finished(tree, made, order, groups) {
   let entries = 0;
   for (let node = 0; node < size; node++) {
     start[node] = entries;
-    entries += made.entries[node] ?? 0;
-    outermost[node] = tree.outermost[base[node] ?? 0] ?? 0;
+    entries += made.entries[node];
+    outermost[node] = tree.outermost[base[node]];
   }
   start[size] = entries;
   const { cell, count, weight } = tree;
   return {
     size, frame: made.frame.slice(0, size), parent, end, outermost, base, start,
-    cell: order.map((i) => cell[i] ?? 0),
-    count: order.map((i) => count[i] ?? 0),
-    weight: weight === null ? null : order.map((i) => weight[i] ?? 0),
+    cell: order.map((i) => cell[i]),
+    count: order.map((i) => count[i]),
+    weight: weight === null ? null : order.map((i) => weight[i]),
     groups,
   };
 }

@@ -38,9 +38,9 @@ export class Layout {
    */
   at(row, x) {
     if (row < 0 || row >= this.rows) return -1;
-    for (let i = this.rowStart[row] ?? 0; i < (this.rowStart[row + 1] ?? 0); i++) {
-      const left = this.x[i] ?? 0;
-      if (x >= left && x < left + Math.max(this.width[i] ?? 0, 1)) return i;
+    for (let i = this.rowStart[row]; i < this.rowStart[row + 1]; i++) {
+      const left = this.x[i];
+      if (x >= left && x < left + Math.max(this.width[i], 1)) return i;
     }
     return -1;
   }
@@ -66,8 +66,8 @@ export function layOut(merge, totals, span, width, lastRow) {
   layout.width.push(all * scale);
   layout.rowStart.push(1);
   for (let row = 1; ; row++) {
-    const first = layout.rowStart[row - 1] ?? 0;
-    const end = layout.rowStart[row] ?? 0;
+    const first = layout.rowStart[row - 1];
+    const end = layout.rowStart[row];
     if (row > lastRow) {
       layout.isWhole = false;
       return layout;
@@ -90,8 +90,8 @@ export function layOut(merge, totals, span, width, lastRow) {
  * @param {number} width
  */
 function placeChildren(layout, merge, totals, parent, row, scale, width) {
-  const box = /** @type {Box} */ (layout.boxes[parent]);
-  let x = /** @type {number} */ (layout.x[parent]);
+  const box = layout.boxes[parent];
+  let x = layout.x[parent];
   let stripFrom = 0;
   let stripTo = -1;
   let heaviest = 0;

@@ -18,8 +18,7 @@ export class Box {
   constructor(frame, parent, nodes, origins, from, to, uses) {
     this.frame = frame;
     this.parent = parent;
-    /** @type {number} */
-    this.depth = parent === null ? 0 : parent.depth + 1;
+    this.depth = depthBelow(parent);
     this.nodes = nodes;
     this.origins = origins;
     this.from = from;
@@ -33,6 +32,14 @@ export class Box {
     this.weight = 0;
     this.version = -1;
   }
+}
+
+/**
+ * @param {Box | null} box
+ * @returns {number}
+ */
+function depthBelow(box) {
+  return box === null ? 0 : box.depth + 1;
 }
 
 /** Boxes over one tree in one direction. */
@@ -88,7 +95,7 @@ export class Merge {
     const { origins, to } = box;
     let weight = 0;
     for (let i = box.from; i < to; i++) {
-      weight += /** @type {number} */ (values[/** @type {number} */ (origins[i])]);
+      weight += values[origins[i]];
     }
     return weight;
   }
@@ -143,33 +150,33 @@ export class Merge {
    */
   expand(box) {
     const { end, parent, start, groups } = this.tree;
-    const first = box.nodes[box.from] ?? 0;
+    const first = box.nodes[box.from];
     const isAll = box.frame < 0;
     const isGroup = groups > 0 && parent[first] === 0;
     /** @type {number[]} */
     const nodes = [];
     if (this.direction === "down" || (isAll && groups > 0)) {
       for (let i = box.from; i < box.to; i++) {
-        const node = box.nodes[i] ?? 0;
-        for (let child = node + 1; child < (end[node] ?? 0); child = end[child] ?? child + 1) {
+        const node = box.nodes[i];
+        for (let child = node + 1; child < end[node]; child = end[child]) {
           nodes.push(child);
         }
       }
       return this.byFrame(box, nodes, nodes, "total");
     }
     if (isAll || isGroup) {
-      for (let node = first + 1; node < (end[first] ?? 0); node++) {
-        if ((start[node + 1] ?? 0) > (start[node] ?? 0)) nodes.push(node);
+      for (let node = first + 1; node < end[first]; node++) {
+        if (start[node + 1] > start[node]) nodes.push(node);
       }
       return this.byFrame(box, nodes, nodes, "self");
     }
     /** @type {number[]} */
     const origins = [];
     for (let i = box.from; i < box.to; i++) {
-      const up = parent[box.nodes[i] ?? 0] ?? 0;
+      const up = parent[box.nodes[i]];
       if (up <= 0 || (groups > 0 && parent[up] === 0)) continue;
       nodes.push(up);
-      origins.push(box.origins[i] ?? 0);
+      origins.push(box.origins[i]);
     }
     return this.byFrame(box, nodes, origins, box.uses);
   }
@@ -188,12 +195,12 @@ export class Merge {
     if (isOneNode) {
       // Children of one node have different frames.
       const list = Int32Array.from(nodes);
-      return nodes.map((node, i) => new Box(frame[node] ?? 0, parent, list, list, i, i + 1, uses));
+      return nodes.map((node, i) => new Box(frame[node], parent, list, list, i, i + 1, uses));
     }
     /** @type {Map<number, number>} Frame to number of nodes, then to the place of its next one. */
     const places = new Map();
     for (const node of nodes) {
-      const of = frame[node] ?? 0;
+      const of = frame[node];
       places.set(of, (places.get(of) ?? 0) + 1);
     }
     const sortedNodes = new Int32Array(nodes.length);
@@ -207,12 +214,12 @@ export class Merge {
       next += count;
     }
     for (let i = 0; i < nodes.length; i++) {
-      const node = nodes[i] ?? 0;
-      const of = frame[node] ?? 0;
+      const node = nodes[i];
+      const of = frame[node];
       const at = places.get(of) ?? 0;
       places.set(of, at + 1);
       sortedNodes[at] = node;
-      sortedOrigins[at] = origins[i] ?? 0;
+      sortedOrigins[at] = origins[i];
     }
     return boxes;
   }

@@ -193,10 +193,10 @@ export class Recording {
       for (let up = pops.next(); up > 0; up--) {
         sibling = last;
         if (last === 0) throw new DamagedPage("its column pops leaves the tree");
-        open[nodeFrame[last] ?? 0] -= 1;
-        last = nodeParent[last] ?? 0;
+        open[nodeFrame[last]] -= 1;
+        last = nodeParent[last];
       }
-      const frame = sibs.next() + (sibling < 0 ? 0 : nodeFrame[sibling] ?? 0);
+      const frame = sibs.next() + (sibling < 0 ? 0 : nodeFrame[sibling]);
       if (frame >= this.meta.names) throw new DamagedPage("its column sibs has no such frame");
       nodeFrame[node] = frame;
       nodeParent[node] = last;
@@ -249,9 +249,9 @@ export class Recording {
     if (entries !== meta.entries) throw new DamagedPage(`its column ${lens.name} does not add up`);
     const cell = gaps.fill(new Uint32Array(entries));
     for (let node = 1; node < size; node++) {
-      const end = start[node + 1] ?? 0;
-      for (let i = (start[node] ?? 0) + 1; i < end; i++) cell[i] += (cell[i - 1] ?? 0) + 1;
-      if (end > (start[node] ?? 0) && (cell[end - 1] ?? 0) >= meta.cells) {
+      const end = start[node + 1];
+      for (let i = start[node] + 1; i < end; i++) cell[i] += cell[i - 1] + 1;
+      if (end > start[node] && cell[end - 1] >= meta.cells) {
         throw new DamagedPage(`its column ${gaps.name} has no such cell`);
       }
     }
@@ -286,8 +286,8 @@ export class Recording {
       if (end > count) throw new DamagedPage(`its column ${column.name} has too many cells`);
       cellThread.fill(thread, first, end);
       column.fill(cellStep.subarray(first, end));
-      for (let i = first + 1; i < end; i++) cellStep[i] += cellStep[i - 1] ?? 0;
-      if (end > first && (cellStep[end - 1] ?? 0) >= this.meta.steps) {
+      for (let i = first + 1; i < end; i++) cellStep[i] += cellStep[i - 1];
+      if (end > first && cellStep[end - 1] >= this.meta.steps) {
         throw new DamagedPage(`its column ${column.name} has no such step`);
       }
       column.fill(cellCpu.subarray(first, end));
@@ -304,7 +304,7 @@ export class Recording {
    * @returns {string}
    */
   moduleName(frame) {
-    return this.meta.modules[(this.module[frame] ?? 0) - 1]?.name ?? "";
+    return this.meta.modules[this.module[frame] - 1]?.name ?? "";
   }
 }
 
@@ -317,8 +317,8 @@ export class Recording {
 export function fillEnds(parent, end, size) {
   for (let node = 0; node < size; node++) end[node] = node + 1;
   for (let node = size - 1; node > 0; node--) {
-    const up = parent[node] ?? 0;
-    if ((end[up] ?? 0) < (end[node] ?? 0)) end[up] = end[node] ?? 0;
+    const up = parent[node];
+    if (end[up] < end[node]) end[up] = end[node];
   }
 }
 

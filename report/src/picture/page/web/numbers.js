@@ -37,15 +37,15 @@ export function numbersOf(view, change) {
       const sums = other ? view.otherSums : view.sums;
       const out = [];
       for (let frame = 0; sums !== null && frame < sums.samples.length; frame++) {
-        if ((sums.samples[frame] ?? 0) === 0) continue;
+        if (sums.samples[frame] === 0) continue;
         out.push({
           name: view.recording.names[frame],
           module: view.recording.moduleName(frame),
           kind: view.recording.kind[frame],
           self_samples: sums.selfSamples[frame],
           total_samples: sums.samples[frame],
-          self_period: (sums.self[frame] ?? 0) * view.event.unit,
-          total_period: (sums.total[frame] ?? 0) * view.event.unit,
+          self_period: sums.self[frame] * view.event.unit,
+          total_period: sums.total[frame] * view.event.unit,
         });
       }
       return out;
@@ -62,11 +62,11 @@ export function numbersOf(view, change) {
       const masks = view.masks;
       for (let node = 1; node < tree.size; node++) {
         if (view.nodes !== null && view.nodes[node] === 0) continue;
-        for (let i = tree.start[node] ?? 0; i < (tree.start[node + 1] ?? 0); i++) {
-          const cell = tree.cell[i] ?? 0;
-          const lane = out[groups.ofCell[cell] ?? 0];
+        for (let i = tree.start[node]; i < tree.start[node + 1]; i++) {
+          const cell = tree.cell[i];
+          const lane = out[groups.ofCell[cell]];
           if (lane === undefined || masks[cell] !== 1) continue;
-          lane.samples += tree.count[i] ?? 0;
+          lane.samples += tree.count[i];
           lane.period += (tree.weight?.[i] ?? tree.count[i] ?? 0) * view.event.unit;
         }
       }

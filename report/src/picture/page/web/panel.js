@@ -41,7 +41,7 @@ const KIND_WORDS = new Map([
  */
 export function origin(view, frame) {
   const module = clean(view.recording.moduleName(frame), 120);
-  const word = KIND_WORDS.get(view.recording.kind[frame] ?? 0);
+  const word = KIND_WORDS.get(view.recording.kind[frame]);
   return [module, word].filter(Boolean).join(" · ");
 }
 
@@ -104,7 +104,7 @@ export class Panel {
     let named = 0;
     let count = 0;
     for (let frame = 0; frame < sums.self.length; frame++) {
-      const self = sums.self[frame] ?? 0;
+      const self = sums.self[frame];
       if (self === 0) continue;
       if (recording.kind[frame] === KIND.unnamed) unnamed += self;
       else if (recording.kind[frame] !== KIND.cut) {
@@ -114,12 +114,12 @@ export class Panel {
     }
     const shown = greatest(sums.self, HOTTEST, (frame) =>
       recording.kind[frame] !== KIND.unnamed && recording.kind[frame] !== KIND.cut);
-    const most = sums.self[shown[0] ?? 0] ?? 0;
+    const most = sums.self[shown[0]] ?? 0;
     let rest = named;
-    for (const frame of shown) rest -= sums.self[frame] ?? 0;
+    for (const frame of shown) rest -= sums.self[frame];
     const parts = [el("h2", {}, `Hottest functions, by ${this.measure} in them`)];
     for (const frame of shown) {
-      const self = sums.self[frame] ?? 0;
+      const self = sums.self[frame];
       parts.push(this.row(view.name(frame), shareOf(self, all), most > 0 ? self / most : 0, frame));
     }
     if (shown.length === 0 && unnamed === 0) parts.push(el("p.note", {}, "Nothing is in this selection."));
@@ -145,7 +145,7 @@ export class Panel {
     /** @type {{frame: number, size: number, isGone: boolean}[]} */
     const changed = [];
     for (let frame = 0; frame < sums.total.length; frame++) {
-      if (!((sums.total[frame] ?? 0) > 0) && !((otherSums.total[frame] ?? 0) > 0)) continue;
+      if (!(sums.total[frame] > 0) && !(otherSums.total[frame] > 0)) continue;
       const { a, b, change } = view.functionChange(frame);
       if (change !== 0) changed.push({ frame, size: Math.abs(a - b), isGone: a === 0 });
     }
@@ -181,8 +181,8 @@ export class Panel {
       el("div.title", {}, swatch, el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
       el("p.note", {}, origin(view, frame)),
       el("div.cards", {},
-        this.card("itself", sums.self[frame] ?? 0, sums.selfSamples[frame] ?? 0),
-        this.card("with callees", sums.total[frame] ?? 0, sums.samples[frame] ?? 0)),
+        this.card("itself", sums.self[frame], sums.selfSamples[frame]),
+        this.card("with callees", sums.total[frame], sums.samples[frame])),
     ];
     if (view.otherSums !== null) {
       const { a, b } = view.functionChange(frame);
@@ -236,6 +236,7 @@ export class Panel {
     const merge = view.through(frame, direction);
     const all = merge.weigh(merge.root, view.a);
     if (!(all > 0)) return [];
+    /** @type {{frame: number, weight: number, name: string}[]} */
     const boxes = merge.childrenOf(merge.root)
       .map((box) => ({ frame: box.frame, weight: merge.weigh(box, view.a), name: view.name(box.frame) }))
       .filter((one) => one.weight > 0);

@@ -17,7 +17,7 @@ export function cellWeights(event) {
   const { cell, count, weight } = event.tree;
   const out = new Float64Array(event.cellThread.length);
   const values = weight ?? count;
-  for (let i = 0; i < cell.length; i++) out[cell[i] ?? 0] += values[i] ?? 0;
+  for (let i = 0; i < cell.length; i++) out[cell[i]] += values[i];
   return out;
 }
 
@@ -51,11 +51,11 @@ export function classSeries(recording, event, classes, cells, nodes) {
   const out = [0, 1, 2].map(() => new Float64Array(recording.meta.steps));
   for (let node = 1; node < tree.size; node++) {
     if (nodes !== null && nodes[node] === 0) continue;
-    const of = /** @type {Float64Array} */ (out[classes[tree.frame[node] ?? 0] ?? 0]);
-    for (let i = tree.start[node] ?? 0, end = tree.start[node + 1] ?? 0; i < end; i++) {
-      const cell = /** @type {number} */ (tree.cell[i]);
+    const of = out[classes[tree.frame[node]]];
+    for (let i = tree.start[node], end = tree.start[node + 1]; i < end; i++) {
+      const cell = tree.cell[i];
       if (cells[cell] === 1) {
-        of[/** @type {number} */ (cellStep[cell])] += /** @type {number} */ (values[i]);
+        of[cellStep[cell]] += values[i];
       }
     }
   }
@@ -90,24 +90,24 @@ export class Lanes {
     const count = groups.keys.length;
     this.start = new Uint32Array(count + 1);
     for (let cell = 0; cell < cells.length; cell++) {
-      if (cells[cell] === 1) this.start[(groups.ofCell[cell] ?? 0) + 1] += 1;
+      if (cells[cell] === 1) this.start[groups.ofCell[cell] + 1] += 1;
     }
-    for (let group = 0; group < count; group++) this.start[group + 1] += this.start[group] ?? 0;
-    this.cells = new Uint32Array(this.start[count] ?? 0);
+    for (let group = 0; group < count; group++) this.start[group + 1] += this.start[group];
+    this.cells = new Uint32Array(this.start[count]);
     const next = this.start.slice();
     /** Weight of each group. */
     this.weight = new Float64Array(count);
     for (let cell = 0; cell < cells.length; cell++) {
       if (cells[cell] !== 1) continue;
-      const group = groups.ofCell[cell] ?? 0;
-      this.cells[next[group] ?? 0] = cell;
+      const group = groups.ofCell[cell];
+      this.cells[next[group]] = cell;
       next[group] += 1;
-      this.weight[group] += cellWeight[cell] ?? 0;
+      this.weight[group] += cellWeight[cell];
     }
     /** Groups, heaviest first. @type {number[]} */
     this.order = Array.from(groups.keys.keys())
-      .filter((group) => (this.start[group + 1] ?? 0) > (this.start[group] ?? 0))
-      .sort((a, b) => (this.weight[b] ?? 0) - (this.weight[a] ?? 0) || a - b);
+      .filter((group) => this.start[group + 1] > this.start[group])
+      .sort((a, b) => this.weight[b] - this.weight[a] || a - b);
   }
 
   /**
@@ -118,9 +118,9 @@ export class Lanes {
    */
   course(group, columns) {
     const out = new Float64Array(columns.count);
-    for (let i = this.start[group] ?? 0; i < (this.start[group + 1] ?? 0); i++) {
-      const cell = this.cells[i] ?? 0;
-      out[columns.of(this.event.cellStep[cell] ?? 0)] += this.cellWeight[cell] ?? 0;
+    for (let i = this.start[group]; i < this.start[group + 1]; i++) {
+      const cell = this.cells[i];
+      out[columns.of(this.event.cellStep[cell])] += this.cellWeight[cell];
     }
     return out;
   }
@@ -134,8 +134,8 @@ export class Lanes {
   weightsIn(from, to) {
     const out = new Float64Array(this.weight.length);
     for (const cell of this.cells) {
-      const step = this.event.cellStep[cell] ?? 0;
-      if (step >= from && step < to) out[this.groups.ofCell[cell] ?? 0] += this.cellWeight[cell] ?? 0;
+      const step = this.event.cellStep[cell];
+      if (step >= from && step < to) out[this.groups.ofCell[cell]] += this.cellWeight[cell];
     }
     return out;
   }
@@ -177,7 +177,7 @@ export class Columns {
    */
   bin(series) {
     const out = new Float64Array(this.count);
-    for (let step = 0; step < this.steps; step++) out[this.of(step)] += series[step] ?? 0;
+    for (let step = 0; step < this.steps; step++) out[this.of(step)] += series[step];
     return out;
   }
 }

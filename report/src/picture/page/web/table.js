@@ -91,7 +91,7 @@ export class Table {
     const { sums, otherSums, matched, matches, state } = view;
     const kept = [];
     for (let frame = 0; frame < sums.total.length; frame++) {
-      const isThere = (sums.total[frame] ?? 0) > 0 || (otherSums?.total[frame] ?? 0) > 0;
+      const isThere = sums.total[frame] > 0 || (otherSums?.total[frame] ?? 0) > 0;
       if (isThere && (matches === 0 || matched?.[frame] === 1)) kept.push(frame);
     }
     this.order = Uint32Array.from(kept);
@@ -141,8 +141,7 @@ export class Table {
         keys[frame] = Math.abs(a - b);
       }
     }
-    order.sort((a, b) =>
-      /** @type {number} */ (keys[b]) - /** @type {number} */ (keys[a]) || a - b);
+    order.sort((a, b) => keys[b] - keys[a] || a - b);
   }
 
   later() {
@@ -203,8 +202,8 @@ export class Table {
     row.element.setAttribute("aria-selected", String(frame === view.state.selected));
     row.element.classList.toggle("active", place === this.active);
     const all = view.a.all;
-    const self = all > 0 ? (view.sums.self[frame] ?? 0) / all : 0;
-    const total = all > 0 ? (view.sums.total[frame] ?? 0) / all : 0;
+    const self = all > 0 ? view.sums.self[frame] / all : 0;
+    const total = all > 0 ? view.sums.total[frame] / all : 0;
     setText(row.self, percent(self));
     setText(row.total, percent(total));
     row.selfBar.style.width = Math.min(self * 100, 100) + "%";
@@ -255,7 +254,7 @@ export class Table {
     this.draw();
     const frame = this.order[this.active] ?? 0;
     this.events.onStatus(`${thousands(this.active + 1)} of ${thousands(this.order.length)}: ` +
-      `${this.view.name(frame)}, self ${this.view.amount(this.view.sums.self[frame] ?? 0)}`);
+      `${this.view.name(frame)}, self ${this.view.amount(this.view.sums.self[frame])}`);
   }
 }
 

@@ -88,7 +88,7 @@ export class Timeline {
     const { recording, event, state, cache } = view;
     const side = new Uint8Array(event.cellThread.length);
     for (let cell = 0; cell < side.length; cell++) {
-      side[cell] = recording.threads.side[event.cellThread[cell] ?? 0] === state.side ? 1 : 0;
+      side[cell] = recording.threads.side[event.cellThread[cell]] === state.side ? 1 : 0;
     }
     if (state.hidesIdle()) this.dropIdle(side);
     this.lanes = new Lanes(event, view.groups(state.lanes), cache.cellWeight, side);
@@ -111,7 +111,7 @@ export class Timeline {
   dropIdle(cells) {
     const { recording, event } = this.view;
     for (let cell = 0; cell < cells.length; cell++) {
-      if (recording.threads.pid[event.cellThread[cell] ?? 0] === 0) cells[cell] = 0;
+      if (recording.threads.pid[event.cellThread[cell]] === 0) cells[cell] = 0;
     }
   }
 
@@ -127,7 +127,7 @@ export class Timeline {
     if (frames === null) return;
     const nodes = stacksThrough(recording, frames);
     const { nodes: mask } = this.view;
-    if (mask !== null) for (let i = 0; i < nodes.length; i++) nodes[i] &= mask[i] ?? 0;
+    if (mask !== null) for (let i = 0; i < nodes.length; i++) nodes[i] &= mask[i];
     const cells = cellMasks(recording, event, state, false).a;
     if (this.isBusy) this.dropIdle(cells);
     this.overlay = nodeSeries(recording, event, cells, nodes);
@@ -139,7 +139,7 @@ export class Timeline {
     if (lanes === null) return;
     const chosen = view.state.lane();
     this.rows = lanes.order.slice(0, this.lanesShown).map((group) => {
-      const key = lanes.groups.keys[group] ?? 0;
+      const key = lanes.groups.keys[group];
       const isChosen = chosen?.lane === lanes.groups.kind && chosen.key === key;
       const label = clean(lanes.groups.labels[group] ?? "", 80) || "(no name)";
       const share = el("span.share");
@@ -170,7 +170,7 @@ export class Timeline {
     const weights = time === null ? lanes.weight : lanes.weightsIn(time.from, time.to);
     let all = 0;
     for (const weight of weights) all += weight;
-    for (const row of this.rows) setText(row.share, shareOf(weights[row.group] ?? 0, all));
+    for (const row of this.rows) setText(row.share, shareOf(weights[row.group], all));
   }
 
   /** @param {number} width */
@@ -195,7 +195,7 @@ export class Timeline {
         y -= height;
       }
       if (overlay !== null) {
-        const height = this.height(overlay[column] ?? 0, column, top, OVERVIEW - 2);
+        const height = this.height(overlay[column], column, top, OVERVIEW - 2);
         context.fillStyle = css(palette.matchCurve);
         context.fillRect(left, OVERVIEW - height, right - left, height);
       }
@@ -220,7 +220,7 @@ export class Timeline {
     let top = 0;
     for (let column = 0; column < columns.count; column++) {
       let sum = 0;
-      for (const series of binned) sum += series[column] ?? 0;
+      for (const series of binned) sum += series[column];
       top = Math.max(top, this.rate(sum, column));
     }
     return top > 0 ? top : 1;
@@ -297,7 +297,7 @@ export class Timeline {
       const course = this.courses.get(row.group) ?? lanes.course(row.group, columns);
       this.courses.set(row.group, course);
       for (let column = 0; column < course.length; column++) {
-        top = Math.max(top, this.rate(course[column] ?? 0, column));
+        top = Math.max(top, this.rate(course[column], column));
       }
     }
     this.rows.forEach((row, i) => {
@@ -305,9 +305,9 @@ export class Timeline {
       const bottom = (i + 1) * LANE - 1;
       context.fillStyle = css(palette.curve.user);
       for (let column = 0; course !== undefined && column < course.length; column++) {
-        if ((course[column] ?? 0) === 0) continue;
+        if (course[column] === 0) continue;
         const { left, right } = this.edges(column, width);
-        const high = Math.max(this.height(course[column] ?? 0, column, top || 1, LANE - 4), 1);
+        const high = Math.max(this.height(course[column], column, top || 1, LANE - 4), 1);
         context.fillRect(left, bottom - high, right - left, high);
       }
       context.fillStyle = css(palette.line);

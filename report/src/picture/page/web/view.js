@@ -46,6 +46,7 @@ export class View {
     this.state = state;
     /** @type {Map<number, EventCache>} */
     this.caches = new Map();
+    /** @type {EventCache} */
     this.cache = this.useEvent(event);
     this.classes = classesOf(recording);
     this.fills = fillsOf(recording, event);
@@ -57,7 +58,7 @@ export class View {
     this.matched = null;
     this.matches = 0;
     this.searchError = "";
-    /** Cells and nodes shown. */
+    /** Cells and nodes shown. @type {Uint8Array} */
     this.masks = new Uint8Array(0);
     /** @type {Uint8Array | null} */
     this.nodes = null;
@@ -73,7 +74,11 @@ export class View {
     this.refresh();
   }
 
-  /** @param {EventData} event */
+  /**
+   * Shows another event from the next `refresh` on.
+   * @param {EventData} event
+   * @returns {EventCache}
+   */
   useEvent(event) {
     this.cache = this.caches.get(event.index) ?? new EventCache(event);
     this.caches.set(event.index, this.cache);
@@ -191,10 +196,10 @@ export class View {
     const weighted = tree.weight !== null;
     for (let frame = 0; frame < sums.self.length; frame++) {
       const at = frame * 4;
-      const selfSamples = exact[at] ?? 0;
-      const samples = exact[at + 2] ?? 0;
-      sums.self[frame] = weighted ? (exact[at + 1] ?? 0) / unit : selfSamples;
-      sums.total[frame] = weighted ? (exact[at + 3] ?? 0) / unit : samples;
+      const selfSamples = exact[at];
+      const samples = exact[at + 2];
+      sums.self[frame] = weighted ? exact[at + 1] / unit : selfSamples;
+      sums.total[frame] = weighted ? exact[at + 3] / unit : samples;
       sums.selfSamples[frame] = selfSamples;
       sums.samples[frame] = samples;
     }
@@ -228,9 +233,9 @@ export class View {
     let weight = 0;
     for (let node = 1; node < tree.size; node++) {
       const isIdle = busy !== null && busy[node] === 0;
-      for (let i = tree.start[node] ?? 0, end = tree.start[node + 1] ?? 0; i < end; i++) {
-        const thread = cellThread[tree.cell[i] ?? 0] ?? 0;
-        if (side[thread] === key && (isIdle || pid[thread] === 0)) weight += values[i] ?? 0;
+      for (let i = tree.start[node], end = tree.start[node + 1]; i < end; i++) {
+        const thread = cellThread[tree.cell[i]];
+        if (side[thread] === key && (isIdle || pid[thread] === 0)) weight += values[i];
       }
     }
     this.cache.idle.set(key, weight);
@@ -241,7 +246,7 @@ export class View {
   get wholeWeight() {
     const { samples, period } = this.event.meta;
     const { side } = this.state;
-    return this.event.tree.weight === null ? samples[side] ?? 0 : (period[side] ?? 0) / this.event.unit;
+    return this.event.tree.weight === null ? samples[side] : period[side] / this.event.unit;
   }
 
   /** Finds anew what the search finds. */
@@ -295,7 +300,7 @@ export class View {
    * @returns {Columns}
    */
   columns(width) {
-    return new Columns(this.steps, width, this.event.meta.samples[this.state.side] ?? 0);
+    return new Columns(this.steps, width, this.event.meta.samples[this.state.side]);
   }
 
   /**
@@ -391,7 +396,7 @@ export class View {
   functionChange(frame) {
     const { sums, otherSums } = this;
     return this.compareFigures(
-      { weight: sums.total[frame] ?? 0, samples: sums.samples[frame] ?? 0 },
+      { weight: sums.total[frame], samples: sums.samples[frame] },
       { weight: otherSums?.total[frame] ?? 0, samples: otherSums?.samples[frame] ?? 0 });
   }
 
@@ -423,7 +428,7 @@ function fillsOf(recording, event) {
   const weights = new Float64Array(meta.modules.length + 1);
   for (const sums of event.sums) {
     for (let frame = 0; frame < meta.names; frame++) {
-      weights[module[frame] ?? 0] += sums[frame * 4] ?? 0;
+      weights[module[frame]] += sums[frame * 4];
     }
   }
   const slots = slotsOf(meta.modules.map((one) => one.name), weights.subarray(1));
@@ -439,8 +444,8 @@ function fillsOf(recording, event) {
       case KIND.cut:
         return FILL.cut;
       default: {
-        const of = module[frame] ?? 0;
-        return of === 0 ? FILL.unnamed + shade : (slots[of - 1] ?? 0) * 3 + shade;
+        const of = module[frame];
+        return of === 0 ? FILL.unnamed + shade : slots[of - 1] * 3 + shade;
       }
     }
   });
@@ -457,12 +462,12 @@ export function greatest(values, most, accepts) {
   /** @type {number[]} */
   const found = [];
   for (let frame = 0; frame < values.length; frame++) {
-    const value = /** @type {number} */ (values[frame]);
+    const value = values[frame];
     if (!(value > 0)) continue;
-    if (found.length === most && value <= (values[found[most - 1] ?? 0] ?? 0)) continue;
+    if (found.length === most && value <= values[found[most - 1]]) continue;
     if (!accepts(frame)) continue;
     let place = found.length;
-    while (place > 0 && value > (values[found[place - 1] ?? 0] ?? 0)) place -= 1;
+    while (place > 0 && value > values[found[place - 1]]) place -= 1;
     found.splice(place, 0, frame);
     if (found.length > most) found.pop();
   }
