@@ -23,6 +23,7 @@ export function launch(args = []) {
  * @typedef {object} Opened
  * @property {import("playwright-core").Page} page
  * @property {string[]} faults Console messages, errors and requests.
+ * @property {() => Promise<number>} cpu Milliseconds of the page's main thread so far.
  * @property {() => Promise<void>} close
  */
 
@@ -55,12 +56,18 @@ export async function open(browser, file, options = {}) {
   page.on("request", (request) => {
     if (request.url().split("#")[0] !== url) faults.push(`request: ${request.url().slice(0, 200)}`);
   });
+  const cdp = await context.newCDPSession(page);
+  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+  const cpu = async () => {
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    return Math.round(1000 * (metrics.find((one) => one.name === "TaskDuration")?.value ?? 0));
+  };
   await page.goto(url + (options.hash ? "#" + options.hash : ""));
   await page.waitForFunction(() => document.documentElement.dataset["ready"] !== undefined ||
     (document.getElementById("page")?.hidden === true &&
       document.getElementById("opening")?.textContent?.startsWith("This page cannot")), null, { timeout: 120_000 });
   await settle(page);
-  return { page, faults, close: () => context.close() };
+  return { page, faults, cpu, close: () => context.close() };
 }
 
 /**

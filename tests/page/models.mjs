@@ -113,7 +113,7 @@ export function program(samples, options = {}) {
   return {
     threads, steps, step: 1 << 24,
     events: [
-      { name: "cpu-clock", quantum: 4_000_000, samples: all },
+      { name: "cpu-clock", quantum: 750_000, samples: all },
       { name: "off-cpu", quantum: null, unit_weight: 250_000, samples: waits, axis: "threads waiting" },
     ],
     code: [{
@@ -261,7 +261,7 @@ export function large() {
   for (let t = 0; t < threads; t++) {
     threadColumn.push(Math.floor((t * commands) / threads), 0, 1000 + (t >> 2) + 1, 2000 + t + 1);
     const begin = Math.floor(next() * steps * 0.9);
-    const length = Math.min(steps - begin, 1 + Math.floor(next() ** 6 * 600 + 20));
+    const length = Math.min(steps - begin, 1 + Math.floor(next() ** 6 * 220 + 3));
     cellFirst.push(cells);
     cellColumn.push(length, begin);
     for (let i = 1; i < length; i++) cellColumn.push(1);
@@ -272,11 +272,14 @@ export function large() {
   const lens = new Uint32Array(nodes);
   const gaps = [];
   const counts = [];
-  const selfSamples = new Float64Array(functions);
+  /** First thread of the open node of each depth: what is below stays in the same program. */
+  const homes = [0];
   let samples = 0;
   for (let node = 0; node < nodes; node++) {
     const wanted = next() < 0.25 ? 0 : Math.floor(next() ** 4 * 38) + (next() < 0.002 ? 300 : 0);
-    const home = Math.floor(next() * threads * 0.98);
+    const at = depths[node];
+    const home = at <= 2 ? Math.floor(next() * threads * 0.97) : homes[at - 1];
+    homes[at] = home;
     const span = cellFirst[Math.min(threads, home + 40)] - cellFirst[home];
     let last = -1;
     let cell = cellFirst[home];
@@ -321,7 +324,6 @@ export function large() {
     return frames[at];
   }
   for (let f = 0; f < functions; f++) {
-    selfSamples[f] = sums[f * 4];
     sums[f * 4 + 1] = sums[f * 4] * 40_000;
     sums[f * 4 + 3] = sums[f * 4 + 2] * 40_000;
   }

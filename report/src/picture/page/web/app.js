@@ -431,6 +431,7 @@ class App {
 
   recolour() {
     Object.assign(this.palette, palette(isDark()));
+    this.timeline.isStale = true;
     this.need({});
   }
 

@@ -64,6 +64,8 @@ export class Column {
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function fromBase64(text) {
+  const native = /** @type {any} */ (Uint8Array).fromBase64;
+  if (typeof native === "function") return native.call(Uint8Array, text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);

@@ -145,33 +145,29 @@ export function cellMasks(recording, event, state, withTime = true) {
   const { side, pid } = recording.threads;
   const time = withTime ? state.time() : null;
   const lane = state.lane();
-  const hideIdle = state.hidesIdle();
   const two = recording.meta.sides.length > 1;
   const compares = two || (state.compare && (time !== null || lane !== null));
+  // Threads: 0 hidden, 1 shown if the time fits, 2 only what is compared with.
+  const ofThread = new Uint8Array(recording.meta.threads);
+  const isCpu = lane !== null && lane.lane === "cpu";
+  for (let t = 0; t < ofThread.length; t++) {
+    if (state.hidesIdle() && pid[t] === 0) continue;
+    const isInLane = lane === null || isCpu || keyOf(recording, lane.lane, t, 0) === lane.key;
+    if (side[t] !== state.side) {
+      // A process or thread of one recording is none of the other.
+      ofThread[t] = isInLane || (lane !== null && lane.lane !== "command") ? 2 : 0;
+    } else ofThread[t] = isInLane ? 1 : !two && time === null ? 2 : 0;
+  }
   const a = new Uint8Array(cellThread.length);
   const b = compares ? new Uint8Array(cellThread.length) : null;
-  /** 1 for threads in the lane; CPU lanes are told per cell. */
-  const inLane = new Uint8Array(recording.meta.threads).fill(1);
-  if (lane !== null && lane.lane !== "cpu") {
-    for (let t = 0; t < inLane.length; t++) {
-      inLane[t] = keyOf(recording, lane.lane, t, 0) === lane.key ? 1 : 0;
-    }
-  }
-  const laneHoldsForBoth = lane !== null && (lane.lane === "command" || lane.lane === "cpu");
+  const from = time === null ? 0 : time.from;
+  const to = time === null ? Infinity : time.to;
   for (let cell = 0; cell < a.length; cell++) {
-    const thread = cellThread[cell];
-    if (hideIdle && pid[thread] === 0) continue;
-    const step = cellStep[cell];
-    const isInTime = time === null || (step >= time.from && step < time.to);
-    let isInLane = inLane[thread] === 1;
-    if (lane !== null && lane.lane === "cpu") isInLane = cellCpu[cell] === lane.key + 1;
-    if (side[thread] !== state.side) {
-      if (b !== null && two && (isInLane || !laneHoldsForBoth)) b[cell] = 1;
-    } else if (isInTime && isInLane) {
-      a[cell] = 1;
-    } else if (b !== null && !two && (isInLane || time === null)) {
-      b[cell] = 1;
-    }
+    const kind = ofThread[cellThread[cell]];
+    if (kind === 0) continue;
+    const isOnCpu = !isCpu || cellCpu[cell] === lane.key + 1;
+    if (kind === 1 && isOnCpu && cellStep[cell] >= from && cellStep[cell] < to) a[cell] = 1;
+    else if (b !== null && (two ? kind === 2 && isOnCpu : isOnCpu || time === null)) b[cell] = 1;
   }
   return { a, b };
 }

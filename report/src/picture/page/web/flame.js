@@ -52,6 +52,7 @@ export class Flame {
     this.widths = new TextWidths(FONT);
     this.animation = 0;
     this.frame = 0;
+    this.rowHeight = 19;
     this.hoverFrame = -2;
     scroller.addEventListener("scroll", () => this.later());
     canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -61,10 +62,6 @@ export class Flame {
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("focus", () => this.later());
     canvas.addEventListener("blur", () => this.later());
-  }
-
-  get rowHeight() {
-    return isNarrow() ? 24 : 19;
   }
 
   /**
@@ -131,6 +128,7 @@ export class Flame {
     const width = scroller.clientWidth;
     const height = scroller.clientHeight;
     if (merge === null || width === 0 || height === 0) return;
+    this.rowHeight = isNarrow() ? 24 : 19;
     const row = this.rowHeight;
     const lastRow = Math.ceil((scroller.scrollTop + height * 2) / row);
     this.layout = layOut(merge, view.a, this.span, width, lastRow);

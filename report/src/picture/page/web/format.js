@@ -117,6 +117,14 @@ export function counted(count, noun) {
 }
 
 /**
+ * Returns a number without zeros at its end: for axes.
+ * @param {number} value
+ */
+export function plain(value) {
+  return digits(value).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+}
+
+/**
  * Returns the distance between marks of an axis: 1, 2 or 5 times a power of ten.
  * @param {number} length
  * @param {number} marks The most marks that have room.

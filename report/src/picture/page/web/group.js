@@ -145,31 +145,35 @@ function doubled(from, to) {
  * @returns {Tree}
  */
 export function groupedTree(recording, tree, groups) {
-  const count = groups.keys.length;
+  const number = groups.keys.length;
   const entries = tree.cell.length;
-  const first = new Uint32Array(count + 1);
+  const first = new Uint32Array(number + 1);
   for (let i = 0; i < entries; i++) first[groups.ofCell[tree.cell[i]] + 1] += 1;
-  for (let group = 0; group < count; group++) first[group + 1] += first[group];
-  const order = new Uint32Array(entries);
+  for (let group = 0; group < number; group++) first[group + 1] += first[group];
   const nodeOf = new Uint32Array(entries);
+  const cell = new Uint32Array(entries);
+  const count = new Uint32Array(entries);
+  const weight = tree.weight === null ? null : new Uint32Array(entries);
   const next = first.slice();
   for (let node = 1; node < tree.size; node++) {
     for (let i = tree.start[node], end = tree.start[node + 1]; i < end; i++) {
       const group = groups.ofCell[tree.cell[i]];
       const place = next[group];
       next[group] = place + 1;
-      order[place] = i;
       nodeOf[place] = node;
+      cell[place] = tree.cell[i];
+      count[place] = tree.count[i];
+      if (weight !== null && tree.weight !== null) weight[place] = tree.weight[i];
     }
   }
-  const made = new Growing(tree.size + count + 1);
+  const made = new Growing(tree.size + number + 1);
   made.add(0, 0, -1);
   /** Group in which a node was made last, + 1; and as which node. */
   const seen = new Uint32Array(tree.size);
   const madeAs = new Uint32Array(tree.size);
   /** @type {number[]} */
   const chain = [];
-  for (let group = 0; group < count; group++) {
+  for (let group = 0; group < number; group++) {
     const root = made.add(0, recording.meta.names + group, 0);
     for (let i = first[group], end = first[group + 1]; i < end; i++) {
       const node = nodeOf[i];
@@ -188,20 +192,18 @@ export function groupedTree(recording, tree, groups) {
       made.entries[madeAs[node]] += 1;
     }
   }
-  return finished(tree, made, order, count);
+  return { ...finished(tree, made), cell, count, weight, groups: number };
 }
 
 /**
+ * Returns the nodes of a grouped tree.
  * @param {Tree} tree
  * @param {Growing} made
- * @param {Uint32Array} order Entries by group and node.
- * @param {number} groups
- * @returns {Tree}
  */
-function finished(tree, made, order, groups) {
+function finished(tree, made) {
   const size = made.size;
-  const base = made.base.slice(0, size);
-  const parent = made.parent.slice(0, size);
+  const base = made.base.subarray(0, size);
+  const parent = made.parent.subarray(0, size);
   const end = new Uint32Array(size);
   fillEnds(parent, end, size);
   const start = new Uint32Array(size + 1);
@@ -213,12 +215,5 @@ function finished(tree, made, order, groups) {
     outermost[node] = tree.outermost[base[node]];
   }
   start[size] = entries;
-  const { cell, count, weight } = tree;
-  return {
-    size, frame: made.frame.slice(0, size), parent, end, outermost, base, start,
-    cell: order.map((i) => cell[i]),
-    count: order.map((i) => count[i]),
-    weight: weight === null ? null : order.map((i) => weight[i]),
-    groups,
-  };
+  return { size, frame: made.frame.subarray(0, size), parent, end, outermost, base, start };
 }

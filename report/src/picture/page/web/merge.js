@@ -56,7 +56,6 @@ export class Merge {
     this.whole = whole;
     this.direction = direction;
     this.root = new Box(frame, null, nodes, nodes, 0, nodes.length, "total");
-    this.root.whole = this.sum(this.root, whole.total);
   }
 
   /**
@@ -93,10 +92,8 @@ export class Merge {
    */
   sum(box, values) {
     const { origins, to } = box;
-    let weight = 0;
-    for (let i = box.from; i < to; i++) {
-      weight += values[origins[i]];
-    }
+    let weight = box.from < to ? values[origins[box.from]] : 0;
+    for (let i = box.from + 1; i < to; i++) weight += values[origins[i]];
     return weight;
   }
 

@@ -133,9 +133,13 @@ export class Lanes {
    */
   weightsIn(from, to) {
     const out = new Float64Array(this.weight.length);
-    for (const cell of this.cells) {
-      const step = this.event.cellStep[cell];
-      if (step >= from && step < to) out[this.groups.ofCell[cell]] += this.cellWeight[cell];
+    const { cells, cellWeight } = this;
+    const { cellStep } = this.event;
+    const { ofCell } = this.groups;
+    for (let i = 0; i < cells.length; i++) {
+      const cell = cells[i];
+      const step = cellStep[cell];
+      if (step >= from && step < to) out[ofCell[cell]] += cellWeight[cell];
     }
     return out;
   }

@@ -105,16 +105,16 @@ export class State {
  * @returns {string}
  */
 export function formatState(state) {
-  const plain = new State();
+  const standard = new State();
   /** @type {string[]} */
   const out = [];
   /** @param {string} key @param {string | number} value */
   const put = (key, value) => out.push(`${key}=${encodeURIComponent(String(value).toWellFormed?.() ?? value)}`);
-  if (state.event !== plain.event) put("event", state.event);
-  if (state.side !== plain.side) put("side", state.side);
-  if (state.tab !== plain.tab) put("tab", state.tab);
-  if (state.lanes !== plain.lanes) put("lanes", state.lanes);
-  if (state.by !== plain.by) put("by", state.by);
+  if (state.event !== standard.event) put("event", state.event);
+  if (state.side !== standard.side) put("side", state.side);
+  if (state.tab !== standard.tab) put("tab", state.tab);
+  if (state.lanes !== standard.lanes) put("lanes", state.lanes);
+  if (state.by !== standard.by) put("by", state.by);
   if (state.inverted) put("inverted", 1);
   for (const filter of state.filters) {
     if (filter.kind === "time") put("time", `${filter.from}-${filter.to}`);
@@ -127,7 +127,7 @@ export function formatState(state) {
   if (state.perSecond) put("rate", 1);
   if (state.search !== "") put("search", state.search);
   if (state.selected >= 0) put("f", state.selected);
-  if (state.sort !== plain.sort) put("sort", state.sort);
+  if (state.sort !== standard.sort) put("sort", state.sort);
   if (state.zoom.length > 0 && state.zoom.length <= LONGEST_ZOOM) put("zoom", state.zoom.join("."));
   return out.join("&");
 }

@@ -2,7 +2,7 @@
 
 import { css } from "./colours.js";
 import { button, byId, canvasOf, el, setText, sized } from "./dom.js";
-import { axisStep, digits, duration, shareOf } from "./format.js";
+import { axisStep, duration, plain, shareOf } from "./format.js";
 import { clean } from "./names.js";
 import { cellMasks, stacksThrough } from "./filter.js";
 import { CLASSES, classSeries, Lanes, nodeSeries } from "./series.js";
@@ -55,6 +55,9 @@ export class Timeline {
     /** @type {Map<number, Float64Array>} */
     this.courses = new Map();
     this.drawnWidth = 0;
+    /** Pictures without the range, painted only when they change: dragging copies them. */
+    this.pictures = [document.createElement("canvas"), document.createElement("canvas")];
+    this.isStale = true;
     /** Names of the lanes with their shares. @type {{group: number, name: HTMLElement, share: HTMLElement}[]} */
     this.rows = [];
     for (const target of [this.overview, this.laneCanvas]) {
@@ -96,6 +99,7 @@ export class Timeline {
     this.columns = null;
     const cells = cellMasks(recording, event, state, false).a;
     if (this.isBusy) this.dropIdle(cells);
+    this.isStale = true;
     this.classes = classSeries(recording, event, view.classes, cells, view.nodes);
     this.refreshOverlay();
     this.makeRows();
@@ -124,6 +128,7 @@ export class Timeline {
       frames[state.selected] = 1;
     }
     this.overlay = null;
+    this.isStale = true;
     if (frames === null) return;
     const nodes = stacksThrough(recording, frames);
     const { nodes: mask } = this.view;
@@ -137,6 +142,7 @@ export class Timeline {
   makeRows() {
     const { lanes, view } = this;
     if (lanes === null) return;
+    this.isStale = true;
     const chosen = view.state.lane();
     this.rows = lanes.order.slice(0, this.lanesShown).map((group) => {
       const key = lanes.groups.keys[group];
@@ -158,13 +164,23 @@ export class Timeline {
     const { view, lanes } = this;
     const width = this.plot.clientWidth;
     if (width === 0 || lanes === null) return;
-    if (this.columns === null || this.columns.count > width || this.drawnWidth !== width) {
+    if (this.columns === null || this.drawnWidth !== width) {
       this.columns = view.columns(width);
       this.drawnWidth = width;
       this.courses.clear();
+      this.isStale = true;
     }
-    this.drawOverview(width);
-    this.drawLanes(width);
+    const heights = [OVERVIEW + AXIS, Math.max(this.rows.length * LANE, 1)];
+    if (this.isStale) {
+      this.paintOverview(sized(this.pictures[0], width, heights[0]), width);
+      this.paintLanes(sized(this.pictures[1], width, heights[1]), width, heights[1]);
+      this.isStale = false;
+    }
+    for (const [i, canvas] of [this.overview, this.laneCanvas].entries()) {
+      const context = sized(canvas, width, heights[i]);
+      context.drawImage(this.pictures[i], 0, 0, width, heights[i]);
+      this.drawRange(context, width, i === 0 ? OVERVIEW : heights[i]);
+    }
     this.placeHandles(width);
     const time = view.state.time();
     const weights = time === null ? lanes.weight : lanes.weightsIn(time.from, time.to);
@@ -173,11 +189,13 @@ export class Timeline {
     for (const row of this.rows) setText(row.share, shareOf(weights[row.group], all));
   }
 
-  /** @param {number} width */
-  drawOverview(width) {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   */
+  paintOverview(context, width) {
     const { view, palette, columns } = this;
     if (columns === null) return;
-    const context = sized(this.overview, width, OVERVIEW + AXIS);
     context.fillStyle = css(palette.page);
     context.fillRect(0, 0, width, OVERVIEW + AXIS);
     const binned = this.classes.map((series) => columns.bin(series));
@@ -201,9 +219,8 @@ export class Timeline {
       }
     }
     this.drawAxis(context, width);
-    this.drawRange(context, width, OVERVIEW);
     const isBusy = view.event.meta.counts_time;
-    setText(byId("overview-top"), isBusy ? digits(top) : "");
+    setText(byId("overview-top"), isBusy ? plain(top) : "");
     setText(byId("overview-name"), view.event.meta.counts_time
       ? view.event.meta.axis ?? "CPUs busy" : view.event.meta.axis ?? "events");
   }
@@ -268,6 +285,8 @@ export class Timeline {
     const { palette, view } = this;
     const length = view.steps * this.step;
     const step = axisStep(length, width / 110);
+    const unit = step >= 1e9 ? 1e9 : step >= 1e6 ? 1e6 : step >= 1e3 ? 1e3 : 1;
+    const unitName = unit === 1e9 ? "s" : unit === 1e6 ? "ms" : unit === 1e3 ? "µs" : "ns";
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     for (let time = 0; time < length; time += step) {
@@ -275,7 +294,7 @@ export class Timeline {
       context.fillStyle = css(palette.muted, 0.25);
       if (time > 0) context.fillRect(x, 0, 1, OVERVIEW);
       context.fillStyle = css(palette.muted);
-      const text = duration(time);
+      const text = `${plain(time / unit)} ${unitName}`;
       if (x + context.measureText(text).width + 4 < width) {
         context.fillText(text, time === 0 ? x + 1 : x - 8, OVERVIEW + AXIS / 2 + 1);
       }
@@ -284,12 +303,14 @@ export class Timeline {
     context.fillRect(0, OVERVIEW, width, 1);
   }
 
-  /** @param {number} width */
-  drawLanes(width) {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   * @param {number} height
+   */
+  paintLanes(context, width, height) {
     const { lanes, palette, columns } = this;
     if (lanes === null || columns === null) return;
-    const height = Math.max(this.rows.length * LANE, 1);
-    const context = sized(this.laneCanvas, width, height);
     context.fillStyle = css(palette.page);
     context.fillRect(0, 0, width, height);
     let top = 0;
@@ -313,7 +334,6 @@ export class Timeline {
       context.fillStyle = css(palette.line);
       context.fillRect(0, bottom, width, 1);
     });
-    this.drawRange(context, width, height);
   }
 
   /**

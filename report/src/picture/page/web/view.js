@@ -231,11 +231,14 @@ export class View {
     const values = tree.weight ?? tree.count;
     const busy = nodeMask(recording, [], true);
     let weight = 0;
-    for (let node = 1; node < tree.size; node++) {
-      const isIdle = busy !== null && busy[node] === 0;
-      for (let i = tree.start[node], end = tree.start[node + 1]; i < end; i++) {
+    cellThread.forEach((thread, cell) => {
+      if (pid[thread] === 0 && side[thread] === key) weight += this.cache.cellWeight[cell];
+    });
+    for (let node = 1; busy !== null && node < tree.size; node++) {
+      if (busy[node] === 1) continue;
+      for (let i = tree.start[node]; i < tree.start[node + 1]; i++) {
         const thread = cellThread[tree.cell[i]];
-        if (side[thread] === key && (isIdle || pid[thread] === 0)) weight += values[i];
+        if (side[thread] === key && pid[thread] !== 0) weight += values[i];
       }
     }
     this.cache.idle.set(key, weight);
