@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use recrep_record::cli::{self, list, manual};
 use recrep_record::messages::error::Result;
 use recrep_record::messages::{Messages, Verbosity};
+use recrep_record::session::page::PageMaker;
 use recrep_record::session::{self, dry_run};
 use recrep_record::{Perf, guard};
 
@@ -29,7 +30,11 @@ fn main() -> ExitCode {
     let done = if config.dry_run {
         dry_run::run(&config).map(|()| 0)
     } else {
-        session::run(&config, &Perf, &messages)
+        PageMaker::of(&config).and_then(|page| {
+            let status = session::run(&config, &Perf, &messages)?;
+            page.map_or(Ok(()), |page| page.make())?;
+            Ok(status)
+        })
     };
     exit(done, &messages)
 }

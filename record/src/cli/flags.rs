@@ -236,6 +236,13 @@ pub(super) struct Flags {
     /// Append a timestamp to the file name
     #[arg(long, help_heading = "Output")]
     pub(super) timestamp_filename: bool,
+    /// When the recording has ended, make a page of it, to be opened in any browser (rep html)
+    #[arg(
+        long, value_name = "FILE",
+        conflicts_with_all = ["switch_output", "timestamp_filename", "dry_run"],
+        help_heading = "Output"
+    )]
+    pub(super) html: Option<PathBuf>,
     /// Write the times of the first and last sample (always on)
     #[arg(long, help_heading = "Output")]
     pub(super) timestamp_boundary: bool,

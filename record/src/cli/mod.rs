@@ -366,6 +366,7 @@ fn output(flags: &Flags) -> Result<OutputOptions, String> {
         switch: given(&flags.switch_output, values::switch)?,
         max_files: given(&flags.switch_max_files, values::max_files)?,
         timestamp_name: flags.timestamp_filename,
+        html: flags.html.clone(),
         queue: given(&flags.queue_size, |text| values::size("--queue-size", text))?,
     };
     if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
@@ -373,6 +374,9 @@ fn output(flags: &Flags) -> Result<OutputOptions, String> {
         return Err(format!(
             "-o -: standard output has no name that {flag} could change; name a file with -o"
         ));
+    }
+    if output.is_stdout() && output.html.is_some() {
+        return Err("--html needs the recording in a file: name one with -o".to_owned());
     }
     if output.max_files.is_some() && output.switch.is_none() {
         return Err(

@@ -304,6 +304,8 @@ pub struct OutputOptions {
     /// Number of bytes that may wait to be written (`--queue-size`); none: 64 MiB, or as many as
     /// all rings have.
     pub queue: Option<u64>,
+    /// Page to make of the recording (`--html`).
+    pub html: Option<PathBuf>,
 }
 
 impl OutputOptions {

@@ -45,7 +45,7 @@ fn of_interest<'a>(config: &Config, finished: &'a Finished, samples: u64) -> Opt
 }
 
 /// Returns the `rep` in rec's directory.
-fn beside() -> Option<PathBuf> {
+pub(super) fn beside() -> Option<PathBuf> {
     let rep = std::env::current_exe().ok()?.with_file_name("rep");
     rep.is_file().then_some(rep)
 }

@@ -17,6 +17,7 @@ mod losses;
 mod nothing;
 
 mod opened;
+pub mod page;
 mod piece;
 mod rates;
 mod recording;
