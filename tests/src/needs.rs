@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use crate::campaign::originals;
 use crate::perf::{perf, recorder};
+use crate::programs::workspace;
 use crate::run::run;
 use crate::tracing::with_tracefs;
 
@@ -33,6 +34,14 @@ pub fn commands(names: &str) -> bool {
     };
     let missing = names.split(' ').find(|name| !runs(name));
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
+}
+
+/// Node, Chromium, and what the tests of pages import (`npm ci` in `tests/page`).
+#[track_caller]
+pub fn browser() -> bool {
+    let modules = workspace().join("tests/page/node_modules");
+    let why = "needs the modules of tests/page: npm ci --prefix tests/page";
+    commands("node chromium") && met(&modules.is_dir().then_some(()).ok_or(why.to_owned()))
 }
 
 /// mandoc, which knows no `--version`.

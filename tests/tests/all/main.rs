@@ -45,6 +45,7 @@ mod off_cpu;
 mod oracle;
 mod perf_reads_rec;
 mod perf_reads_sessions;
+mod pictures;
 mod pprof;
 mod read_back;
 mod readme;

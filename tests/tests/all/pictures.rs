@@ -1,0 +1,211 @@
+//! Pages and flame graphs of real recordings, opened in a browser: what they show is what `rep
+//! --json` says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use recrep_tests::needs;
+use recrep_tests::programs::{rep, workload, workspace};
+use recrep_tests::record::record;
+use recrep_tests::run::run;
+use serde_json::Value;
+
+/// Samples and period of a function itself, and of all stacks that it is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    own: [u64; 2],
+    all: [u64; 2],
+}
+
+/// Functions by module and name.
+type Functions = BTreeMap<(String, String), Sums>;
+
+fn tests_of_page() -> PathBuf {
+    workspace().join("tests/page")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().or_else(|| value.as_f64().map(|number| number.round() as u64)).unwrap_or(0)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Makes a page with these words of `rep html`.
+#[track_caller]
+fn page(file: &Path, words: &[&str]) {
+    run(rep().arg("html").arg("-o").arg(file).args(words)).expect(0);
+}
+
+/// Opens a page in the browser, which must not write to its console or ask for anything.
+#[track_caller]
+fn opened(file: &Path, words: &[&str]) -> Value {
+    let mut check = Command::new("node");
+    check.arg("check.mjs").arg(file).arg("--numbers").args(words).current_dir(tests_of_page());
+    serde_json::from_str(run(&mut check).expect(0).text()).unwrap()
+}
+
+/// Functions with names that a page shows.
+fn of_page(opened: &Value) -> Functions {
+    let mut functions = Functions::new();
+    for function in opened["functions"].as_array().unwrap() {
+        // 2: without a name; 4: it stands for others.
+        if matches!(number(&function["kind"]), 2 | 4) {
+            continue;
+        }
+        let sums = functions
+            .entry((text(&function["module"]), text(&function["name"])))
+            .or_insert_with(Sums::default);
+        for (sums, of) in [(&mut sums.own, "self"), (&mut sums.all, "total")] {
+            sums[0] += number(&function[format!("{of}_samples")]);
+            sums[1] += number(&function[format!("{of}_period")]);
+        }
+    }
+    functions
+}
+
+/// Functions with names of `rep --json`, of the first event.
+#[track_caller]
+fn of_json(words: &[&str]) -> Functions {
+    let outcome = run(rep().args(["-s", "dso,symbol", "--json", "--children"]).args(words));
+    let report: Value = serde_json::from_str(outcome.expect(0).text()).unwrap();
+    let mut functions = Functions::new();
+    for row in report["events"][0]["rows"].as_array().unwrap().iter().filter(|row| is_named(row)) {
+        let name = (text(&row["key"]["dso"]), text(&row["key"]["symbol"]));
+        let sums = functions.entry(name).or_default();
+        for (sums, of) in [(&mut sums.own, row), (&mut sums.all, &row["children"])] {
+            sums[0] += number(&of["samples"]);
+            sums[1] += number(&of["period"]);
+        }
+    }
+    functions
+}
+
+/// Returns whether a row has a function.
+fn is_named(row: &Value) -> bool {
+    let name = text(&row["key"]["symbol"]);
+    !name.starts_with("0x") && !name.starts_with('[')
+}
+
+/// Compares two lists of functions; periods within a share, as a page rounds weights of parts.
+#[track_caller]
+fn assert_same(page: &Functions, json: &Functions, share: f64) {
+    let of = |functions: &Functions| functions.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(of(page), of(json));
+    for (name, json) in json {
+        let page = page[name];
+        assert_eq!((page.own[0], page.all[0]), (json.own[0], json.all[0]), "samples of {name:?}");
+        for (page, json) in [(page.own[1], json.own[1]), (page.all[1], json.all[1])] {
+            let most = (json as f64 * share).ceil() as u64;
+            assert!(page.abs_diff(json) <= most, "period of {name:?}: {page}, not {json}");
+        }
+    }
+}
+
+/// A recording of two threads and two children with callchains.
+#[track_caller]
+fn recorded(dir: &Path) -> String {
+    let file = dir.join("x.data");
+    record(&file, "-g -F 2999", &workload("hot --threads 2 --children 2 --seconds 0.4"));
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_pages_scripts_pass_their_own_tests() {
+    if !needs::browser() {
+        return;
+    }
+    let node = |words: &[&str]| {
+        let mut command = Command::new("node");
+        command.args(words).current_dir(tests_of_page());
+        let outcome = run(&mut command);
+        let printed = String::from_utf8_lossy(&outcome.stdout);
+        assert_eq!(outcome.code(), 0, "{printed}\n{}", outcome.stderr);
+    };
+    node(&["node_modules/typescript/bin/tsc", "-p", "."]);
+    node(&["--test"]);
+}
+
+#[test]
+fn functions_of_a_page_have_the_numbers_of_json() {
+    if !needs::perf_events() || !needs::browser() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (data, html) = (recorded(dir.path()), dir.path().join("x.html"));
+    page(&html, &[&data]);
+    let opened_page = opened(&html, &[]);
+    assert_same(&of_page(&opened_page), &of_json(&[&data]), 0.0);
+
+    // A thread is a lane, a range of time is --time.
+    let threads = run(rep().args(["-s", "tid", "--json", "--no-children", &data])).expect(0);
+    let threads: Value = serde_json::from_str(threads.text()).unwrap();
+    let thread = text(&threads["events"][0]["rows"][0]["key"]["tid"]);
+    let tid = thread.split(':').next().unwrap();
+    let lane = opened(&html, &["--lane", &format!("thread:{tid}")]);
+    assert_same(&of_page(&lane), &of_json(&["--tid", tid, &data]), 0.01);
+    let meta = &opened_page["meta"];
+    let step = number(&meta["step"]);
+    let begin = text(&meta["sides"][0]["begin"]);
+    let (seconds, below) = begin.split_once('.').unwrap();
+    let begin = seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap();
+    let steps = number(&meta["steps"]);
+    let [from, to] = [steps / 4, steps / 2].map(|number| number * step);
+    let at = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+    let range = opened(&html, &["--time", &format!("{}-{}", at(from), at(to))]);
+    let asked = format!("{},{}", at(begin + from), at(begin + to - 1));
+    assert_same(&of_page(&range), &of_json(&["--time", &asked, &data]), 0.01);
+}
+
+#[test]
+fn a_page_of_two_sides_has_the_numbers_of_both() {
+    if !needs::perf_events() || !needs::browser() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (new, base) = (recorded(dir.path()), dir.path().join("base.data"));
+    record(&base, "-g -F 2999", &workload("hot --threads 1 --seconds 0.4"));
+    let (base, html) = (base.to_str().unwrap(), dir.path().join("x.html"));
+    page(&html, &["--diff", base, &new]);
+    assert_same(&of_page(&opened(&html, &[])), &of_json(&[&new]), 0.0);
+    assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0.0);
+}
+
+#[test]
+fn pages_and_flame_graphs_of_real_recordings_open() {
+    let Some(corpus) = needs::corpus() else { return };
+    if !needs::browser() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut shown = 0;
+    let mut files: Vec<PathBuf> =
+        corpus.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.is_file());
+    files.sort();
+    for file in files {
+        let (html, path) = (dir.path().join("x.html"), file.to_str().unwrap());
+        // Without a sample there is nothing to show, which rep itself says.
+        if run(rep().args(["--json", path])).code() != 0 {
+            continue;
+        }
+        page(&html, &[path]);
+        let functions = of_page(&opened(&html, &[]));
+        let self_only = run(rep().args(["-s", "dso,symbol", "--json", "--no-children", path]));
+        let report: Value = serde_json::from_str(self_only.expect(0).text()).unwrap();
+        let events = report["events"].as_array().unwrap();
+        let first = events.iter().find(|event| number(&event["samples"]) > 0).unwrap();
+        let samples = first["rows"].as_array().unwrap().iter().filter(|row| is_named(row));
+        let samples: u64 = samples.map(|row| number(&row["samples"])).sum();
+        assert_eq!(functions.values().map(|sums| sums.own[0]).sum::<u64>(), samples, "{path}");
+        let svg = dir.path().join("x.svg");
+        run(rep().arg("flame").arg("--interactive").arg("-o").arg(&svg).arg(path)).expect(0);
+        let mut check = Command::new("node");
+        check.arg("picture.mjs").arg(&svg).current_dir(tests_of_page());
+        run(&mut check).expect(0);
+        shown += 1;
+    }
+    assert!(shown > 0);
+}
