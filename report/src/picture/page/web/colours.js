@@ -97,6 +97,9 @@ function luminance(colour) {
   return 0.2126 * (r ?? 0) + 0.7152 * (g ?? 0) + 0.0722 * (b ?? 0);
 }
 
+/** Colours as they were written before: boxes ask for them thousands of times. */
+const WRITTEN = new WeakMap();
+
 /**
  * Returns a colour as CSS and canvas take it.
  * @param {Rgb} colour
@@ -104,6 +107,13 @@ function luminance(colour) {
  * @returns {string}
  */
 export function css(colour, alpha = 1) {
+  if (alpha === 1) {
+    const known = WRITTEN.get(colour);
+    if (known !== undefined) return known;
+    const text = `rgb(${colour[0]}, ${colour[1]}, ${colour[2]})`;
+    WRITTEN.set(colour, text);
+    return text;
+  }
   return `rgba(${colour[0]}, ${colour[1]}, ${colour[2]}, ${alpha})`;
 }
 

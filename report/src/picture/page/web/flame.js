@@ -126,13 +126,16 @@ export class Flame {
   draw() {
     const { merge, scroller, view } = this;
     const width = scroller.clientWidth;
-    const height = scroller.clientHeight;
-    if (merge === null || width === 0 || height === 0) return;
-    this.rowHeight = isNarrow() ? 24 : 19;
+    const narrow = isNarrow();
+    const most = narrow ? innerHeight * 0.74 : scroller.clientHeight;
+    if (merge === null || width === 0 || most === 0) return;
+    this.rowHeight = narrow ? 24 : 19;
     const row = this.rowHeight;
-    const lastRow = Math.ceil((scroller.scrollTop + height * 2) / row);
+    const lastRow = Math.ceil((scroller.scrollTop + most * 2) / row);
     this.layout = layOut(merge, view.a, this.span, width, lastRow);
-    const below = this.layout.rows * row + (this.layout.isWhole ? 4 : height);
+    const below = this.layout.rows * row + (this.layout.isWhole ? 4 : most);
+    const height = narrow ? Math.round(Math.min(most, Math.max(below, 4 * row))) : most;
+    scroller.style.height = narrow ? height + "px" : "";
     this.spacer.style.height = Math.max(0, below - height) + "px";
     const context = sized(this.canvas, width, height);
     context.fillStyle = css(this.palette.page);

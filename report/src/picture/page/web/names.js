@@ -59,7 +59,8 @@ function withoutArguments(name) {
   for (let i = 0; i < name.length; i++) {
     const char = name.charAt(i);
     if (char === "<" || char === "(" || char === "[" || char === "{") {
-      const opensName = depth === 0 && (out === "" || out.endsWith("::"));
+      const opensName = depth === 0 &&
+        (out === "" || out.endsWith("::") || (char === "(" && out.endsWith(" ")));
       if (opensName && char !== "<") {
         const end = name.indexOf(char === "(" ? ")" : char === "[" ? "]" : "}", i);
         if (end > i) {
@@ -142,6 +143,6 @@ export function familyOf(name) {
   const family = file
     .replace(/\.so(\.|$).*$/, "")
     .replace(/-[0-9a-f]{8,}$/, "")
-    .replace(/[-._]?\d+(\.\d+)*$/, "");
+    .replace(/[-._]\d+(\.\d+)*$/, "");
   return family === "" ? file : family;
 }

@@ -187,7 +187,7 @@ export class Panel {
     if (view.otherSums !== null) {
       const { a, b } = view.functionChange(frame);
       const { text, tone } = changeText(view, frame);
-      parts.push(el("p.compared", {}, `with callees ${view.shareText(a)}, in ${view.otherName} ` +
+      parts.push(el("p.versus", {}, `with callees ${view.shareText(a)}, in ${view.otherName} ` +
         `${view.shareText(b)}: `, el(`span.${tone}`, {}, text)));
     }
     const actions = el("div.actions", {},
@@ -244,7 +244,7 @@ export class Panel {
     for (const one of boxes) rest -= one.weight;
     // Callees leave the function's own time; callers leave stacks that begin here.
     if (rest > all * 1e-9) {
-      boxes.push({ frame: -1, weight: rest, name: direction === "down" ? "itself" : "nobody known" });
+      boxes.push({ frame: -1, weight: rest, name: direction === "down" ? "itself" : "no known caller" });
     }
     boxes.sort((a, b) => b.weight - a.weight || a.frame - b.frame);
     const parts = [el("h3", {}, direction === "up" ? "Called by" : "Calls")];

@@ -267,6 +267,6 @@ export function changeText(view, frame) {
   const { a, b, change } = view.functionChange(frame);
   const difference = view.state.perSecond ? view.shareText(Math.abs(a - b))
     : digits(Math.abs(a - b) * 100);
-  if (change === 0) return { text: a === b ? "0" : `± ${difference}`, tone: "chance" };
-  return { text: `${change > 0 ? "▲" : "▼"} ${difference}`, tone: change > 0 ? "more" : "less" };
+  if (change === 0) return { text: `±\u00a0${difference}`, tone: "chance" };
+  return { text: `${change > 0 ? "▲" : "▼"}\u00a0${difference}`, tone: change > 0 ? "more" : "less" };
 }
