@@ -69,9 +69,11 @@ function withoutArguments(name) {
           continue;
         }
       }
-      if (depth === 0 && out.endsWith("operator")) {
-        while (i < name.length && "<>=([])-".includes(name.charAt(i))) out += name.charAt(i++);
-        i -= 1;
+      const symbol = depth === 0 && out.endsWith("operator")
+        ? /^(\(\)|\[\]|[<>=-]+)/.exec(name.slice(i, i + 3))?.[0] : undefined;
+      if (symbol !== undefined) {
+        out += symbol;
+        i += symbol.length - 1;
         continue;
       }
       depth += 1;

@@ -54,7 +54,6 @@ export class Table {
     this.palette = palette;
     this.events = events;
     this.grid = byId("functions");
-    this.body = byId("functions-body");
     this.sizer = byId("functions-sizer");
     /** Frames in order. @type {Uint32Array} */
     this.order = new Uint32Array(0);
@@ -66,7 +65,7 @@ export class Table {
     /** @type {Map<SortKey, HTMLElement>} */
     this.heads = new Map();
     this.makeHead();
-    this.body.addEventListener("scroll", () => this.later());
+    this.grid.addEventListener("scroll", () => this.later());
     this.grid.addEventListener("keydown", (event) => this.key(event));
     this.sizer.addEventListener("click", (event) => {
       const row = this.rows.find((one) => one.element.contains(/** @type {Node} */ (event.target)));
@@ -154,12 +153,12 @@ export class Table {
 
   /** Fills the rows in view. */
   draw() {
-    const height = this.body.clientHeight;
-    if (height === 0) return;
+    const height = this.grid.clientHeight - ROW;
+    if (height <= 0) return;
     const needed = Math.min(Math.ceil(height / ROW) + 1, this.order.length);
     while (this.rows.length < needed) this.rows.push(this.makeRow());
     const most = Math.max(0, this.order.length - needed);
-    const first = Math.min(Math.max(Math.floor(this.body.scrollTop / ROW), 0), most);
+    const first = Math.min(Math.max(Math.floor(this.grid.scrollTop / ROW), 0), most);
     this.rows.forEach((row, i) => {
       row.element.hidden = i >= needed;
       if (i < needed) this.fillRow(row, first + i);
@@ -228,7 +227,8 @@ export class Table {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof HTMLButtonElement) return;
-    const page = Math.max(1, Math.floor(this.body.clientHeight / ROW) - 1);
+    const height = this.grid.clientHeight - ROW;
+    const page = Math.max(1, Math.floor(height / ROW) - 1);
     const last = this.order.length - 1;
     let next = this.active;
     if (event.key === "ArrowDown") next += 1;
@@ -247,9 +247,9 @@ export class Table {
     event.stopPropagation();
     this.active = Math.max(0, Math.min(next, last));
     const y = this.active * ROW;
-    if (y < this.body.scrollTop) this.body.scrollTop = y;
-    else if (y + ROW > this.body.scrollTop + this.body.clientHeight) {
-      this.body.scrollTop = y + ROW - this.body.clientHeight;
+    if (y < this.grid.scrollTop) this.grid.scrollTop = y;
+    else if (y + ROW > this.grid.scrollTop + height) {
+      this.grid.scrollTop = y + ROW - height;
     }
     this.draw();
     const frame = this.order[this.active] ?? 0;
