@@ -43,7 +43,8 @@ fn the_flags_it_shows_are_known() {
             }
             // A command of the program has flags of its own.
             let command = words.next_if(|word| {
-                let known = "script info evlist dump mem c2c branches timeline bundle diff export";
+                let known = "script info evlist dump mem c2c branches timeline bundle diff export \
+                             html flame annotate";
                 known.split(' ').any(|command| command == *word)
             });
             let help = run(program().args(command).arg("--help")).expect(0);
