@@ -18,7 +18,9 @@ test("names get shorter in steps", () => {
     ["(anonymous namespace)::walk(int)", ["(anonymous namespace)::walk(int)", "(anonymous namespace)::walk", "walk"]],
     ["a::operator<<(b&)", ["a::operator<<(b&)", "a::operator<<", "operator<<"]],
     ["libc.so.6 (no name)", ["libc.so.6 (no name)"]],
-    ["f::{closure#0}", ["f::{closure#0}", "{closure#0}"]],
+    ["a::b::f::{closure#0}", ["a::b::f::{closure#0}", "b::f::{closure#0}", "f::{closure#0}"]],
+    ["core::f::{{closure}}::h0123456789abcdef", ["core::f::{{closure}}::h0123456789abcdef", "core::f::{{closure}}", "f::{{closure}}"]],
+    ["a::b::h0123456789abcdef", ["a::b::h0123456789abcdef", "a::b", "b"]],
   ];
   for (const [name, wanted] of known) assert.deepEqual(forms(String(name)), wanted);
 });

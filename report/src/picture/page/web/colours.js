@@ -206,12 +206,16 @@ export function slotsOf(modules, weights) {
     families.set(family, (families.get(family) ?? 0) + weights[i]);
   });
   const order = [...families].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  /** @type {Set<number>} */
   const taken = new Set();
   /** @type {Map<string, number>} */
   const slots = new Map();
   for (const [family] of order) {
     let slot = hash(family) % HUES;
-    for (let tries = 0; tries < HUES && taken.size < HUES && taken.has(slot); tries++) {
+    // The heaviest keep off each other's neighbours, too.
+    const near = taken.size < 5 ? [0, 1, HUES - 1] : [0];
+    for (let tries = 0; tries < HUES && taken.size < HUES; tries++) {
+      if (!near.some((by) => taken.has((slot + by) % HUES))) break;
       slot = (slot + 5) % HUES;
     }
     taken.add(slot);

@@ -124,12 +124,13 @@ export function forms(name) {
   const whole = clean(name, SHOWN.box);
   if (name.length > LONGEST_PARSED) return [whole];
   const out = [whole];
-  const bare = withoutArguments(withoutTrait(name)).trim();
+  const bare = withoutArguments(withoutTrait(name.replace(/::h[0-9a-f]{16}$/, ""))).trim();
   const parts = bare.split("::").filter((part) => part !== "");
-  for (const form of [bare, parts.slice(-2).join("::"), parts.slice(-1).join("")]) {
+  // A closure alone says nothing: whose it is stays with it.
+  const last = Math.max(parts.findLastIndex((part) => !part.startsWith("{")), 0);
+  for (const form of [bare, parts.slice(Math.max(last - 1, 0)).join("::"), parts.slice(last).join("::")]) {
     const shown = clean(form, SHOWN.box);
-    const last = out[out.length - 1] ?? "";
-    if (shown !== "" && shown.length < last.length) out.push(shown);
+    if (shown !== "" && shown.length < out[out.length - 1].length) out.push(shown);
   }
   return out;
 }

@@ -113,7 +113,7 @@ export class Panel {
       }
     }
     const shown = greatest(sums.self, HOTTEST, (frame) =>
-      recording.kind[frame] !== KIND.unnamed && recording.kind[frame] !== KIND.cut);
+      recording.kind[frame] !== KIND.cut && (count === 0 || recording.kind[frame] !== KIND.unnamed));
     const most = sums.self[shown[0]] ?? 0;
     let rest = named;
     for (const frame of shown) rest -= sums.self[frame];
@@ -122,7 +122,7 @@ export class Panel {
       const self = sums.self[frame];
       parts.push(this.row(view.name(frame), shareOf(self, all), most > 0 ? self / most : 0, frame));
     }
-    if (shown.length === 0 && unnamed === 0) parts.push(el("p.note", {}, "Nothing is in this selection."));
+    if (shown.length === 0) parts.push(el("p.note", {}, "Nothing is in this selection."));
     const notes = [];
     if (count > shown.length) {
       notes.push(`${thousands(count - shown.length)} other functions: ${shareOf(rest, all)}`);

@@ -285,7 +285,7 @@ export class Timeline {
     const { palette, view } = this;
     const length = view.steps * this.step;
     const step = axisStep(length, width / 110);
-    const unit = step >= 1e9 ? 1e9 : step >= 1e6 ? 1e6 : step >= 1e3 ? 1e3 : 1;
+    const unit = length >= 1e9 ? 1e9 : length >= 1e6 ? 1e6 : length >= 1e3 ? 1e3 : 1;
     const unitName = unit === 1e9 ? "s" : unit === 1e6 ? "ms" : unit === 1e3 ? "µs" : "ns";
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
