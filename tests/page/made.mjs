@@ -8,7 +8,7 @@ import { deflateRawSync } from "node:zlib";
 /** Modules in the order in which they are joined to one script. */
 export const MODULES = [
   "format", "names", "colours", "decode", "model", "group", "filter", "merge", "layout", "state",
-  "series", "view", "numbers", "dom", "flame", "timeline", "table", "panel", "recording", "bar", "app",
+  "series", "classes", "finder", "view", "numbers", "dom", "address", "tip", "keys", "flame", "brush", "timeline", "table", "panel", "recording", "bar", "app", "start",
 ];
 
 const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { changeOf } from "../../report/src/picture/page/web/filter.js";
+import { changeOf, greatest } from "../../report/src/picture/page/web/filter.js";
 import { Recording } from "../../report/src/picture/page/web/model.js";
 import { State } from "../../report/src/picture/page/web/state.js";
-import { greatest, View } from "../../report/src/picture/page/web/view.js";
+import { View } from "../../report/src/picture/page/web/view.js";
 import { layOut, pathOf, boxAt, spanOf } from "../../report/src/picture/page/web/layout.js";
 import { Columns } from "../../report/src/picture/page/web/series.js";
 import { columnsOf } from "./made.mjs";
@@ -227,7 +227,7 @@ test("an expression counts only if it was typed, and a bad one finds nothing", a
   assert.equal(view.matches, 1);
   view.state.search = "/(/";
   view.search();
-  assert.deepEqual([view.matches, view.searchError], [0, "not a regular expression"]);
+  assert.deepEqual([view.matches, view.finder.error], [0, "not a regular expression"]);
 });
 
 test("the layout covers the whole width in each row, and nothing vanishes", async () => {

@@ -1,24 +1,25 @@
-// The page: opens the recording, keeps the state, and tells every part what changed.
+// The page: keeps the state, and tells every part what changed. Parts call its methods back.
 
 import { palette } from "./colours.js";
-import { blocksOfDocument, DamagedPage } from "./decode.js";
-import { byId, canvasOf, el, setText } from "./dom.js";
-import { clean, SHOWN } from "./names.js";
-import { Recording } from "./model.js";
-import { formatState, parseState, State, TABS } from "./state.js";
+import { byId, canvasOf, setText } from "./dom.js";
+import { parseState, TABS } from "./state.js";
 import { View } from "./view.js";
 import { Flame } from "./flame.js";
 import { Timeline } from "./timeline.js";
 import { Table } from "./table.js";
-import { origin, Panel } from "./panel.js";
+import { Panel } from "./panel.js";
 import { fillRecording } from "./recording.js";
-import { figuresText, fillControls, fillFilters, fillHeader, fillLegend, fillSearch, fillWarnings } from "./bar.js";
-import { numbersOf } from "./numbers.js";
+import { fillControls, fillFilters, fillHeader, fillLegend, fillSearch } from "./bar.js";
+import { boxLines, origin, showTip } from "./tip.js";
+import { pathOf } from "./layout.js";
+import { Address } from "./address.js";
+import { pageKey, tabKey, toggleHelp } from "./keys.js";
 
+/** @typedef {import("./model.js").Recording} Recording */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Filter} Filter */
 /** @typedef {import("./merge.js").Box} Box */
 /** @typedef {import("./merge.js").Merge} Merge */
-/** @typedef {import("./state.js").Filter} Filter */
-/** @typedef {import("./state.js").Tab} Tab */
 
 /**
  * What has to be done after a change. `measure`: totals; `series`: courses over time; `overlay`:
@@ -26,109 +27,38 @@ import { numbersOf } from "./numbers.js";
  * @typedef {{measure?: boolean, series?: boolean, overlay?: boolean, push?: boolean}} Needs
  */
 
-/** Delay before the address is written: browsers refuse hundreds of writes a minute. */
-const ADDRESS_DELAY = 200;
+/** Needs of a filter that comes or goes. */
+const FILTERED = { measure: true, series: true, push: true };
 
-class App {
+/** All parts of the page around one view. */
+export class App {
   /**
-   * @param {Recording} recording
-   * @param {State} state
-   * @param {import("./model.js").EventData} event
+   * @param {View} view
+   * @param {import("./state.js").Limits} limits
+   * @param {(error: unknown) => void} onFailure
    */
-  constructor(recording, state, event) {
-    this.recording = recording;
+  constructor(view, limits, onFailure) {
+    this.view = view;
+    this.limits = limits;
+    this.onFailure = onFailure;
     this.palette = palette(isDark());
-    this.view = new View(recording, state, event);
-    this.view.search();
-    this.written = location.hash.slice(1);
     /** @type {Needs} */
-    this.needs = {};
+    this.needs = { series: true };
     this.frame = 0;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.addressTimer = undefined;
-    this.pushes = false;
-    this.timeline = new Timeline(this.view, this.palette, {
-      onRange: (range, isDone) => this.range(range, isDone),
-      onLane: (key) => this.lane(key),
-      onStatus: (text) => this.status(text),
-    });
-    this.flame = this.graph("flame", (path) => this.change((s) => (s.zoom = path), { push: true }));
-    /** Zoom of the graphs of callers and callees. @type {{up: number[], down: number[]}} */
+    this.address = new Address((text) => this.show(parseState(text, limits)));
+    this.timeline = new Timeline(this);
+    this.flame = this.graph("flame", (path) => this.zoom(path));
+    /** Graphs of callers and callees, and where they are zoomed. @type {{up: number[], down: number[]}} */
     this.zooms = { up: [], down: [] };
     this.callers = this.graph("callers", (path) => this.zoomPart("up", path));
     this.callees = this.graph("callees", (path) => this.zoomPart("down", path));
-    this.table = new Table(this.view, this.palette, {
-      onSelect: (frame) => this.select(frame),
-      onSort: (key) => this.change((s) => (s.sort = key), {}),
-      onStatus: (text) => this.status(text),
-    });
-    this.panel = new Panel(this.view, this.palette, {
-      onSelect: (frame) => this.select(frame),
-      onThrough: (frame) => this.filter({ kind: "through", frame }),
-      onCallers: (frame) => this.showCallers(frame),
-      onZoom: () => this.zoomToBox(),
-      onStatus: (text) => this.status(text),
-    });
+    this.table = new Table(this);
+    this.panel = new Panel(this);
     this.listen();
   }
 
-  /** @returns {State} */
   get state() {
     return this.view.state;
-  }
-
-  /**
-   * @param {string} id
-   * @param {(path: number[]) => void} onZoom
-   */
-  graph(id, onZoom) {
-    return new Flame(byId(id + "-scroller"), canvasOf(id + "-canvas"), byId(id + "-spacer"),
-      this.view, this.palette, {
-        onHover: (box, merge, x, y) => this.hover(box, merge, x, y),
-        onCursor: (box, merge) => this.status(this.boxText(box, merge)),
-        onSelect: (box) => this.selectBox(box),
-        onZoom,
-      });
-  }
-
-  /** Adds what listens to the page's own controls. */
-  listen() {
-    const search = this.searchField;
-    search.addEventListener("input", () => this.search(search.value));
-    search.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.nextMatch();
-    });
-    byId("only").addEventListener("click", () => {
-      const text = this.state.search;
-      this.filter({ kind: "only", text });
-    });
-    byId("scheme").addEventListener("click", () => this.switchScheme());
-    byId("help-button").addEventListener("click", () => this.help());
-    byId("more").addEventListener("click", () => {
-      this.timeline.more();
-      this.change(() => {}, {});
-    });
-    byId("inverted").addEventListener("click", () => this.invert());
-    byId("idle").addEventListener("click", () => {
-      const idle = this.state.filter("idle");
-      if (idle === null) this.filter({ kind: "idle" });
-      else this.removeFilter(idle);
-    });
-    this.onChoice("lanes-by", (value) => this.change((s) => (s.lanes = value), { series: true }));
-    this.onChoice("graph-by", (value) => this.change((s) => {
-      s.by = value;
-      s.zoom = [];
-    }, { measure: true, push: true }));
-    this.onChoice("event", (value) => this.switchEvent(Number(value)));
-    for (const tab of TABS) {
-      byId("tab-" + tab).addEventListener("click", () => this.tab(tab));
-      byId("tab-" + tab).addEventListener("keydown", (event) => this.tabKey(event, tab));
-    }
-    document.addEventListener("keydown", (event) => this.key(event));
-    addEventListener("resize", () => this.change(() => {}, {}));
-    addEventListener("popstate", () => this.readAddress());
-    addEventListener("hashchange", () => this.readAddress());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
   }
 
   get searchField() {
@@ -137,11 +67,49 @@ class App {
 
   /**
    * @param {string} id
-   * @param {(value: any) => void} act
+   * @param {(path: number[]) => void} onZoom
    */
-  onChoice(id, act) {
-    const select = /** @type {HTMLSelectElement} */ (byId(id));
-    select.addEventListener("change", () => act(select.value));
+  graph(id, onZoom) {
+    return new Flame(this, byId(id + "-scroller"), canvasOf(id + "-canvas"), byId(id + "-spacer"), onZoom);
+  }
+
+  /** Listens to the page's own controls. */
+  listen() {
+    /** @param {string} id @param {() => void} act */
+    const click = (id, act) => byId(id).addEventListener("click", act);
+    click("only", () => this.filter({ kind: "only", text: this.state.search }));
+    click("scheme", () => {
+      document.documentElement.dataset["scheme"] = isDark() ? "light" : "dark";
+      this.recolour();
+    });
+    click("help-button", toggleHelp);
+    click("more", () => this.change(() => this.timeline.more(), {}));
+    click("inverted", () => this.invert());
+    click("idle", () => {
+      const idle = this.state.filter("idle");
+      if (idle === null) this.filter({ kind: "idle" });
+      else this.removeFilter(idle);
+    });
+    for (const tab of TABS) {
+      click("tab-" + tab, () => this.tab(tab));
+      byId("tab-" + tab).addEventListener("keydown", (event) => tabKey(this, event));
+    }
+    /** @param {string} id @param {(value: any) => void} act */
+    const choice = (id, act) => byId(id).addEventListener("change", (event) =>
+      act(/** @type {HTMLSelectElement} */ (event.target).value));
+    choice("lanes-by", (value) => this.change((s) => (s.lanes = value), { series: true }));
+    choice("graph-by", (value) => this.change((s) => {
+      s.by = value;
+      s.zoom = [];
+    }, { measure: true, push: true }));
+    choice("event", (value) => this.switchEvent(Number(value)));
+    this.searchField.addEventListener("input", () => this.search(this.searchField.value));
+    this.searchField.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.nextMatch();
+    });
+    document.addEventListener("keydown", (event) => pageKey(this, event));
+    addEventListener("resize", () => this.need({}));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
   }
 
   /**
@@ -152,25 +120,21 @@ class App {
   change(act, needs) {
     act(this.state);
     this.need(needs);
-    this.pushes ||= needs.push === true;
-    clearTimeout(this.addressTimer);
-    this.addressTimer = setTimeout(() => this.writeAddress(), ADDRESS_DELAY);
+    this.address.write(this.state, needs.push === true);
   }
 
   /** @param {Needs} needs */
   need(needs) {
-    this.needs.measure ||= needs.measure === true;
-    this.needs.series ||= needs.series === true;
-    this.needs.overlay ||= needs.overlay === true;
-    if (this.frame === 0) {
-      this.frame = requestAnimationFrame(() => this.render());
-    }
+    this.needs.measure ||= needs.measure;
+    this.needs.series ||= needs.series;
+    this.needs.overlay ||= needs.overlay;
+    if (this.frame === 0) this.frame = requestAnimationFrame(() => this.render());
   }
 
   /** Does what has to be done, and draws. */
   render() {
     const { view, needs, state, timeline } = this;
-    if (this.frame !== 0) cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.frame);
     this.frame = 0;
     this.needs = {};
     if (needs.measure) view.refresh();
@@ -178,17 +142,8 @@ class App {
     else if (needs.overlay) timeline.refreshOverlay();
     fillHeader(view);
     fillSearch(view);
-    fillControls(view, timeline.lanesLeft, timeline.lanesShown);
-    fillFilters(view, {
-      onRemove: (filter) => this.removeFilter(filter),
-      onCompare: () => this.change((s) => (s.compare = !s.compare), { measure: true, push: true }),
-      onClear: () => this.change((s) => {
-        s.filters = [];
-        s.compare = false;
-      }, { measure: true, series: true, push: true }),
-      onRate: () => this.change((s) => (s.perSecond = !s.perSecond), {}),
-      onSide: () => this.change((s) => (s.side = 1 - s.side), { measure: true, series: true, push: true }),
-    });
+    fillControls(view, timeline);
+    fillFilters(this);
     for (const tab of TABS) {
       const isShown = tab === state.tab;
       byId("view-" + tab).hidden = !isShown;
@@ -205,7 +160,7 @@ class App {
     const { view, state } = this;
     if (state.tab === "flame") this.flame.show(view.graph, state.zoom);
     else if (state.tab === "functions") this.table.refresh();
-    else if (state.tab === "recording") fillRecording(view, (text) => this.status(text));
+    else if (state.tab === "recording") fillRecording(this);
     else {
       const isChosen = state.selected >= 0;
       byId("callers-none").hidden = isChosen;
@@ -219,6 +174,7 @@ class App {
   }
 
   /**
+   * Chooses a range of time, or all of it.
    * @param {{from: number, to: number} | null} range
    * @param {boolean} isDone
    */
@@ -241,15 +197,30 @@ class App {
 
   /** @param {Filter} filter */
   filter(filter) {
-    this.change((s) => s.add(filter), { measure: true, series: true, push: true });
+    this.change((s) => s.add(filter), FILTERED);
   }
 
   /** @param {Filter} filter */
   removeFilter(filter) {
-    this.change((s) => s.remove(filter), { measure: true, series: true, push: true });
+    this.change((s) => s.remove(filter), FILTERED);
   }
 
-  /** @param {number} frame */
+  clear() {
+    this.change((s) => {
+      s.filters = [];
+      s.compare = false;
+    }, FILTERED);
+  }
+
+  compare() {
+    this.change((s) => (s.compare = !s.compare), { measure: true, push: true });
+  }
+
+  swapSides() {
+    this.change((s) => (s.side = 1 - s.side), FILTERED);
+  }
+
+  /** @param {number} frame −1: nothing. */
   select(frame) {
     this.panel.box = null;
     this.zooms = { up: [], down: [] };
@@ -259,24 +230,23 @@ class App {
 
   /** @param {Box} box */
   selectBox(box) {
-    const { names } = this.recording.meta;
-    if (box.frame >= 0 && box.frame < names) {
+    if (box.frame < 0) this.zoom([]);
+    else if (box.frame >= this.limits.names) {
+      this.status(`${this.view.name(box.frame, 80)}: double-click or Enter zooms`);
+    } else {
       this.select(box.frame);
       this.panel.box = this.state.tab === "flame" ? box : null;
-    } else if (box.frame >= names) {
-      const by = this.state.by === "none" ? "command" : this.state.by;
-      const label = this.view.groups(by).labels[box.frame - names] ?? "";
-      this.status(`${clean(label, 80)}: double-click or Enter zooms`);
-    } else this.change((s) => (s.zoom = []), { push: true });
+    }
   }
 
-  zoomToBox() {
-    const { box } = this.panel;
-    if (box === null) return;
-    /** @type {number[]} */
-    const path = [];
-    for (let at = box; at.parent !== null; at = at.parent) path.unshift(at.frame);
+  /** @param {number[]} path Frames from the top to a box. */
+  zoom(path) {
     this.change((s) => (s.zoom = path), { push: true });
+  }
+
+  /** @param {Box} box */
+  zoomTo(box) {
+    this.zoom(pathOf(box));
   }
 
   /**
@@ -290,15 +260,12 @@ class App {
 
   /** @param {number} frame */
   showCallers(frame) {
-    if (frame < 0 || frame >= this.recording.meta.names) return;
-    this.zooms = { up: [], down: [] };
-    this.change((s) => {
-      s.selected = frame;
-      s.tab = "callers";
-    }, { overlay: true, push: true });
+    if (frame < 0 || frame >= this.limits.names) return;
+    this.select(frame);
+    this.tab("callers");
   }
 
-  /** @param {Tab} tab */
+  /** @param {import("./state.js").Tab} tab */
   tab(tab) {
     this.change((s) => (s.tab = tab), { push: true });
   }
@@ -321,102 +288,53 @@ class App {
   }
 
   nextMatch() {
-    const { state, flame, view } = this;
-    if (view.matches === 0) return;
-    if (state.tab !== "flame") this.tab("functions");
-    else if (!flame.nextMatch()) this.status("No match is wide enough to be seen: try “Only these”.");
+    if (this.view.matches === 0) return;
+    if (this.state.tab !== "flame") this.tab("functions");
+    else if (!this.flame.nextMatch()) this.status("No match is wide enough to be seen: try “Only these”.");
   }
 
   /** @param {number} index */
   async switchEvent(index) {
-    this.status("Reading the event…");
     try {
-      const event = await this.recording.event(index);
-      this.state.event = index;
-      this.view.useEvent(event);
-      this.change((s) => (s.zoom = []), { measure: true, series: true, push: true });
-      this.status("");
+      this.view.useEvent(await this.view.recording.event(index));
     } catch (error) {
-      showFailure(error);
-    }
-  }
-
-  /** Writes the state into the address bar. */
-  writeAddress() {
-    const text = formatState(this.state);
-    const pushes = this.pushes;
-    this.pushes = false;
-    if (text === this.written) return;
-    this.written = text;
-    try {
-      if (pushes) history.pushState(null, "", "#" + text);
-      else history.replaceState(null, "", "#" + text);
-    } catch {
-      location.hash = text;
-    }
-  }
-
-  /** Takes the state from the address bar: Back, Forward, or typed. */
-  async readAddress() {
-    const text = location.hash.slice(1);
-    if (text === this.written) return;
-    clearTimeout(this.addressTimer);
-    this.written = text;
-    const state = parseState(text, limitsOf(this.recording));
-    try {
-      this.view.useEvent(await this.recording.event(state.event));
-    } catch (error) {
-      showFailure(error);
+      this.onFailure(error);
       return;
     }
-    this.view.state = state;
-    this.view.search();
+    this.change((s) => {
+      s.event = index;
+      s.zoom = [];
+    }, FILTERED);
+  }
+
+  /**
+   * Shows another state, of the address bar.
+   * @param {State} state
+   */
+  async show(state) {
+    const { view } = this;
+    try {
+      view.useEvent(await view.recording.event(state.event));
+    } catch (error) {
+      this.onFailure(error);
+      return;
+    }
+    view.state = state;
+    view.search();
     this.searchField.value = state.search;
     this.need({ measure: true, series: true });
   }
 
   /**
-   * Returns a box in words.
-   * @param {Box} box
-   * @param {Merge} merge
-   */
-  boxText(box, merge) {
-    const { view } = this;
-    const figures = figuresText(view, merge.figures(box, view.a));
-    const of = box.frame < 0 ? "" : origin(view, box.frame);
-    return [view.name(box.frame, SHOWN.tip), of, figures].filter(Boolean).join(" · ");
-  }
-
-  /**
-   * Shows the tip beside the mouse.
+   * Says what the mouse or the keyboard is on.
    * @param {Box | null} box
    * @param {Merge} merge
-   * @param {number} x
-   * @param {number} y
+   * @param {{x: number, y: number} | null} mouse
    */
-  hover(box, merge, x, y) {
-    const tip = byId("tip");
-    tip.hidden = box === null;
-    if (box === null) {
-      this.status("");
-      return;
-    }
-    const { view } = this;
-    const lines = [el("strong", {}, view.name(box.frame, SHOWN.tip))];
-    const of = box.frame < 0 ? "" : origin(view, box.frame);
-    if (of !== "") lines.push(el("span", {}, of));
-    lines.push(el("span", {}, figuresText(view, merge.figures(box, view.a))));
-    if (view.b !== null) {
-      const { a, b, change } = view.compareFigures(merge.figures(box, view.a), merge.figures(box, view.b));
-      const mark = change === 0 ? "no more than chance" : change > 0 ? "▲ more" : "▼ less";
-      lines.push(el("span", {}, `${view.shareText(a)}, in ${view.otherName} ${view.shareText(b)}: ${mark}`));
-    }
-    tip.replaceChildren(...lines);
-    const left = Math.min(x + 14, innerWidth - tip.offsetWidth - 8);
-    const top = y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 12 : y + 18;
-    tip.style.left = Math.max(4, left) + "px";
-    tip.style.top = Math.max(4, top) + "px";
-    this.status(this.boxText(box, merge));
+  point(box, merge, mouse) {
+    const lines = box === null ? [] : boxLines(this.view, box, merge);
+    showTip(mouse === null ? [] : lines, mouse?.x ?? 0, mouse?.y ?? 0);
+    this.status(lines.join(" · "));
   }
 
   /** @param {string} text */
@@ -424,76 +342,10 @@ class App {
     setText(byId("status"), text);
   }
 
-  switchScheme() {
-    document.documentElement.dataset["scheme"] = isDark() ? "light" : "dark";
-    this.recolour();
-  }
-
   recolour() {
     Object.assign(this.palette, palette(isDark()));
     this.timeline.isStale = true;
     this.need({});
-  }
-
-  help() {
-    const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
-    if (dialog.open) dialog.close();
-    else dialog.showModal();
-  }
-
-  /**
-   * @param {KeyboardEvent} event
-   * @param {Tab} tab
-   */
-  tabKey(event, tab) {
-    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (by === 0) return;
-    event.preventDefault();
-    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length] ?? tab;
-    this.tab(next);
-    byId("tab-" + next).focus();
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const inField = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (event.key === "Escape") {
-      this.escape(inField);
-      return;
-    }
-    if (inField || /** @type {HTMLDialogElement} */ (byId("help")).open) return;
-    const tab = TABS[Number(event.key) - 1];
-    if (event.key === "/") this.searchField.focus();
-    else if (event.key === "n") this.nextMatch();
-    else if (event.key === "c") this.showCallers(this.flame.cursor?.frame ?? this.state.selected);
-    else if (event.key === "i") this.invert();
-    else if (event.key === "?") this.help();
-    else if (tab !== undefined) this.tab(tab);
-    else return;
-    event.preventDefault();
-  }
-
-  /**
-   * Takes back the latest.
-   * @param {boolean} inField
-   */
-  escape(inField) {
-    const { state } = this;
-    const last = state.filters[state.filters.length - 1];
-    if (/** @type {HTMLDialogElement} */ (byId("help")).open) return;
-    if (inField) {
-      this.searchField.blur();
-      if (state.search === "") return;
-    }
-    if (inField || (state.search !== "" && last === undefined)) {
-      this.searchField.value = "";
-      this.search("");
-    } else if (state.compare) {
-      this.change((s) => (s.compare = false), { measure: true, push: true });
-    } else if (last !== undefined) this.removeFilter(last);
-    else if (state.zoom.length > 0) this.change((s) => (s.zoom = []), { push: true });
-    else if (state.selected >= 0) this.select(-1);
   }
 }
 
@@ -502,65 +354,3 @@ function isDark() {
   const chosen = document.documentElement.dataset["scheme"];
   return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
 }
-
-/**
- * @param {Recording} recording
- * @returns {import("./state.js").Limits}
- */
-function limitsOf({ meta }) {
-  return {
-    events: meta.events.length, sides: meta.sides.length, steps: meta.steps, names: meta.names,
-    groups: Math.max(meta.commands, meta.threads, meta.cpus + 1),
-  };
-}
-
-/**
- * Shows a sentence instead of a blank page.
- * @param {unknown} error
- */
-function showFailure(error) {
-  const why = error instanceof DamagedPage ? error.message
-    : error instanceof Error ? error.message : String(error);
-  const place = byId("opening");
-  place.hidden = false;
-  place.replaceChildren(el("strong", {}, "This page cannot be shown: "), clean(why, 300),
-    ". Make it again with rep html, or open it in a newer browser.");
-  byId("page").hidden = true;
-}
-
-/** Fills the choices that depend on the recording. @param {Recording} recording */
-function fillChoices(recording) {
-  const event = byId("event");
-  recording.meta.events.forEach((one, i) => {
-    event.append(el("option", { value: String(i) }, clean(one.name, 60)));
-  });
-  byId("event-choice").hidden = recording.meta.events.length < 2;
-  if (recording.meta.cpus === 0) {
-    for (const one of document.querySelectorAll("option[value=cpu]")) one.remove();
-  }
-}
-
-/** Opens the page. */
-async function start() {
-  try {
-    const recording = await Recording.open(blocksOfDocument());
-    if (recording.meta.events.length === 0) throw new DamagedPage("the recording has no samples");
-    const state = parseState(location.hash.slice(1), limitsOf(recording));
-    const event = await recording.event(state.event);
-    byId("page").hidden = false;
-    byId("opening").hidden = true;
-    fillChoices(recording);
-    const app = new App(recording, state, event);
-    app.searchField.value = state.search;
-    fillWarnings(app.view, () => app.tab("recording"));
-    app.need({ series: true });
-    app.render();
-    Object.defineProperty(globalThis, "recrep", { value: numbersOf(app.view, (act) =>
-      app.change(act, { measure: true, series: true })) });
-    document.documentElement.dataset["ready"] = String(Math.round(performance.now()));
-  } catch (error) {
-    showFailure(error);
-  }
-}
-
-start();

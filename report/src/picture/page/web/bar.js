@@ -92,12 +92,11 @@ function seconds(ns, step) {
 
 /**
  * Fills the bar of filters.
- * @param {View} view
- * @param {{onRemove: (filter: Filter) => void, onCompare: () => void, onClear: () => void,
- *   onRate: () => void, onSide: () => void}} events
+ * @param {import("./app.js").App} app
  */
-export function fillFilters(view, events) {
-  const { state, a } = view;
+export function fillFilters(app) {
+  const { view, state } = app;
+  const { a } = view;
   const isWhole = state.filters.length === 0;
   const share = shareOf(a.all, view.wholeWeight);
   const samples = `${thousands(a.allSamples)} samples`;
@@ -110,21 +109,21 @@ export function fillFilters(view, events) {
     const [kind, text] = chipText(view, filter);
     const chip = el("span.chip", {}, el("span.what", {}, kind), el("b", {}, text));
     if (filter === comparable && !view.hasTwo) {
-      chip.append(button("button.pill", "Compare with the rest", events.onCompare,
+      chip.append(button("button.pill", "Compare with the rest", () => app.compare(),
         { "aria-pressed": String(state.compare) }));
     }
-    chip.append(button("button.plain", "×", () => events.onRemove(filter),
+    chip.append(button("button.plain", "×", () => app.removeFilter(filter),
       { "aria-label": `Remove the filter ${kind} ${text}` }));
     parts.push(chip);
   }
   if (view.hasTwo) {
-    parts.push(button("button.small", `Show ${view.otherName} instead`, events.onSide));
+    parts.push(button("button.small", `Show ${view.otherName} instead`, () => app.swapSides()));
   }
   if (view.b !== null) {
-    parts.push(button("button.small", "Per second", events.onRate,
+    parts.push(button("button.small", "Per second", () => app.change((s) => (s.perSecond = !s.perSecond), {}),
       { "aria-pressed": String(state.perSecond), title: "Compare amounts per second instead of shares" }));
   }
-  if (state.filters.length > 0) parts.push(button("button.link", "Clear", events.onClear));
+  if (state.filters.length > 0) parts.push(button("button.link", "Clear", () => app.clear()));
   chips.replaceChildren(...parts);
 }
 
@@ -187,9 +186,9 @@ function swatch(colour) {
  * @param {View} view
  */
 export function fillSearch(view) {
-  const { matched, matches, searchError } = view;
+  const { matched, matches, finder } = view;
   const text = matched === null ? ""
-    : searchError !== "" ? searchError
+    : finder.error !== "" ? finder.error
     : matches === 0 ? "nothing found"
     : `${percent(view.a.all > 0 ? view.matchedWeight() / view.a.all : 0)} in ${thousands(matches)} ` +
       `function${matches === 1 ? "" : "s"}`;
@@ -200,10 +199,9 @@ export function fillSearch(view) {
 /**
  * Sets the controls to the state.
  * @param {View} view
- * @param {number} lanesLeft
- * @param {number} lanesShown
+ * @param {import("./timeline.js").Timeline} timeline
  */
-export function fillControls(view, lanesLeft, lanesShown) {
+export function fillControls(view, { lanesLeft, lanesShown }) {
   const { state } = view;
   /** @param {string} id @param {boolean} isOn */
   const press = (id, isOn) => byId(id).setAttribute("aria-pressed", String(isOn));
@@ -221,19 +219,4 @@ export function fillControls(view, lanesLeft, lanesShown) {
   }
   byId("graph-controls").hidden = state.tab !== "flame" && state.tab !== "callers";
   byId("inverted").hidden = state.tab !== "flame";
-}
-
-/**
- * Returns the figures of a box or function in words.
- * @param {View} view
- * @param {{weight: number, samples: number}} figures
- */
-export function figuresText(view, figures) {
-  const { a, state } = view;
-  const whole = view.wholeWeight;
-  const shown = shareOf(figures.weight, a.all);
-  const ofAll = state.filters.length > 0 ? ` of what is shown, ${shareOf(figures.weight, whole)} of all` : "";
-  const samples = `${thousands(figures.samples)} sample${figures.samples === 1 ? "" : "s"}`;
-  const amount = view.event.meta.unit === "samples" ? samples : `${view.amount(figures.weight)}, ${samples}`;
-  return `${shown}${ofAll}: ${amount}`;
 }

@@ -53,6 +53,17 @@ export function button(tag, text, act, attributes = {}) {
 }
 
 /**
+ * Copies a text, and says so.
+ * @param {{status: (text: string) => void}} app
+ * @param {string} text
+ */
+export function copy(app, text) {
+  const failed = () => app.status("The browser does not let this page copy.");
+  if (!navigator.clipboard) failed();
+  else navigator.clipboard.writeText(text).then(() => app.status("Copied."), failed);
+}
+
+/**
  * Sets the text of an element if it differs, so that nothing is laid out for nothing.
  * @param {HTMLElement} element
  * @param {string} text

@@ -254,3 +254,26 @@ export function changeOf(a, b) {
   if (shareB === 0) return 6;
   return Math.max(-6, Math.min(6, Math.log2(shareA / shareB)));
 }
+
+/**
+ * Returns the frames with the greatest values, greatest first; equal ones in order of frames.
+ * @param {Float64Array} values
+ * @param {number} most
+ * @param {(frame: number) => boolean} accepts
+ * @returns {number[]}
+ */
+export function greatest(values, most, accepts) {
+  /** @type {number[]} */
+  const found = [];
+  for (let frame = 0; frame < values.length; frame++) {
+    const value = values[frame];
+    if (!(value > 0)) continue;
+    if (found.length === most && value <= values[found[most - 1]]) continue;
+    if (!accepts(frame)) continue;
+    let place = found.length;
+    while (place > 0 && value > values[found[place - 1]]) place -= 1;
+    found.splice(place, 0, frame);
+    if (found.length > most) found.pop();
+  }
+  return found;
+}

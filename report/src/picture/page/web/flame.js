@@ -7,17 +7,7 @@ import { percent } from "./format.js";
 
 /** @typedef {import("./merge.js").Box} Box */
 /** @typedef {import("./merge.js").Merge} Merge */
-/** @typedef {import("./view.js").View} View */
-/** @typedef {import("./colours.js").Palette} Palette */
-
-/**
- * What a graph tells the page.
- * @typedef {object} FlameEvents
- * @property {(box: Box | null, merge: Merge, x: number, y: number) => void} onHover With the mouse.
- * @property {(box: Box, merge: Merge) => void} onCursor With the keyboard.
- * @property {(box: Box) => void} onSelect
- * @property {(path: number[]) => void} onZoom
- */
+/** @typedef {import("./app.js").App} App */
 
 const FONT = "12px system-ui, sans-serif";
 const ANIMATION = 200;
@@ -25,20 +15,20 @@ const ANIMATION = 200;
 /** One graph. */
 export class Flame {
   /**
+   * @param {App} app
    * @param {HTMLElement} scroller
    * @param {HTMLCanvasElement} canvas
    * @param {HTMLElement} spacer
-   * @param {View} view
-   * @param {Palette} palette
-   * @param {FlameEvents} events
+   * @param {(path: number[]) => void} onZoom
    */
-  constructor(scroller, canvas, spacer, view, palette, events) {
+  constructor(app, scroller, canvas, spacer, onZoom) {
+    this.app = app;
+    this.view = app.view;
+    this.palette = app.palette;
     this.scroller = scroller;
     this.canvas = canvas;
     this.spacer = spacer;
-    this.view = view;
-    this.palette = palette;
-    this.events = events;
+    this.onZoom = onZoom;
     /** @type {Merge | null} */
     this.merge = null;
     this.layout = new Layout();
@@ -273,7 +263,7 @@ export class Flame {
     if (this.merge === null || event.pointerType === "touch") return;
     const box = this.boxUnder(event);
     this.canvas.style.cursor = box === null ? "default" : "pointer";
-    this.events.onHover(box, this.merge, event.clientX, event.clientY);
+    this.app.point(box, this.merge, { x: event.clientX, y: event.clientY });
     const frame = box?.frame ?? -2;
     if (frame !== this.hoverFrame) {
       this.hoverFrame = frame;
@@ -283,7 +273,7 @@ export class Flame {
 
   leave() {
     this.hoverFrame = -2;
-    if (this.merge !== null) this.events.onHover(null, this.merge, 0, 0);
+    if (this.merge !== null) this.app.point(null, this.merge, null);
     this.later();
   }
 
@@ -293,13 +283,13 @@ export class Flame {
     if (box === null) return;
     this.cursor = box;
     this.marksCursor = false;
-    this.events.onSelect(box);
+    this.app.selectBox(box);
   }
 
   /** @param {MouseEvent} event */
   doubleClick(event) {
     const box = this.boxUnder(event);
-    if (box !== null) this.events.onZoom(pathOf(box));
+    if (box !== null) this.onZoom(pathOf(box));
   }
 
   /**
@@ -338,9 +328,9 @@ export class Flame {
         .filter((sibling) => merge.weigh(sibling, view.a) > 0);
       next = siblings[siblings.indexOf(box) + (event.key === "ArrowLeft" ? -1 : 1)];
     } else if (event.key === "Home") next = merge.root;
-    else if (event.key === "Enter") this.events.onZoom(pathOf(box));
-    else if (event.key === "Backspace") this.events.onZoom(this.zoom.slice(0, -1));
-    else if (event.key === " ") this.events.onSelect(box);
+    else if (event.key === "Enter") this.onZoom(pathOf(box));
+    else if (event.key === "Backspace") this.onZoom(this.zoom.slice(0, -1));
+    else if (event.key === " ") this.app.selectBox(box);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -364,8 +354,8 @@ export class Flame {
     }
     const place = spanOf(this.merge, this.view.a, box);
     const isOutside = place.from >= this.span.to || place.to <= this.span.from;
-    if (isOutside && box.parent !== null) this.events.onZoom(pathOf(box.parent));
-    this.events.onCursor(box, this.merge);
+    if (isOutside && box.parent !== null) this.onZoom(pathOf(box.parent));
+    this.app.point(box, this.merge, null);
     this.later();
   }
 }

@@ -1,61 +1,29 @@
 // The panel: the hottest functions, or all about the one that is selected.
 
 import { css } from "./colours.js";
-import { button, byId, el } from "./dom.js";
+import { button, byId, copy, el } from "./dom.js";
 import { digits, percent, shareOf, thousands } from "./format.js";
 import { clean, SHOWN } from "./names.js";
+import { origin } from "./tip.js";
 import { KIND } from "./model.js";
 import { changeText } from "./table.js";
-import { greatest } from "./view.js";
+import { greatest } from "./filter.js";
 
-/** @typedef {import("./view.js").View} View */
 /** @typedef {import("./merge.js").Box} Box */
-/** @typedef {import("./colours.js").Palette} Palette */
+/** @typedef {import("./app.js").App} App */
 
 const HOTTEST = 14;
 const RELATIVES = 10;
 /** Most instructions shown: those around the hottest ones. */
 const INSTRUCTIONS = 400;
 
-/**
- * What the panel tells the page.
- * @typedef {object} PanelEvents
- * @property {(frame: number) => void} onSelect −1: nothing.
- * @property {(frame: number) => void} onThrough
- * @property {(frame: number) => void} onCallers
- * @property {() => void} onZoom
- * @property {(text: string) => void} onStatus
- */
-
-/** Names of kinds that are worth a word. @type {Map<number, string>} */
-const KIND_WORDS = new Map([
-  [KIND.kernel, "kernel"], [KIND.unnamed, "no symbol"], [KIND.jit, "just-in-time compiled"],
-  [KIND.inlinedUser, "inlined"], [KIND.inlinedKernel, "kernel, inlined"],
-  [KIND.inferred, "start inferred, name unknown"], [KIND.idle, "kernel, idle"],
-]);
-
-/**
- * Returns a frame's module and kind in words.
- * @param {View} view
- * @param {number} frame
- */
-export function origin(view, frame) {
-  const module = clean(view.recording.moduleName(frame), 120);
-  const word = KIND_WORDS.get(view.recording.kind[frame]);
-  return [module, word].filter(Boolean).join(" · ");
-}
-
 /** The panel. */
 export class Panel {
-  /**
-   * @param {View} view
-   * @param {Palette} palette
-   * @param {PanelEvents} events
-   */
-  constructor(view, palette, events) {
-    this.view = view;
-    this.palette = palette;
-    this.events = events;
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.view = app.view;
+    this.palette = app.palette;
     this.host = byId("panel");
     /** Box that was selected in a graph, so that it can be zoomed. @type {Box | null} */
     this.box = null;
@@ -90,7 +58,7 @@ export class Panel {
     bar.style.width = Math.min(Math.max(part, 0), 1) * 100 + "%";
     const inner = [bar, el("span.name", {}, name), el("span.figure", {}, figure)];
     if (frame < 0) return el("div.item.aside", {}, ...inner);
-    const made = button("button.item", "", () => this.events.onSelect(frame), { title: name });
+    const made = button("button.item", "", () => this.app.select(frame), { title: name });
     made.dataset["key"] = String(frame);
     made.append(...inner);
     return made;
@@ -171,11 +139,11 @@ export class Panel {
 
   /** @param {number} frame */
   ofFunction(frame) {
-    const { view, events } = this;
+    const { app, view, box } = this;
     const { sums } = view;
     const swatch = el("span.swatch");
     swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)] ?? this.palette.page);
-    const close = button("button.plain.close", "×", () => events.onSelect(-1), { "aria-label": "Close" });
+    const close = button("button.plain.close", "×", () => app.select(-1), { "aria-label": "Close" });
     close.dataset["key"] = "close";
     const parts = [
       el("div.title", {}, swatch, el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
@@ -191,10 +159,10 @@ export class Panel {
         `${view.shareText(b)}: `, el(`span.${tone}`, {}, text)));
     }
     const actions = el("div.actions", {},
-      button("button", "Only stacks through it", () => events.onThrough(frame)),
-      button("button", "Callers & callees", () => events.onCallers(frame)),
-      button("button", "Copy name", () => this.copy(frame)));
-    if (this.box?.frame === frame) actions.prepend(button("button", "Zoom", events.onZoom));
+      button("button", "Only stacks through it", () => app.filter({ kind: "through", frame })),
+      button("button", "Callers & callees", () => app.showCallers(frame)),
+      button("button", "Copy name", () => copy(app, view.rawName(frame))));
+    if (box?.frame === frame) actions.prepend(button("button", "Zoom", () => app.zoomTo(box)));
     for (const [i, one] of [...actions.children].entries()) {
       if (one instanceof HTMLElement) one.dataset["key"] = `act${i}`;
     }
@@ -216,14 +184,6 @@ export class Panel {
       el("strong", {}, shareOf(weight, view.a.all)),
       el("span", {}, title),
       el("small", {}, unit === "samples" ? count : `${view.amount(weight)} · ${count}`));
-  }
-
-  /** @param {number} frame */
-  copy(frame) {
-    const name = this.view.rawName(frame);
-    navigator.clipboard?.writeText(name).then(
-      () => this.events.onStatus("Copied the name."),
-      () => this.events.onStatus("The browser does not let this page copy."));
   }
 
   /**

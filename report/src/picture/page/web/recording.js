@@ -1,10 +1,8 @@
 // The Recording tab: what was read, what was lost, what cannot be trusted, how to go on.
 
-import { button, byId, el } from "./dom.js";
+import { button, byId, copy, el } from "./dom.js";
 import { counted, duration, percent, shareOf, size, thousands } from "./format.js";
 import { clean } from "./names.js";
-
-/** @typedef {import("./view.js").View} View */
 
 /**
  * Makes a table.
@@ -47,10 +45,10 @@ function files(side) {
 
 /**
  * Fills the tab.
- * @param {View} view
- * @param {(text: string) => void} onStatus
+ * @param {import("./app.js").App} app
  */
-export function fillRecording(view, onStatus) {
+export function fillRecording(app) {
+  const { view } = app;
   const { meta } = view.recording;
   const parts = [];
   /** @param {string} title @param {(Node | string)[]} content */
@@ -72,10 +70,8 @@ export function fillRecording(view, onStatus) {
     section("How to go on", ...meta.views.map((one) => {
       const line = clean(one.line, 1000);
       return el("div.way", {}, el("span", {}, clean(one.what, 200)), el("code", {}, line),
-        button("button.small", "Copy", () => {
-          navigator.clipboard?.writeText(one.line).then(() => onStatus("Copied the command line."),
-            () => onStatus("The browser does not let this page copy."));
-        }, { "aria-label": `Copy: ${clean(one.what, 200)}` }));
+        button("button.small", "Copy", () => copy(app, one.line),
+          { "aria-label": `Copy: ${clean(one.what, 200)}` }));
     }));
   }
   meta.sides.forEach((side, i) => {

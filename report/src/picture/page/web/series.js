@@ -1,7 +1,5 @@
 // Courses over time: what was busy in each step, by class of code, and for each lane.
 
-import { KIND } from "./model.js";
-
 /** @typedef {import("./model.js").Recording} Recording */
 /** @typedef {import("./model.js").EventData} EventData */
 
@@ -19,21 +17,6 @@ export function cellWeights(event) {
   const values = weight ?? count;
   for (let i = 0; i < cell.length; i++) out[cell[i]] += values[i];
   return out;
-}
-
-/** Classes of the overview, from below. */
-export const CLASSES = { kernel: 0, user: 1, unnamed: 2 };
-
-/**
- * Returns the class of each frame.
- * @param {Recording} recording
- * @returns {Uint8Array}
- */
-export function classesOf(recording) {
-  return recording.kind.map((kind) => {
-    if (kind === KIND.kernel || kind === KIND.inlinedKernel || kind === KIND.idle) return CLASSES.kernel;
-    return kind === KIND.unnamed ? CLASSES.unnamed : CLASSES.user;
-  });
 }
 
 /**

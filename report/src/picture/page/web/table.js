@@ -1,13 +1,13 @@
 // The table of functions: a grid of which only the rows in view are in the document.
 
 import { css } from "./colours.js";
-import { byId, el, setText } from "./dom.js";
+import { button, byId, el, setText } from "./dom.js";
 import { digits, percent, thousands } from "./format.js";
 import { clean } from "./names.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./state.js").SortKey} SortKey */
-/** @typedef {import("./colours.js").Palette} Palette */
+/** @typedef {import("./app.js").App} App */
 
 const ROW = 26;
 
@@ -34,25 +34,13 @@ const COLUMNS = [
  * @property {number} frame
  */
 
-/**
- * What the table tells the page.
- * @typedef {object} TableEvents
- * @property {(frame: number) => void} onSelect
- * @property {(key: SortKey) => void} onSort
- * @property {(text: string) => void} onStatus
- */
-
 /** The table. */
 export class Table {
-  /**
-   * @param {View} view
-   * @param {Palette} palette
-   * @param {TableEvents} events
-   */
-  constructor(view, palette, events) {
-    this.view = view;
-    this.palette = palette;
-    this.events = events;
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.view = app.view;
+    this.palette = app.palette;
     this.grid = byId("functions");
     this.sizer = byId("functions-sizer");
     /** Frames in order. @type {Uint32Array} */
@@ -64,24 +52,18 @@ export class Table {
     this.frame = 0;
     /** @type {Map<SortKey, HTMLElement>} */
     this.heads = new Map();
-    this.makeHead();
+    for (const { key, title } of COLUMNS) {
+      const sort = button("button.sort", title, () => app.change((s) => (s.sort = key), {}));
+      const cell = el(`div.cell.${key}`, { role: "columnheader" }, sort);
+      this.heads.set(key, cell);
+      byId("functions-head").append(cell);
+    }
     this.grid.addEventListener("scroll", () => this.later());
     this.grid.addEventListener("keydown", (event) => this.key(event));
     this.sizer.addEventListener("click", (event) => {
       const row = this.rows.find((one) => one.element.contains(/** @type {Node} */ (event.target)));
       if (row !== undefined) this.choose(row.frame);
     });
-  }
-
-  makeHead() {
-    const head = byId("functions-head");
-    for (const { key, title } of COLUMNS) {
-      const sort = el("button.sort", { type: "button" }, title);
-      sort.addEventListener("click", () => this.events.onSort(key));
-      const cell = el(`div.cell.${key}`, { role: "columnheader" }, sort);
-      this.heads.set(key, cell);
-      head.append(cell);
-    }
   }
 
   /** Sorts anew and draws. */
@@ -220,7 +202,7 @@ export class Table {
   /** @param {number} frame */
   choose(frame) {
     this.active = this.order.indexOf(frame);
-    this.events.onSelect(frame);
+    this.app.select(frame);
   }
 
   /** @param {KeyboardEvent} event */
@@ -253,7 +235,7 @@ export class Table {
     }
     this.draw();
     const frame = this.order[this.active] ?? 0;
-    this.events.onStatus(`${thousands(this.active + 1)} of ${thousands(this.order.length)}: ` +
+    this.app.status(`${thousands(this.active + 1)} of ${thousands(this.order.length)}: ` +
       `${this.view.name(frame)}, self ${this.view.amount(this.view.sums.self[frame])}`);
   }
 }

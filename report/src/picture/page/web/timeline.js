@@ -1,14 +1,15 @@
-// The timeline: CPUs busy over time, lanes below it, and the brush that chooses a range of time.
+// The timeline: CPUs busy over time, and lanes below it.
 
 import { css } from "./colours.js";
 import { button, byId, canvasOf, el, setText, sized } from "./dom.js";
-import { axisStep, duration, plain, shareOf } from "./format.js";
+import { axisStep, plain, shareOf } from "./format.js";
 import { clean } from "./names.js";
 import { cellMasks, stacksThrough } from "./filter.js";
-import { CLASSES, classSeries, Lanes, nodeSeries } from "./series.js";
+import { Brush } from "./brush.js";
+import { CLASSES } from "./classes.js";
+import { classSeries, Lanes, nodeSeries } from "./series.js";
 
-/** @typedef {import("./view.js").View} View */
-/** @typedef {import("./colours.js").Palette} Palette */
+/** @typedef {import("./app.js").App} App */
 /** @typedef {import("./series.js").Columns} Columns */
 
 /** Height of the overview, of its axis, and of a lane. */
@@ -19,30 +20,18 @@ const LANE = 19;
 const FIRST_LANES = 5;
 const MOST_LANES = 500;
 
-/**
- * What the timeline tells the page.
- * @typedef {object} TimelineEvents
- * @property {(range: {from: number, to: number} | null, isDone: boolean) => void} onRange
- * @property {(key: number) => void} onLane
- * @property {(text: string) => void} onStatus
- */
-
-/** Overview, lanes and brush. */
+/** Overview and lanes. */
 export class Timeline {
-  /**
-   * @param {View} view
-   * @param {Palette} palette
-   * @param {TimelineEvents} events
-   */
-  constructor(view, palette, events) {
-    this.view = view;
-    this.palette = palette;
-    this.events = events;
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.view = app.view;
+    this.palette = app.palette;
     this.overview = canvasOf("overview");
     this.plot = byId("overview-plot");
     this.laneCanvas = canvasOf("lane-canvas");
     this.laneNames = byId("lane-names");
-    this.handles = [byId("brush-from"), byId("brush-to")];
+    this.brush = new Brush(app, this.plot, [this.overview, this.laneCanvas]);
     this.lanesShown = FIRST_LANES;
     /** @type {Lanes | null} */
     this.lanes = null;
@@ -60,13 +49,6 @@ export class Timeline {
     this.isStale = true;
     /** Names of the lanes with their shares. @type {{group: number, name: HTMLElement, share: HTMLElement}[]} */
     this.rows = [];
-    for (const target of [this.overview, this.laneCanvas]) {
-      target.addEventListener("pointerdown", (event) => this.drag(event, -1));
-    }
-    this.handles.forEach((handle, i) => {
-      handle.addEventListener("pointerdown", (event) => this.drag(event, i));
-      handle.addEventListener("keydown", (event) => this.key(event, i));
-    });
   }
 
   get step() {
@@ -149,7 +131,7 @@ export class Timeline {
       const isChosen = chosen?.lane === lanes.groups.kind && chosen.key === key;
       const label = clean(lanes.groups.labels[group] ?? "", 80) || "(no name)";
       const share = el("span.share");
-      const name = button("button.lane", "", () => this.events.onLane(key), {
+      const name = button("button.lane", "", () => this.app.lane(key), {
         "aria-pressed": String(isChosen), title: label,
       });
       name.append(el("span.lane-name", {}, label), share);
@@ -181,7 +163,7 @@ export class Timeline {
       context.drawImage(this.pictures[i], 0, 0, width, heights[i]);
       this.drawRange(context, width, i === 0 ? OVERVIEW : heights[i]);
     }
-    this.placeHandles(width);
+    this.brush.place(width);
     const time = view.state.time();
     const weights = time === null ? lanes.weight : lanes.weightsIn(time.from, time.to);
     let all = 0;
@@ -353,84 +335,5 @@ export class Timeline {
     context.fillStyle = css(this.palette.accent);
     context.fillRect(Math.round(from) - 1, 0, 2, height);
     context.fillRect(Math.round(to) - 1, 0, 2, height);
-  }
-
-  /** @param {number} width */
-  placeHandles(width) {
-    const { state, steps } = this.view;
-    const time = state.time() ?? { from: 0, to: steps };
-    this.handles.forEach((handle, i) => {
-      const step = i === 0 ? time.from : time.to;
-      const x = Math.min(Math.max((step / steps) * width, 0), width);
-      handle.style.left = x + "px";
-      handle.classList.toggle("resting", state.time() === null);
-      handle.setAttribute("aria-valuemin", "0");
-      handle.setAttribute("aria-valuemax", String(steps));
-      handle.setAttribute("aria-valuenow", String(step));
-      handle.setAttribute("aria-valuetext", duration(step * this.step));
-    });
-  }
-
-  /**
-   * Follows the mouse or a finger: a new range, or a handle that moves.
-   * @param {PointerEvent} event
-   * @param {number} handle
-   */
-  drag(event, handle) {
-    if (event.button !== 0 || !event.isPrimary) return;
-    const { view } = this;
-    const bounds = this.plot.getBoundingClientRect();
-    const stepAt = (/** @type {PointerEvent} */ at) => {
-      const part = (at.clientX - bounds.left) / bounds.width;
-      return Math.round(Math.min(Math.max(part, 0), 1) * view.steps);
-    };
-    const target = /** @type {HTMLElement} */ (event.currentTarget);
-    const time = view.state.time() ?? { from: 0, to: view.steps };
-    const fixed = handle === 0 ? time.to : handle === 1 ? time.from : stepAt(event);
-    let moved = false;
-    target.setPointerCapture(event.pointerId);
-    const move = (/** @type {PointerEvent} */ at) => {
-      if (!moved && Math.abs(at.clientX - event.clientX) < 3) return;
-      moved = true;
-      const other = stepAt(at);
-      const from = Math.min(fixed, other, view.steps - 1);
-      const to = Math.max(fixed, other, from + 1);
-      this.events.onRange({ from, to: Math.min(to, view.steps) }, false);
-    };
-    const up = () => {
-      target.removeEventListener("pointermove", move);
-      target.removeEventListener("pointerup", up);
-      target.removeEventListener("pointercancel", up);
-      if (moved) this.events.onRange(view.state.time(), true);
-      else if (handle < 0) this.events.onRange(null, true);
-    };
-    target.addEventListener("pointermove", move);
-    target.addEventListener("pointerup", up);
-    target.addEventListener("pointercancel", up);
-  }
-
-  /**
-   * @param {KeyboardEvent} event
-   * @param {number} handle
-   */
-  key(event, handle) {
-    const { view } = this;
-    const by = Math.max(1, Math.round(view.steps * (event.shiftKey ? 0.1 : 0.01)));
-    const time = view.state.time() ?? { from: 0, to: view.steps };
-    const old = handle === 0 ? time.from : time.to;
-    /** @type {number} */
-    let step;
-    if (event.key === "ArrowLeft" || event.key === "ArrowDown") step = old - by;
-    else if (event.key === "ArrowRight" || event.key === "ArrowUp") step = old + by;
-    else if (event.key === "Home") step = 0;
-    else if (event.key === "End") step = view.steps;
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-    const from = handle === 0 ? Math.max(0, Math.min(step, time.to - 1)) : time.from;
-    const to = handle === 1 ? Math.min(view.steps, Math.max(step, time.from + 1)) : time.to;
-    const isAll = from === 0 && to === view.steps;
-    this.events.onRange(isAll ? null : { from, to }, true);
-    this.events.onStatus(`${duration(from * this.step)} to ${duration(to * this.step)}`);
   }
 }

@@ -2,13 +2,14 @@
 // here touches the document, so that tests can read the same numbers.
 
 import { clean, forms, SHOWN } from "./names.js";
-import { changeStep, FILL, hash, slotsOf } from "./colours.js";
+import { changeStep, FILL } from "./colours.js";
 import { amount, duration, percent } from "./format.js";
-import { KIND } from "./model.js";
 import { groupedTree, groupsOf } from "./group.js";
 import { cellMasks, changeOf, FunctionSums, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
 import { Merge } from "./merge.js";
-import { cellWeights, classesOf, Columns } from "./series.js";
+import { cellWeights, Columns } from "./series.js";
+import { classesOf, fillsOf } from "./classes.js";
+import { Finder } from "./finder.js";
 
 /** @typedef {import("./model.js").Recording} Recording */
 /** @typedef {import("./model.js").EventData} EventData */
@@ -50,14 +51,12 @@ export class View {
     this.cache = this.useEvent(event);
     this.classes = classesOf(recording);
     this.fills = fillsOf(recording, event);
-    /** @type {string[]} Names in lower case, made at the first search. */
-    this.lower = [];
+    this.finder = new Finder(recording.names);
     /** @type {Map<number, string[]>} */
     this.formsOf = new Map();
     /** 1 for each frame that the search finds. @type {Uint8Array | null} */
     this.matched = null;
     this.matches = 0;
-    this.searchError = "";
     /** Cells and nodes shown. @type {Uint8Array} */
     this.masks = new Uint8Array(0);
     /** @type {Uint8Array | null} */
@@ -214,7 +213,7 @@ export class View {
         frames[filter.frame] = 1;
         needed.push(frames);
       } else if (filter.kind === "only") {
-        needed.push(this.find(filter.text, false));
+        needed.push(this.finder.find(filter.text));
       }
     }
     return nodeMask(this.recording, needed, this.state.hidesIdle());
@@ -255,35 +254,10 @@ export class View {
   /** Finds anew what the search finds. */
   search() {
     const { search, typed } = this.state;
-    this.searchError = "";
-    this.matched = search === "" ? null : this.find(search, typed);
+    const { finder } = this;
+    this.matched = search === "" ? null : finder.find(search, typed);
     this.matches = 0;
     if (this.matched !== null) for (const one of this.matched) this.matches += one;
-  }
-
-  /**
-   * Returns 1 for each frame whose raw name has a text, in any case; or matches a regular
-   * expression between slashes, if that may be one.
-   * @param {string} text
-   * @param {boolean} mayBeExpression
-   * @returns {Uint8Array}
-   */
-  find(text, mayBeExpression) {
-    const { names } = this.recording;
-    const found = new Uint8Array(names.length);
-    if (mayBeExpression && text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
-      try {
-        const expression = new RegExp(text.slice(1, -1), "i");
-        names.forEach((name, i) => (found[i] = expression.test(name) ? 1 : 0));
-      } catch {
-        this.searchError = "not a regular expression";
-      }
-      return found;
-    }
-    if (this.lower.length === 0) this.lower = names.map((name) => name.toLowerCase());
-    const low = text.toLowerCase();
-    this.lower.forEach((name, i) => (found[i] = name.includes(low) ? 1 : 0));
-    return found;
   }
 
   /** Weight of what the search finds, each sample counted once. */
@@ -418,61 +392,4 @@ export class View {
     if (!this.hasTwo) return "the rest";
     return clean(this.recording.meta.sides[1 - this.state.side]?.name ?? "", 60);
   }
-}
-
-/**
- * Returns the fill of each frame: the module's hue, one of three shades by name.
- * @param {Recording} recording
- * @param {EventData} event
- * @returns {Uint8Array}
- */
-function fillsOf(recording, event) {
-  const { meta, names, module, kind } = recording;
-  const weights = new Float64Array(meta.modules.length + 1);
-  for (const sums of event.sums) {
-    for (let frame = 0; frame < meta.names; frame++) {
-      weights[module[frame]] += sums[frame * 4];
-    }
-  }
-  const slots = slotsOf(meta.modules.map((one) => one.name), weights.subarray(1));
-  return Uint8Array.from(names, (name, frame) => {
-    const shade = hash(name) % 3;
-    switch (kind[frame]) {
-      case KIND.kernel:
-      case KIND.inlinedKernel:
-      case KIND.idle:
-        return FILL.kernel + shade;
-      case KIND.unnamed:
-        return FILL.unnamed + shade;
-      case KIND.cut:
-        return FILL.cut;
-      default: {
-        const of = module[frame];
-        return of === 0 ? FILL.unnamed + shade : slots[of - 1] * 3 + shade;
-      }
-    }
-  });
-}
-
-/**
- * Returns the frames with the greatest values, greatest first; equal ones in order of frames.
- * @param {Float64Array} values
- * @param {number} most
- * @param {(frame: number) => boolean} accepts
- * @returns {number[]}
- */
-export function greatest(values, most, accepts) {
-  /** @type {number[]} */
-  const found = [];
-  for (let frame = 0; frame < values.length; frame++) {
-    const value = values[frame];
-    if (!(value > 0)) continue;
-    if (found.length === most && value <= values[found[most - 1]]) continue;
-    if (!accepts(frame)) continue;
-    let place = found.length;
-    while (place > 0 && value > values[found[place - 1]]) place -= 1;
-    found.splice(place, 0, frame);
-    if (found.length > most) found.pop();
-  }
-  return found;
 }
