@@ -105,6 +105,23 @@ test("sums of functions equal a count of the samples, under every filter", async
   }
 });
 
+test("events are switched without a trace of the one before", async () => {
+  const view = await viewOf([]);
+  for (const event of [1, 0, 1]) {
+    view.useEvent(await view.recording.event(event));
+    for (const filters of [[], [{ kind: /** @type {const} */ ("time"), from: 9, to: 400 }]]) {
+      view.state.filters = filters;
+      view.refresh();
+      const accepts = (/** @type {MadeSample} */ one) =>
+        sideOf(one) === 0 && (filters.length === 0 || (one.step >= 9 && one.step < 400));
+      assert.deepEqual(sorted(sumsOf(view)), sorted(naive(accepts, event)));
+      const samples = MODEL.events[event].samples.filter(accepts).length;
+      assert.equal(view.a.allSamples, samples);
+      assert.equal(view.sums.selfSamples.reduce((a, b) => a + b, 0), samples);
+    }
+  }
+});
+
 test("the other recording, and the rest of the time, are what is left", async () => {
   const two = await viewOf([]);
   assert.deepEqual(sorted(sumsOf(two, two.otherSums)), sorted(naive((one) => sideOf(one) === 1)));
@@ -225,6 +242,10 @@ test("an expression counts only if it was typed, and a bad one finds nothing", a
   view.state.typed = true;
   view.search();
   assert.equal(view.matches, 1);
+  const only = await viewOf([{ kind: "only", text: "/^malloc$/", typed: true }]);
+  assert.equal(only.a.all, MODEL.events[0].samples.filter((one) =>
+    sideOf(one) === 0 && one.stack.some((frame) => frame.name === "malloc")).length);
+  assert.equal((await viewOf([{ kind: "only", text: "/^malloc$/" }])).a.all, 0);
   view.state.search = "/(/";
   view.search();
   assert.deepEqual([view.matches, view.finder.error], [0, "not a regular expression"]);

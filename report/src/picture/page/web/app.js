@@ -48,7 +48,7 @@ export class App {
     this.address = new Address((text) => this.show(parseState(text, limits)));
     this.timeline = new Timeline(this);
     this.flame = this.graph("flame", (path) => this.zoom(path));
-    /** Graphs of callers and callees, and where they are zoomed. @type {{up: number[], down: number[]}} */
+    /** Zoom of the graphs of callers and callees. @type {{up: number[], down: number[]}} */
     this.zooms = { up: [], down: [] };
     this.callers = this.graph("callers", (path) => this.zoomPart("up", path));
     this.callees = this.graph("callees", (path) => this.zoomPart("down", path));
@@ -70,14 +70,18 @@ export class App {
    * @param {(path: number[]) => void} onZoom
    */
   graph(id, onZoom) {
-    return new Flame(this, byId(id + "-scroller"), canvasOf(id + "-canvas"), byId(id + "-spacer"), onZoom);
+    const canvas = canvasOf(id + "-canvas");
+    return new Flame(this, byId(id + "-scroller"), canvas, byId(id + "-spacer"), onZoom);
   }
 
   /** Listens to the page's own controls. */
   listen() {
     /** @param {string} id @param {() => void} act */
     const click = (id, act) => byId(id).addEventListener("click", act);
-    click("only", () => this.filter({ kind: "only", text: this.state.search }));
+    click("only", () => {
+      const { search, typed } = this.state;
+      this.filter({ kind: "only", text: search, typed });
+    });
     click("scheme", () => {
       document.documentElement.dataset["scheme"] = isDark() ? "light" : "dark";
       this.recolour();
@@ -290,7 +294,9 @@ export class App {
   nextMatch() {
     if (this.view.matches === 0) return;
     if (this.state.tab !== "flame") this.tab("functions");
-    else if (!this.flame.nextMatch()) this.status("No match is wide enough to be seen: try “Only these”.");
+    else if (!this.flame.nextMatch()) {
+      this.status("No match is wide enough to be seen: try “Only these”.");
+    }
   }
 
   /** @param {number} index */
@@ -352,5 +358,6 @@ export class App {
 /** Whether colours are dark: the button's choice, else the system's. */
 function isDark() {
   const chosen = document.documentElement.dataset["scheme"];
-  return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
+  if (chosen !== undefined) return chosen === "dark";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
 }

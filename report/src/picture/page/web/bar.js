@@ -2,7 +2,7 @@
 
 import { css, FILL, FILLS } from "./colours.js";
 import { button, byId, el, setText } from "./dom.js";
-import { duration, percent, shareOf, thousands } from "./format.js";
+import { counted, duration, shareOf, thousands } from "./format.js";
 import { clean } from "./names.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -31,7 +31,8 @@ export function fillHeader(view) {
   if (side?.date) facts.push(clean(side.date, 40));
   if (side?.duration) facts.push(duration(side.duration));
   if (side?.cpus) facts.push(`${side.cpus} CPU${side.cpus === 1 ? "" : "s"}`);
-  facts.push(`${thousands(event.meta.samples[state.side])} samples of ${clean(event.meta.name, 80)}`);
+  const samples = thousands(event.meta.samples[state.side]);
+  facts.push(`${samples} samples of ${clean(event.meta.name, 80)}`);
   setText(byId("facts"), facts.join(" · "));
 }
 
@@ -44,12 +45,14 @@ export function fillWarnings(view, onMore) {
   const { warnings } = view.recording.meta;
   const bar = byId("warnings");
   const list = el("ul", {}, ...warnings.slice(0, WARNINGS).map((one) =>
-    el("li", {}, el("span.mark", { "aria-hidden": "true" }, "▲"), " " + clean(one.message, 600))));
+    el("li", {}, el("span.mark", { "aria-hidden": "true" }, "▲"),
+      " " + clean(one.message, 600))));
   const more = warnings.length - WARNINGS;
   if (more > 0) {
     list.append(el("li", {}, button("button.link", `${more} more in Recording`, onMore)));
   }
-  const hide = button("button.plain", "×", () => (bar.hidden = true), { "aria-label": "Hide the warnings" });
+  const hide = button("button.plain", "×", () => (bar.hidden = true),
+    { "aria-label": "Hide the warnings" });
   bar.replaceChildren(list, hide);
   bar.hidden = warnings.length === 0;
 }
@@ -64,7 +67,7 @@ function chipText(view, filter) {
   const { step } = view.recording.meta;
   switch (filter.kind) {
     case "time":
-      return ["time", `${seconds(filter.from * step, step)} – ${seconds(filter.to * step, step)} s`];
+      return ["time", `${seconds(filter.from, step)} – ${seconds(filter.to, step)} s`];
     case "lane": {
       const groups = view.groups(filter.lane);
       const group = groups.keys.indexOf(filter.key);
@@ -81,13 +84,13 @@ function chipText(view, filter) {
 }
 
 /**
- * Returns seconds with as many places as a step of time is worth.
- * @param {number} ns
+ * Returns a time in seconds with as many places as a step is worth.
+ * @param {number} steps
  * @param {number} step
  */
-function seconds(ns, step) {
+function seconds(steps, step) {
   const places = Math.min(Math.max(Math.ceil(9 - Math.log10(Math.max(step, 1))), 0), 6);
-  return (ns / 1e9).toFixed(places);
+  return ((steps * step) / 1e9).toFixed(places);
 }
 
 /**
@@ -100,7 +103,8 @@ export function fillFilters(app) {
   const isWhole = state.filters.length === 0;
   const share = shareOf(a.all, view.wholeWeight);
   const samples = `${thousands(a.allSamples)} samples`;
-  const amount = view.event.meta.unit === "samples" ? samples : `${view.amount(a.all)} · ${samples}`;
+  const isCount = view.event.meta.unit === "samples";
+  const amount = isCount ? samples : `${view.amount(a.all)} · ${samples}`;
   setText(byId("shown"), isWhole ? `all: ${amount}` : `${share} of all: ${amount}`);
   const chips = byId("chips");
   const comparable = state.time() ?? state.lane();
@@ -120,8 +124,10 @@ export function fillFilters(app) {
     parts.push(button("button.small", `Show ${view.otherName} instead`, () => app.swapSides()));
   }
   if (view.b !== null) {
-    parts.push(button("button.small", "Per second", () => app.change((s) => (s.perSecond = !s.perSecond), {}),
-      { "aria-pressed": String(state.perSecond), title: "Compare amounts per second instead of shares" }));
+    const rate = () => app.change((s) => (s.perSecond = !s.perSecond), {});
+    parts.push(button("button.small", "Per second", rate, {
+      "aria-pressed": String(state.perSecond), title: "Compare amounts per second, not shares",
+    }));
   }
   if (state.filters.length > 0) parts.push(button("button.link", "Clear", () => app.clear()));
   chips.replaceChildren(...parts);
@@ -135,8 +141,8 @@ export function fillFilters(app) {
 export function fillLegend(view, palette) {
   const host = byId("legend");
   if (view.b !== null && view.matches === 0) {
-    const swatches = [0, 4, 8, 12, 16].map((step) => swatch(css(palette.change[step] ?? palette.page)));
-    host.replaceChildren("less ", ...swatches, ` more than in ${view.otherName}; grey: no more than chance`);
+    host.replaceChildren("less ", ...[0, 4, 8, 12, 16].map((step) => swatch(palette.change[step])),
+      ` more than in ${view.otherName}; grey: no more than chance`);
     return;
   }
   /** @type {Map<string, {weight: number, fill: number}>} */
@@ -169,15 +175,15 @@ export function fillLegend(view, palette) {
   const heaviest = [...shares].filter((one) => one[1].weight > 0)
     .sort((x, y) => y[1].weight - x[1].weight || (x[0] < y[0] ? -1 : 1)).slice(0, LEGEND);
   host.replaceChildren(...heaviest.map(([name, { weight, fill }]) =>
-    el("span.entry", {}, swatch(css(palette.fills[fill] ?? palette.page)),
+    el("span.entry", {}, swatch(palette.fills[fill]),
       el("span.module", { title: clean(name, 200) }, clean(name, 24)),
       el("b", {}, shareOf(weight, view.a.all)))));
 }
 
-/** @param {string} colour */
+/** @param {import("./colours.js").Rgb} colour */
 function swatch(colour) {
   const made = el("span.swatch", { "aria-hidden": "true" });
-  made.style.backgroundColor = colour;
+  made.style.backgroundColor = css(colour);
   return made;
 }
 
@@ -190,8 +196,7 @@ export function fillSearch(view) {
   const text = matched === null ? ""
     : finder.error !== "" ? finder.error
     : matches === 0 ? "nothing found"
-    : `${percent(view.a.all > 0 ? view.matchedWeight() / view.a.all : 0)} in ${thousands(matches)} ` +
-      `function${matches === 1 ? "" : "s"}`;
+    : `${shareOf(view.matchedWeight(), view.a.all)} in ${counted(matches, "function")}`;
   setText(byId("found"), text);
   byId("only").hidden = matches === 0;
 }
@@ -209,13 +214,14 @@ export function fillControls(view, { lanesLeft, lanesShown }) {
   press("idle", state.hidesIdle());
   const idle = view.idleWeight;
   byId("idle").hidden = idle === 0;
-  setText(byId("idle"), `Hide idle (${percent(view.wholeWeight > 0 ? idle / view.wholeWeight : 0)})`);
+  setText(byId("idle"), `Hide idle (${shareOf(idle, view.wholeWeight)})`);
   const more = byId("more");
   more.hidden = lanesLeft <= 0 && lanesShown <= 5;
   setText(more, lanesLeft > 0 ? "More" : "Fewer");
-  for (const [id, value] of [["lanes-by", state.lanes], ["graph-by", state.by], ["event", String(state.event)]]) {
-    const select = byId(id ?? "");
-    if (select instanceof HTMLSelectElement) select.value = value ?? "";
+  const choices = { "lanes-by": state.lanes, "graph-by": state.by, event: String(state.event) };
+  for (const [id, value] of Object.entries(choices)) {
+    const select = byId(id);
+    if (select instanceof HTMLSelectElement) select.value = value;
   }
   byId("graph-controls").hidden = state.tab !== "flame" && state.tab !== "callers";
   byId("inverted").hidden = state.tab !== "flame";

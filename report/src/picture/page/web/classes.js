@@ -16,8 +16,9 @@ export const CLASSES = { kernel: 0, user: 1, unnamed: 2 };
  */
 export function classesOf(recording) {
   return recording.kind.map((kind) => {
-    if (kind === KIND.kernel || kind === KIND.inlinedKernel || kind === KIND.idle) return CLASSES.kernel;
-    return kind === KIND.unnamed ? CLASSES.unnamed : CLASSES.user;
+    if (kind === KIND.unnamed) return CLASSES.unnamed;
+    const isKernel = [KIND.kernel, KIND.inlinedKernel, KIND.idle].includes(kind);
+    return isKernel ? CLASSES.kernel : CLASSES.user;
   });
 }
 

@@ -6,8 +6,9 @@ import { familyOf } from "./names.js";
 /** Number of hues for modules of programs. */
 export const HUES = 16;
 /** Fills after those of the modules. */
-export const FILL = { kernel: HUES * 3, unnamed: HUES * 3 + 3, group: HUES * 3 + 6, cut: HUES * 3 + 7 };
-export const FILLS = HUES * 3 + 8;
+const OTHERS = HUES * 3;
+export const FILL = { kernel: OTHERS, unnamed: OTHERS + 3, group: OTHERS + 6, cut: OTHERS + 7 };
+export const FILLS = OTHERS + 8;
 /** Steps of a change's strength on each side of "no change". */
 export const CHANGE_STEPS = 8;
 

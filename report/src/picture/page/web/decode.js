@@ -90,7 +90,8 @@ export async function inflate(bytes) {
  * @returns {string[]}
  */
 export function textsOf(name, bytes, count) {
-  const texts = count === 0 ? [] : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes).split("\0");
+  const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+  const texts = count === 0 ? [] : utf8.decode(bytes).split("\0");
   if (texts.length !== count) throw new DamagedPage(`its column ${name} has not ${count} texts`);
   return texts;
 }

@@ -9,6 +9,8 @@ import { keyOf } from "./group.js";
 /** @typedef {import("./model.js").Tree} Tree */
 /** @typedef {import("./state.js").State} State */
 
+let versions = 0;
+
 /** Samples and weights of a tree's nodes under one mask. Weights are in units of the event. */
 export class Totals {
   /**
@@ -24,6 +26,20 @@ export class Totals {
     this.version = 0;
   }
 
+  /**
+   * Takes the figures of other totals of the same tree.
+   * @param {Totals} other
+   */
+  copy(other) {
+    this.self.set(other.self);
+    this.total.set(other.total);
+    if (this.samples !== this.total) {
+      this.selfSamples.set(other.selfSamples);
+      this.samples.set(other.samples);
+    }
+    this.version = ++versions;
+  }
+
   /** Weight of everything. */
   get all() {
     return this.total[0];
@@ -34,8 +50,6 @@ export class Totals {
     return this.samples[0];
   }
 }
-
-let versions = 0;
 
 /**
  * Measures a tree under masks.
@@ -99,13 +113,9 @@ export class FunctionSums {
 export function sumFunctions(tree, totals, out) {
   sum(tree, totals.self, totals.total, out.self, out.total);
   if (totals.samples === totals.total) {
-    out.selfSamples = out.self;
-    out.samples = out.total;
+    out.selfSamples.set(out.self);
+    out.samples.set(out.total);
   } else {
-    if (out.selfSamples === out.self) {
-      out.selfSamples = new Float64Array(out.self.length);
-      out.samples = new Float64Array(out.self.length);
-    }
     sum(tree, totals.selfSamples, totals.samples, out.selfSamples, out.samples);
   }
   return out;

@@ -19,8 +19,7 @@ export class Finder {
    */
   find(text, mayBeExpression = false) {
     this.error = "";
-    const isExpression = mayBeExpression && text.length > 2 && text.startsWith("/") && text.endsWith("/");
-    if (!isExpression) {
+    if (!mayBeExpression || !/^\/.+\/$/s.test(text)) {
       if (this.lower.length === 0) this.lower = this.names.map((name) => name.toLowerCase());
       const low = text.toLowerCase();
       return Uint8Array.from(this.lower, (name) => Number(name.includes(low)));

@@ -170,15 +170,15 @@ export class Flame {
     const { matched, matches } = view;
     if (matched !== null && matches > 0) {
       if (matched[frame] === 1) return palette.match;
-      return palette.faded[view.fill(frame)] ?? palette.page;
+      return palette.faded[view.fill(frame)];
     }
     if (view.b !== null && this.merge !== null) {
-      if (box === null) return palette.change[8] ?? palette.page;
+      if (box === null) return palette.change[8];
       const { step } = view.compareFigures(
         this.merge.figures(box, view.a), this.merge.figures(box, view.b));
-      return palette.change[step] ?? palette.page;
+      return palette.change[step];
     }
-    return palette.fills[view.fill(frame)] ?? palette.page;
+    return palette.fills[view.fill(frame)];
   }
 
   /**
@@ -245,7 +245,8 @@ export class Flame {
     const to = Math.min(this.layout.x[i] + this.layout.width[i], width);
     context.strokeStyle = css(this.palette.accent);
     context.lineWidth = 2;
-    context.strokeRect(from + 1, this.cursor.depth * row - top + 1, Math.max(to - from - 2, 2), row - 3);
+    const y = this.cursor.depth * row - top;
+    context.strokeRect(from + 1, y + 1, Math.max(to - from - 2, 2), row - 3);
   }
 
   /**

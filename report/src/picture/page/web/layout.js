@@ -4,7 +4,7 @@
 /** @typedef {import("./merge.js").Box} Box */
 /** @typedef {import("./merge.js").Merge} Merge */
 /** @typedef {import("./filter.js").Totals} Totals */
-/** @typedef {{from: number, to: number}} Span Part of the graph's width that is shown, in 0 to 1. */
+/** @typedef {{from: number, to: number}} Span Part of the graph's width, in 0 to 1. */
 
 /** Narrowest box, in pixels. */
 export const NARROWEST = 0.35;
@@ -20,7 +20,7 @@ export class Layout {
     this.width = [];
     /** First box of each row, and one more. @type {number[]} */
     this.rowStart = [0];
-    /** Strips of boxes too narrow: row, left edge, width, frame of the heaviest. @type {number[]} */
+    /** Strips of what is too narrow: row, left edge, width, heaviest frame. @type {number[]} */
     this.strips = [];
     /** Whether no row is left below. */
     this.isWhole = true;
@@ -95,7 +95,10 @@ function placeChildren(layout, merge, totals, parent, row, scale, width) {
   let stripFrom = 0;
   let stripTo = -1;
   let heaviest = 0;
-  let stripFrame = 0;
+  let frame = 0;
+  const endStrip = () => {
+    if (stripTo > stripFrom) layout.strips.push(row, stripFrom, stripTo - stripFrom, frame);
+  };
   for (const child of merge.childrenOf(box)) {
     const weight = merge.weigh(child, totals);
     if (weight === 0) continue;
@@ -108,20 +111,20 @@ function placeChildren(layout, merge, totals, parent, row, scale, width) {
         layout.width.push(size);
       } else {
         if (x - stripTo > 0.01) {
-          if (stripTo > stripFrom) layout.strips.push(row, stripFrom, stripTo - stripFrom, stripFrame);
+          endStrip();
           stripFrom = x;
           heaviest = 0;
         }
         stripTo = right;
         if (weight > heaviest) {
           heaviest = weight;
-          stripFrame = child.frame;
+          frame = child.frame;
         }
       }
     }
     x = right;
   }
-  if (stripTo > stripFrom) layout.strips.push(row, stripFrom, stripTo - stripFrom, stripFrame);
+  endStrip();
 }
 
 /**

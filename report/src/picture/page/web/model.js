@@ -231,7 +231,7 @@ export class Recording {
   async readEvent(index) {
     const meta = this.meta.events[index];
     if (meta === undefined) throw new DamagedPage(`it has no event ${index}`);
-    const names = ["cells", "lens", "gaps", "counts", "sums", "weights"].map((name) => name + index);
+    const names = ["cells", "lens", "gaps", "counts", "sums", "weights"].map((one) => one + index);
     const blocks = await Promise.all(names.map(this.blocks));
     const [cells, lens, gaps, counts, sums, weights] = blocks.map(
       (block, i) => new Column(names[i] ?? "", block ?? new Uint8Array()));

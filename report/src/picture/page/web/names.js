@@ -128,8 +128,8 @@ export function forms(name) {
   const parts = bare.split("::").filter((part) => part !== "");
   // A closure alone says nothing: whose it is stays with it.
   const last = Math.max(parts.findLastIndex((part) => !part.startsWith("{")), 0);
-  for (const form of [bare, parts.slice(Math.max(last - 1, 0)).join("::"), parts.slice(last).join("::")]) {
-    const shown = clean(form, SHOWN.box);
+  for (const from of [0, Math.max(last - 1, 0), last]) {
+    const shown = clean(from === 0 ? bare : parts.slice(from).join("::"), SHOWN.box);
     if (shown !== "" && shown.length < out[out.length - 1].length) out.push(shown);
   }
   return out;

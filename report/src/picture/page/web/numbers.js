@@ -3,6 +3,7 @@
 
 import { formatState } from "./state.js";
 import { GROUP_KINDS } from "./group.js";
+import { Lanes } from "./series.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./state.js").State} State */
@@ -44,33 +45,25 @@ export function numbersOf(view, change) {
           kind: view.recording.kind[frame],
           self_samples: sums.selfSamples[frame],
           total_samples: sums.samples[frame],
-          self_period: sums.self[frame] * view.event.unit,
-          total_period: sums.total[frame] * view.event.unit,
+          self_period: Math.round(sums.self[frame] * view.event.unit),
+          total_period: Math.round(sums.total[frame] * view.event.unit),
         });
       }
       return out;
     },
 
     /**
-     * Lanes of a kind with their samples and period, of the side shown, under the filter at hand.
-     * @param {"command" | "process" | "thread" | "cpu"} kind
+     * Lanes of a kind, of the side shown and under the filters of cells (time, lane, idle tasks):
+     * key, label and period.
+     * @param {import("./group.js").GroupKind} kind
      */
     lanes: (kind) => {
-      const { tree } = view.event;
       const groups = view.groups(kind);
-      const out = groups.keys.map((key, i) => ({ key, label: groups.labels[i], samples: 0, period: 0 }));
-      const masks = view.masks;
-      for (let node = 1; node < tree.size; node++) {
-        if (view.nodes !== null && view.nodes[node] === 0) continue;
-        for (let i = tree.start[node]; i < tree.start[node + 1]; i++) {
-          const cell = tree.cell[i];
-          const lane = out[groups.ofCell[cell]];
-          if (lane === undefined || masks[cell] !== 1) continue;
-          lane.samples += tree.count[i];
-          lane.period += (tree.weight?.[i] ?? tree.count[i] ?? 0) * view.event.unit;
-        }
-      }
-      return out.filter((lane) => lane.samples > 0);
+      const lanes = new Lanes(view.event, groups, view.cache.cellWeight, view.masks);
+      return lanes.order.map((group) => ({
+        key: groups.keys[group], label: groups.labels[group],
+        period: Math.round(lanes.weight[group] * view.event.unit),
+      }));
     },
 
     /**
@@ -86,7 +79,7 @@ export function numbersOf(view, change) {
         state.add({ kind: "time", from: Math.max(from ?? 0, 0), to: Math.min(to ?? steps, steps) });
       }
       const lane = GROUP_KINDS.find((kind) => kind === wanted.lane?.kind);
-      if (wanted.lane && lane !== undefined) state.add({ kind: "lane", lane, key: wanted.lane.key });
+      if (wanted.lane && lane) state.add({ kind: "lane", lane, key: wanted.lane.key });
       state.side = wanted.side ?? state.side;
       state.compare = wanted.compare ?? state.compare;
     }),

@@ -81,7 +81,8 @@ export class Panel {
       }
     }
     const shown = greatest(sums.self, HOTTEST, (frame) =>
-      recording.kind[frame] !== KIND.cut && (count === 0 || recording.kind[frame] !== KIND.unnamed));
+      recording.kind[frame] !== KIND.cut &&
+      (count === 0 || recording.kind[frame] !== KIND.unnamed));
     const most = sums.self[shown[0]] ?? 0;
     let rest = named;
     for (const frame of shown) rest -= sums.self[frame];
@@ -122,7 +123,7 @@ export class Panel {
     const most = changed[0]?.size ?? 0;
     for (const { frame, size } of changed.filter((one) => !one.isGone).slice(0, HOTTEST)) {
       const { text, tone } = changeText(view, frame);
-      const row = this.row(view.name(frame), text, most > 0 ? size / most : 0, frame);
+      const row = this.row(view.name(frame), text, size / most, frame);
       row.classList.add(tone);
       parts.push(row);
     }
@@ -130,7 +131,7 @@ export class Panel {
     const gone = changed.filter((one) => one.isGone).slice(0, HOTTEST);
     if (gone.length > 0) parts.push(el("h2", {}, `Only in ${view.otherName}`));
     for (const { frame, size } of gone) {
-      const row = this.row(view.name(frame), changeText(view, frame).text, most > 0 ? size / most : 0, frame);
+      const row = this.row(view.name(frame), changeText(view, frame).text, size / most, frame);
       row.classList.add("less");
       parts.push(row);
     }
@@ -142,8 +143,9 @@ export class Panel {
     const { app, view, box } = this;
     const { sums } = view;
     const swatch = el("span.swatch");
-    swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)] ?? this.palette.page);
-    const close = button("button.plain.close", "×", () => app.select(-1), { "aria-label": "Close" });
+    swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)]);
+    const close = button("button.plain.close", "×", () => app.select(-1),
+      { "aria-label": "Close" });
     close.dataset["key"] = "close";
     const parts = [
       el("div.title", {}, swatch, el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
@@ -198,13 +200,15 @@ export class Panel {
     if (!(all > 0)) return [];
     /** @type {{frame: number, weight: number, name: string}[]} */
     const boxes = merge.childrenOf(merge.root)
-      .map((box) => ({ frame: box.frame, weight: merge.weigh(box, view.a), name: view.name(box.frame) }))
+      .map((box) => (
+        { frame: box.frame, weight: merge.weigh(box, view.a), name: view.name(box.frame) }))
       .filter((one) => one.weight > 0);
     let rest = all;
     for (const one of boxes) rest -= one.weight;
     // Callees leave the function's own time; callers leave stacks that begin here.
     if (rest > all * 1e-9) {
-      boxes.push({ frame: -1, weight: rest, name: direction === "down" ? "itself" : "no known caller" });
+      const name = direction === "down" ? "itself" : "no known caller";
+      boxes.push({ frame: -1, weight: rest, name });
     }
     boxes.sort((a, b) => b.weight - a.weight || a.frame - b.frame);
     const parts = [el("h3", {}, direction === "up" ? "Called by" : "Calls")];
@@ -248,8 +252,8 @@ export class Panel {
     for (let i = first; i < last; i++) {
       const row = code.rows[i];
       if (row === undefined) continue;
-      const place = [row.function, row.source].filter(Boolean).map((text) => clean(String(text), 200));
-      if (place.length > 0) list.append(el("div.source", {}, place.join(" · ")));
+      const place = [row.function, row.source].filter(Boolean).join(" · ");
+      if (place !== "") list.append(el("div.source", {}, clean(place, 200)));
       const bar = el("span.bar");
       bar.style.width = (most > 0 ? (row.samples / most) * 100 : 0) + "%";
       const jump = row.jump === undefined ? "" : row.jump < i ? " ↑" : " ↓";

@@ -1,7 +1,7 @@
 // The Recording tab: what was read, what was lost, what cannot be trusted, how to go on.
 
 import { button, byId, copy, el } from "./dom.js";
-import { counted, duration, percent, shareOf, size, thousands } from "./format.js";
+import { counted, duration, shareOf, size, thousands } from "./format.js";
 import { clean } from "./names.js";
 
 /**
@@ -15,7 +15,7 @@ function table(label, heads, rows) {
     el("table", {},
       el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),
       el("tbody", {}, ...rows.map((row) =>
-        el("tr", {}, ...row.map((cell, i) => el(/^[\d,.]/.test(cell) && i > 0 ? "td.figure" : "td", {}, cell)))))));
+        el("tr", {}, ...row.map((cell) => el(/^\d/.test(cell) ? "td.figure" : "td", {}, cell)))))));
 }
 
 /**
@@ -25,7 +25,8 @@ function table(label, heads, rows) {
 function files(side) {
   const parts = [];
   for (const file of side.files) {
-    const kinds = Object.entries(file.records).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    const kinds = Object.entries(file.records)
+      .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
     parts.push(
       el("p", {}, el("code", {}, clean(file.path, 300)), ` · ${size(file.bytes)} · `,
         file.complete ? "complete" : "not complete: recording stopped before its end was written",
@@ -60,7 +61,8 @@ export function fillRecording(app) {
   if (warnings.length > 0) section("What to know", el("ul", {}, ...warnings));
   if (meta.broken.length > 0) {
     section("Stacks that do not reach the start of their program",
-      table("Broken stacks by program", ["Program", "Stacks", "Broken", "Cut at the greatest depth", "What helps"],
+      table("Broken stacks by program",
+        ["Program", "Stacks", "Broken", "Cut at the greatest depth", "What helps"],
         meta.broken.map((one) => [clean(one.program, 100), thousands(one.stacks),
           `${thousands(one.broken)} (${shareOf(one.broken, one.stacks)})`,
           thousands(one.cut), clean(one.remedy, 300)])));
@@ -75,28 +77,30 @@ export function fillRecording(app) {
     }));
   }
   meta.sides.forEach((side, i) => {
-    const name = meta.sides.length > 1 ? `: ${clean(side.name, 200)}${i === 1 ? " (base)" : ""}` : "";
-    section("Files" + name, ...files(side));
+    const name = `: ${clean(side.name, 200)}${i === 1 ? " (base)" : ""}`;
+    section("Files" + (meta.sides.length > 1 ? name : ""), ...files(side));
   });
   section("Events", table("Events", ["Event", "Samples", "Period", "Lost samples"],
     meta.events.map((event) => [
       clean(event.name, 100),
       event.samples.map(thousands).join(" / "),
-      event.period.map((period) => event.unit === "ns" ? duration(period) : thousands(period)).join(" / "),
+      event.period.map(event.unit === "ns" ? duration : thousands).join(" / "),
       thousands(event.lost_samples)])));
   const weighted = view.event.tree.weight !== null;
   const exact = [
     `Time is kept in ${counted(meta.steps, "step")} of ${duration(meta.step)}.`,
-    weighted ? "Samples stand for different amounts; where a filter is on, each is rounded to a small unit, " +
-      "so that sums may be off by less than one unit for each stack and thread. Sums of the whole recording are exact."
+    weighted ? "Samples stand for different amounts; where a filter is on, each is rounded to a small " +
+      "unit, so that sums may be off by less than one unit for each stack and thread. Sums of the " +
+      "whole recording are exact."
       : "All counts are exact.",
   ];
   if (meta.cut !== null) {
     const all = meta.events[0]?.samples[0] ?? 0;
-    exact.push(`To keep this page small, stacks with fewer than ${thousands(meta.cut.least)} samples end in ` +
-      `“(rare stacks)”: ${thousands(meta.cut.samples)} samples (${percent(all > 0 ? meta.cut.samples / all : 0)}).`);
+    exact.push(`To keep this page small, stacks with fewer than ${thousands(meta.cut.least)} samples ` +
+      `end in “(rare stacks)”: ${thousands(meta.cut.samples)} samples (${shareOf(meta.cut.samples, all)}).`);
   }
   section("How exact this page is", ...exact.map((text) => el("p", {}, text)));
-  parts.push(el("p.note", {}, `Made by ${clean(meta.tool, 60)}. This page fetches nothing and works offline.`));
+  parts.push(el("p.note", {},
+    `Made by ${clean(meta.tool, 60)}. This page fetches nothing and works offline.`));
   byId("recording").replaceChildren(...parts);
 }

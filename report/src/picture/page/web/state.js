@@ -6,7 +6,7 @@ import { GROUP_KINDS } from "./group.js";
 /** @typedef {{kind: "time", from: number, to: number}} TimeFilter Steps, `to` is not in it. */
 /** @typedef {{kind: "lane", lane: GroupKind, key: number}} LaneFilter */
 /** @typedef {{kind: "through", frame: number}} ThroughFilter */
-/** @typedef {{kind: "only", text: string}} OnlyFilter */
+/** @typedef {{kind: "only", text: string, typed?: boolean}} OnlyFilter `typed`: not from the address. */
 /** @typedef {{kind: "idle"}} IdleFilter */
 /** @typedef {TimeFilter | LaneFilter | ThroughFilter | OnlyFilter | IdleFilter} Filter */
 /** @typedef {"flame" | "functions" | "callers" | "recording"} Tab */
@@ -109,7 +109,7 @@ export function formatState(state) {
   /** @type {string[]} */
   const out = [];
   /** @param {string} key @param {string | number} value */
-  const put = (key, value) => out.push(`${key}=${encodeURIComponent(String(value).toWellFormed?.() ?? value)}`);
+  const put = (key, value) => out.push(`${key}=${encodeURIComponent(String(value).toWellFormed())}`);
   if (state.event !== standard.event) put("event", state.event);
   if (state.side !== standard.side) put("side", state.side);
   if (state.tab !== standard.tab) put("tab", state.tab);
@@ -164,7 +164,7 @@ function take(state, key, value, limits) {
   else if (key === "side") state.side = whole(value, limits.sides) ?? state.side;
   else if (key === "tab") state.tab = oneOf(TABS, value) ?? state.tab;
   else if (key === "lanes") state.lanes = oneOf(GROUP_KINDS, value) ?? state.lanes;
-  else if (key === "by") state.by = value === "none" ? "none" : oneOf(GROUP_KINDS, value) ?? state.by;
+  else if (key === "by") state.by = oneOf(["none", ...GROUP_KINDS], value) ?? state.by;
   else if (key === "inverted") state.inverted = value === "1";
   else if (key === "compare") state.compare = value === "1";
   else if (key === "rate") state.perSecond = value === "1";
@@ -172,8 +172,9 @@ function take(state, key, value, limits) {
   else if (key === "f") state.selected = whole(value, limits.names) ?? -1;
   else if (key === "sort") state.sort = oneOf(SORT_KEYS, value) ?? state.sort;
   else if (key === "idle") state.add({ kind: "idle" });
-  else if (key === "only" && value !== "") state.add({ kind: "only", text: value.slice(0, LONGEST_TEXT) });
-  else if (key === "through") {
+  else if (key === "only" && value !== "") {
+    state.add({ kind: "only", text: value.slice(0, LONGEST_TEXT) });
+  } else if (key === "through") {
     const frame = whole(value, limits.names);
     if (frame !== null) state.add({ kind: "through", frame });
   } else if (key === "time") {

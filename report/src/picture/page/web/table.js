@@ -194,7 +194,7 @@ export class Table {
       setText(row.change, text);
       row.change.className = `cell change ${tone}`;
     }
-    row.swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)] ?? this.palette.page);
+    row.swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)]);
     setText(row.name, view.name(frame));
     setText(row.module, clean(view.recording.moduleName(frame), 120));
   }
@@ -250,5 +250,6 @@ export function changeText(view, frame) {
   const difference = view.state.perSecond ? view.shareText(Math.abs(a - b))
     : digits(Math.abs(a - b) * 100);
   if (change === 0) return { text: `±\u00a0${difference}`, tone: "chance" };
-  return { text: `${change > 0 ? "▲" : "▼"}\u00a0${difference}`, tone: change > 0 ? "more" : "less" };
+  if (change > 0) return { text: `▲\u00a0${difference}`, tone: "more" };
+  return { text: `▼\u00a0${difference}`, tone: "less" };
 }

@@ -47,7 +47,7 @@ export class Timeline {
     /** Pictures without the range, painted only when they change: dragging copies them. */
     this.pictures = [document.createElement("canvas"), document.createElement("canvas")];
     this.isStale = true;
-    /** Names of the lanes with their shares. @type {{group: number, name: HTMLElement, share: HTMLElement}[]} */
+    /** Lanes shown. @type {{group: number, name: HTMLElement, share: HTMLElement}[]} */
     this.rows = [];
   }
 

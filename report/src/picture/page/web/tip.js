@@ -1,7 +1,7 @@
 // What a box is, in words: beside the mouse, and in the status line.
 
 import { byId, el } from "./dom.js";
-import { shareOf, thousands } from "./format.js";
+import { counted, shareOf } from "./format.js";
 import { clean, SHOWN } from "./names.js";
 import { KIND } from "./model.js";
 
@@ -34,9 +34,8 @@ export function origin(view, frame) {
 function figuresText(view, { weight, samples }) {
   const ofAll = view.state.filters.length === 0 ? ""
     : ` of what is shown, ${shareOf(weight, view.wholeWeight)} of all`;
-  const count = `${thousands(samples)} sample${samples === 1 ? "" : "s"}`;
   const amount = view.event.meta.unit === "samples" ? "" : view.amount(weight) + ", ";
-  return `${shareOf(weight, view.a.all)}${ofAll}: ${amount}${count}`;
+  return `${shareOf(weight, view.a.all)}${ofAll}: ${amount}${counted(samples, "sample")}`;
 }
 
 /**
@@ -48,7 +47,8 @@ function figuresText(view, { weight, samples }) {
  */
 export function boxLines(view, box, merge) {
   const figures = merge.figures(box, view.a);
-  const lines = [view.name(box.frame, SHOWN.tip), origin(view, box.frame), figuresText(view, figures)];
+  const name = view.name(box.frame, SHOWN.tip);
+  const lines = [name, origin(view, box.frame), figuresText(view, figures)];
   if (view.b !== null) {
     const { a, b, change } = view.compareFigures(figures, merge.figures(box, view.b));
     const mark = change === 0 ? "no more than chance" : change > 0 ? "▲ more" : "▼ less";

@@ -61,7 +61,7 @@ export class View {
     this.masks = new Uint8Array(0);
     /** @type {Uint8Array | null} */
     this.nodes = null;
-    const first = this.wholeTree("none");
+    const first = this.wholeTree(state.by);
     this.tree = first.tree;
     this.whole = first.whole;
     this.a = first.whole;
@@ -112,7 +112,8 @@ export class View {
     const found = this.cache.trees.get(by);
     if (found !== undefined) return found;
     const { event } = this;
-    const tree = by === "none" ? event.tree : groupedTree(this.recording, event.tree, this.groups(by));
+    const tree = by === "none" ? event.tree
+      : groupedTree(this.recording, event.tree, this.groups(by));
     const everything = new Uint8Array(event.cellThread.length).fill(1);
     const whole = measure(tree, everything, null, new Totals(tree.size, tree.weight !== null));
     const made = { tree, whole };
@@ -128,7 +129,8 @@ export class View {
   /** Graph of the flame graph's tab. */
   get graph() {
     const direction = this.state.inverted ? "up" : "down";
-    return this.merge(`${this.state.by} ${direction}`, () => Merge.all(this.tree, this.whole, direction));
+    return this.merge(`${this.state.by} ${direction}`, () =>
+      Merge.all(this.tree, this.whole, direction));
   }
 
   /**
@@ -168,9 +170,10 @@ export class View {
     const masks = cellMasks(recording, event, state);
     this.masks = masks.a;
     this.nodes = this.neededNodes();
-    measure(tree, masks.a, this.nodes, this.a);
-    sumFunctions(tree, this.a, this.sums);
-    if (state.filters.length === 0) this.takeExactSums(this.sums, state.side);
+    const isWhole = state.filters.length === 0;
+    if (isWhole && !this.hasTwo) this.a.copy(whole);
+    else measure(tree, masks.a, this.nodes, this.a);
+    this.sum(this.a, this.sums, state.side);
     if (masks.b === null) {
       this.b = null;
       this.otherSums = null;
@@ -179,18 +182,22 @@ export class View {
     this.b ??= new Totals(tree.size, tree.weight !== null);
     measure(tree, masks.b, this.nodes, this.b);
     this.otherSums ??= new FunctionSums(recording.meta.names);
-    sumFunctions(tree, this.b, this.otherSums);
-    if (state.filters.length === 0) this.takeExactSums(this.otherSums, 1 - state.side);
+    this.sum(this.b, this.otherSums, 1 - state.side);
   }
 
   /**
-   * Takes the sums of the whole recording, which know cut stacks and exact periods.
+   * Sums totals per function; without filters the sums of the whole recording, which know cut
+   * stacks and exact periods.
+   * @param {Totals} totals
    * @param {FunctionSums} sums
    * @param {number} side
    */
-  takeExactSums(sums, side) {
+  sum(totals, sums, side) {
     const exact = this.event.sums[side];
-    if (exact === undefined) return;
+    if (this.state.filters.length > 0) {
+      sumFunctions(this.tree, totals, sums);
+      return;
+    }
     const { unit, tree } = this.event;
     const weighted = tree.weight !== null;
     for (let frame = 0; frame < sums.self.length; frame++) {
@@ -213,7 +220,7 @@ export class View {
         frames[filter.frame] = 1;
         needed.push(frames);
       } else if (filter.kind === "only") {
-        needed.push(this.finder.find(filter.text));
+        needed.push(this.finder.find(filter.text, filter.typed));
       }
     }
     return nodeMask(this.recording, needed, this.state.hidesIdle());
