@@ -110,10 +110,12 @@ pub fn report(file: &Path, sort: &str) -> Report {
     report_of(file, &[], sort)
 }
 
-/// The same of what some flags make rep count: `-b`, `--mem-mode`.
+/// The same of what some flags make rep count: `-b`, `--mem-mode`. Addresses without a symbol are
+/// rows of their own, as in perf.
 #[track_caller]
 pub fn report_of(file: &Path, flags: &[&str], sort: &str) -> Report {
-    let outcome = run(rep().arg("--json").args(flags).args(["--sort", sort]).arg(file));
+    let outcome =
+        run(rep().args(["--json", "--no-inferred"]).args(flags).args(["--sort", sort]).arg(file));
     let outcome = answered(outcome);
     let report: Report = serde_json::from_slice(&outcome.stdout).unwrap_or_else(|error| {
         panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout))

@@ -143,6 +143,36 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         (FramePointer::of(&found.rule, next.as_ref(), self.machine()), found.addresses)
     }
 
+    /// Returns the number of the entries of `.eh_frame`, each of which is for a function: its code,
+    /// or a part of it that the compiler moved away.
+    pub fn functions(&self) -> usize {
+        self.eh_entries.as_ref().map_or_else(|| self.table().map_or(0, <[_]>::len), Vec::len)
+    }
+
+    /// Returns the place of the function at a linked address among those of `.eh_frame`, in the
+    /// order of their addresses.
+    pub fn function_at(&self, address: u64) -> Option<usize> {
+        let after = match &self.eh_entries {
+            Some(entries) => entries.partition_point(|entry| entry.addresses.start <= address),
+            None => {
+                let header = self.sections.eh_frame_hdr.as_ref()?.address;
+                let start = |[a, b, c, d, ..]: &[u8; 8]| self.linked(header, [*a, *b, *c, *d]);
+                self.table()?.partition_point(|pair| start(pair) <= address)
+            }
+        };
+        let place = after.checked_sub(1)?;
+        self.function(place).filter(|function| function.contains(&address)).map(|_| place)
+    }
+
+    /// Returns the linked addresses of the function at a place among those of `.eh_frame`.
+    pub fn function(&self, place: usize) -> Option<Range<u64>> {
+        if let Some(entries) = &self.eh_entries {
+            return Some(entries.get(place)?.addresses.clone());
+        }
+        let fde = self.of_pair(&self.eh_frame()?, self.table()?.get(place)?)?;
+        Some(fde.initial_address()..fde.end_address())
+    }
+
     /// Returns whether a linked address is in the code with which a process begins.
     pub(super) fn is_entry(&self, address: u64) -> bool {
         let entry = self.sections.entry;
@@ -229,15 +259,27 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
         let header = self.sections.eh_frame_hdr.as_ref()?.address;
-        let at = |offset: [u8; 4]| {
-            let offset = self.sections.endian.u32(offset).cast_signed();
-            header.wrapping_add_signed(offset.into())
-        };
+        let start = |[a, b, c, d, ..]: &[u8; 8]| self.linked(header, [*a, *b, *c, *d]);
         let table = self.table()?;
-        let after = table.partition_point(|[a, b, c, d, ..]| at([*a, *b, *c, *d]) <= address);
-        let [.., a, b, c, d] = *table.get(after.checked_sub(1)?)?;
-        let offset = at([a, b, c, d]).checked_sub(self.sections.eh_frame.as_ref()?.address)?;
-        self.parse(section, usize::try_from(offset).ok()?, address)
+        let after = table.partition_point(|pair| start(pair) <= address);
+        self.of_pair(section, table.get(after.checked_sub(1)?)?).filter(|fde| fde.contains(address))
+    }
+
+    /// Returns the linked address at an offset from that of the table's section.
+    fn linked(&self, header: u64, offset: [u8; 4]) -> u64 {
+        header.wrapping_add_signed(self.sections.endian.u32(offset).cast_signed().into())
+    }
+
+    /// Returns the entry that a pair of the table of `.eh_frame_hdr` is for.
+    fn of_pair<'a>(
+        &'a self,
+        section: &EhFrame<Slice<'a>>,
+        [.., a, b, c, d]: &[u8; 8],
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        let header = self.sections.eh_frame_hdr.as_ref()?.address;
+        let entry = self.linked(header, [*a, *b, *c, *d]);
+        let offset = entry.checked_sub(self.sections.eh_frame.as_ref()?.address)?;
+        self.parse(section, usize::try_from(offset).ok()?)
     }
 
     /// Returns the entry of an address by a list.
@@ -252,19 +294,18 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         if !entry.addresses.contains(&address) {
             return None;
         }
-        self.parse(section, entry.offset, address)
+        self.parse(section, entry.offset).filter(|fde| fde.contains(address))
     }
 
-    /// Reads the entry at an offset, if it has this address.
+    /// Reads the entry at an offset.
     fn parse<'a, S: UnwindSection<Slice<'a>>>(
         &'a self,
         section: &S,
         offset: usize,
-        address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
         let fde = section.fde_from_offset(&self.bases, offset.into(), S::cie_from_offset).ok()?;
         let is_bounded = fde.entry_len() <= MOST_BYTES && fde.cie().entry_len() <= MOST_BYTES;
-        (is_bounded && fde.contains(address)).then_some(fde)
+        is_bounded.then_some(fde)
     }
 
     /// Lists the entries of a section.

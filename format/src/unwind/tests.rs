@@ -74,6 +74,25 @@ impl Frames {
         self
     }
 
+    /// The rules, found by a table of `.eh_frame_hdr` with this count.
+    fn rules_by_table(self, count: u32) -> Rules<Vec<u8>> {
+        // Version 1; a pointer relative to its place, a count, a table relative to the section.
+        let mut header = vec![1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0];
+        header.extend(count.to_le_bytes());
+        let address = EH_FRAME - 0x100;
+        for (start, offset) in self.table {
+            for to in [start, EH_FRAME + offset as u64] {
+                let distance = i32::try_from(to.cast_signed() - address.cast_signed()).unwrap();
+                header.extend(distance.to_le_bytes());
+            }
+        }
+        Rules::new(Sections {
+            eh_frame: Some(Section { address: EH_FRAME, bytes: self.bytes }),
+            eh_frame_hdr: Some(Section { address, bytes: header }),
+            ..Sections::none(Machine::X86_64, Endian::Little)
+        })
+    }
+
     fn rules(self) -> Rules<Vec<u8>> {
         Rules::new(Sections {
             eh_frame: Some(Section { address: EH_FRAME, bytes: self.bytes }),
@@ -307,22 +326,7 @@ fn debug_frame_is_asked_where_eh_frame_has_no_rule() {
 #[test]
 fn a_table_finds_the_entry_of_an_address() {
     let with_table = |count: u32| {
-        let Frames { bytes, table } = functions();
-        // Version 1; a pointer relative to its place, a count, a table relative to the section.
-        let mut header = vec![1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0];
-        header.extend(count.to_le_bytes());
-        let address = EH_FRAME - 0x100;
-        for (start, offset) in table {
-            for to in [start, EH_FRAME + offset as u64] {
-                let distance = i32::try_from(to.cast_signed() - address.cast_signed()).unwrap();
-                header.extend(distance.to_le_bytes());
-            }
-        }
-        let rules = Rules::new(Sections {
-            eh_frame: Some(Section { address: EH_FRAME, bytes }),
-            eh_frame_hdr: Some(Section { address, bytes: header }),
-            ..Sections::none(Machine::X86_64, Endian::Little)
-        });
+        let rules = functions().rules_by_table(count);
         [0xfff, 0x1000, 0x2004, 0x20ff, 0x2100, 0x4000].map(|at| rules.frame_pointer_at(at))
     };
     let found = with_table(4);
@@ -331,6 +335,24 @@ fn a_table_finds_the_entry_of_an_address() {
     // A table that is not there is not needed; one that lacks functions does.
     assert_eq!(with_table(u32::MAX), found);
     assert_eq!(with_table(2)[5], Unknown);
+}
+
+#[test]
+fn functions_are_those_that_have_entries() {
+    let listed = functions().rules();
+    for rules in [&listed, &functions().rules_by_table(4)] {
+        assert_eq!(rules.functions(), 4);
+        let places = [0xfff, 0x1000, 0x10ff, 0x1100, 0x3010, 0x40ff, 0x4100];
+        assert_eq!(
+            places.map(|at| rules.function_at(at)),
+            [None, Some(0), Some(0), None, Some(2), Some(3), None]
+        );
+        assert_eq!(rules.function(2), Some(0x3000..0x3100));
+        assert_eq!(rules.function(4), None);
+    }
+    assert_eq!(functions().rules_by_table(2).functions(), 2);
+    let none = Rules::<Vec<u8>>::new(Sections::none(Machine::X86_64, Endian::Little));
+    assert_eq!((none.functions(), none.function_at(0), none.function(0)), (0, None, None));
 }
 
 #[test]
@@ -416,6 +438,8 @@ proptest! {
 ..Sections::none(Machine::X86_64, Endian::Little)
 });
         let _ = rules.frame_pointer_at(ip);
+        let place = rules.function_at(ip);
+        prop_assert!(place.is_none_or(|place| rules.function(place).unwrap().contains(&ip)));
         let (frames, _) = walk(rules, &registers(ip, 0x7_0000, 0x7_0010), &words, &words);
         prop_assert!(frames.len() <= 100);
     }

@@ -64,7 +64,7 @@ impl ViewArgs {
             needs: self.format().needs(),
             limit: self.limit,
             filters: self.filters.filters(false),
-            symbol_sources: self.symbols.options()?,
+            symbol_sources: self.symbols.options(true)?,
             ..Query::default()
         })
     }

@@ -62,7 +62,7 @@ pub(crate) struct ModulesQuery {
 
 pub(crate) fn query(asked: ModulesQuery) -> Result<ModulesQuery, String> {
     let sources = asked.sources.sources();
-    let symbol_sources = asked.symbols.clone().options()?;
+    let symbol_sources = asked.symbols.clone().options(true)?;
     Ok(ModulesQuery { report: Query { sources, symbol_sources, ..Query::default() }, ..asked })
 }
 
@@ -83,6 +83,8 @@ struct ModuleListing<'p> {
     samples: u64,
     /// Number of samples with a function.
     resolved: u64,
+    /// Number of samples in functions that have no name.
+    inferred: u64,
     modules: Vec<ModuleRow<'p>>,
     stacks: StackSummary,
     /// Explanation, if stacks were truncated.
@@ -102,6 +104,8 @@ struct ModuleRow<'p> {
     /// Number of its samples with a function.
     resolved: u64,
     resolved_percent: f64,
+    /// Number of its samples in functions that have no name.
+    inferred: u64,
     symbols: usize,
     /// Condition under which the names are right.
     note: Option<&'p str>,
@@ -139,7 +143,14 @@ impl<'p> ModuleListing<'p> {
             StackSummary { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),
             _ => None,
         };
-        Self { samples: all.samples, resolved: resolved.samples, modules, stacks, truncated_stacks }
+        Self {
+            samples: all.samples,
+            resolved: resolved.samples,
+            inferred: uses.inferred(),
+            modules,
+            stacks,
+            truncated_stacks,
+        }
     }
 }
 
@@ -148,8 +159,12 @@ impl Analysis for ModuleListing<'_> {
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
         let percent = share(self.resolved, self.samples);
-        let title = format!("# {} samples, {percent:.2}% of them with a function", self.samples);
-        let names = ["name", "path", "build_id", "period", "symbols", "reason"];
+        let mut title =
+            format!("# {} samples, {percent:.2}% of them with a function", self.samples);
+        if self.inferred > 0 {
+            title += &format!(", {:.2}% in inferred ones", share(self.inferred, self.samples));
+        }
+        let names = ["name", "path", "build_id", "period", "symbols", "reason", "inferred"];
         let mut columns = vec![
             SheetColumn::number("samples", "Samples", 11),
             SheetColumn::number("percent", "Share", 8),
@@ -211,8 +226,18 @@ impl ModuleRow<'_> {
             self.period.into(),
             (self.symbols as u64).into(),
             self.reason.as_ref().map_or(Cell::Unknown, |reason| reason.code.into()),
+            self.inferred.into(),
         ];
         let mut below = Vec::new();
+        if self.inferred > 0 {
+            below.push(format!(
+                "{:35}inferred: {:.2}% of its samples are in functions without names, shown as \
+                 {}+0xSTART",
+                "",
+                share(self.inferred, self.samples),
+                self.name
+            ));
+        }
         below.extend(self.note.map(|note| format!("{:35}note: {note}", "")));
         below.extend(self.reason.iter().flat_map(explain));
         for Attempt { source, path, result } in self.attempts {
@@ -238,6 +263,7 @@ impl<'p> ModuleRow<'p> {
             percent: rounded(share(uses.all.samples, all)),
             resolved: uses.resolved.samples,
             resolved_percent: rounded(share(uses.resolved.samples, uses.all.samples)),
+            inferred: uses.inferred.samples,
             symbols: uses.loaded.as_ref().map_or(0, |loaded| loaded.table.len()),
             note: uses.loaded.as_ref().and_then(|loaded| loaded.outcome.note.as_deref()),
             reason: uses.explanation(module),

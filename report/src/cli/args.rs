@@ -294,7 +294,9 @@ fn query(args: Args) -> Result<ReportQuery, String> {
     };
     query.chains = args.chains.options(&query)?;
     check_format(&query, export)?;
-    query.symbol_sources = args.symbols.options()?;
+    // Those who ask for either want what perf prints.
+    let as_perf = query.separator.is_some() || query.filters.resolved;
+    query.symbol_sources = args.symbols.options(!as_perf)?;
     let gates = args.gates.gates()?;
     gates.check_one_side()?;
     cli::refuse([(

@@ -39,6 +39,15 @@ pub(crate) struct SymbolArgs {
     #[arg(long, conflicts_with = "mangled")]
     demangle_kernel: bool,
 
+    /// Where a stripped file has no symbol, show the function that its unwind tables tell of, as
+    /// module+0xSTART [default: but in script and diff, with -t and with -U]
+    #[arg(long, overrides_with = "no_inferred")]
+    inferred: bool,
+
+    /// Show addresses without a symbol as they are
+    #[arg(long, overrides_with = "inferred")]
+    no_inferred: bool,
+
     /// Directory of the build ID cache [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long = "buildid-dir", value_name = "DIR")]
     build_id_dir: Option<PathBuf>,
@@ -67,12 +76,13 @@ pub(crate) struct SymbolArgs {
 }
 
 impl SymbolArgs {
-    /// Returns the options, with the settings in environment variables.
+    /// Returns the options, with the settings in environment variables. `infers` says whether
+    /// functions without a symbol are inferred by default.
     ///
     /// # Errors
     /// Returns an error if `--debuginfod` is given and its environment variables are missing or
     /// malformed.
-    pub(crate) fn options(self) -> Result<SymbolOptions, String> {
+    pub(crate) fn options(self, infers: bool) -> Result<SymbolOptions, String> {
         let set = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
@@ -93,6 +103,7 @@ impl SymbolArgs {
             source_paths: self.source_paths,
             demangle_kernel: self.demangle_kernel,
             demangle: demangle.unwrap_or_default(),
+            inferred: self.inferred || infers && !self.no_inferred,
             build_id_dir: self.build_id_dir.or_else(default_dir),
             servers,
             debuginfod_cache,

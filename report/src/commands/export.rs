@@ -96,7 +96,7 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
         return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
     }
     columns.extend(pprof::columns());
-    let mut symbol_sources = args.symbols.options()?;
+    let mut symbol_sources = args.symbols.options(true)?;
     symbol_sources.source_paths = true;
     let query = Query {
         sources: args.sources.sources(),

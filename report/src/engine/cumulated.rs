@@ -197,7 +197,7 @@ impl Labeller<'_> {
     /// Returns the first address of the function that replaced the address of a frame.
     fn start(&self, frame: &Frame) -> Option<u64> {
         let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined)?;
-        self.loaded(frame.module.into())?.table.start(SymbolId(id))
+        self.loaded(frame.module.into())?.start(SymbolId(id))
     }
 
     /// Returns the address of a frame that has a function, and its source line, if known; `None` if

@@ -113,6 +113,14 @@ impl Labeller<'_> {
         module.name(SymbolId(number))
     }
 
+    /// Returns whether the function that replaced the address of a frame has no name.
+    pub(super) fn is_inferred(&self, frame: &Frame) -> bool {
+        let number = u32::try_from(frame.address).ok().map(SymbolId);
+        let number = number.filter(|_| frame.end.is_symbol && !frame.end.is_inlined);
+        let loaded = self.loaded(frame.module.into());
+        loaded.zip(number).is_some_and(|(loaded, number)| loaded.is_inferred(number))
+    }
+
     /// Returns what tells the function that replaced the address of a frame from others of its
     /// name; `start` is where the name is in a text.
     pub(super) fn named(&self, frame: &Frame, start: usize, name: &str) -> Option<Named> {
@@ -198,11 +206,11 @@ impl Naming for Labeller<'_> {
                     u64::from(Self::line(loaded, side.address().of(&key)).0) + 1;
             }
             if let Some((module, symbol)) =
-                module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?)))
+                module.and_then(|m| Some((m, m.find(side.address().of(&key))?)))
             {
                 end.is_symbol = true;
                 if side == KeyAddress::At && self.fields.contains(&Field::Offset) {
-                    let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
+                    let start = module.start(symbol).unwrap_or(0);
                     *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
                 }
                 *side.address().of_mut(&mut key) = u64::from(symbol.0);
@@ -223,7 +231,8 @@ impl Naming for Labeller<'_> {
         }
         if let Some(loaded) = loaded.filter(|_| self.query.chains.key != FrameKey::Function) {
             named.line = Self::line(loaded, at).0 + 1;
-            let start = loaded.table.lookup(at).map_or(frame.address, |symbol| symbol.start);
+            let start = loaded.find(at).and_then(|function| loaded.start(function));
+            let start = start.unwrap_or(frame.address);
             named.offset = u32::try_from(frame.address.wrapping_sub(start)).unwrap_or(u32::MAX);
         }
         let has_inlined = self.inlined
@@ -264,7 +273,7 @@ fn looked_up(frame: &Frame, loaded: &Loaded) -> u64 {
     // Nothing calls the trampoline behind a signal handler.
     let is_before = frame.site == CallSite::Before
         && !frame.end.is_symbol
-        && (loaded.table.find(before).is_some() || loaded.table.find(frame.address).is_none());
+        && (loaded.find(before).is_some() || loaded.find(frame.address).is_none());
     if is_before { before } else { frame.address }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::Labeller;
-use crate::callchain::{ChainRef, Stacks};
+use super::labeller::frame_at;
+use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
 use crate::profile::modules::{Doubts, ModuleUse, ModuleUses, NamedShare};
-use crate::query::{Field, Meta};
+use crate::query::{Field, KeyAddress, Meta};
 use crate::symbols::{Loaded, Module, SymbolId};
 
 impl Labeller<'_> {
@@ -26,7 +27,9 @@ impl Labeller<'_> {
             if let Some(of_module) = counts.get_mut(number) {
                 of_module.all.add(count);
                 let end = Meta::unpack(Field::Meta.of(&key)).at;
-                if end.is_symbol {
+                if self.is_inferred(&frame_at(&key, KeyAddress::At)) {
+                    of_module.inferred.add(count);
+                } else if end.is_symbol {
                     of_module.resolved.add(count);
                     let function =
                         u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
@@ -42,6 +45,7 @@ impl Labeller<'_> {
             for (of_module, other) in counts.iter_mut().zip(others) {
                 of_module.all.add(other.all);
                 of_module.resolved.add(other.resolved);
+                of_module.inferred.add(other.inferred);
                 of_module.judged += other.judged;
             }
             counts
@@ -51,13 +55,13 @@ impl Labeller<'_> {
         for (number, of_module) in
             (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0)
         {
-            let ModuleRows { all, resolved, judged } = of_module;
+            let ModuleRows { all, resolved, inferred, judged } = of_module;
             let (module, loaded) = self.module_of(number);
             if let Some(loaded) = &loaded {
                 let named = NamedShare { all: all.samples, resolved: resolved.samples, judged };
                 doubts.add(&loaded.outcome, named);
             }
-            uses.add(module, ModuleUse { all, resolved, unresolved_callers: 0, loaded });
+            uses.add(module, ModuleUse { all, resolved, inferred, unresolved_callers: 0, loaded });
         }
         doubts
     }
@@ -70,7 +74,8 @@ impl Labeller<'_> {
             lacking.clear();
             let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
             let frames = callers.filter_map(|number| stacks.frame(number));
-            lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
+            let is_lacking = |frame: &&Frame| !frame.end.is_symbol || self.is_inferred(frame);
+            lacking.extend(frames.filter(is_lacking).map(|frame| frame.module));
             lacking.sort_unstable();
             lacking.dedup();
             for number in &lacking {
@@ -99,6 +104,8 @@ impl Labeller<'_> {
 struct ModuleRows {
     all: Count,
     resolved: Count,
+    /// Samples in functions without names.
+    inferred: Count,
     /// Samples whose names are right only under a condition.
     judged: u64,
 }

@@ -355,7 +355,7 @@ impl Labeller<'_> {
         if frame.end.cpu_mode != USER {
             return Entry::NotUser;
         }
-        match self.function(frame) {
+        match self.function(frame).filter(|_| !self.is_inferred(frame)) {
             Some(name) if is_entry(&name) => Entry::Named,
             Some(_) => Entry::No,
             None => match self.module(frame.module.into()) {

@@ -319,7 +319,7 @@ impl Labeller<'_> {
         let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
         let end = KeyAddress::At.end(row);
         let is_symbol = end.is_symbol && !end.is_inlined;
-        let symbol = self.loaded(Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
+        let symbol = self.loaded(Field::Module.of(row))?.symbol(id).filter(|_| is_symbol)?;
         Some(symbol.end - symbol.start)
     }
 

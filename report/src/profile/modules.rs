@@ -18,6 +18,8 @@ pub struct ModuleUse {
     pub all: Count,
     /// Samples with a resolved function.
     pub resolved: Count,
+    /// Samples in functions that have no name.
+    pub inferred: Count,
     /// Samples with an unresolved caller in the module; only if that is asked for.
     pub unresolved_callers: u64,
     /// Symbols of the module, if loaded.
@@ -40,6 +42,7 @@ impl ModuleUses {
         let uses = self.modules.entry(module).or_default();
         uses.all.add(other.all);
         uses.resolved.add(other.resolved);
+        uses.inferred.add(other.inferred);
         uses.unresolved_callers += other.unresolved_callers;
         uses.loaded = uses.loaded.take().or(other.loaded);
     }
@@ -52,6 +55,11 @@ impl ModuleUses {
             total.1.add(module.resolved);
         }
         total
+    }
+
+    /// Returns the number of samples in functions that have no name.
+    pub fn inferred(&self) -> u64 {
+        self.modules.values().map(|module| module.inferred.samples).sum()
     }
 
     /// Returns the modules sorted by samples, largest first; with `unresolved`, by unresolved
@@ -87,9 +95,16 @@ impl ModuleUses {
         }
         let percent = share(lacking, all.samples);
         let parts = parts.join(", ");
+        let inferred = match self.inferred() {
+            0 => String::new(),
+            inferred => format!(
+                "; {:.1}% are in inferred functions (module+0xSTART)",
+                share(inferred, all.samples)
+            ),
+        };
         Some(format!(
-            "{percent:.1}% of the samples have no function name: {parts}; why, and what helps: \
-             rep modules"
+            "{percent:.1}% of the samples have no function name: {parts}{inferred}; why, and what \
+             helps: rep modules"
         ))
     }
 }

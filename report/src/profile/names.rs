@@ -114,6 +114,11 @@ impl Subject {
         }
     }
 
+    /// Returns whether the function has no name: its text is that of the place where it begins.
+    pub fn is_inferred(&self) -> bool {
+        self.named().is_some_and(|named| named.function.is_inferred())
+    }
+
     fn named_mut(&mut self) -> Option<&mut Named> {
         match self {
             Self::Function(named) | Self::Frame(NamedFrame { named, .. }) => named.as_mut(),

@@ -361,6 +361,16 @@ impl SortKey {
         }
     }
 
+    /// Returns the name of what says in JSON that the key's function was inferred.
+    pub fn inferred(self) -> Option<&'static str> {
+        match self {
+            Self::Symbol => Some("inferred"),
+            Self::FromSymbol => Some("inferred_from"),
+            Self::ToSymbol => Some("inferred_to"),
+            _ => None,
+        }
+    }
+
     pub fn is_companion(self) -> bool {
         let is_named = self.is_of_trace() || matches!(self, Self::Input(_));
         self.declared().names.is_empty() && !is_named

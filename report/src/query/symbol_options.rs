@@ -35,6 +35,9 @@ pub struct SymbolOptions {
     pub demangle_kernel: bool,
     /// How names of functions are printed.
     pub demangle: Demangle,
+    /// `true` if addresses without a symbol get the function that the file's call frame information
+    /// tells of.
+    pub inferred: bool,
     /// Directory of the build ID cache.
     pub build_id_dir: Option<PathBuf>,
     /// Servers from which missing files are fetched, if the user wants that.

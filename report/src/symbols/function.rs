@@ -45,8 +45,7 @@ impl Function {
         {
             return None;
         }
-        let name_hash =
-            name_hash(loaded.table.get(id).map(|symbol| symbol.name).unwrap_or_default());
+        let name_hash = name_hash(loaded.symbol(id).map(|symbol| symbol.name).unwrap_or_default());
         Some(Self { loaded: loaded.clone(), spelt: Spelt::Symbol(id), name_hash })
     }
 
@@ -62,10 +61,15 @@ impl Function {
     pub fn name(&self) -> &[u8] {
         match &self.spelt {
             Spelt::Symbol(id) => {
-                self.loaded.table.get(*id).map(|symbol| symbol.name).unwrap_or_default()
+                self.loaded.symbol(*id).map(|symbol| symbol.name).unwrap_or_default()
             }
             Spelt::Inlined(name) => name.as_bytes(),
         }
+    }
+
+    /// Returns whether the function has no name: it was inferred that there is one.
+    pub(crate) fn is_inferred(&self) -> bool {
+        matches!(self.spelt, Spelt::Symbol(id) if self.loaded.is_inferred(id))
     }
 
     /// Returns the hash of [`Function::name`].
@@ -78,14 +82,14 @@ impl Function {
     /// without.
     pub(crate) fn offset(&self) -> u64 {
         let Spelt::Symbol(id) = self.spelt else { return 0 };
-        let start = self.loaded.table.start(id).filter(|_| self.loaded.shares_name(id));
+        let start = self.loaded.start(id).filter(|_| self.loaded.shares_name(id));
         start.map_or(0, |start| start.wrapping_sub(base(&self.loaded.module)))
     }
 
     /// Returns the place in the file of a file's symbol.
     fn in_file(&self) -> Option<u64> {
         let Spelt::Symbol(id) = self.spelt else { return None };
-        self.loaded.table.start(id).filter(|_| self.loaded.module.kind == ModuleKind::File)
+        self.loaded.start(id).filter(|_| self.loaded.module.kind == ModuleKind::File)
     }
 
     /// Returns whether the modules are copies of one file, such as those of several containers.

@@ -20,6 +20,8 @@
 //! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
 //! * All others (kernel, kernel modules, JIT maps) by the sampled address itself.
 //!
+//! Where a file has no symbol, its unwind tables tell of functions without names ([`inferred`]).
+//!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count
 //! (`elf::symbols`), where a symbol without size ends and which of several names at an address is
@@ -38,6 +40,7 @@ mod demangle;
 mod elf;
 mod explain;
 mod function;
+mod inferred;
 mod jit;
 mod kernel;
 mod label_slots;

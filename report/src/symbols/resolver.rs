@@ -15,6 +15,7 @@ use super::elf::ElfImage;
 use super::elf::call_frames::CallFrames;
 use super::elf::lines::SourceLines;
 use super::explain::MOVED;
+use super::inferred::InferredFunctions;
 use super::jit::Version;
 use super::jit::frames::JitFrames;
 use super::kernel::{Kernel, vdso};
@@ -27,7 +28,7 @@ use super::search::fetch::{self, Wanted};
 use super::search::processes::Processes;
 use super::search::proof::Origin;
 use super::search::{Search, candidates};
-use super::table::{SymbolId, SymbolTable, TableBuilder, name_hash};
+use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder, name_hash};
 use crate::input::Changed;
 use crate::query::{Demangle, SymbolOptions};
 
@@ -61,6 +62,8 @@ pub struct Loaded {
     names: ShownNames,
     /// By symbol.
     labels: Vec<LabelSlots>,
+    /// Functions where no symbol is, by the numbers that follow those of the symbols.
+    inferred: OnceLock<Option<InferredFunctions>>,
     /// Hashes of the names that several symbols have.
     shared_names: OnceLock<FxHashSet<u64>>,
     fingerprint: OnceLock<u64>,
@@ -84,8 +87,87 @@ impl Loaded {
         })
     }
 
-    /// Returns the name to show for a symbol returned by a lookup.
+    /// Returns the functions where the module has no symbols. The first call searches its file for
+    /// them.
+    fn inferred(&self) -> Option<&InferredFunctions> {
+        let is_file = self.module.kind == ModuleKind::File && self.search.options.inferred;
+        let find = || match self.module.bundled() {
+            Some(bundled) => InferredFunctions::bundled(bundled, &self.name),
+            None => {
+                let of = |image: &ElfImage| InferredFunctions::of(image, &self.name);
+                self.search.first(&self.module, of)
+            }
+        };
+        self.inferred.get_or_init(|| if is_file { find() } else { None }).as_ref()
+    }
+
+    /// Returns an inferred function by its number; `None` if that is a symbol's.
+    fn inferred_function(&self, id: SymbolId) -> Option<(&InferredFunctions, SymbolId)> {
+        let place = (id.0 as usize).checked_sub(self.table.len())?;
+        Some((self.inferred()?, SymbolId(u32::try_from(place).ok()?)))
+    }
+
+    /// Returns whether this is the number of a function that has no symbol.
+    pub fn is_inferred(&self, id: SymbolId) -> bool {
+        id.0 as usize >= self.table.len()
+    }
+
+    /// Returns the number of the function at `address`: of a symbol, else of an inferred function.
+    pub fn find(&self, address: u64) -> Option<SymbolId> {
+        self.find_range(address).0
+    }
+
+    /// Like [`Loaded::find`]; also returns a range around `address` in which every address has the
+    /// same result.
+    #[inline]
+    pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
+        match self.table.find_range(address) {
+            (None, gap) => self.find_in_gap(address, gap),
+            found => found,
+        }
+    }
+
+    /// Returns the inferred function at an address in a gap between symbols.
+    fn find_in_gap(&self, address: u64, gap: Range<u64>) -> (Option<SymbolId>, Range<u64>) {
+        let Some(inferred) = self.inferred() else { return (None, gap) };
+        let numbered = inferred.find(address).and_then(|(SymbolId(place), function)| {
+            let id = u32::try_from(self.table.len()).ok()?.checked_add(place)?;
+            Some((SymbolId(id), function))
+        });
+        match numbered {
+            Some((id, function)) => {
+                (Some(id), function.start.max(gap.start)..function.end.min(gap.end))
+            }
+            None => (None, address..address.saturating_add(1)),
+        }
+    }
+
+    /// Returns the function with this number, from a lookup in this module.
+    pub fn symbol(&self, id: SymbolId) -> Option<Symbol<&[u8]>> {
+        self.table.get(id).or_else(|| {
+            let (inferred, place) = self.inferred_function(id)?;
+            let Symbol { start, end, name } = inferred.get(place)?;
+            Some(Symbol { start, end, name: name.as_bytes() })
+        })
+    }
+
+    /// Returns the first address of the function with this number.
+    pub fn start(&self, id: SymbolId) -> Option<u64> {
+        self.table.start(id).or_else(|| self.symbol(id).map(|symbol| symbol.start))
+    }
+
+    /// Returns the offset from which a file that is in use may be another than the one that was
+    /// read.
+    fn lost(&self) -> Option<u64> {
+        let inferred = || self.inferred.get()?.as_ref()?.lost();
+        self.table.lost().or_else(inferred)
+    }
+
+    /// Returns the name to show for a function returned by a lookup.
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
+        if let Some((inferred, place)) = self.inferred_function(id) {
+            return Some(Cow::Borrowed(inferred.get(place)?.name));
+        }
         let slot = self.names.of(id)?;
         if let Some(name) = slot.get() {
             return Some(Cow::Borrowed(name));
@@ -96,9 +178,12 @@ impl Loaded {
         }
     }
 
-    /// Returns the slots for what is made of a symbol's name.
+    /// Returns the slots for what is made of a function's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
-        self.labels.get(id.0 as usize)
+        match self.inferred_function(id) {
+            Some((inferred, place)) => inferred.label_slots(place),
+            None => self.labels.get(id.0 as usize),
+        }
     }
 
     /// Returns whether several symbols have the name of this one.
@@ -232,10 +317,8 @@ impl Resolver {
     /// be wrong.
     pub fn check_unchanged(&self) -> Result<(), Changed> {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = modules
-            .iter()
-            .filter_map(|(module, slot)| Some((module, slot.get()?.table.lost()?)))
-            .min();
+        let lost =
+            modules.iter().filter_map(|(module, slot)| Some((module, slot.get()?.lost()?))).min();
         lost.map_or(Ok(()), |(module, from)| {
             Err(Changed { name: module.name().into_owned(), from })
         })
@@ -279,7 +362,8 @@ impl Resolver {
         let mut demangle = self.search.options.demangle;
         let demangles = demangle != Demangle::No;
         let bundled = module.bundled().and_then(|bundled| {
-            outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(bundled.table(demangles)))
+            let table = bundled.table(&module.name(), demangles);
+            outcome.keep(Source::Bundle, Path::new(&bundled.source), Ok(table))
         });
         let recorded = bundled.or_else(|| {
             module.recorded.as_ref().and_then(|symbols| {
@@ -325,6 +409,7 @@ impl Resolver {
             module: module.clone(),
             search: self.search.clone(),
             lines: OnceLock::new(),
+            inferred: OnceLock::new(),
             shared_names: OnceLock::new(),
             fingerprint: OnceLock::new(),
         }
@@ -389,7 +474,7 @@ impl<'f> Functions<'f> {
     /// Returns the function at an address of a module, and the addresses around it with the same
     /// result.
     pub(crate) fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
-        self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
+        self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.find_range(address))
     }
 
     /// Returns the symbols of a module. They stay the same, even if its debug file is fetched

@@ -19,6 +19,8 @@ pub(crate) struct Level<'p> {
     #[serde(flatten)]
     companions: BTreeMap<&'p str, Cow<'p, str>>,
     #[serde(flatten)]
+    inferred: BTreeMap<&'static str, bool>,
+    #[serde(flatten)]
     own: Counts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<Level<'p>>,
@@ -82,6 +84,12 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
                 part.first()
                     .and_then(|row| Some((column.key.mangled()?, row.mangled(depth)?.into()))),
             )
+            .collect(),
+        inferred: part
+            .first()
+            .filter(|row| row.subject(depth).is_inferred())
+            .and_then(|_| Some((column.key.inferred()?, true)))
+            .into_iter()
             .collect(),
         value: texts.into_iter().next().unwrap_or_default(),
         own: Counts::of(metrics.count, share(metrics.count.period, total)),

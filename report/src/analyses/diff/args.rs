@@ -301,6 +301,8 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         is_asked: args.children || by_stack || args.inline,
         ..ChainOptions::default()
     };
+    // The starts of functions differ between two builds: without names, nothing matches them.
+    let symbol_sources = args.symbols.options(false)?;
     let query = Query {
         sources: [base.as_slice(), new.as_slice()].concat(),
         mode,
@@ -309,7 +311,7 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         steps: TimeSteps::Length(args.time_quantum),
         chains,
         filters: args.filters.filters(args.hide_unresolved),
-        symbol_sources: args.symbols.options()?,
+        symbol_sources,
         ..Query::default()
     };
     Ok(DiffQuery {

@@ -63,6 +63,8 @@ struct JsonEvent<'p> {
 #[derive(Serialize)]
 struct GroupOut<'p> {
     key: Key<'p>,
+    #[serde(flatten)]
+    inferred: Inferred,
     events: Vec<Counts>,
 }
 
@@ -76,12 +78,17 @@ struct JsonRows<'p> {
 struct RowOut<'p> {
     key: Key<'p>,
     #[serde(flatten)]
+    inferred: Inferred,
+    #[serde(flatten)]
     own: Counts,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<&'static str, MetricValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Counts>,
 }
+
+/// What says of keys that their functions were inferred.
+type Inferred = BTreeMap<&'static str, bool>;
 
 /// Cells by column name, as typed by the user and in that order.
 struct Key<'p> {
@@ -106,6 +113,14 @@ fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
     query.columns.iter().enumerate().filter_map(of_column).collect()
 }
 
+fn inferred(row: Row<'_>, query: &Query) -> Inferred {
+    let of_column = |(place, column): (usize, &Column)| {
+        let name = column.key.inferred()?;
+        row.subject(place).is_inferred().then_some((name, true))
+    };
+    query.columns.iter().enumerate().filter_map(of_column).collect()
+}
+
 impl<'p> Serialize for JsonRows<'p> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
@@ -118,6 +133,7 @@ impl<'p> Serialize for JsonRows<'p> {
                     texts: row.texts().collect(),
                     mangled: mangled(row, self.query),
                 },
+                inferred: inferred(row, self.query),
                 own: Counts::of(row.count(), row.percent()),
                 fields: parts
                     .iter()
@@ -144,7 +160,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
                 Counts::of(*count, share(count.period, table.total.period))
             });
             let key = Key { names: &query.columns, mangled: mangled(first, query), texts };
-            GroupOut { key, events: events.collect() }
+            GroupOut { key, inferred: inferred(first, query), events: events.collect() }
         });
         rows.collect()
     });

@@ -54,7 +54,7 @@ pub(crate) struct BundleQuery {
 
 pub(crate) fn query(asked: BundleQuery) -> Result<BundleQuery, String> {
     // Names are packed as the symbol tables have them.
-    let symbol_sources = asked.symbols.clone().options()?;
+    let symbol_sources = asked.symbols.clone().options(true)?;
     Ok(BundleQuery { symbol_sources, ..asked })
 }
 

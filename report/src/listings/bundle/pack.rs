@@ -82,8 +82,7 @@ impl NamedModule {
         addresses: &BTreeSet<u64>,
         unwinding: Option<UnwindingParts>,
     ) -> Self {
-        let functions =
-            addresses.iter().filter_map(|address| loaded.table.find(*address)).collect();
+        let functions = addresses.iter().filter_map(|address| loaded.find(*address)).collect();
         let lines = loaded.lines();
         let places = if lines.is_known() {
             let asked: Vec<_> = addresses.iter().copied().collect();
@@ -115,7 +114,7 @@ impl NamedModule {
             frames: List(frames.iter().map(|frame| texts.frame(frame)).collect()),
         });
         let places = places.collect();
-        let symbols = self.functions.iter().filter_map(|id| self.loaded.table.get(*id));
+        let symbols = self.functions.iter().filter_map(|id| self.loaded.symbol(*id));
         let functions = symbols.map(|symbol| BundledFunction {
             start: symbol.start,
             end: symbol.end,

@@ -212,7 +212,7 @@ pub fn query(mut asked: ScriptQuery) -> Result<ScriptQuery, String> {
         return Err("--per-event-dump needs an input file to name its output files after".into());
     }
     asked.filters.samples = asked.filters.of_samples.clone().filters();
-    asked.symbol_sources = asked.symbols.clone().options()?;
+    asked.symbol_sources = asked.symbols.clone().options(false)?;
     Ok(asked)
 }
 

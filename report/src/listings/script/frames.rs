@@ -179,7 +179,7 @@ impl<'s> Finder<'s> {
 
     pub(super) fn symbol(&mut self, place: Place) -> Option<FoundFunction> {
         let function = place.module.and_then(|module| {
-            let symbol = self.loaded(module)?.table.find(place.address)?;
+            let symbol = self.loaded(module)?.find(place.address)?;
             self.function(module, symbol)
         });
         self.count(place.module, 1, Lookup::of(function.as_ref()));
@@ -194,7 +194,7 @@ impl<'s> Finder<'s> {
             Entry::Vacant(new) => new.insert(escape(&loaded.name(symbol)?).into()).clone(),
         };
         let is_judged = loaded.outcome.is_judged(Some(symbol));
-        Some(FoundFunction { name, start: loaded.table.start(symbol)?, is_judged })
+        Some(FoundFunction { name, start: loaded.start(symbol)?, is_judged })
     }
 
     /// Returns the number of lookups in the module of a place.

@@ -92,10 +92,7 @@ impl ElfImage {
     }
 
     pub(crate) fn segment_of(&self, address: u64) -> Option<&Segment> {
-        self.segments.iter().find(|segment| {
-            let size = segment.memory_size.max(segment.file_size);
-            address.checked_sub(segment.address).is_some_and(|within| within < size)
-        })
+        self.segments.iter().find(|segment| segment.has_address(address))
     }
 
     pub(crate) fn section(&self, name: &[u8]) -> Option<&ElfSection> {
@@ -196,6 +193,11 @@ impl ElfImage {
 impl Segment {
     pub(crate) fn to_offset(self, address: u64) -> u64 {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
+    }
+
+    pub(crate) fn has_address(&self, address: u64) -> bool {
+        let size = self.memory_size.max(self.file_size);
+        address.checked_sub(self.address).is_some_and(|within| within < size)
     }
 
     /// Returns whether the byte at file offset `offset` belongs to this segment.

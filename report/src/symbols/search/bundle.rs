@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use object::Endianness;
 use object::elf::{ELFCLASS64, ELFDATA2MSB, Machine, SHT_NOBITS, SHT_PROGBITS};
@@ -19,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::symbols::elf::call_frames::debug_frame;
 use crate::symbols::elf::{ElfImage, ElfSection, Segment};
+use crate::symbols::inferred::is_inferred_name;
 use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
@@ -155,13 +157,29 @@ impl Bundled {
         self.image = self.image.take().or(other.image);
     }
 
-    /// Returns the symbol table: the functions that have recorded addresses.
-    pub(crate) fn table(&self, demangle: bool) -> SymbolTable {
+    /// Returns the symbol table: the functions of the `module` that have names and recorded
+    /// addresses.
+    pub(crate) fn table(&self, module: &str, demangle: bool) -> SymbolTable {
         let mut table = TableBuilder::new(demangle);
         for BundledFunction { start, end, name } in &self.functions {
-            table.add(name, *start, *end);
+            if !is_inferred_name(name, module) {
+                table.add(name, *start, *end);
+            }
         }
         table.finish()
+    }
+
+    /// Returns the starts and ends of the `module`'s functions that have no names in its file, with
+    /// the names that they were given.
+    pub(crate) fn inferred(
+        &self,
+        module: &str,
+    ) -> impl Iterator<Item = (Range<u64>, Box<str>)> + use<'_> {
+        let module: Box<str> = module.into();
+        self.functions.iter().filter_map(move |BundledFunction { start, end, name }| {
+            let name = str::from_utf8(name).ok().filter(|_| is_inferred_name(name, &module))?;
+            Some((*start..*end, name.into()))
+        })
     }
 }
 
