@@ -21,12 +21,14 @@
 //! panic, and the work for a frame is bounded.
 
 mod expression;
+mod index;
 mod machine;
 mod memory;
 mod rule;
 mod rules;
 mod walk;
 
+pub use index::ArmIndex;
 pub use machine::{Machine, Registers};
 pub use memory::Memory;
 pub use rule::FramePointer;

@@ -20,11 +20,13 @@ use std::ops::Range;
 use object::Endianness;
 use object::elf::EM_ARM;
 use recrep_format::endian::Endian;
+use recrep_format::unwind::ArmIndex;
 use zerocopy::FromZeros;
 
 use super::elf::call_frames::CallFrames;
 use super::elf::{self, ElfImage, Segment};
 use super::label_slots::{LabelSlots, ShownNames};
+use super::names::inferred_name;
 use super::search::bundle::Bundled;
 use super::table::{Symbol, SymbolId};
 use crate::input::map::Bytes;
@@ -48,20 +50,12 @@ enum FunctionList {
         file: Bytes,
     },
     Index {
-        index: ExceptionIndex,
+        index: ArmIndex<Bytes>,
         segments: Vec<Segment>,
         file: Bytes,
     },
     /// Those of a bundle, which has them by their names: offsets of their starts and ends.
     Bundled(Vec<(Range<u64>, Box<str>)>),
-}
-
-/// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, section 6).
-#[derive(Debug)]
-struct ExceptionIndex {
-    address: u64,
-    bytes: Bytes,
-    endian: Endian,
 }
 
 impl InferredFunctions {
@@ -70,7 +64,7 @@ impl InferredFunctions {
         let (segments, file) = (image.segments.clone(), image.file.clone());
         let list = match CallFrames::of(image, None) {
             Some(frames) => FunctionList::CallFrames { frames, segments, file },
-            None => FunctionList::Index { index: ExceptionIndex::of(image)?, segments, file },
+            None => FunctionList::Index { index: arm_index(image)?, segments, file },
         };
         Self::of_list(list, module)
     }
@@ -104,7 +98,7 @@ impl InferredFunctions {
         let (linked, Range { start, end }) = self.list.function(id.0 as usize)?;
         let name = || match &self.list {
             FunctionList::Bundled(all) => all.get(id.0 as usize).map(|(_, name)| name.clone()),
-            _ => Some(name_of(&self.module, linked).into()),
+            _ => Some(inferred_name(&self.module, linked).into()),
         };
         let name = self.names.of(id)?.get_or_init(|| name().unwrap_or_default());
         Some(Symbol { start, end, name })
@@ -123,22 +117,11 @@ impl InferredFunctions {
     }
 }
 
-fn name_of(module: &str, linked: u64) -> String {
-    format!("{module}+{linked:#x}")
-}
-
-/// Returns whether this is the name of a function of the module that has none in its file.
-pub(super) fn is_inferred_name(name: &[u8], module: &str) -> bool {
-    let address = name.strip_prefix(module.as_bytes()).and_then(|rest| rest.strip_prefix(b"+0x"));
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    address.is_some_and(|digits| !digits.is_empty() && digits.iter().all(is_digit))
-}
-
 impl FunctionList {
     fn len(&self) -> usize {
         match self {
             Self::CallFrames { frames, .. } => frames.rules.functions(),
-            Self::Index { index, .. } => index.entries().len(),
+            Self::Index { index, .. } => index.functions(),
             Self::Bundled(all) => all.len(),
         }
     }
@@ -172,51 +155,17 @@ impl FunctionList {
     }
 }
 
-impl ExceptionIndex {
-    /// Returns the index of a file for 32-bit ARM, if it has one.
-    fn of(image: &ElfImage) -> Option<Self> {
-        let section = image.section(b".ARM.exidx").filter(|_| image.machine == EM_ARM)?;
-        Some(Self {
-            address: section.address,
-            bytes: image.keep(section).ok()?,
-            endian: match image.endian {
-                Endianness::Little => Endian::Little,
-                Endianness::Big => Endian::Big,
-            },
-        })
-    }
-
-    /// Returns the entries: the distance to a function, and how it is unwound.
-    fn entries(&self) -> &[[u8; 8]] {
-        self.bytes.as_chunks().0
-    }
-
-    /// Returns the start of the function that an entry is for.
-    fn start(&self, place: usize) -> Option<u64> {
-        let [a, b, c, d, ..] = *self.entries().get(place)?;
-        let at = self.address.wrapping_add(8 * place as u64);
-        // The distance has 31 bits; addresses have 32, the lowest of which is that of Thumb code.
-        let distance = (self.endian.u32([a, b, c, d]) << 1).cast_signed() >> 1;
-        Some(at.wrapping_add_signed(distance.into()) & 0xffff_fffe)
-    }
-
-    fn function_at(&self, address: u64) -> Option<usize> {
-        let (mut from, mut until) = (0, self.entries().len());
-        while from < until {
-            let middle = from.midpoint(until);
-            match self.start(middle)? <= address {
-                true => from = middle + 1,
-                false => until = middle,
-            }
-        }
-        from.checked_sub(1)
-    }
-
-    /// Returns the function of an entry. The last entry is the end of all code.
-    fn function(&self, place: usize) -> Option<Range<u64>> {
-        let function = self.start(place)?..self.start(place.checked_add(1)?)?;
-        (!function.is_empty()).then_some(function)
-    }
+/// Returns the index of the functions of a file for 32-bit ARM, if it has one.
+fn arm_index(image: &ElfImage) -> Option<ArmIndex<Bytes>> {
+    let section = image.section(b".ARM.exidx").filter(|_| image.machine == EM_ARM)?;
+    Some(ArmIndex {
+        address: section.address,
+        bytes: image.keep(section).ok()?,
+        endian: match image.endian {
+            Endianness::Little => Endian::Little,
+            Endianness::Big => Endian::Big,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -339,14 +288,6 @@ mod tests {
                     assert!(found.is_none_or(|(_, range)| range.contains(&offset)));
                 }
             }
-        }
-    }
-
-    #[test]
-    fn names_of_inferred_functions_are_known_by_their_form() {
-        assert!(is_inferred_name(b"lib.so+0x8202a", "lib.so"));
-        for name in ["lib.so+0x", "lib.so+0x8G", "lib.s+0x82", "lib.so", "f+0x1", "lib.so+0x1 x"] {
-            assert!(!is_inferred_name(name.as_bytes(), "lib.so"), "{name}");
         }
     }
 }

@@ -101,3 +101,28 @@ pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
 pub(super) fn name_hash(name: &[u8]) -> u64 {
     FxBuildHasher.hash_one(name)
 }
+
+/// Returns the name of a function that has none: its module, and the linked address of its start.
+pub(super) fn inferred_name(module: &str, start: u64) -> String {
+    format!("{module}+{start:#x}")
+}
+
+/// Returns whether this is an [`inferred_name`] of the module.
+pub(super) fn is_inferred_name(name: &[u8], module: &str) -> bool {
+    let address = name.strip_prefix(module.as_bytes()).and_then(|rest| rest.strip_prefix(b"+0x"));
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    address.is_some_and(|digits| !digits.is_empty() && digits.iter().all(is_digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_inferred_functions_are_known_by_their_form() {
+        assert!(is_inferred_name(inferred_name("lib.so", 0x8202a).as_bytes(), "lib.so"));
+        for name in ["lib.so+0x", "lib.so+0x8G", "lib.s+0x82", "lib.so", "f+0x1", "lib.so+0x1 x"] {
+            assert!(!is_inferred_name(name.as_bytes(), "lib.so"), "{name}");
+        }
+    }
+}

@@ -63,8 +63,8 @@ fn theirs(file: &Path, sort: &str, samples: u64) -> Rows {
 }
 
 fn ours(file: &Path, sort: &str) -> (Rows, u64) {
-    // perf does not check the kernel's chains.
-    let flags = ["--json", "--children", "--no-check-callchains", "-s", sort];
+    // perf does not check the kernel's chains, and infers no functions.
+    let flags = ["--json", "--children", "--no-check-callchains", "--no-inferred", "-s", sort];
     let outcome = run(rep().args(flags).arg(file)).expect(0);
     let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     let event = &report["events"][0];

@@ -65,8 +65,8 @@ fn with_entries_named(script: &str) -> String {
 }
 
 fn ours(file: &Path, flags: &[&str]) -> BTreeMap<String, u64> {
-    // perf does not check the kernel's chains.
-    let folded = ["--format", "folded", "--no-check-callchains"];
+    // perf does not check the kernel's chains, and infers no functions.
+    let folded = ["--format", "folded", "--no-check-callchains", "--no-inferred"];
     let outcome = run(rep().args(folded).args(flags).arg(file)).expect(0);
     assert!(
         outcome.text().lines().is_sorted_by_key(|line| line.rsplit_once(' ').unwrap().0),

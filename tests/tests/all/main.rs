@@ -35,6 +35,7 @@ mod folded_agrees;
 mod format_examples;
 mod functions;
 mod hot_shares;
+mod inferred;
 mod info;
 mod keys_agree;
 mod known_chains;

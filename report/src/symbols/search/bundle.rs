@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::symbols::elf::call_frames::debug_frame;
 use crate::symbols::elf::{ElfImage, ElfSection, Segment};
-use crate::symbols::inferred::is_inferred_name;
+use crate::symbols::names::is_inferred_name;
 use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
