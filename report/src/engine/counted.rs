@@ -123,9 +123,10 @@ impl Counted<'_> {
         // What a profile lacks cannot be recorded any more.
         let is_recording = session.input.profile_samples().is_none();
         if query.mode == Mode::Samples && purpose == Purpose::Rows && is_recording {
-            let (hints, user_stacks) = labeller.hints(session, &scanned.rows, &scanned.stacks);
+            let (hints, stacks) = labeller.hints(session, &scanned.rows, &scanned.stacks);
             profile.warnings.extend(hints);
-            profile.user_stacks.add(user_stacks);
+            profile.user_stacks.add(stacks.all);
+            profile.program_stacks.append(stacks.of_programs);
         }
         if query.has(SortKey::Symbol) {
             let doubts = labeller.count_modules(&scanned.rows, &mut profile.module_uses);

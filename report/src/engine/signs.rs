@@ -15,10 +15,12 @@ use super::setup::are_calls;
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
-use crate::profile::UserStacks;
-use crate::query::{End, Field, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
+use crate::profile::user_stacks::{
+    BrokenStacks, ProgramStacks, StackKind, StackSource, UserStacks,
+};
+use crate::query::{End, Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::symbols::Module;
-use crate::timeline::CommRef;
+use crate::timeline::{CommRef, ThreadRef};
 
 /// The function in which an interpreter runs a program's code, and what shows the program's own
 /// functions.
@@ -81,22 +83,11 @@ const INTERPRETERS: &[Interpreter] = &[
 /// Number of frames at which the kernel and `rep` cut callchains by default.
 const CUT: u32 = 127;
 
-/// How user stacks were recorded; the remedy depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StackSource {
-    /// The kernel followed frame pointers.
-    FramePointers,
-    /// The stack was copied.
-    Copies,
-    /// The hardware recorded calls (LBR).
-    CallStack,
-}
-
 /// The user parts of callchains in a file.
 pub(crate) struct UserChains {
     source: StackSource,
-    /// For each event, whether its samples have them.
-    of_events: Vec<bool>,
+    /// For each event whose samples have them, the number of frames at which chains were cut.
+    limits: Vec<Option<u32>>,
 }
 
 impl UserChains {
@@ -108,13 +99,15 @@ impl UserChains {
         } else {
             StackSource::FramePointers
         };
-        let is_recorded = |entry: &AttrEntry| {
-            let is_left_out = entry.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
-                && source == StackSource::FramePointers;
-            entry.attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out
+        let limit = |AttrEntry { attr, .. }: &AttrEntry| {
+            let by_kernel = source == StackSource::FramePointers;
+            let is_left_out = attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) && by_kernel;
+            let is_recorded = attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out;
+            let asked = u32::from(attr.sample_max_stack);
+            let limit = if by_kernel && asked > 0 { asked.min(CUT) } else { CUT };
+            is_recorded.then_some(limit)
         };
-        let of_events = session.file.attrs.entries().iter().map(is_recorded).collect();
-        Self { source, of_events }
+        Self { source, limits: session.file.attrs.entries().iter().map(limit).collect() }
     }
 }
 
@@ -144,9 +137,9 @@ impl Labeller<'_> {
         session: &Session<'_>,
         rows: &Rows,
         stacks: &Stacks,
-    ) -> (Vec<Warning>, UserStacks) {
+    ) -> (Vec<Warning>, CountedStacks) {
         let (query, layout) = (self.query, rows.layout());
-        let (mut hints, mut user_stacks) = (Vec::new(), UserStacks::default());
+        let (mut hints, mut counted) = (Vec::new(), CountedStacks::default());
         if layout.has(Field::Address) && query.has(SortKey::Symbol) {
             hints = self.interpreters(rows, stacks);
         }
@@ -155,10 +148,10 @@ impl Labeller<'_> {
         let is_whole = !query.chains.branches && !query.filters.resolved;
         if has_chains && is_whole && query.chains.frames() >= MAX_STACK {
             let broken;
-            (user_stacks, broken) = self.broken_stacks(rows, stacks, &UserChains::of(session));
+            (counted, broken) = self.broken_stacks(rows, stacks, &UserChains::of(session));
             hints.extend(broken);
         }
-        (hints, user_stacks)
+        (hints, counted)
     }
 
     /// Returns a hint if an interpreter's function has at least 5 % of the samples.
@@ -221,7 +214,7 @@ impl Labeller<'_> {
         rows: &Rows,
         stacks: &Stacks,
         recorded: &UserChains,
-    ) -> (UserStacks, Option<Warning>) {
+    ) -> (CountedStacks, Option<Warning>) {
         /// Least number of user stacks that tell anything.
         const LEAST: u64 = 20;
         let outer = stacks.chains.fold_callers(Outer::default(), |node, callers: Outer| Outer {
@@ -246,14 +239,11 @@ impl Labeller<'_> {
             });
         let mut lacking = BTreeMap::<u32, u64>::new();
         let mut all = UserStacks::default();
-        let mut programs = FxHashMap::<u64, UserStacks>::default();
+        let mut programs = FxHashMap::<(Option<CommRef>, u32), UserStacks>::default();
         for row in 0..rows.len() {
             let key = rows.key(row);
-            if recorded.of_events.get(usize::from(Meta::unpack(Field::Meta.of(&key)).event))
-                != Some(&true)
-            {
-                continue;
-            }
+            let event = usize::from(Meta::unpack(Field::Meta.of(&key)).event);
+            let Some(limit) = recorded.limits.get(event).copied().flatten() else { continue };
             let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
             let Outer { depth, frames } = outer.get(callers as usize).copied().unwrap_or_default();
             // The sampled instruction is the innermost frame, where it is none of the chain's.
@@ -271,7 +261,7 @@ impl Labeller<'_> {
                 _ => false,
             };
             let broken = if is_whole { 0 } else { samples };
-            let cut = if depth.saturating_add(u32::from(own)) >= CUT { broken } else { 0 };
+            let cut = if depth.saturating_add(u32::from(own)) >= limit { broken } else { 0 };
             let of_row = UserStacks { all: samples, broken, cut };
             all.add(of_row);
             let module = match gaps.get(callers as usize) {
@@ -283,30 +273,47 @@ impl Labeller<'_> {
                 let sum = lacking.entry(module).or_default();
                 *sum = sum.saturating_add(samples);
             }
-            programs.entry(Field::Comm.of(&key)).or_default().add(of_row);
+            programs.entry((self.program(rows, &key), limit)).or_default().add(of_row);
+        }
+        let mut counted = CountedStacks { all, ..CountedStacks::default() };
+        for ((program, limit), stacks) in programs {
+            let program = program.map(|comm| self.timeline.comm(comm).into_owned());
+            let kind = StackKind { program, source: recorded.source, limit };
+            counted.of_programs.add(kind, stacks);
         }
         if all.all < LEAST {
-            return (all, None);
+            return (counted, None);
         }
         let are_broken = all.broken.saturating_mul(10) > all.all;
         if recorded.source == StackSource::FramePointers
             && let Some(message) = self.lacking_callers(&lacking, all)
         {
             let code = if are_broken { Warning::BROKEN_STACKS } else { Warning::MISSING_CALLERS };
-            return (all, Some(Warning::new(code, message)));
+            return (counted, Some(Warning::new(code, message)));
         }
         if !are_broken {
-            return (all, None);
+            return (counted, None);
         }
-        let has_comms = rows.layout().has(Field::Comm);
-        let programs = if has_comms { self.programs(&programs, all) } else { String::new() };
+        let programs = heaviest(&counted.of_programs, all);
         let percent = share(all.broken, all.all);
-        let remedy = remedy(recorded.source, all);
+        let limit = recorded.limits.iter().flatten().max().copied().unwrap_or(CUT);
+        let remedy = all.remedy(recorded.source, limit);
         let message = format!(
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"
         );
-        (all, Some(Warning::new(Warning::BROKEN_STACKS, message)))
+        (counted, Some(Warning::new(Warning::BROKEN_STACKS, message)))
+    }
+
+    /// Returns the comm of the program that a row is of, or of its thread; `None` if rows have
+    /// neither.
+    fn program(&self, rows: &Rows, key: &Key) -> Option<CommRef> {
+        let layout = rows.layout();
+        if layout.has(Field::Comm) {
+            return Some(CommRef::unpack(Field::Comm.of(key)));
+        }
+        let thread = layout.has(Field::Thread).then(|| ThreadRef::unpack(Field::Thread.of(key)));
+        Some(self.timeline.thread_label(thread?).1)
     }
 
     /// Returns a sentence if more than a hundredth of the stacks lack callers: those of functions of
@@ -329,25 +336,6 @@ impl Labeller<'_> {
         ))
     }
 
-    /// Returns the programs with the most broken stacks, with their shares of all user stacks, in
-    /// parentheses.
-    fn programs(&self, programs: &FxHashMap<u64, UserStacks>, all: UserStacks) -> String {
-        const SHOWN: usize = 3;
-        let broken =
-            programs.iter().filter(|(_, stacks)| stacks.broken.saturating_mul(100) >= all.all);
-        let name = |comm: u64| self.timeline.comm(CommRef::unpack(comm)).into_owned();
-        let mut named: Vec<(String, u64)> =
-            broken.map(|(comm, stacks)| (name(*comm), stacks.broken)).collect();
-        named.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let more = if named.len() > SHOWN { ", …" } else { "" };
-        let shown = named
-            .iter()
-            .take(SHOWN)
-            .map(|(name, broken)| format!("{name} {:.1}%", share(*broken, all.all)));
-        let shown: Vec<String> = shown.collect();
-        if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
-    }
-
     /// Returns what a frame is for a stack that begins with it.
     fn entry(&self, frame: &Frame) -> Entry {
         /// CPU mode of user code.
@@ -364,6 +352,29 @@ impl Labeller<'_> {
             },
         }
     }
+}
+
+/// User stacks that were counted.
+#[derive(Debug, Default)]
+pub(crate) struct CountedStacks {
+    pub(crate) all: UserStacks,
+    pub(crate) of_programs: ProgramStacks,
+}
+
+/// Returns the programs with the most broken stacks, with their shares of all user stacks, in
+/// parentheses.
+fn heaviest(programs: &ProgramStacks, all: UserStacks) -> String {
+    const SHOWN: usize = 3;
+    let mut named: Vec<(&str, u64)> = Vec::new();
+    for BrokenStacks { program, broken, .. } in programs.broken() {
+        let is_shown = broken.saturating_mul(100) >= all.all;
+        named.extend(program.filter(|_| is_shown).map(|program| (program, broken)));
+    }
+    let more = if named.len() > SHOWN { ", …" } else { "" };
+    let shown = named.iter().take(SHOWN);
+    let shown: Vec<String> =
+        shown.map(|(name, broken)| format!("{name} {:.1}%", share(*broken, all.all))).collect();
+    if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
 }
 
 /// Whether a stack can begin with a frame.
@@ -383,31 +394,6 @@ fn is_of_runtime(name: &str) -> bool {
     ["libc.so", "libc-", "libc.musl", "ld-linux", "ld-musl", "ld-2.", "ld.so", "libpthread"]
         .iter()
         .any(|beginning| name.starts_with(beginning))
-}
-
-/// Returns what gives longer stacks.
-fn remedy(source: StackSource, stacks: UserStacks) -> String {
-    let of_source = match source {
-        StackSource::FramePointers => {
-            "code without frame pointers; record with --call-graph dwarf (or lbr), or build with \
-             -fno-omit-frame-pointer (Rust: -C force-frame-pointers)"
-        }
-        StackSource::Copies => {
-            "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame \
-             pointers"
-        }
-        StackSource::CallStack => {
-            "the hardware keeps the innermost calls only; --call-graph dwarf records more"
-        }
-    };
-    let percent = share(stacks.cut, stacks.broken);
-    match stacks.cut.saturating_mul(10) >= stacks.broken {
-        true => format!(
-            "{percent:.1}% of these are cut at {CUT} frames (sysctl kernel.perf_event_max_stack, \
-             --max-stack); else {of_source}"
-        ),
-        false => of_source.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -431,20 +417,5 @@ mod tests {
                 && is_of_runtime("libc-2.31.so")
         );
         assert!(!is_of_runtime("libcrypto.so.3") && !is_of_runtime("app"));
-    }
-
-    #[test]
-    fn cut_stacks_have_a_remedy_of_their_own() {
-        let stacks = |cut| UserStacks { all: 100, broken: 50, cut };
-        assert!(
-            remedy(StackSource::FramePointers, stacks(0))
-                .starts_with("code without frame pointers")
-        );
-        let cut = remedy(StackSource::Copies, stacks(25));
-        assert!(
-            cut.starts_with("50.0% of these are cut at 127 frames")
-                && cut.contains("longer copies"),
-            "{cut}"
-        );
     }
 }

@@ -45,6 +45,7 @@ impl Profile {
         FilterValues::merge(&mut self.filter_values, other.filter_values);
         self.module_uses.append(other.module_uses);
         self.user_stacks.add(other.user_stacks);
+        self.program_stacks.append(other.program_stacks);
         self.chain_ends.add(other.chain_ends);
         self.children |= other.children;
         self.add_traced(&other.traced);

@@ -10,6 +10,7 @@
 //!            ├─ calls           callchains of rows: frames are numbers of texts in `frames`
 //!            ├─ modules         what the numbers of modules mean
 //!            ├─ module_uses     samples of each module, with and without functions
+//!            ├─ program_stacks  user stacks of each program, and how many do not reach its start
 //!            └─ warnings, hints, filter_values
 //! ```
 
@@ -19,6 +20,7 @@ pub(crate) mod names;
 pub(crate) mod recording;
 mod spelling;
 pub(crate) mod stacks;
+pub(crate) mod user_stacks;
 
 pub(crate) use spelling::tell_apart;
 
@@ -31,6 +33,7 @@ use crate::profile::modules::ModuleUses;
 use crate::profile::names::{FrameNames, Labels, ModuleName};
 use crate::profile::recording::Recording;
 use crate::profile::stacks::{CallTrees, RowIndex};
+use crate::profile::user_stacks::{ProgramStacks, UserStacks};
 use crate::query::{FilterValues, Warning};
 
 /// Summary of one input.
@@ -76,24 +79,6 @@ impl Event {
     }
 }
 
-/// Numbers of samples with user stacks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct UserStacks {
-    pub(crate) all: u64,
-    /// Those that do not reach the start of their program.
-    pub(crate) broken: u64,
-    /// Of these, those that are as long as chains may be.
-    pub(crate) cut: u64,
-}
-
-impl UserStacks {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.all = self.all.saturating_add(other.all);
-        self.broken = self.broken.saturating_add(other.broken);
-        self.cut = self.cut.saturating_add(other.cut);
-    }
-}
-
 /// Everything that the views print.
 #[derive(Debug, Default)]
 pub struct Profile {
@@ -116,6 +101,8 @@ pub struct Profile {
     pub calls: CallTrees,
     /// User stacks, if callchains were counted.
     pub(crate) user_stacks: UserStacks,
+    /// The same by program, with what gives longer ones.
+    pub(crate) program_stacks: ProgramStacks,
     /// How unwound user stacks ended.
     pub chain_ends: ChainEnds,
     /// `true` if samples are also counted in their callers.

@@ -9,6 +9,7 @@ use serde::ser::Serializer;
 
 use super::export::{Answer, Export};
 use crate::count::metrics::{MetricValue, Metrics, share};
+use crate::profile::user_stacks::BrokenStacks;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, Needs, Number, Query, Warning};
 use crate::table::group::{self, GroupRow};
@@ -42,6 +43,7 @@ struct Report<'p> {
     events: Vec<JsonEvent<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Vec<GroupOut<'p>>>,
+    broken_stacks: Vec<BrokenStacks<'p>>,
     warnings: &'p [Warning],
 }
 
@@ -181,8 +183,9 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
         rows: JsonRows { table: has_rows.then_some(table), query },
     });
     let (events, warnings) = (events.collect(), &profile.warnings);
-    write(
-        &Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings },
-        out,
-    )
+    let broken_stacks = profile.program_stacks.broken();
+    let inputs = &profile.inputs;
+    let report =
+        Report { schema: "recrep-report/1", inputs, events, group, broken_stacks, warnings };
+    write(&report, out)
 }

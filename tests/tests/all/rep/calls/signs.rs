@@ -52,6 +52,51 @@ fn stacks_that_do_not_reach_their_start_are_told_by_program() {
     assert!(of_symbols.contains("start of their program, so callers"), "{of_symbols}");
 }
 
+/// Returns the programs with broken stacks in the JSON of a report.
+fn broken(place: &Place, words: &str) -> Value {
+    parsed(place.rep(&format!("--json {words}")))["broken_stacks"].take()
+}
+
+#[test]
+fn programs_with_broken_stacks_are_listed() {
+    let remedy = "code without frame pointers; record with --call-graph dwarf (or lbr), or build \
+                  with -fno-omit-frame-pointer (Rust: -C force-frame-pointers)";
+    let of = |stacks: u64, broken: u64| serde_json::json!({ "stacks": stacks, "broken": broken, "cut": 0, "remedy": remedy });
+    let mut of_program = of(100, 4);
+    of_program["program"] = "app".into();
+    // A few are no reason for a hint, but counted.
+    let place = Place::of(&stacks(96, 4));
+    assert_eq!(broken(&place, "--children"), Value::from(vec![of_program.clone()]));
+    assert_eq!(hints(&place, "--children"), []);
+    assert_eq!(broken(&place, "--children -s tid,symbol"), Value::from(vec![of_program]));
+    assert_eq!(broken(&place, "--children -s symbol"), Value::from(vec![of(100, 4)]));
+    // None are broken; or nobody looked.
+    assert_eq!(broken(&Place::of(&stacks(30, 0)), "--children"), Value::from(vec![0; 0]));
+    for words in ["-s comm", "--children --max-stack 1"] {
+        assert_eq!(broken(&place, words), Value::from(vec![0; 0]), "{words}");
+    }
+    // Stacks of two files are those of both.
+    place.put("other.data", std::fs::read(place.at("x.data")).unwrap());
+    let both = broken(&place, &format!("--children {}", place.at("other.data").display()));
+    assert_eq!([&both[0]["stacks"], &both[0]["broken"]], [&200, &8]);
+}
+
+#[test]
+fn stacks_are_cut_where_the_recording_says() {
+    for limit in [20_u16, 0] {
+        let frames = if limit == 0 { 127 } else { usize::from(limit) };
+        let long: Vec<u64> =
+            std::iter::once(context::USER).chain(std::iter::repeat_n(WORK, frames)).collect();
+        let event = Event::new("cycles").with(|attr| attr.sample_max_stack = limit);
+        let cut = (0..30)
+            .fold(stream(event), |stream, _| stream.sample(SampleSpec::at(WORK).callchain(&long)));
+        let broken = broken(&Place::of(&cut), "--children");
+        assert_eq!([&broken[0]["broken"], &broken[0]["cut"]], [&30, &30], "{broken}");
+        let remedy = broken[0]["remedy"].as_str().unwrap();
+        assert!(remedy.contains(&format!("are cut at {frames} frames")), "{remedy}");
+    }
+}
+
 #[test]
 fn a_few_broken_stacks_are_usual() {
     assert_eq!(hints(&Place::of(&stacks(91, 9)), "--children"), []);
@@ -154,5 +199,26 @@ fn a_program_without_frame_pointers_is_told_of() {
         let has = codes(&answer).contains(&"broken-stacks");
         let samples = answer["events"][0]["samples"].as_u64().unwrap();
         assert!(samples < 20 || has == is_told, "{flag}: {answer}");
+        let broken = &answer["broken_stacks"][0];
+        let number = |name: &str| broken[name].as_u64().unwrap_or(0);
+        assert!(!is_told || number("stacks") == samples, "{flag}: {answer}");
+        let most = if is_told { samples } else { samples / 10 };
+        assert!(number("broken") <= most && (!is_told || number("broken") * 2 > most), "{answer}");
+        assert_eq!(number("cut"), 0, "{flag}: {answer}");
     }
+    // Its stack is deeper than the kernel follows it.
+    let (app, file) = (place.at("deep"), place.at("deep.data"));
+    let flags = "-O1 -fno-optimize-sibling-calls -fno-omit-frame-pointer";
+    let deep = std::fs::read_to_string(&source).unwrap().replace("branch(8)", "branch(400)");
+    let source = place.put("deep.c", deep);
+    tool(&format!("cc {flags} -o"), &[&app, &source]);
+    record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
+    let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
+    let [broken] = &list(&answer["broken_stacks"])[..] else { panic!("{answer}") };
+    let number = |name: &str| broken[name].as_u64().unwrap();
+    assert_eq!(broken["program"], "deep");
+    // Some are taken on the way up or down.
+    assert!(number("cut") * 10 > number("stacks") * 8, "{broken}");
+    assert!(number("broken") - number("cut") <= number("stacks") / 20, "{broken}");
+    assert!(broken["remedy"].as_str().unwrap().contains("cut at 127 frames"), "{answer}");
 }
