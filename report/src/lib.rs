@@ -4,7 +4,7 @@
 //!  commands           registry: name, options, what is run; `report`
 //!             ┌──────────┴───────────────┬─────────────────────────────────┐
 //!  analyses   │ diff  mem  c2c  branches │  listings   script  dump        │
-//!             │ timeline  modules        │  info (+ evlist)  tasks  bundle │
+//!             │ timeline modules annotate│  info (+ evlist)  tasks  bundle │
 //!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
 //!               cli  (options)        exports  (a folder for each output format)
 //!                │          │                       │
@@ -14,6 +14,7 @@
 //!  profile       │    what was counted: events, rows of typed cells, callchains, modules
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames; unwinding of copied stacks
+//!  code          │    function ─► instructions with counts, source lines, jumps
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
 //!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs
@@ -36,6 +37,7 @@
 mod analyses;
 mod callchain;
 mod cli;
+mod code;
 mod commands;
 mod compare;
 mod count;
@@ -59,8 +61,9 @@ pub use commands::main;
 /// What the tests of the workspace and the benchmarks use; a program's library needs no more.
 #[doc(hidden)]
 pub mod testing {
-    pub use crate::analyses::{c2c, mem};
+    pub use crate::analyses::{annotate, c2c, mem};
     pub use crate::cli::{args, parse};
+    pub use crate::code::{Flow, Instruction, InstructionSet};
     pub use crate::engine::report::answer;
     pub use crate::input::Input;
     pub use crate::listings::script;

@@ -2,6 +2,7 @@
 //! common options, the histogram, and the answer as text or JSON.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -54,6 +55,11 @@ impl ViewArgs {
     /// Returns whether `--format bolt` was given.
     pub(crate) fn is_bolt(&self) -> bool {
         self.format == Format::Bolt
+    }
+
+    /// Adds a file before the others.
+    pub(crate) fn read_first(&mut self, path: PathBuf) {
+        self.sources.read_first(path);
     }
 
     /// Builds a query from these options.

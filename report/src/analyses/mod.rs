@@ -1,7 +1,8 @@
-//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `timeline`, `modules`. Each makes a query of
+//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `annotate`, `timeline`, `modules`. Each makes a query of
 //! its options, and an analysis of the profile that prints in all table formats
 //! ([`exports::sheet`](crate::exports::sheet)).
 
+pub mod annotate;
 pub(crate) mod branches;
 pub mod c2c;
 mod derived;

@@ -146,6 +146,11 @@ pub(crate) struct SourcesArgs {
 }
 
 impl SourcesArgs {
+    /// Adds a file before the others.
+    pub(crate) fn read_first(&mut self, path: PathBuf) {
+        self.files.insert(0, path);
+    }
+
     pub(crate) fn sources(&self) -> Vec<Source> {
         let named =
             self.input.iter().chain(&self.files).map(|path| Source::or_default(Some(path.clone())));

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
-use crate::analyses::{branches, c2c, diff, mem, modules, timeline};
+use crate::analyses::{annotate, branches, c2c, diff, mem, modules, timeline};
 use crate::cli::outcome::stream;
 use crate::cli::{Entry, Line, Place, args, named};
 use crate::input::map::keep_freed_memory;
@@ -120,6 +120,15 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Line,
         definition: html::HtmlArgs::command,
         run: |line| stream(line.parse(html::query), html::run),
+        name: "annotate",
+        shows: "instructions of functions, with samples and source lines",
+        examples: &[
+            "rep annotate parse             instructions of all functions named parse",
+            "rep annotate -i x.data --limit 3   of the 3 hottest functions",
+        ],
+        place: Place::Name,
+        definition: annotate::AnnotateArgs::command,
+        run: |line| stream(line.parse(annotate::query), annotate::run),
     },
     Entry {
         name: "bundle",

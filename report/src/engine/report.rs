@@ -320,7 +320,7 @@ fn check_chains(name: &str, query: &Query, session: &Session<'_>) -> anyhow::Res
 }
 
 /// Returns whether samples have branch stacks other than the hardware's call stack.
-fn have_branches(session: &Session<'_>) -> bool {
+pub(crate) fn have_branches(session: &Session<'_>) -> bool {
     session.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
         attr.sample_type.contains(SampleType::BRANCH_STACK)
             && !attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)

@@ -13,7 +13,7 @@ use crate::query::word_text::{cpu, cpu_mode_letter, padded_hex};
 use crate::query::{
     CacheLine, Declaration, Field, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey,
 };
-use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
+use crate::symbols::{FunctionPlace, LabelSlot, LineId, Module, ModuleKind, SymbolId};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -148,6 +148,7 @@ impl Labeller<'_> {
                     }
                     Name::Process => Subject::Task(pid(word)),
                     Name::Place(side) => self.place(row, side),
+                    Name::Instruction => self.instruction(row),
                     _ => Subject::Text,
                 };
                 (self.name(name, row, word, threads), subject)
@@ -195,6 +196,11 @@ impl Labeller<'_> {
                 self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string())
             }
             Name::FunctionOffset => self.symbol_offset(row).0,
+            // The same instruction of two builds is told apart by its subject.
+            Name::Instruction => {
+                let (offset, address) = (word(Field::Offset), word(Field::Address));
+                format!("{} {address:x} {offset:x}", self.path(first))
+            }
             Name::Line(side) => self.source_line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
@@ -282,6 +288,21 @@ impl Labeller<'_> {
     fn place(&self, row: &Key, side: KeyAddress) -> Subject {
         match self.module_number(side.module().of(row)) {
             Some(module) => Subject::Place { module, offset: side.address().of(row) },
+            None => Subject::Text,
+        }
+    }
+
+    /// Returns the instruction at the sampled address, if its function is known.
+    fn instruction(&self, row: &Key) -> Subject {
+        let frame = frame_at(row, KeyAddress::At);
+        let symbol = u32::try_from(frame.address).ok().map(SymbolId);
+        let symbol = symbol.filter(|_| frame.end.is_symbol && !frame.end.is_inlined);
+        match self.loaded(frame.module.into()).zip(symbol) {
+            Some((loaded, symbol)) => {
+                let function = FunctionPlace::new(loaded.clone(), symbol);
+                let address = function.range().start.wrapping_add(Field::Offset.of(row));
+                Subject::Instruction { function, address }
+            }
             None => Subject::Text,
         }
     }

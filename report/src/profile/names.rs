@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use recrep_format::build_id::BuildId;
 use rustc_hash::FxBuildHasher;
 
-use crate::symbols::{Function, LabelSlot, Module, ModuleKind};
+use crate::symbols::{Function, FunctionPlace, LabelSlot, Module, ModuleKind};
 
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -47,6 +47,8 @@ pub enum Subject {
     Address(u64),
     /// An offset in the file of a module.
     Place { module: ModuleNumber, offset: u64 },
+    /// An instruction: its function, and its address in the module's terms.
+    Instruction { function: FunctionPlace, address: u64 },
     /// A frame of callchains.
     Frame(NamedFrame),
 }
@@ -130,6 +132,12 @@ impl Subject {
     fn is(&self, other: &Self) -> bool {
         if let (Self::Frame(a), Self::Frame(b)) = (self, other)
             && (a.module, a.address) != (b.module, b.address)
+        {
+            return false;
+        }
+        if let (Self::Instruction { function: a, .. }, Self::Instruction { function: b, .. }) =
+            (self, other)
+            && a != b
         {
             return false;
         }

@@ -106,10 +106,12 @@ impl Declaration {
 
     /// Returns whether the text depends on the symbol at an address.
     pub fn is_of_symbol(&self) -> bool {
-        use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize};
+        use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize, Instruction};
         matches!(
             self.shown,
-            Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine)
+            Shown::Name(
+                Function(_) | FunctionSize | FunctionOffset | Instruction | DataSymbol | CacheLine
+            )
         )
     }
 }
@@ -220,6 +222,8 @@ keys! {
     Parent = key(&["parent"], "Parent symbol", &[Field::Parent], Named(Name::Parent));
     /// The function and the offset in it.
     SymbolOffset = key(&["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset)).meta(Meta::AT).with(MODE);
+    /// The sampled instruction: its function and its address in the module.
+    Instruction = key(&[], "", OFFSET, Named(Name::Instruction)).meta(Meta::AT);
     /// The size of the module's mapping, in bytes.
     DsoSize = key(&["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize));
     DsoPath = key(&["dso_path"], "Path", &[Field::Module], Named(Name::Path));

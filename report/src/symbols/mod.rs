@@ -36,6 +36,7 @@
 //! a function; the files of these modules are fetched, and then the query is answered.
 
 mod coarse;
+mod code;
 mod demangle;
 mod elf;
 mod explain;
@@ -53,6 +54,7 @@ mod search;
 mod table;
 mod wall_clock;
 
+pub(crate) use code::{FunctionPlace, MachineCode, NoCode};
 pub(crate) use demangle::whole as demangled_whole;
 pub(crate) use elf::call_frames::CallFrames;
 pub(crate) use elf::lines::LineId;

@@ -65,6 +65,8 @@ pub enum Source {
     /// `/proc/kallsyms` of the running kernel, or the file given with `--kallsyms`.
     Kallsyms,
     Vmlinux,
+    /// Memory of the running kernel (`/proc/kcore`), for code alone.
+    Memory,
     /// Names that the recording has in a bundle; the path is what they were taken from.
     Bundle,
     /// `KSYMBOL` record that announced the code.
@@ -277,6 +279,7 @@ impl fmt::Display for Source {
             Self::DebuginfodServer => "debuginfod server",
             Self::Kallsyms => "kallsyms",
             Self::Vmlinux => "kernel image",
+            Self::Memory => "running kernel",
             Self::Bundle => "bundle",
             Self::Record => "record",
             Self::Recording => "in the recording",

@@ -36,7 +36,7 @@ use crate::query::{Demangle, SymbolOptions};
 #[derive(Debug)]
 pub struct Resolver {
     search: Arc<Search>,
-    kernel: Kernel,
+    kernel: Arc<Kernel>,
     pub(super) modules: Mutex<FxHashMap<Module, Slot>>,
     /// Files requested from debuginfod servers, with the results.
     asked: Mutex<BTreeMap<Wanted, Vec<Attempt>>>,
@@ -57,7 +57,8 @@ pub struct Loaded {
     /// [`Module::name`].
     pub(super) name: Box<str>,
     pub(super) demangle: Demangle,
-    search: Arc<Search>,
+    pub(super) search: Arc<Search>,
+    pub(super) kernel: Arc<Kernel>,
     lines: OnceLock<SourceLines>,
     names: ShownNames,
     /// By symbol.
@@ -240,7 +241,7 @@ impl Resolver {
     /// Creates a resolver without any loaded modules.
     pub fn new(options: SymbolOptions) -> Self {
         let host = Origin::here();
-        let kernel = Kernel::new("/", host.clone(), options.cache.clone());
+        let kernel = Arc::new(Kernel::new("/", host.clone(), options.cache.clone()));
         let processes = Processes::new(Path::new("/"));
         let search = Arc::new(Search { options, processes, host });
         Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }
@@ -408,6 +409,7 @@ impl Resolver {
             name: module.name().into(),
             module: module.clone(),
             search: self.search.clone(),
+            kernel: self.kernel.clone(),
             lines: OnceLock::new(),
             inferred: OnceLock::new(),
             shared_names: OnceLock::new(),

@@ -154,6 +154,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "profile",
             "scan",
             "callchain",
+            "code",
             "count",
             "tracepoints",
             "timeline",

@@ -191,6 +191,12 @@ impl ElfImage {
 }
 
 impl Segment {
+    /// Creates a segment of all addresses from the one linked at `address` on, which is looked up
+    /// at `offset`.
+    pub(crate) fn moved(address: u64, offset: u64) -> Self {
+        Self { address, offset, memory_size: u64::MAX, file_size: u64::MAX }
+    }
+
     pub(crate) fn to_offset(self, address: u64) -> u64 {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
     }

@@ -21,6 +21,8 @@ use crate::symbols::search::file::kept;
 /// Code of a JIT, by the addresses at which its names are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct JitFrames {
+    /// Machine of the code (`e_machine` of ELF).
+    pub(crate) machine: u16,
     /// Sorted by address; they do not overlap.
     pub(crate) all: Vec<JitCode>,
 }
@@ -72,7 +74,7 @@ impl JitFrames {
             }
         }
         all.sort_by_key(|code| code.looked_up.start);
-        Ok(Self { all })
+        Ok(Self { machine: parsed.machine, all })
     }
 
     /// Returns the number of the code that is looked up at an address.
@@ -102,6 +104,15 @@ impl JitCode {
                 ..Sections::none(machine, endian)
             })
         })
+    }
+
+    /// Returns the address in the process from which on the code of a range that is looked up lies,
+    /// and the code.
+    pub(crate) fn code_at(&self, looked_up: &Range<u64>) -> Option<(u64, &[u8])> {
+        let address = self.address_of(looked_up.start);
+        let start = usize::try_from(address.checked_sub(self.whole.0)?).ok()?;
+        let size = usize::try_from(looked_up.end.checked_sub(looked_up.start)?).ok()?;
+        Some((address, self.code.get(start..start.checked_add(size)?.min(self.code.len()))?))
     }
 
     /// Returns the 8 bytes of code that end before an address of the process.

@@ -134,6 +134,8 @@ pub(crate) struct Dump<'b> {
     code: BTreeMap<i32, Code<'b>>,
     /// All code in the order of the records.
     versions: Vec<DumpedCode<'b>>,
+    /// Machine whose code it has (`e_machine` of ELF).
+    machine: u16,
     /// Process that wrote the file, in its own pid namespace.
     pid: i32,
     /// `true` if the times are those of `CLOCK_MONOTONIC`.
@@ -184,6 +186,7 @@ impl<'b> Dump<'b> {
         let mut dump = Self {
             code: BTreeMap::new(),
             versions: Vec::new(),
+            machine: endian.u32_at(bytes, 12).and_then(|at| u16::try_from(at).ok()).unwrap_or(0),
             pid: endian.u32_at(bytes, 20).unwrap_or(0).cast_signed(),
             is_monotonic: flags & ARCH_TIMESTAMP == 0,
         };

@@ -21,8 +21,10 @@
 pub(crate) mod kallsyms;
 pub(crate) mod vdso;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -30,17 +32,21 @@ use object::elf::SHT_SYMTAB;
 use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
+use super::code::MachineCode;
 use super::elf::symbols::add_symbols;
-use super::elf::{self, ElfImage, decompress};
+use super::elf::{self, ElfImage, Segment, decompress};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Outcome, Refusal, Source};
 use super::search::proof::{
-    self, Origin, Proof, check_unchanged, checked_image, contradiction, open_image,
+    self, Origin, Proof, Reference, check_unchanged, checked_image, contradiction, open_image,
 };
 use super::search::{candidates, file};
 use super::table::{SymbolTable, TableBuilder};
 use crate::query::SymbolOptions;
 use kallsyms::Kallsyms;
+
+/// Bytes at the beginning of `/proc/kcore` that have its headers.
+const KCORE_HEAD: usize = 1 << 16;
 
 /// Symbol lists of the running kernel and of the file given with `--kallsyms`, each parsed once.
 #[derive(Debug)]
@@ -119,9 +125,24 @@ impl Kernel {
         options: &SymbolOptions,
         outcome: &mut Outcome,
     ) -> Option<SymbolTable> {
-        let build_id = module
-            .build_id
-            .filter(|_| !options.ignore_vmlinux && module.origin.reference.is_some())?;
+        module.origin.reference.as_ref()?;
+        let (proof, places) = self.images(module, options)?;
+        places.into_iter().find_map(|(source, path)| {
+            let image = open_image(&path, proof, &module.origin);
+            outcome.keep(source, &path, image.and_then(|image| relocated(&image, &module.origin)))
+        })
+    }
+
+    /// Returns the places where an image of the recorded kernel may be, and what proves that it is.
+    fn images(
+        &self,
+        module: &Module,
+        options: &SymbolOptions,
+    ) -> Option<(Proof, Vec<(Source, PathBuf)>)> {
+        if let Some(path) = &options.vmlinux {
+            return Some((Proof::Trust, vec![(Source::Vmlinux, path.clone())]));
+        }
+        let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
         let mut places = candidates::by_build_id(module, options);
         if let Ok(release) = file::read_all(&self.root.join("proc/sys/kernel/osrelease")) {
             let release = String::from_utf8_lossy(&release);
@@ -135,9 +156,65 @@ impl Kernel {
             ];
             places.extend(images.map(|path| (Source::Vmlinux, below.join(path))));
         }
+        Some((Proof::BuildId(build_id), places))
+    }
+
+    /// Reads code of the kernel from its image; `range` has addresses of the recording.
+    pub(crate) fn code_in_image(
+        &self,
+        module: &Module,
+        options: &SymbolOptions,
+        range: &Range<u64>,
+        outcome: &mut Outcome,
+    ) -> Option<MachineCode> {
+        let (proof, places) = self.images(module, options)?;
         places.into_iter().find_map(|(source, path)| {
-            let image = open_image(&path, Proof::BuildId(build_id), &module.origin);
-            outcome.keep(source, &path, image.and_then(|image| relocated(&image, &module.origin)))
+            let code = open_image(&path, proof, &module.origin).and_then(|image| {
+                let moved = moved_by(&image, &module.origin)?;
+                let start = range.start.wrapping_add(moved);
+                let at = image.segment_of(start).map(|segment| segment.to_offset(start));
+                let at = at.ok_or(Refusal::Other("it has no code at the function's address"))?;
+                let code = MachineCode::in_image(&path, &image, at, range.end - range.start)?;
+                Ok(MachineCode { segments: vec![Segment::moved(start, range.start)], ..code })
+            });
+            match code {
+                Ok(code) => Some(code),
+                Err(refusal) => {
+                    outcome.add(source, path, Err(refusal));
+                    None
+                }
+            }
+        })
+    }
+
+    /// Reads code of the running kernel, its modules and its generated code, if it is the recorded
+    /// kernel: from `/proc/kcore`, an ELF file of a size that means nothing.
+    pub(crate) fn running_code(
+        &self,
+        module: &Module,
+        range: &Range<u64>,
+    ) -> Result<MachineCode, Refusal> {
+        self.check_loaded(module)?;
+        self.check_placed(module)?;
+        let path = self.root.join("proc/kcore");
+        let file = file::open(&path)?;
+        let mut head = vec![0; KCORE_HEAD];
+        let read = read_at_most(&file, &mut head)?;
+        head.truncate(read);
+        let image = ElfImage::parse(head.into())?;
+        let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let segment = image.segments.iter().find(|segment| {
+            range.start >= segment.address && range.end - segment.address <= segment.memory_size
+        });
+        let segment = segment.ok_or(Refusal::Other("it has no code at the function's address"))?;
+        let mut bytes = vec![0; size.min(MachineCode::MAX)];
+        file.read_exact_at(&mut bytes, segment.to_offset(range.start))?;
+        Ok(MachineCode {
+            address: range.start,
+            bytes,
+            machine: image.machine,
+            segments: vec![Segment::moved(range.start, range.start)],
+            path,
         })
     }
 
@@ -321,15 +398,39 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
     }
 }
 
+/// Returns how far a kernel image was moved down when it was loaded: what is to be added to recorded
+/// addresses.
+fn moved_by(image: &ElfImage, origin: &Origin) -> Result<u64, Refusal> {
+    let Some(reference) = &origin.reference else { return Ok(0) };
+    let mut table = TableBuilder::new(false);
+    add_symbols(image, SHT_SYMTAB, |linked, _, _| Some(linked), &mut table)?;
+    Ok(linked_reference(&table, reference)?.wrapping_sub(reference.address))
+}
+
+fn linked_reference(table: &TableBuilder, reference: &Reference) -> Result<u64, Refusal> {
+    let linked = table.named(reference.symbol.as_bytes());
+    linked.ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))
+}
+
+/// Reads the beginning of a file, as much as there is.
+fn read_at_most(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, read as u64)? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(read)
+}
+
 /// Returns the symbols of a kernel image, moved so that the reference symbol has its recorded
 /// address.
 fn relocated(image: &ElfImage, origin: &Origin) -> Result<SymbolTable, Refusal> {
     let mut table = TableBuilder::new(false);
     add_symbols(image, SHT_SYMTAB, |linked, _, _| Some(linked), &mut table)?;
     if let Some(reference) = &origin.reference {
-        let linked = table.named(reference.symbol.as_bytes());
-        let linked = linked
-            .ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
+        let linked = linked_reference(&table, reference)?;
         table.move_down(linked.wrapping_sub(reference.address));
     }
     Ok(table.finish())

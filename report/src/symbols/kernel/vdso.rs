@@ -12,7 +12,7 @@ use crate::symbols::elf::ElfImage;
 use crate::symbols::module::Module;
 use crate::symbols::outcome::{Outcome, Refusal, Source};
 use crate::symbols::search::proof::{Proof, checked_image, open_image};
-use crate::symbols::search::{Search, build, candidates, opened};
+use crate::symbols::search::{Place, Search, build, candidates, opened};
 use crate::symbols::table::SymbolTable;
 
 /// Maximum size in bytes: more than any kernel's image has.
@@ -25,6 +25,17 @@ pub(crate) fn load(
     module: &Module,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
+    let place = place(search, kernel, module, outcome)?;
+    build(Some(&place), None, search.options.demangle != Demangle::No, outcome)
+}
+
+/// Returns the copy that is kept under the recorded build ID, or the running image.
+pub(crate) fn place(
+    search: &Search,
+    kernel: &Kernel,
+    module: &Module,
+    outcome: &mut Outcome,
+) -> Option<Place> {
     let entries = module.build_id.map(|id| candidates::cache_entries(&id, &search.options));
     let kept = module.build_id.into_iter().zip(entries).flat_map(|(id, entries)| {
         entries.into_iter().map(move |entry| (Proof::BuildId(id), entry.join("vdso")))
@@ -33,11 +44,10 @@ pub(crate) fn load(
         let image = open_image(&path, proof, &module.origin);
         opened(Source::BuildIdCache, path, image, outcome)
     });
-    let place = place.or_else(|| {
+    place.or_else(|| {
         let path = module.as_path().into();
         opened(Source::RunningVdso, path, image(search, kernel, module), outcome)
-    })?;
-    build(Some(&place), None, search.options.demangle != Demangle::No, outcome)
+    })
 }
 
 /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if

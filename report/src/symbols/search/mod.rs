@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 
+use super::code::MachineCode;
 use super::elf::call_frames::debug_frame;
 use super::elf::symbols::{add_symbols, in_file};
 use super::elf::{ElfImage, Segment, go, plt};
@@ -115,7 +116,7 @@ impl Search {
     pub(crate) fn first<T>(
         &self,
         module: &Module,
-        of: impl Fn(&ElfImage) -> Option<T>,
+        of: impl Fn(&Path, &ElfImage) -> Option<T>,
     ) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
@@ -127,13 +128,33 @@ impl Search {
                 _ => false,
             });
             cached.find_map(|(_, path)| {
-                of(&open_image(&path, Proof::BuildId(build_id), &module.origin).ok()?)
+                of(&path, &open_image(&path, Proof::BuildId(build_id), &module.origin).ok()?)
             })
         };
         self.proven_or_trusted(|trusted| {
             let mapped = self.mapped(module, trusted, &mut Outcome::default());
-            mapped.and_then(|(.., image)| of(&image)).or_else(copied)
+            mapped.and_then(|(_, path, image)| of(&path, &image)).or_else(copied)
         })
+    }
+
+    /// Reads code of a mapped file, which begins at this offset in it, from the file or a copy.
+    /// Why there is none is in the outcome.
+    pub(crate) fn code(
+        &self,
+        module: &Module,
+        offset: u64,
+        size: u64,
+        outcome: &mut Outcome,
+    ) -> Option<MachineCode> {
+        let found =
+            self.first(module, |path, image| MachineCode::in_image(path, image, offset, size).ok());
+        if found.is_none()
+            && let Some((source, path, image)) = self.mapped(module, false, outcome)
+        {
+            let result = MachineCode::in_image(&path, &image, offset, size);
+            outcome.add(source, path, result.map(|_| 0));
+        }
+        found
     }
 
     /// Like [`Search::first`]; `of` also gets the separate debug file if only that has DWARF's call
@@ -143,7 +164,7 @@ impl Search {
         module: &Module,
         of: fn(&ElfImage, Option<&ElfImage>) -> Option<T>,
     ) -> Option<T> {
-        self.first(module, |image| {
+        self.first(module, |_, image| {
             let mut found = None;
             // A file with debug information has all that there is.
             if debug_frame(image).is_none() && !image.has_debug_info() {
@@ -163,7 +184,7 @@ impl Search {
         let own = self.mapped(module, false, &mut Outcome::default());
         let own = own.map(|(.., image)| image.build_id);
         let build_id = own.flatten().or(module.build_id)?;
-        Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
+        Some((build_id, own.is_some() || self.first(module, |_, _| Some(())).is_some()))
     }
 
     /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.

@@ -1,0 +1,243 @@
+//! The functions that samples are in, and their instructions.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use rayon::prelude::*;
+
+use super::branches::{BranchTotals, SourceBranches};
+use super::source::SourceFiles;
+use crate::analyses::derived::{self, Format};
+use crate::code::{CodeRow, listing};
+use crate::count::Count;
+use crate::profile::Profile;
+use crate::profile::names::Subject;
+use crate::query::{Column, Query, SortKey};
+use crate::symbols::FunctionPlace;
+use crate::table::{self, EventTable, Row};
+
+/// An event and its annotated functions, hottest first.
+#[derive(Debug)]
+pub(crate) struct AnnotatedEvent {
+    /// Number of the event among those of the profile.
+    pub index: usize,
+    pub name: String,
+    pub total: Count,
+    pub functions: Vec<AnnotatedFunction>,
+}
+
+/// A function with its instructions.
+#[derive(Debug)]
+pub(crate) struct AnnotatedFunction {
+    pub dso: String,
+    pub symbol: String,
+    pub cpu_mode: String,
+    /// Name as the file spells it, if it is shown otherwise.
+    pub mangled: Option<String>,
+    /// Path of the module.
+    pub path: String,
+    pub count: Count,
+    /// File that the code was read from; the reason if there is none.
+    pub code: Result<String, String>,
+    pub rows: Vec<AnnotatedRow>,
+}
+
+/// An instruction with what is known of it.
+#[derive(Debug)]
+pub(crate) struct AnnotatedRow {
+    pub row: CodeRow,
+    /// Text of the source line, if its file is there.
+    pub source_text: Option<String>,
+    /// Branches in branch stacks that it made.
+    pub branches: Option<BranchTotals>,
+}
+
+/// A function of an event, while its samples are counted.
+struct Counted {
+    dso: String,
+    symbol: String,
+    cpu_mode: String,
+    mangled: Option<String>,
+    place: FunctionPlace,
+    count: Count,
+    by_address: BTreeMap<u64, Count>,
+}
+
+/// Columns of the histogram; the CPU mode of the function, and its instruction, follow.
+const COLUMNS: &str = "dso,symbol";
+const SYMBOL: usize = 1;
+const CPU_MODE: usize = 2;
+const INSTRUCTION: usize = 3;
+
+/// Annotates the functions whose names match a pattern, or all that the query's filters take: at
+/// most `limit` of each event, the hottest. Functions that share a name are apart, and so are
+/// versions of one in several builds.
+pub(crate) fn annotated(
+    query: &Query,
+    pattern: Option<&str>,
+    limit: usize,
+) -> anyhow::Result<(Profile, Vec<AnnotatedEvent>)> {
+    // All formats have the CPU mode apart from the name.
+    let query = Query { needs: Format::Json.needs(), ..query.clone() };
+    let columns = Column::list(COLUMNS, query.mode)?;
+    let mut columns = Column::with_companions(columns, query.needs);
+    columns.push(Column { typed: String::new(), key: SortKey::Instruction });
+    let (mut profile, answered, has_branches) =
+        derived::profile(&query, columns, SourceBranches::are_recorded)?;
+    let counted: Vec<(usize, String, Count, Vec<Counted>)> = table::tables(&profile, &answered)
+        .iter()
+        .enumerate()
+        .map(|(index, table)| {
+            let functions = hottest(table, pattern, limit);
+            (index, table.name.to_owned(), table.total, functions)
+        })
+        .collect();
+    let is_any = counted.iter().any(|(.., functions)| !functions.is_empty());
+    let branches = match is_any && !has_branches.is_empty() && has_branches.iter().all(|has| *has) {
+        true => SourceBranches::read(&query, &mut profile.warnings)?,
+        false => SourceBranches::default(),
+    };
+    let sources = SourceFiles::new(query.symbol_sources.symfs.clone());
+    let event = |(index, name, total, functions): (usize, String, Count, Vec<Counted>)| {
+        let functions = functions.into_par_iter().map(|one| one.annotated(&branches, &sources));
+        AnnotatedEvent { index, name, total, functions: functions.collect() }
+    };
+    Ok((profile, counted.into_iter().map(event).collect()))
+}
+
+/// Returns the functions of an event's table, hottest first.
+fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limit: usize) -> Vec<Counted> {
+    let mut all = IndexMap::<(u64, u64, u64), Vec<Counted>>::new();
+    for row in table.rows() {
+        let Subject::Instruction { function, address } = row.subject(INSTRUCTION) else { continue };
+        if !pattern.is_none_or(|pattern| is_named(row, pattern)) {
+            continue;
+        }
+        // Equal names of several builds are one label.
+        let named = all.entry((row.cell(0), row.cell(SYMBOL), row.cell(CPU_MODE))).or_default();
+        let at = named.iter().position(|one| one.place == *function).unwrap_or_else(|| {
+            let [dso, symbol, cpu_mode] =
+                [0, SYMBOL, CPU_MODE].map(|column| row.text(column).into_owned());
+            named.push(Counted {
+                dso,
+                symbol,
+                cpu_mode,
+                mangled: row.mangled(SYMBOL),
+                place: function.clone(),
+                count: Count::default(),
+                by_address: BTreeMap::new(),
+            });
+            named.len() - 1
+        });
+        if let Some(one) = named.get_mut(at) {
+            one.count.add(row.count());
+            one.by_address.entry(*address).or_default().add(row.count());
+        }
+    }
+    let mut all: Vec<Counted> = all.into_values().flatten().collect();
+    all.sort_by(|a, b| {
+        let by_count = (b.count.period, b.count.samples).cmp(&(a.count.period, a.count.samples));
+        let by_name = || (&a.dso, &a.symbol).cmp(&(&b.dso, &b.symbol));
+        let by_place = || {
+            let place = |one: &Counted| (one.place.module().clone(), one.place.range().start);
+            place(a).cmp(&place(b))
+        };
+        by_count.then_with(by_name).then_with(by_place)
+    });
+    all.truncate(limit);
+    all
+}
+
+/// Returns whether a name of a row's function (short, whole or mangled) matches a pattern.
+fn is_named(row: Row<'_>, pattern: &str) -> bool {
+    let whole = match row.subject(SYMBOL) {
+        Subject::Function(Some(named)) => Some(named.function.whole().into_owned()),
+        _ => None,
+    };
+    matches(pattern, &row.text(SYMBOL))
+        || whole.is_some_and(|name| matches(pattern, &name))
+        || row.mangled(SYMBOL).is_some_and(|name| matches(pattern, &name))
+}
+
+/// Returns whether a name matches a pattern in which `*` stands for any characters and `?` for one.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut from) = (0, 0);
+    // Where the last `*` was, and the end of what it stands for.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(next) = name.get(from) {
+        match (pattern.get(at), star) {
+            (Some('*'), _) => {
+                star = Some((at, from));
+                at += 1;
+            }
+            (Some(expected), _) if *expected == '?' || expected == next => {
+                at += 1;
+                from += 1;
+            }
+            (_, Some((place, end))) => {
+                star = Some((place, end + 1));
+                (at, from) = (place + 1, end + 1);
+            }
+            _ => return false,
+        }
+    }
+    pattern.get(at..).is_some_and(|rest| rest.iter().all(|next| *next == '*'))
+}
+
+impl Counted {
+    fn annotated(self, branches: &SourceBranches, sources: &SourceFiles) -> AnnotatedFunction {
+        let (code, rows) = match listing(&self.place, &self.by_address) {
+            Ok(listing) => (Ok(listing.path.to_string_lossy().into_owned()), listing.rows),
+            Err(reason) => {
+                let row = |(address, count): (&u64, &Count)| CodeRow {
+                    address: *address,
+                    at: *address,
+                    count: *count,
+                    ..CodeRow::default()
+                };
+                (Err(reason.to_string()), self.by_address.iter().map(row).collect())
+            }
+        };
+        let of_function = branches.of(self.place.module());
+        let rows = rows.into_iter().map(|row| AnnotatedRow {
+            source_text: row.source.as_ref().and_then(|(file, line)| sources.line(file, *line)),
+            branches: of_function.and_then(|all| all.get(&row.at)).copied(),
+            row,
+        });
+        AnnotatedFunction {
+            rows: rows.collect(),
+            path: self.place.module().long_name().into_owned(),
+            dso: self.dso,
+            symbol: self.symbol,
+            cpu_mode: self.cpu_mode,
+            mangled: self.mangled,
+            count: self.count,
+            code,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name) in [
+            ("f", "f"),
+            ("f*", "f"),
+            ("*::f", "a::b::f"),
+            ("a*b*c", "axbxbyc"),
+            ("f?", "fo"),
+            ("*", ""),
+            ("f(char*)", "f(char*)"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("f", "fo"), ("f?", "f"), ("*b", "abc"), ("", "x"), ("a*a", "a")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `rep annotate`: instructions of functions with their samples, source lines and jumps.
+//!
+//! ```text
+//!   samples by (dso, symbol, instruction) ─► functions, hottest first ─► code::listing ─► text, JSON, CSV
+//!   branch stacks by source address ─────────► mispredictions, cycles ─────┘
+//! ```
+
+mod branches;
+mod functions;
+mod out;
+mod source;
+mod text;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, ValueEnum};
+
+use crate::analyses::derived::{self, Format, ViewArgs};
+use crate::cli;
+use crate::query::{Mode, Query, Warning};
+use crate::terminal::style::{Colour, Screen};
+
+use functions::annotated;
+use out::AnnotateAnalysis;
+
+/// Show instructions of functions with their samples, source lines and jumps
+#[derive(Debug, Parser)]
+#[command(name = "rep annotate", version, long_about = None, args_override_self = true)]
+#[command(override_usage = "rep annotate [OPTIONS] [SYMBOL] [FILE…]")]
+#[command(mut_arg("limit", |arg| arg.help(LIMIT)))]
+pub struct AnnotateArgs {
+    /// Function [default: the hottest ones]
+    ///
+    /// A name is short (`f`), whole (`f(int)`) or mangled (`_Z1fi`); `*` stands for any characters,
+    /// `?` for one. All functions with the name are shown. A recording in place of a name is read:
+    /// its hottest functions are shown
+    symbol: Option<String>,
+
+    #[command(flatten)]
+    view: ViewArgs,
+
+    /// Print instructions far from samples, too (JSON and CSV have all)
+    #[arg(long)]
+    full: bool,
+
+    /// Colour hot instructions: always, never, or auto (on a terminal, unless NO_COLOR is set)
+    #[arg(
+        long = "stdio-color",
+        value_enum,
+        value_name = "auto|always|never",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    colour: AnnotateColour,
+}
+
+const LIMIT: &str =
+    "Annotate at most the N hottest functions of each event [default: 5 without SYMBOL]";
+
+/// Number of functions that are annotated if none is named.
+const HOTTEST: usize = 5;
+
+/// When text is coloured.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AnnotateColour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What is annotated, and how it is printed.
+#[derive(Clone, Debug)]
+pub struct AnnotateQuery {
+    query: Query,
+    format: Format,
+    /// Names of the functions, unless the query's filters say them: with `*` and `?`.
+    pattern: Option<String>,
+    limit: usize,
+    full: bool,
+    colour: Colour,
+}
+
+/// Makes a query of the options.
+///
+/// # Errors
+/// Returns a message if options contradict one another.
+pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
+    let AnnotateArgs { mut symbol, view, full, colour } = args;
+    let (format, limit) = (view.format(), view.limit);
+    let mut view = view;
+    if let Some(path) = symbol.take_if(|symbol| is_recording(Path::new(symbol))) {
+        view.read_first(PathBuf::from(path));
+    }
+    let mut query = view.query(Mode::Samples)?;
+    cli::refuse([
+        (
+            symbol.is_some() && query.filters.symbols.is_some(),
+            "SYMBOL does not work with --symbol: both name functions",
+        ),
+        (full && format != Format::Text, "--full is for text: JSON and CSV have all instructions"),
+    ])?;
+    let limit = limit.unwrap_or(if symbol.is_some() { usize::MAX } else { HOTTEST });
+    let (mut pattern, names) = (None, &mut query.filters.symbols);
+    match symbol {
+        Some(symbol) if symbol.contains(['*', '?']) => pattern = Some(symbol),
+        Some(symbol) => *names = Some(HashSet::from([symbol])),
+        None => {}
+    }
+    let colour = match colour {
+        AnnotateColour::Auto => Colour::Auto,
+        AnnotateColour::Always => Colour::Always,
+        AnnotateColour::Never => Colour::Never,
+    };
+    Ok(AnnotateQuery { query, format, pattern, limit, full, colour })
+}
+
+/// Returns whether the file at a path begins as a recording does; `-` is standard input.
+fn is_recording(path: &Path) -> bool {
+    let mut first = [0; 8];
+    path == Path::new("-")
+        || path.is_dir() && path.extension().is_some_and(|suffix| suffix == "data")
+        || path.is_file()
+            && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+            && (first == *b"PERFILE2" || first == *b"2ELIFREP")
+}
+
+/// Annotates functions, and returns warnings.
+pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let AnnotateQuery { query, format, pattern, limit, .. } = asked;
+    let (profile, events) = annotated(query, pattern.as_deref(), *limit)?;
+    let screen = Screen::of(&io::stdout(), asked.colour);
+    let full_paths = query.symbol_sources.source_paths;
+    let analysis = AnnotateAnalysis { events, screen, full: asked.full, full_paths };
+    let mut warnings = profile.warnings;
+    if let Some(pattern) = pattern.as_deref().filter(|_| analysis.is_empty())
+        && !warnings.iter().any(Warning::is_failure)
+    {
+        let message = format!("no function with samples is named `{pattern}`");
+        warnings.push(Warning::new(Warning::NO_MATCH, message));
+    }
+    derived::print(*format, &profile.inputs, &analysis, &warnings, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_no_function() {
+        let dir = tempfile::tempdir().unwrap();
+        let (recording, program) = (dir.path().join("x.data"), dir.path().join("main"));
+        std::fs::write(&recording, b"PERFILE2 and more").unwrap();
+        std::fs::write(&program, b"\x7fELF and more").unwrap();
+        assert!(is_recording(&recording) && is_recording(Path::new("-")));
+        assert!(!is_recording(&program) && !is_recording(&dir.path().join("none")));
+    }
+}

@@ -1,0 +1,259 @@
+//! Annotated functions as JSON, schema `recrep-annotate/1`, and as CSV.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq as _, SerializeStruct as _, Serializer};
+
+use super::branches::BranchTotals;
+use super::functions::{AnnotatedEvent, AnnotatedFunction, AnnotatedRow};
+use super::text;
+use crate::count::metrics::{rounded, share};
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::terminal::style::Screen;
+
+/// The answer of `rep annotate`.
+pub(super) struct AnnotateAnalysis {
+    pub(super) events: Vec<AnnotatedEvent>,
+    pub(super) screen: Screen,
+    /// `true` if text has instructions far from samples, too.
+    pub(super) full: bool,
+    /// `true` if text has whole paths of source files.
+    pub(super) full_paths: bool,
+}
+
+#[derive(Serialize)]
+struct EventOut<'a> {
+    index: usize,
+    name: &'a str,
+    samples: u64,
+    period: u64,
+    functions: Vec<FunctionOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionOut<'a> {
+    dso: &'a str,
+    symbol: &'a str,
+    cpumode: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mangled: Option<&'a str>,
+    path: &'a str,
+    samples: u64,
+    period: u64,
+    /// Share of the event's period.
+    percent: f64,
+    /// File that the code was read from.
+    code: Option<&'a str>,
+    /// Reason why there is no code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    rows: Vec<RowOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowOut<'a> {
+    address: String,
+    text: &'a str,
+    samples: u64,
+    period: u64,
+    /// Share of the function's period.
+    percent: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<SourceOut<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    inlined: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jump: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branches: Option<BranchesOut>,
+}
+
+#[derive(Serialize)]
+struct SourceOut<'a> {
+    file: &'a str,
+    line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct BranchesOut {
+    count: u64,
+    mispredicted: u64,
+    mispredict_percent: Option<f64>,
+    mean_cycles: Option<f64>,
+}
+
+impl BranchTotals {
+    /// Returns the percentage of mispredicted branches among those whose prediction is known.
+    pub(super) fn mispredict_percent(self) -> Option<f64> {
+        (self.known > 0).then(|| rounded(share(self.mispredicted, self.known)))
+    }
+
+    /// Returns the mean of the cycles since the branch before, where known.
+    pub(super) fn mean_cycles(self) -> Option<f64> {
+        let (cycles, of) = self.cycles;
+        // `share` returns 100 × cycles / of.
+        (of > 0).then(|| share(cycles, of) / 100.0)
+    }
+}
+
+impl AnnotatedFunction {
+    /// Returns the percentage of the function's period (of its samples, if that is 0) at a row.
+    pub(super) fn percent(&self, row: &AnnotatedRow) -> f64 {
+        match self.count.period {
+            0 => share(row.row.count.samples, self.count.samples),
+            period => share(row.row.count.period, period),
+        }
+    }
+
+    /// Iterates over the rows, each with its source line if that is not the one of the row before.
+    pub(super) fn with_sources(
+        &self,
+    ) -> impl Iterator<Item = (&AnnotatedRow, Option<(&str, u32)>)> {
+        let mut before = None;
+        self.rows.iter().map(move |row| {
+            let source = row.row.source.as_ref().map(|(file, line)| (file.as_str(), *line));
+            let is_new = source != before;
+            before = source;
+            (row, source.filter(|_| is_new))
+        })
+    }
+}
+
+impl<'a> FunctionOut<'a> {
+    fn of(function: &'a AnnotatedFunction, event: &AnnotatedEvent) -> Self {
+        let rows = function.with_sources().map(|(annotated, source)| RowOut {
+            address: format!("{:#x}", annotated.row.address),
+            text: &annotated.row.text,
+            samples: annotated.row.count.samples,
+            period: annotated.row.count.period,
+            percent: rounded(function.percent(annotated)),
+            source: source.map(|(file, line)| SourceOut {
+                file,
+                line,
+                text: annotated.source_text.as_deref(),
+            }),
+            inlined: &annotated.row.inlined,
+            jump: annotated.row.jump,
+            branches: annotated.branches.map(|totals| BranchesOut {
+                count: totals.count,
+                mispredicted: totals.mispredicted,
+                mispredict_percent: totals.mispredict_percent(),
+                mean_cycles: totals.mean_cycles(),
+            }),
+        });
+        Self {
+            rows: rows.collect(),
+            dso: &function.dso,
+            symbol: &function.symbol,
+            cpumode: &function.cpu_mode,
+            mangled: function.mangled.as_deref(),
+            path: &function.path,
+            samples: function.count.samples,
+            period: function.count.period,
+            percent: rounded(share(function.count.period, event.total.period)),
+            code: function.code.as_deref().ok(),
+            reason: function.code.as_ref().err().map(String::as_str),
+        }
+    }
+}
+
+impl AnnotateAnalysis {
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.iter().all(|event| event.functions.is_empty())
+    }
+}
+
+impl Serialize for AnnotateAnalysis {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut whole = serializer.serialize_struct("annotate", 1)?;
+        whole.serialize_field("events", &EventsOut(&self.events))?;
+        whole.end()
+    }
+}
+
+/// Events, whose instructions are not all in memory twice.
+struct EventsOut<'a>(&'a [AnnotatedEvent]);
+
+impl Serialize for EventsOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_seq(Some(self.0.len()))?;
+        for event in self.0 {
+            all.serialize_element(&EventOut {
+                index: event.index,
+                name: &event.name,
+                samples: event.total.samples,
+                period: event.total.period,
+                functions: event.functions.iter().map(|one| FunctionOut::of(one, event)).collect(),
+            })?;
+        }
+        all.end()
+    }
+}
+
+impl Analysis for AnnotateAnalysis {
+    const SCHEMA: &'static str = "recrep-annotate/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let names = [
+            "event",
+            "dso",
+            "symbol",
+            "cpumode",
+            "address",
+            "samples",
+            "period",
+            "percent",
+            "text",
+            "source",
+            "inlined",
+            "jump",
+            "branches",
+            "mispredict_percent",
+            "mean_cycles",
+        ];
+        let mut rows = Vec::new();
+        for event in &self.events {
+            for function in &event.functions {
+                rows.extend(function.rows.iter().map(|row| sheet_row(event, function, row)));
+            }
+        }
+        let columns = names.map(SheetColumn::unshown).into();
+        vec![Sheet { title: Vec::new(), columns, rows }]
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        text::print(self, out)
+    }
+}
+
+fn sheet_row<'a>(
+    event: &'a AnnotatedEvent,
+    function: &'a AnnotatedFunction,
+    annotated: &'a AnnotatedRow,
+) -> SheetRow<'a> {
+    let row = &annotated.row;
+    let source = row.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
+    let jump = row.jump.and_then(|number| function.rows.get(number));
+    let branches = annotated.branches;
+    let cells = vec![
+        event.name.as_str().into(),
+        function.dso.as_str().into(),
+        function.symbol.as_str().into(),
+        function.cpu_mode.as_str().into(),
+        Cell::Text(format!("{:#x}", row.address).into()),
+        row.count.samples.into(),
+        row.count.period.into(),
+        Cell::Percent(function.percent(annotated)),
+        row.text.as_str().into(),
+        source.map_or(Cell::Unknown, |source| Cell::Text(source.into())),
+        Cell::Text(row.inlined.join(";").into()),
+        jump.map_or(Cell::Unknown, |to| Cell::Text(format!("{:#x}", to.row.address).into())),
+        branches.map_or(Cell::Unknown, |totals| totals.count.into()),
+        branches.and_then(BranchTotals::mispredict_percent).map_or(Cell::Unknown, Cell::Percent),
+        branches.and_then(BranchTotals::mean_cycles).map_or(Cell::Unknown, Cell::Mean),
+    ];
+    SheetRow { cells, below: Vec::new() }
+}

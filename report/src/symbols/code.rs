@@ -1,0 +1,220 @@
+//! The machine code of functions.
+//!
+//! ```text
+//!   module      file: the mapped file or its cached copy · vdso: this process's · JIT: its dump
+//!               kernel: its image, else /proc/kcore, which also has modules and generated code
+//!      └──────► proven as for names ─► MachineCode of a FunctionPlace
+//! ```
+//!
+//! A file that is not proven to be the recorded one has another function at the address: its code is
+//! not shown, and [`NoCode`] says why.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::elf::Machine;
+
+use super::elf::{self, ElfImage, Segment};
+use super::kernel::vdso;
+use super::module::{Module, ModuleKind};
+use super::outcome::{Attempt, Outcome, Refusal, Source};
+use super::resolver::Loaded;
+use super::search::file::part;
+use super::table::SymbolId;
+
+/// Machine code of a part of a module.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineCode {
+    /// Address of the first byte as linked, which other tools print; of the kernel's and a JIT's
+    /// code where that has no file, as recorded.
+    pub(crate) address: u64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) machine: Machine,
+    /// File that it was read from.
+    pub(crate) path: PathBuf,
+    /// Where linked addresses are looked up.
+    pub(super) segments: Vec<Segment>,
+}
+
+/// Reason why there is no code of a function.
+#[derive(Clone, Debug)]
+pub(crate) enum NoCode {
+    /// What was tried, each with the reason.
+    Refused(Vec<Attempt>),
+    Because(&'static str),
+}
+
+/// A function by its place: a symbol of a module.
+#[derive(Clone, Debug)]
+pub struct FunctionPlace {
+    loaded: Arc<Loaded>,
+    symbol: SymbolId,
+}
+
+impl MachineCode {
+    /// Most bytes that are read of a function: more than any has.
+    pub(crate) const MAX: usize = 16 << 20;
+
+    /// Takes the code at an offset of an image; what is beyond the end of the segment is left out.
+    pub(super) fn in_image(
+        path: &Path,
+        image: &ElfImage,
+        offset: u64,
+        size: u64,
+    ) -> Result<Self, Refusal> {
+        let none = Refusal::Other("it has no code at the function's place");
+        let segment = image.segments.iter().find(|segment| segment.has_offset(offset));
+        let segment = segment.ok_or(none.clone())?;
+        let address = elf::address_of(&image.segments, offset).ok_or(none.clone())?;
+        // A debug file has the headers of the mapped one, but not its contents.
+        let is_within = |section: &&elf::ElfSection| {
+            let within = address.checked_sub(section.address);
+            section.allocated && within.is_some_and(|within| within < section.size)
+        };
+        if image.sections.iter().find(is_within).is_some_and(elf::ElfSection::is_in_memory_only) {
+            return Err(none);
+        }
+        let left = segment.file_size - (offset - segment.offset);
+        let size = size.min(left).min(Self::MAX as u64);
+        Ok(Self {
+            address,
+            bytes: part(&image.file, offset, size)?.to_vec(),
+            machine: image.machine,
+            path: path.to_owned(),
+            segments: image.segments.clone(),
+        })
+    }
+
+    /// Returns the address in the module at which a linked address is looked up.
+    pub(crate) fn looked_up(&self, linked: u64) -> Option<u64> {
+        let within = |segment: &&Segment| {
+            let within = linked.wrapping_sub(segment.address);
+            segment.file_size == u64::MAX || within < segment.memory_size
+        };
+        self.segments.iter().find(within).map(|segment| segment.to_offset(linked))
+    }
+}
+
+impl FunctionPlace {
+    pub(crate) fn new(loaded: Arc<Loaded>, symbol: SymbolId) -> Self {
+        Self { loaded, symbol }
+    }
+
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    pub(crate) fn module(&self) -> &Module {
+        &self.loaded.module
+    }
+
+    /// Returns the addresses of the function in its module
+    /// ([`ModuleKind::first_address`](super::ModuleKind::first_address)).
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.loaded.table.get(self.symbol).map_or(0..0, |symbol| symbol.start..symbol.end)
+    }
+
+    /// Reads the function's code.
+    ///
+    /// # Errors
+    /// Returns the reasons if no file with it is found or proven to be the recorded one.
+    pub(crate) fn code(&self) -> Result<MachineCode, NoCode> {
+        let Loaded { module, search, kernel, .. } = &*self.loaded;
+        let (range, mut outcome) = (self.range(), Outcome::default());
+        let size = range.end.saturating_sub(range.start);
+        let found = match &module.kind {
+            ModuleKind::File => search.code(module, range.start, size, &mut outcome),
+            ModuleKind::Vdso => {
+                vdso::place(search, kernel, module, &mut outcome).and_then(|(_, path, image)| {
+                    MachineCode::in_image(&path, &image, range.start, size).ok()
+                })
+            }
+            ModuleKind::Kernel
+            | ModuleKind::KernelModule { .. }
+            | ModuleKind::KernelSymbol { .. } => {
+                let is_image = module.kind == ModuleKind::Kernel;
+                let in_image = is_image
+                    .then(|| kernel.code_in_image(module, &search.options, &range, &mut outcome));
+                in_image.flatten().or_else(|| self.running_code(&range, &mut outcome))
+            }
+            ModuleKind::PerfMap { dump: None, .. } => {
+                return Err(NoCode::Because(
+                    "a JIT's map has no code, only names: let the JIT write a jitdump",
+                ));
+            }
+            ModuleKind::PerfMap { .. } => self.jit_code(&range),
+            ModuleKind::Opaque => None,
+        };
+        found.ok_or_else(|| {
+            let mut attempts = outcome.attempts;
+            attempts.retain(|attempt| {
+                attempt.result.as_ref().is_err_and(|refusal| !matches!(refusal, Refusal::Missing))
+            });
+            match &module.kind {
+                _ if !attempts.is_empty() => NoCode::Refused(attempts),
+                ModuleKind::Kernel => NoCode::Because(
+                    "no image of the recorded kernel was found (--vmlinux names one), nor can its \
+                     memory be read (/proc/kcore)",
+                ),
+                ModuleKind::KernelModule { .. } | ModuleKind::KernelSymbol { .. } => {
+                    NoCode::Because(
+                        "code of this kind is only in the kernel's memory, which cannot \
+                                     be read (/proc/kcore)",
+                    )
+                }
+                ModuleKind::PerfMap { .. } => NoCode::Because("the jitdump lacks it"),
+                _ => NoCode::Because("the recorded file is not on this machine"),
+            }
+        })
+    }
+
+    /// Reads code from the running kernel's memory.
+    fn running_code(&self, range: &Range<u64>, outcome: &mut Outcome) -> Option<MachineCode> {
+        let Loaded { module, search, kernel, .. } = &*self.loaded;
+        let code = match search.options.symfs {
+            Some(_) => Err(Refusal::Symfs),
+            None => kernel.running_code(module, range),
+        };
+        code.map_err(|refusal| outcome.add(Source::Memory, "/proc/kcore", Err(refusal))).ok()
+    }
+
+    fn jit_code(&self, range: &Range<u64>) -> Option<MachineCode> {
+        let frames = self.loaded.search.jit_frames(self.module())?;
+        let code = frames.all.get(frames.find(range.start)?)?;
+        let (address, bytes) = code.code_at(range)?;
+        Some(MachineCode {
+            address,
+            bytes: bytes.get(..bytes.len().min(MachineCode::MAX))?.to_vec(),
+            machine: Machine(frames.machine),
+            path: self.module().as_path().to_owned(),
+            segments: vec![Segment::moved(address, range.start)],
+        })
+    }
+}
+
+impl PartialEq for FunctionPlace {
+    fn eq(&self, other: &Self) -> bool {
+        let is_module = || {
+            Arc::ptr_eq(&self.loaded, &other.loaded) || self.loaded.module == other.loaded.module
+        };
+        self.symbol == other.symbol && is_module()
+    }
+}
+
+impl fmt::Display for NoCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Because(why) => f.write_str(why),
+            Self::Refused(attempts) => {
+                let attempts: Vec<String> = attempts.iter().map(Attempt::to_string).collect();
+                write!(
+                    f,
+                    "no file with its code is shown to be the recorded one: {}",
+                    attempts.join("; ")
+                )
+            }
+        }
+    }
+}
