@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -45,6 +45,13 @@ pub fn browser() -> bool {
         return false;
     }
     commands("node chromium")
+}
+
+/// This file, of a package of Debian's.
+#[track_caller]
+pub fn file(path: &Path, package: &str) -> bool {
+    let why = || format!("needs {} (Debian: {package})", path.display());
+    met(&path.is_file().then_some(()).ok_or_else(why))
 }
 
 /// mandoc, which knows no `--version`.

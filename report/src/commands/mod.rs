@@ -120,6 +120,8 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Line,
         definition: html::HtmlArgs::command,
         run: |line| stream(line.parse(html::query), html::run),
+    },
+    Entry {
         name: "annotate",
         shows: "instructions of functions, with samples and source lines",
         examples: &[

@@ -150,7 +150,9 @@ impl FunctionPlace {
         found.ok_or_else(|| {
             let mut attempts = outcome.attempts;
             attempts.retain(|attempt| {
-                attempt.result.as_ref().is_err_and(|refusal| !matches!(refusal, Refusal::Missing))
+                attempt.result.as_ref().is_err_and(|refusal| {
+                    !matches!(refusal, Refusal::Missing | Refusal::NotRegular)
+                })
             });
             match &module.kind {
                 _ if !attempts.is_empty() => NoCode::Refused(attempts),

@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and says what it did and what it skips"
 )]
 
+mod annotate;
 mod architecture;
 mod aux_areas;
 mod branch_history;
@@ -27,6 +28,7 @@ mod derived_views;
 mod determinism;
 mod diff;
 mod directory;
+mod disassembly;
 mod dump;
 mod evlist;
 mod firefox;

@@ -90,3 +90,24 @@ fn comparisons() {
     }
     assert!(rows > 0);
 }
+
+#[test]
+fn annotations() {
+    let schema = schema("recrep-annotate-1.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let mut functions = 0;
+    for recorded in recorded::ALL {
+        fs::write(&file, recorded.bytes).unwrap();
+        for flags in ["", "--limit 1", "--percent-limit 10 --trust-paths"] {
+            let mut command = rep();
+            command.args(["annotate", "--json"]).args(flags.split_whitespace());
+            let outcome = run(command.arg("-i").arg(&file));
+            let Ok(answer) = serde_json::from_slice(&outcome.stdout) else { continue };
+            assert_valid(&schema, &answer, &format!("{} {flags}", recorded.name));
+            functions += answer["events"][0]["functions"].as_array().map_or(0, Vec::len);
+            assert_strict(&schema, &answer);
+        }
+    }
+    assert!(functions > 0);
+}

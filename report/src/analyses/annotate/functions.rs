@@ -10,6 +10,7 @@ use super::source::SourceFiles;
 use crate::analyses::derived::{self, Format};
 use crate::code::{CodeRow, listing};
 use crate::count::Count;
+use crate::count::metrics::share;
 use crate::profile::Profile;
 use crate::profile::names::Subject;
 use crate::query::{Column, Query, SortKey};
@@ -69,13 +70,22 @@ const SYMBOL: usize = 1;
 const CPU_MODE: usize = 2;
 const INSTRUCTION: usize = 3;
 
-/// Annotates the functions whose names match a pattern, or all that the query's filters take: at
-/// most `limit` of each event, the hottest. Functions that share a name are apart, and so are
+/// Which functions of an event are annotated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Most functions; the hottest are.
+    pub most: usize,
+    /// Least share of the event's period, in percent.
+    pub least: f64,
+}
+
+/// Annotates the functions whose names match a pattern, or all that the query's filters take, of
+/// each event within limits. Functions that share a name are apart, and so are
 /// versions of one in several builds.
 pub(crate) fn annotated(
     query: &Query,
     pattern: Option<&str>,
-    limit: usize,
+    limits: Limits,
 ) -> anyhow::Result<(Profile, Vec<AnnotatedEvent>)> {
     // All formats have the CPU mode apart from the name.
     let query = Query { needs: Format::Json.needs(), ..query.clone() };
@@ -88,7 +98,7 @@ pub(crate) fn annotated(
         .iter()
         .enumerate()
         .map(|(index, table)| {
-            let functions = hottest(table, pattern, limit);
+            let functions = hottest(table, pattern, limits);
             (index, table.name.to_owned(), table.total, functions)
         })
         .collect();
@@ -106,7 +116,7 @@ pub(crate) fn annotated(
 }
 
 /// Returns the functions of an event's table, hottest first.
-fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limit: usize) -> Vec<Counted> {
+fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec<Counted> {
     let mut all = IndexMap::<(u64, u64, u64), Vec<Counted>>::new();
     for row in table.rows() {
         let Subject::Instruction { function, address } = row.subject(INSTRUCTION) else { continue };
@@ -144,7 +154,8 @@ fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limit: usize) -> Vec<C
         };
         by_count.then_with(by_name).then_with(by_place)
     });
-    all.truncate(limit);
+    all.retain(|one| share(one.count.period, table.total.period) >= limits.least);
+    all.truncate(limits.most);
     all
 }
 

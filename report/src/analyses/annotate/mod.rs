@@ -23,7 +23,7 @@ use crate::cli;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
-use functions::annotated;
+use functions::{Limits, annotated};
 use out::AnnotateAnalysis;
 
 /// Show instructions of functions with their samples, source lines and jumps
@@ -31,6 +31,9 @@ use out::AnnotateAnalysis;
 #[command(name = "rep annotate", version, long_about = None, args_override_self = true)]
 #[command(override_usage = "rep annotate [OPTIONS] [SYMBOL] [FILE…]")]
 #[command(mut_arg("limit", |arg| arg.help(LIMIT)))]
+// As in perf annotate.
+#[command(mut_arg("symbols", |arg| arg.visible_short_alias('s')))]
+#[command(mut_arg("source_paths", |arg| arg.short('P').visible_alias("full-paths")))]
 pub struct AnnotateArgs {
     /// Function [default: the hottest ones]
     ///
@@ -41,6 +44,10 @@ pub struct AnnotateArgs {
 
     #[command(flatten)]
     view: ViewArgs,
+
+    /// Leave out functions below this share of their event
+    #[arg(long, value_name = "PERCENT")]
+    percent_limit: Option<f64>,
 
     /// Print instructions far from samples, too (JSON and CSV have all)
     #[arg(long)]
@@ -58,7 +65,7 @@ pub struct AnnotateArgs {
 }
 
 const LIMIT: &str =
-    "Annotate at most the N hottest functions of each event [default: 5 without SYMBOL]";
+    "Annotate at most the N hottest functions of each event [default: 5 if none are named]";
 
 /// Number of functions that are annotated if none is named.
 const HOTTEST: usize = 5;
@@ -78,7 +85,7 @@ pub struct AnnotateQuery {
     format: Format,
     /// Names of the functions, unless the query's filters say them: with `*` and `?`.
     pattern: Option<String>,
-    limit: usize,
+    limits: Limits,
     full: bool,
     colour: Colour,
 }
@@ -88,7 +95,7 @@ pub struct AnnotateQuery {
 /// # Errors
 /// Returns a message if options contradict one another.
 pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
-    let AnnotateArgs { mut symbol, view, full, colour } = args;
+    let AnnotateArgs { mut symbol, view, percent_limit, full, colour } = args;
     let (format, limit) = (view.format(), view.limit);
     let mut view = view;
     if let Some(path) = symbol.take_if(|symbol| is_recording(Path::new(symbol))) {
@@ -102,7 +109,9 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
         ),
         (full && format != Format::Text, "--full is for text: JSON and CSV have all instructions"),
     ])?;
-    let limit = limit.unwrap_or(if symbol.is_some() { usize::MAX } else { HOTTEST });
+    let is_named = symbol.is_some() || query.filters.by_symbol();
+    let most = limit.unwrap_or(if is_named { usize::MAX } else { HOTTEST });
+    let limits = Limits { most, least: percent_limit.unwrap_or(0.0) };
     let (mut pattern, names) = (None, &mut query.filters.symbols);
     match symbol {
         Some(symbol) if symbol.contains(['*', '?']) => pattern = Some(symbol),
@@ -114,14 +123,13 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
         AnnotateColour::Always => Colour::Always,
         AnnotateColour::Never => Colour::Never,
     };
-    Ok(AnnotateQuery { query, format, pattern, limit, full, colour })
+    Ok(AnnotateQuery { query, format, pattern, limits, full, colour })
 }
 
 /// Returns whether the file at a path begins as a recording does; `-` is standard input.
 fn is_recording(path: &Path) -> bool {
     let mut first = [0; 8];
     path == Path::new("-")
-        || path.is_dir() && path.extension().is_some_and(|suffix| suffix == "data")
         || path.is_file()
             && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
             && (first == *b"PERFILE2" || first == *b"2ELIFREP")
@@ -129,8 +137,8 @@ fn is_recording(path: &Path) -> bool {
 
 /// Annotates functions, and returns warnings.
 pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let AnnotateQuery { query, format, pattern, limit, .. } = asked;
-    let (profile, events) = annotated(query, pattern.as_deref(), *limit)?;
+    let AnnotateQuery { query, format, pattern, limits, .. } = asked;
+    let (profile, events) = annotated(query, pattern.as_deref(), *limits)?;
     let screen = Screen::of(&io::stdout(), asked.colour);
     let full_paths = query.symbol_sources.source_paths;
     let analysis = AnnotateAnalysis { events, screen, full: asked.full, full_paths };

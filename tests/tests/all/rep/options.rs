@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 
 use recrep_report::testing::script;
+use recrep_report::testing::{annotate, c2c, mem};
 use recrep_report::testing::{args, parse};
-use recrep_report::testing::{c2c, mem};
 
 const TABLES: [&str; 2] = [
     include_str!("../../../../report/docs/options.md"),
@@ -63,6 +63,14 @@ const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samp
 const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph \
                    display coalesce force stitch-lbr double-cl verbose";
 
+/// The long names of perf annotate 6.12 (`builtin-annotate.c`).
+const ANNOTATE: &str = "input dsos symbol force verbose quiet dump-raw-trace gtk tui stdio stdio2 \
+                        ignore-vmlinux vmlinux modules print-line full-paths skip-missing group \
+                        cpu symfs source asm-raw disassembler-style prefix prefix-strip objdump \
+                        addr2line demangle demangle-kernel show-total-period show-nr-samples \
+                        stdio-color percent-type percent-limit itrace data-type type-stat \
+                        insn-stat skip-empty";
+
 /// What a row says of one of its names.
 struct Row {
     section: &'static str,
@@ -83,6 +91,7 @@ impl Row {
         let command = match self.section {
             "perf mem report" => "rep mem",
             "perf c2c report" => "rep c2c",
+            "perf annotate" => "rep annotate",
             _ if self.is_of_report() => "rep",
             _ => "rep script",
         };
@@ -98,6 +107,7 @@ fn error<'a>(command: &'a str, words: impl IntoIterator<Item = &'a str>) -> Opti
         "rep" => args::parse(words).err(),
         "rep mem" => parse(words, mem::query).err(),
         "rep c2c" => parse(words, c2c::query).err(),
+        "rep annotate" => parse(words, annotate::query).err(),
         _ => parse(words, script::query).err(),
     };
     error.map(|said| said.to_string())
@@ -140,6 +150,7 @@ fn every_option_key_and_field_of_perf_has_a_row() {
         ("Fields of perf script", FIELDS),
         ("perf mem report", MEM),
         ("perf c2c report", C2C),
+        ("perf annotate", ANNOTATE),
     ];
     let wanted = wanted
         .iter()
@@ -190,6 +201,7 @@ fn every_option_of_rep_is_documented() {
         ("rep script", of_others),
         ("rep mem", of_others),
         ("rep c2c", of_others),
+        ("rep annotate", of_others),
     ] {
         let help = error(command, ["--help"]).unwrap();
         let words = help.split(|c: char| c.is_whitespace() || "[]()=,.:;`".contains(c));

@@ -1,6 +1,7 @@
 //! Symbols, source lines and `rep modules`, tested with programs that are compiled here.
 
 mod against_perf;
+mod annotated;
 mod explained;
 mod fetched;
 mod go;
