@@ -6,12 +6,16 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
 
+use super::page_code::page_code;
 use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
 use crate::count::metrics::share;
 use crate::engine::facts::RecordingFacts;
-use crate::picture::page::{PageFacts, PageView, PageWarning, SideFacts, SideFile, write};
+use crate::picture::page::{
+    PageBroken, PageFacts, PageView, PageWarning, SideFacts, SideFile, write,
+};
 use crate::picture::{FrameKind, Picture, PictureBuilder};
 use crate::profile::recording::quoted;
+use crate::profile::user_stacks::BrokenStacks;
 use crate::query::{Source, Warning};
 use crate::terminal::when::date;
 
@@ -47,13 +51,17 @@ pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<W
     let sides = asked.picture.add_to(&mut builder, true)?;
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
     let mut picture = builder.finish(step);
-    let facts = asked.facts(&sides, &picture);
+    let mut facts = asked.facts(&sides, &picture);
+    let (code, no_code) = page_code(&asked.picture.query, &picture)?;
+    facts.code = code;
     if asked.no_host {
         for module in &mut picture.modules {
             module.path = last_part(&module.path);
         }
     }
-    write_file(&asked.output, sides, |out| write(picture, &facts, out))
+    let mut warnings = write_file(&asked.output, sides, |out| write(picture, &facts, out))?;
+    warnings.extend(no_code);
+    Ok(warnings)
 }
 
 impl HtmlQuery {
@@ -70,9 +78,10 @@ impl HtmlQuery {
         PageFacts {
             title,
             warnings: warnings.chain(without_name(picture)).collect(),
-            broken: Vec::new(),
+            broken: sides.iter().flat_map(broken).collect(),
             remedies: sides.iter().flat_map(|side| side.profile.hints.clone()).collect(),
             views: self.views(),
+            code: Vec::new(),
             sides: of_sides,
         }
     }
@@ -156,6 +165,18 @@ impl HtmlQuery {
         }
         views
     }
+}
+
+/// Returns the programs of a side whose stacks are broken.
+fn broken(side: &PictureSide) -> Vec<PageBroken> {
+    let of_program = |one: BrokenStacks<'_>| PageBroken {
+        program: one.program.unwrap_or_default().to_owned(),
+        stacks: one.stacks,
+        broken: one.broken,
+        cut: one.cut,
+        remedy: one.remedy,
+    };
+    side.profile.program_stacks.broken().into_iter().map(of_program).collect()
 }
 
 /// Returns a warning if more than a twentieth of the samples are in code without a name.

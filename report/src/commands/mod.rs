@@ -9,6 +9,7 @@ mod export;
 mod flame;
 mod html;
 mod manual;
+mod page_code;
 mod picture;
 mod report;
 

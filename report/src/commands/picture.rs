@@ -91,7 +91,7 @@ impl PictureArgs {
                 as_recorded: self.no_check_callchains,
                 ..ChainOptions::default()
             },
-            symbol_sources: self.symbols.options()?,
+            symbol_sources: self.symbols.options(true)?,
             ..Query::default()
         };
         let base = self.base.into_iter().map(|path| Source::or_default(Some(path))).collect();

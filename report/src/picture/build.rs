@@ -184,7 +184,9 @@ impl PictureBuilder {
     /// Returns the picture, in an order that depends only on what is in it. Times are in steps of
     /// `step` nanoseconds.
     pub(crate) fn finish(self, step: u64) -> Picture {
-        let SortedFrames { modules, frames, places } = self.frames.sorted();
+        let mut frames = self.frames;
+        frames.add_rare_stacks();
+        let SortedFrames { modules, frames, places } = frames.sorted();
         let place = |frame: u32| places.get(frame as usize).copied().unwrap_or(0);
         let SortedTree { nodes, places: of_nodes } = SortedTree::of(&self.tree, place);
         let mut events = self.events;

@@ -27,6 +27,11 @@ pub(super) struct SortedFrames {
 }
 
 impl FrameTable {
+    /// Adds the frame that stands for stacks with few samples: a page may need it.
+    pub(super) fn add_rare_stacks(&mut self) {
+        self.number(PictureFrame::rare_stacks());
+    }
+
     /// Returns the numbers of a profile's frames, by their numbers there.
     pub(super) fn numbers(&mut self, profile: &Profile) -> Vec<u32> {
         let mut of_labels = FxHashMap::<u32, u32>::default();
@@ -52,8 +57,10 @@ impl FrameTable {
             Some(named) => named.in_text(text),
             None => text.get(..len).unwrap_or(text),
         });
+        let is_inferred = named.as_ref().is_some_and(|named| named.function.is_inferred());
         let (name, kind) = match (name, code) {
             (None, _) => (None, FrameKind::NoName),
+            (name, _) if is_inferred => (name, FrameKind::Inferred),
             (name, CodeKind::Jit) => (name, FrameKind::Jit),
             (name, CodeKind::User) if *is_inlined => (name, FrameKind::InlinedUser),
             (name, CodeKind::Kernel) if *is_inlined => (name, FrameKind::InlinedKernel),

@@ -38,6 +38,8 @@ pub(crate) enum FrameKind {
     Cut,
     InlinedUser,
     InlinedKernel,
+    /// A function without a name, whose start is known.
+    Inferred,
 }
 
 /// A function, or what stands for one.
@@ -47,6 +49,13 @@ pub(crate) struct PictureFrame {
     pub(crate) module: u32,
     pub(crate) kind: FrameKind,
     pub(crate) name: String,
+}
+
+impl PictureFrame {
+    /// Returns the frame that stands for stacks with few samples.
+    pub(crate) fn rare_stacks() -> Self {
+        Self { module: 0, kind: FrameKind::Cut, name: "(rare stacks)".into() }
+    }
 }
 
 /// A module: its name for people, and its path.

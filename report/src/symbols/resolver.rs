@@ -95,7 +95,7 @@ impl Loaded {
         let find = || match self.module.bundled() {
             Some(bundled) => InferredFunctions::bundled(bundled, &self.name),
             None => {
-                let of = |image: &ElfImage| InferredFunctions::of(image, &self.name);
+                let of = |_: &Path, image: &ElfImage| InferredFunctions::of(image, &self.name);
                 self.search.first(&self.module, of)
             }
         };

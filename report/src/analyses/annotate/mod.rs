@@ -23,7 +23,7 @@ use crate::cli;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
-use functions::{Limits, annotated};
+pub(crate) use functions::{AnnotatedFunction, Limits, annotated};
 use out::AnnotateAnalysis;
 
 /// Show instructions of functions with their samples, source lines and jumps

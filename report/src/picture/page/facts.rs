@@ -14,9 +14,10 @@ pub(crate) struct PageFacts {
     pub(crate) title: String,
     pub(crate) sides: Vec<SideFacts>,
     pub(crate) warnings: Vec<PageWarning>,
-    pub(crate) broken: Vec<BrokenStacks>,
+    pub(crate) broken: Vec<PageBroken>,
     pub(crate) remedies: Vec<String>,
     pub(crate) views: Vec<PageView>,
+    pub(crate) code: Vec<PageCode>,
 }
 
 /// A recording, or several that are one side.
@@ -48,6 +49,31 @@ pub(crate) struct SideFile {
     pub(crate) complete: bool,
 }
 
+/// Instructions of a function.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageCode {
+    /// Numbers in [`Picture::frames`] and [`Picture::events`].
+    pub(crate) frame: u32,
+    pub(crate) event: usize,
+    pub(crate) rows: Vec<PageInstruction>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PageInstruction {
+    pub(crate) address: String,
+    pub(crate) text: String,
+    pub(crate) samples: u64,
+    /// `file:line`, and the line if it is there; if it is another one than before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<String>,
+    /// Number of the row that it jumps to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) jump: Option<usize>,
+    /// The innermost function that was inlined here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) function: Option<String>,
+}
+
 /// A warning about a recording or the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageWarning {
@@ -57,7 +83,7 @@ pub(crate) struct PageWarning {
 
 /// Stacks of a program that do not reach its start.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct BrokenStacks {
+pub(crate) struct PageBroken {
     pub(crate) program: String,
     pub(crate) stacks: u64,
     pub(crate) broken: u64,
@@ -87,7 +113,7 @@ pub(super) struct Meta<'p> {
     threads: usize,
     events: Vec<MetaEvent<'p>>,
     warnings: &'p [PageWarning],
-    broken: &'p [BrokenStacks],
+    broken: &'p [PageBroken],
     remedies: &'p [String],
     cut: Option<CutStacks>,
     views: &'p [PageView],

@@ -5,7 +5,7 @@ use std::io;
 use super::columns::{PackedColumn, columns, packed};
 use crate::callchain::Chains;
 use crate::picture::build::SortedTree;
-use crate::picture::{FrameKind, Picture, PictureFrame};
+use crate::picture::{Picture, PictureFrame};
 
 /// Greatest size of the columns in a page, in bytes. Mail servers take 10 MB, browsers open it in a
 /// second.
@@ -13,9 +13,6 @@ const MOST: usize = 2_900_000;
 
 /// Number of steps below which stacks are left out instead of joining steps.
 const STEPS: u64 = 512;
-
-/// Name of the frame that stands for stacks with few samples.
-const RARE_STACKS: &str = "(rare stacks)";
 
 /// A picture that fits.
 #[derive(Debug)]
@@ -75,12 +72,8 @@ impl Picture {
                 }
             }
         }
-        let rare = PictureFrame { module: 0, kind: FrameKind::Cut, name: RARE_STACKS.into() };
-        let at = self.frames.partition_point(|frame| *frame < rare);
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        let mut frames = self.frames.clone();
-        frames.insert(at as usize, rare);
-        let moved = |frame: u32| if frame >= at { frame + 1 } else { frame };
+        let rare = self.frames.binary_search(&PictureFrame::rare_stacks()).unwrap_or_default();
+        let rare = u32::try_from(rare).unwrap_or(u32::MAX);
         let mut tree = Chains::default();
         // Chain of each node, and of the nodes on the way to the current one; whether it is kept.
         let (mut chains, mut way) = (Vec::with_capacity(self.nodes.len()), Vec::new());
@@ -89,21 +82,21 @@ impl Picture {
             let (callers, is_kept) = way.last().copied().unwrap_or((0, true));
             let (chain, is_kept) = match (is_kept, *samples >= least) {
                 (false, _) => (callers, false),
-                (true, true) => (tree.add(callers, moved(node.frame)), true),
-                (true, false) => (tree.add(callers, at), false),
+                (true, true) => (tree.add(callers, node.frame), true),
+                (true, false) => (tree.add(callers, rare), false),
             };
             chains.push(chain);
             way.push((chain, is_kept));
         }
         let SortedTree { nodes, places } = SortedTree::of(&tree, |frame| frame);
-        let mut fewer = Self { frames, nodes, ..self.clone() };
+        let mut fewer = Self { nodes, ..self.clone() };
         let mut cut = 0_u64;
         for event in &mut fewer.events {
             for entry in &mut event.entries {
                 let chain = chains.get(entry.node as usize).copied().unwrap_or(0);
                 entry.node = places.get(chain as usize).copied().unwrap_or(0);
                 let node = fewer.nodes.get(entry.node as usize);
-                if node.is_some_and(|node| node.frame == at) {
+                if node.is_some_and(|node| node.frame == rare) {
                     cut = cut.saturating_add(entry.count.samples);
                 }
             }
@@ -122,6 +115,8 @@ mod tests {
     #[test]
     fn rare_stacks_end_in_a_frame_of_their_own() {
         let frame = |name: &str| PictureFrame { name: name.into(), ..PictureFrame::default() };
+        // Behind those of the kind of programs' code.
+        let rare = PictureFrame::rare_stacks();
         let node = |frame, depth| TreeNode { frame, depth };
         let entry = |node, samples| {
             let count = Count { samples, period: samples };
@@ -129,7 +124,7 @@ mod tests {
         };
         // a -> { a -> { b, c } , b -> c }
         let picture = Picture {
-            frames: ["a", "b", "c"].map(frame).into(),
+            frames: ["a", "b", "c"].map(frame).into_iter().chain([rare]).collect(),
             nodes: vec![node(0, 1), node(0, 2), node(1, 3), node(2, 3), node(1, 2), node(2, 3)],
             threads: vec![PictureThread::default()],
             events: vec![PictureEvent {

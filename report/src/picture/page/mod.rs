@@ -21,14 +21,16 @@ use sha2::{Digest as _, Sha256};
 
 use self::columns::{PackedColumn, PageColumn, packed};
 use self::facts::Meta;
-pub(crate) use self::facts::{PageFacts, PageView, PageWarning, SideFacts, SideFile};
+pub(crate) use self::facts::{
+    PageBroken, PageCode, PageFacts, PageInstruction, PageView, PageWarning, SideFacts, SideFile,
+};
 use self::fit::{Fitted, fitted};
 use super::Picture;
 
 const TEMPLATE: &str = include_str!("web/page.html");
 const STYLE: &str = include_str!("web/page.css");
-/// The modules, in an order in which constants come before what uses them; `app` starts the page.
-const MODULES: [&str; 21] = [
+/// The modules, in an order in which constants come before what uses them.
+const MODULES: [&str; 28] = [
     include_str!("web/format.js"),
     include_str!("web/names.js"),
     include_str!("web/colours.js"),
@@ -40,23 +42,35 @@ const MODULES: [&str; 21] = [
     include_str!("web/layout.js"),
     include_str!("web/state.js"),
     include_str!("web/series.js"),
+    include_str!("web/classes.js"),
+    include_str!("web/finder.js"),
     include_str!("web/view.js"),
     include_str!("web/numbers.js"),
     include_str!("web/dom.js"),
+    include_str!("web/address.js"),
+    include_str!("web/tip.js"),
+    include_str!("web/keys.js"),
     include_str!("web/flame.js"),
+    include_str!("web/brush.js"),
     include_str!("web/timeline.js"),
     include_str!("web/table.js"),
     include_str!("web/panel.js"),
     include_str!("web/recording.js"),
     include_str!("web/bar.js"),
     include_str!("web/app.js"),
+    include_str!("web/start.js"),
 ];
 
 /// Writes the page that shows a picture.
 pub(crate) fn write(picture: Picture, facts: &PageFacts, out: &mut dyn Write) -> io::Result<()> {
     let Fitted { picture, mut columns, cut } = fitted(picture)?;
     let meta = serde_json::to_vec(&Meta::of(&picture, facts, cut))?;
-    columns.extend(packed(&[PageColumn { name: "meta".into(), bytes: meta }])?);
+    let mut texts = vec![PageColumn { name: "meta".into(), bytes: meta }];
+    if !facts.code.is_empty() {
+        let bytes = serde_json::to_vec(&facts.code)?;
+        texts.push(PageColumn { name: "code".into(), bytes });
+    }
+    columns.extend(packed(&texts)?);
     let blocks = columns.iter().map(|PackedColumn { name, text }| {
         format!("<script type=\"application/octet-stream\" id=\"d-{name}\">{text}</script>\n")
     });

@@ -275,7 +275,7 @@ pub(super) fn kind(picture: &Picture, subject: Subject) -> BoxKind {
     let Subject::Frame(frame) = subject else { return BoxKind::Group };
     match picture.frames.get(frame as usize).map(|frame| frame.kind) {
         Some(FrameKind::Kernel | FrameKind::InlinedKernel) => BoxKind::Kernel,
-        Some(FrameKind::NoName) => BoxKind::NoName,
+        Some(FrameKind::NoName | FrameKind::Inferred) => BoxKind::NoName,
         Some(FrameKind::Cut) | None => BoxKind::Cut,
         Some(FrameKind::User | FrameKind::Jit | FrameKind::InlinedUser) => BoxKind::User,
     }

@@ -1,0 +1,92 @@
+//! Instructions of the hottest functions, for the page.
+
+use rustc_hash::FxHashMap;
+
+use crate::analyses::annotate::{AnnotatedFunction, Limits, annotated};
+use crate::picture::Picture;
+use crate::picture::page::{PageCode, PageInstruction};
+use crate::query::{ChainOptions, Mode, Query, Warning};
+
+/// Functions whose instructions a page has: as many as are on its first screen.
+const HOTTEST: Limits = Limits { most: 14, least: 0.5 };
+
+/// Greatest number of instructions of a function in a page: longer ones have those that were
+/// sampled, and what is around them.
+const MOST: usize = 2000;
+
+/// Instructions before and behind a sampled one that are kept of long functions.
+const AROUND: usize = 8;
+
+/// Returns the instructions of the hottest functions of each event, and why there are none of some.
+pub(super) fn page_code(
+    query: &Query,
+    picture: &Picture,
+) -> anyhow::Result<(Vec<PageCode>, Vec<Warning>)> {
+    let query = Query { chains: ChainOptions::default(), mode: Mode::Samples, ..query.clone() };
+    let (_, events) = annotated(&query, None, HOTTEST)?;
+    let mut of_names = FxHashMap::default();
+    for (frame, number) in picture.frames.iter().zip(0_u32..) {
+        let module = (frame.module as usize).checked_sub(1);
+        let module = module.and_then(|module| picture.modules.get(module));
+        let module = module.map_or("", |module| module.name.as_str());
+        of_names.entry((module, frame.name.as_str())).or_insert(number);
+    }
+    let (mut all, mut warnings) = (Vec::new(), Vec::new());
+    for event in events {
+        let Some(place) = picture.events.iter().position(|known| known.name == event.name) else {
+            continue;
+        };
+        for function in event.functions {
+            let name = (function.dso.as_str(), function.symbol.as_str());
+            let Some(frame) = of_names.get(&name) else { continue };
+            match &function.code {
+                Ok(_) => all.push(PageCode { frame: *frame, event: place, rows: rows(&function) }),
+                Err(reason) => {
+                    let message =
+                        format!("no instructions of {} ({}): {reason}", name.1, function.dso);
+                    warnings.push(Warning::new("no-code", message));
+                }
+            }
+        }
+    }
+    Ok((all, warnings))
+}
+
+/// Returns the instructions of a function.
+fn rows(function: &AnnotatedFunction) -> Vec<PageInstruction> {
+    let len = function.rows.len();
+    let mut is_kept = vec![len <= MOST; len];
+    for (number, _) in function.rows.iter().enumerate().filter(|(_, one)| one.row.count.samples > 0)
+    {
+        let around = number.saturating_sub(AROUND)..len.min(number + AROUND + 1);
+        is_kept.get_mut(around).into_iter().flatten().for_each(|kept| *kept = true);
+    }
+    // Place of each row among those that are kept.
+    let mut places = Vec::with_capacity(len);
+    let mut kept = 0;
+    for is_kept in &is_kept {
+        places.push(is_kept.then_some(kept));
+        kept += usize::from(*is_kept);
+    }
+    let (mut rows, mut source) = (Vec::with_capacity(kept), None);
+    for (one, _) in function.rows.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept) {
+        let row = &one.row;
+        let is_new = row.source.is_some() && row.source != source;
+        rows.push(PageInstruction {
+            address: format!("{:x}", row.address),
+            text: row.text.clone(),
+            samples: row.count.samples,
+            source: row.source.as_ref().filter(|_| is_new).map(|(file, line)| {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                let text = one.source_text.as_deref().unwrap_or_default();
+                format!("{name}:{line} {text}").trim_end().to_owned()
+            }),
+            jump: row.jump.and_then(|to| places.get(to).copied().flatten()),
+            function: row.inlined.first().cloned(),
+        });
+        if is_new {
+            source.clone_from(&row.source);
+        }
+    }
+    rows
+}
