@@ -8,6 +8,7 @@
 //!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
 //!               cli  (options)        exports  (a folder for each output format)
 //!                │          │                       │
+//!  picture       │    profiles by callchain, thread, CPU and time ─► flame graph (SVG), page (HTML)
 //!  compare       │    two sides of runs ─► what changed, and whether chance explains it; gates
 //!  engine        │    each input ─► its counts ─► one profile of all inputs
 //!  table         │    rows of a profile in order and within limits, cells as texts
