@@ -52,16 +52,15 @@ pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<W
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
     let mut picture = builder.finish(step);
     let mut facts = asked.facts(&sides, &picture);
-    let (code, no_code) = page_code(&asked.picture.query, &picture)?;
+    let (code, reasons) = page_code(&asked.picture.query, &picture)?;
     facts.code = code;
+    facts.remedies.extend(reasons);
     if asked.no_host {
         for module in &mut picture.modules {
             module.path = last_part(&module.path);
         }
     }
-    let mut warnings = write_file(&asked.output, sides, |out| write(picture, &facts, out))?;
-    warnings.extend(no_code);
-    Ok(warnings)
+    write_file(&asked.output, sides, |out| write(picture, &facts, out))
 }
 
 impl HtmlQuery {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::analyses::annotate::{AnnotatedFunction, Limits, annotated};
 use crate::picture::Picture;
 use crate::picture::page::{PageCode, PageInstruction};
-use crate::query::{ChainOptions, Mode, Query, Warning};
+use crate::query::{ChainOptions, Mode, Query};
 
 /// Functions whose instructions a page has: as many as are on its first screen.
 const HOTTEST: Limits = Limits { most: 14, least: 0.5 };
@@ -17,11 +17,12 @@ const MOST: usize = 2000;
 /// Instructions before and behind a sampled one that are kept of long functions.
 const AROUND: usize = 8;
 
-/// Returns the instructions of the hottest functions of each event, and why there are none of some.
+/// Returns the instructions of the hottest functions of each event, and sentences that say why there
+/// are none of some.
 pub(super) fn page_code(
     query: &Query,
     picture: &Picture,
-) -> anyhow::Result<(Vec<PageCode>, Vec<Warning>)> {
+) -> anyhow::Result<(Vec<PageCode>, Vec<String>)> {
     let query = Query { chains: ChainOptions::default(), mode: Mode::Samples, ..query.clone() };
     let (_, events) = annotated(&query, None, HOTTEST)?;
     let mut of_names = FxHashMap::default();
@@ -31,7 +32,7 @@ pub(super) fn page_code(
         let module = module.map_or("", |module| module.name.as_str());
         of_names.entry((module, frame.name.as_str())).or_insert(number);
     }
-    let (mut all, mut warnings) = (Vec::new(), Vec::new());
+    let (mut all, mut reasons) = (Vec::new(), Vec::new());
     for event in events {
         let Some(place) = picture.events.iter().position(|known| known.name == event.name) else {
             continue;
@@ -42,14 +43,12 @@ pub(super) fn page_code(
             match &function.code {
                 Ok(_) => all.push(PageCode { frame: *frame, event: place, rows: rows(&function) }),
                 Err(reason) => {
-                    let message =
-                        format!("no instructions of {} ({}): {reason}", name.1, function.dso);
-                    warnings.push(Warning::new("no-code", message));
+                    reasons.push(format!("No instructions of {} ({}): {reason}", name.1, name.0));
                 }
             }
         }
     }
-    Ok((all, warnings))
+    Ok((all, reasons))
 }
 
 /// Returns the instructions of a function.

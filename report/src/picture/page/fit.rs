@@ -31,11 +31,13 @@ pub(super) struct CutStacks {
     pub(super) samples: u64,
 }
 
-/// Returns the picture with steps and stacks so that its columns take at most [`MOST`] bytes.
-pub(super) fn fitted(mut picture: Picture) -> io::Result<Fitted> {
+/// Returns the picture with steps and stacks so that its columns take at most [`MOST`] bytes, with
+/// others that take `taken` bytes.
+pub(super) fn fitted(mut picture: Picture, taken: usize) -> io::Result<Fitted> {
+    let most = MOST.saturating_sub(taken).max(MOST / 2);
     loop {
         let packed = packed(&columns(&picture))?;
-        if size(&packed) <= MOST {
+        if size(&packed) <= most {
             return Ok(Fitted { picture, columns: packed, cut: None });
         }
         if picture.steps() / 2 < STEPS {
@@ -48,7 +50,7 @@ pub(super) fn fitted(mut picture: Picture) -> io::Result<Fitted> {
         let (fewer, samples) = picture.without_rare_stacks(least);
         let packed = packed(&columns(&fewer))?;
         let can_be_less = fewer.nodes.len() > 1;
-        if size(&packed) <= MOST || !can_be_less {
+        if size(&packed) <= most || !can_be_less {
             let cut = CutStacks { least, samples };
             return Ok(Fitted { picture: fewer, columns: packed, cut: Some(cut) });
         }

@@ -63,14 +63,16 @@ const MODULES: [&str; 28] = [
 
 /// Writes the page that shows a picture.
 pub(crate) fn write(picture: Picture, facts: &PageFacts, out: &mut dyn Write) -> io::Result<()> {
-    let Fitted { picture, mut columns, cut } = fitted(picture)?;
-    let meta = serde_json::to_vec(&Meta::of(&picture, facts, cut))?;
-    let mut texts = vec![PageColumn { name: "meta".into(), bytes: meta }];
+    let mut code = Vec::new();
     if !facts.code.is_empty() {
         let bytes = serde_json::to_vec(&facts.code)?;
-        texts.push(PageColumn { name: "code".into(), bytes });
+        code = packed(&[PageColumn { name: "code".into(), bytes }])?;
     }
-    columns.extend(packed(&texts)?);
+    let taken = code.iter().map(|column| column.text.len()).sum();
+    let Fitted { picture, mut columns, cut } = fitted(picture, taken)?;
+    let meta = serde_json::to_vec(&Meta::of(&picture, facts, cut))?;
+    columns.extend(packed(&[PageColumn { name: "meta".into(), bytes: meta }])?);
+    columns.extend(code);
     let blocks = columns.iter().map(|PackedColumn { name, text }| {
         format!("<script type=\"application/octet-stream\" id=\"d-{name}\">{text}</script>\n")
     });
