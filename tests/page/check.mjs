@@ -6,6 +6,7 @@
 //
 // --numbers       every function with a sample: name, module, samples and period, self and total
 // --time A-B      only this time: seconds since the first sample, rounded to the page's steps
+//                 (`step_ns` in the answer; a sample is in if from <= its step < to)
 // --lane KIND:KEY only this lane: command:NAME, process:PID, thread:TID, cpu:N
 // --side N        0: the recording (the default); 1: the one it is compared with
 // --event N       events are numbered from 0
@@ -72,6 +73,7 @@ try {
       opened_ms: Number(document.documentElement.dataset["ready"]),
       heap_bytes: /** @type {any} */ (performance).memory?.usedJSHeapSize ?? null,
       state: recrep.state(),
+      step_ns: recrep.meta().step,
       totals: recrep.totals(),
       ...(wantsNumbers ? { functions: recrep.functions() } : {}),
     };

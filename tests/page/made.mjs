@@ -276,7 +276,8 @@ export function columnsOf(made) {
 }
 
 /**
- * Returns a module's source as it stands in the page: without comments, `import` and `export`.
+ * Returns a module's source as it stands in the page: without comments, `import`, `export`, and
+ * spaces at the beginning of lines.
  * @param {string} name
  * @returns {string}
  */
@@ -290,7 +291,7 @@ export function joined(name) {
       continue;
     }
     if (text === "" || text.startsWith("//") || line.startsWith("import ")) continue;
-    out.push(line.replace(/^export /, ""));
+    out.push(text.replace(/^export /, ""));
   }
   return out.join("\n") + "\n";
 }

@@ -1,7 +1,7 @@
 // What stands around the graphs: header, warnings, controls, chips of the filters, legend.
 
 import { css, FILL, FILLS } from "./colours.js";
-import { button, byId, el, setText } from "./dom.js";
+import { button, byId, el, setText, swatch } from "./dom.js";
 import { counted, duration, shareOf, thousands } from "./format.js";
 import { clean } from "./names.js";
 
@@ -141,7 +141,7 @@ export function fillFilters(app) {
 export function fillLegend(view, palette) {
   const host = byId("legend");
   if (view.b !== null && view.matches === 0) {
-    host.replaceChildren("less ", ...[0, 4, 8, 12, 16].map((step) => swatch(palette.change[step])),
+    host.replaceChildren("less ", ...[0, 4, 8, 12, 16].map((step) => swatch(css(palette.change[step]))),
       ` more than in ${view.otherName}; grey: no more than chance`);
     return;
   }
@@ -175,16 +175,9 @@ export function fillLegend(view, palette) {
   const heaviest = [...shares].filter((one) => one[1].weight > 0)
     .sort((x, y) => y[1].weight - x[1].weight || (x[0] < y[0] ? -1 : 1)).slice(0, LEGEND);
   host.replaceChildren(...heaviest.map(([name, { weight, fill }]) =>
-    el("span.entry", {}, swatch(palette.fills[fill]),
+    el("span.entry", {}, swatch(css(palette.fills[fill])),
       el("span.module", { title: clean(name, 200) }, clean(name, 24)),
       el("b", {}, shareOf(weight, view.a.all)))));
-}
-
-/** @param {import("./colours.js").Rgb} colour */
-function swatch(colour) {
-  const made = el("span.swatch", { "aria-hidden": "true" });
-  made.style.backgroundColor = css(colour);
-  return made;
 }
 
 /**

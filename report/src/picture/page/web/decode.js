@@ -16,16 +16,25 @@ export class Column {
     this.at = 0;
   }
 
+  /**
+   * Fails, and says what is wrong with this column.
+   * @param {string} why
+   * @returns {never}
+   */
+  fail(why) {
+    throw new DamagedPage(`its column ${this.name} ${why}`);
+  }
+
   /** Reads the next number, up to 2^53. */
   next() {
     const bytes = this.bytes;
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      if (this.at >= bytes.length) throw new DamagedPage(`its column ${this.name} ends early`);
+      if (this.at >= bytes.length) this.fail("ends early");
       const byte = bytes[this.at++] ?? 0;
       value += (byte & 127) * scale;
       if (byte < 128) break;
-      if (scale > 2 ** 45) throw new DamagedPage(`its column ${this.name} has a number too large`);
+      if (scale > 2 ** 45) this.fail("has a number too large");
     }
     return value;
   }
@@ -52,9 +61,7 @@ export class Column {
 
   /** Fails if numbers are left. */
   end() {
-    if (this.at !== this.bytes.length) {
-      throw new DamagedPage(`its column ${this.name} is longer than it should be`);
-    }
+    if (this.at !== this.bytes.length) this.fail("is longer than it should be");
   }
 }
 

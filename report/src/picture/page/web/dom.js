@@ -53,6 +53,27 @@ export function button(tag, text, act, attributes = {}) {
 }
 
 /**
+ * Makes a small square of a colour.
+ * @param {string} colour
+ */
+export function swatch(colour) {
+  const made = el("span.swatch", { "aria-hidden": "true" });
+  made.style.backgroundColor = colour;
+  return made;
+}
+
+/**
+ * Sets the length of a bar behind a figure.
+ * @param {HTMLElement} bar
+ * @param {number} part Of the whole length.
+ * @returns {HTMLElement}
+ */
+export function setBar(bar, part) {
+  bar.style.width = part > 0 ? Math.min(part, 1) * 100 + "%" : "0";
+  return bar;
+}
+
+/**
  * Copies a text, and says so.
  * @param {{status: (text: string) => void}} app
  * @param {string} text

@@ -157,7 +157,7 @@ export class Recording {
       const kind = column.next();
       const end = frame + column.next();
       if (end === frame || end > this.meta.names || module > this.meta.modules.length) {
-        throw new DamagedPage("its column frames has a run that does not fit");
+        column.fail("has a run that does not fit");
       }
       this.module.fill(module, frame, end);
       this.kind.fill(kind, frame, end);
@@ -192,12 +192,12 @@ export class Recording {
       let sibling = -1;
       for (let up = pops.next(); up > 0; up--) {
         sibling = last;
-        if (last === 0) throw new DamagedPage("its column pops leaves the tree");
+        if (last === 0) pops.fail("leaves the tree");
         open[nodeFrame[last]] -= 1;
         last = nodeParent[last];
       }
       const frame = sibs.next() + (sibling < 0 ? 0 : nodeFrame[sibling]);
-      if (frame >= this.meta.names) throw new DamagedPage("its column sibs has no such frame");
+      if (frame >= this.meta.names) sibs.fail("has no such frame");
       nodeFrame[node] = frame;
       nodeParent[node] = last;
       outermost[node] = open[frame] === 0 ? 1 : 0;
@@ -233,9 +233,8 @@ export class Recording {
     if (meta === undefined) throw new DamagedPage(`it has no event ${index}`);
     const names = ["cells", "lens", "gaps", "counts", "sums", "weights"].map((one) => one + index);
     const blocks = await Promise.all(names.map(this.blocks));
-    const [cells, lens, gaps, counts, sums, weights] = blocks.map(
-      (block, i) => new Column(names[i] ?? "", block ?? new Uint8Array()));
-    if (!cells || !lens || !gaps || !counts || !sums || !weights) throw new DamagedPage("");
+    const [cells, lens, gaps, counts, sums, weights] = blocks.map((block, i) =>
+      columnOf(names[i], block));
     const { cellThread, cellStep, cellCpu } = this.readCells(cells, meta.cells);
     const size = this.nodeFrame.length;
     const start = new Uint32Array(size + 1);
@@ -246,13 +245,13 @@ export class Recording {
     }
     start[size] = entries;
     lens.end();
-    if (entries !== meta.entries) throw new DamagedPage(`its column ${lens.name} does not add up`);
+    if (entries !== meta.entries) lens.fail("does not add up");
     const cell = gaps.fill(new Uint32Array(entries));
     for (let node = 1; node < size; node++) {
       const end = start[node + 1];
       for (let i = start[node] + 1; i < end; i++) cell[i] += cell[i - 1] + 1;
       if (end > start[node] && cell[end - 1] >= meta.cells) {
-        throw new DamagedPage(`its column ${gaps.name} has no such cell`);
+        gaps.fail("has no such cell");
       }
     }
     gaps.end();
@@ -283,18 +282,18 @@ export class Recording {
     let first = 0;
     for (let thread = 0; thread < this.meta.threads; thread++) {
       const end = first + column.next();
-      if (end > count) throw new DamagedPage(`its column ${column.name} has too many cells`);
+      if (end > count) column.fail("has too many cells");
       cellThread.fill(thread, first, end);
       column.fill(cellStep.subarray(first, end));
       for (let i = first + 1; i < end; i++) cellStep[i] += cellStep[i - 1];
       if (end > first && cellStep[end - 1] >= this.meta.steps) {
-        throw new DamagedPage(`its column ${column.name} has no such step`);
+        column.fail("has no such step");
       }
       column.fill(cellCpu.subarray(first, end));
       first = end;
     }
     column.end();
-    if (first !== count) throw new DamagedPage(`its column ${column.name} has too few cells`);
+    if (first !== count) column.fail("has too few cells");
     return { cellThread, cellStep, cellCpu };
   }
 

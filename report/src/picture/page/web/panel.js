@@ -1,7 +1,7 @@
 // The panel: the hottest functions, or all about the one that is selected.
 
 import { css } from "./colours.js";
-import { button, byId, copy, el } from "./dom.js";
+import { button, byId, copy, el, setBar, swatch } from "./dom.js";
 import { digits, percent, shareOf, thousands } from "./format.js";
 import { clean, SHOWN } from "./names.js";
 import { origin } from "./tip.js";
@@ -54,9 +54,7 @@ export class Panel {
    * @param {number} frame −1: no function.
    */
   row(name, figure, part, frame) {
-    const bar = el("span.bar");
-    bar.style.width = Math.min(Math.max(part, 0), 1) * 100 + "%";
-    const inner = [bar, el("span.name", {}, name), el("span.figure", {}, figure)];
+    const inner = [setBar(el("span.bar"), part), el("span.name", {}, name), el("span.figure", {}, figure)];
     if (frame < 0) return el("div.item.aside", {}, ...inner);
     const made = button("button.item", "", () => this.app.select(frame), { title: name });
     made.dataset["key"] = String(frame);
@@ -89,7 +87,7 @@ export class Panel {
     const parts = [el("h2", {}, `Hottest functions, by ${this.measure} in them`)];
     for (const frame of shown) {
       const self = sums.self[frame];
-      parts.push(this.row(view.name(frame), shareOf(self, all), most > 0 ? self / most : 0, frame));
+      parts.push(this.row(view.name(frame), shareOf(self, all), self / most, frame));
     }
     if (shown.length === 0) parts.push(el("p.note", {}, "Nothing is in this selection."));
     const notes = [];
@@ -142,13 +140,12 @@ export class Panel {
   ofFunction(frame) {
     const { app, view, box } = this;
     const { sums } = view;
-    const swatch = el("span.swatch");
-    swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)]);
+    const colour = css(this.palette.fills[view.fill(frame)]);
     const close = button("button.plain.close", "×", () => app.select(-1),
       { "aria-label": "Close" });
     close.dataset["key"] = "close";
     const parts = [
-      el("div.title", {}, swatch, el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
+      el("div.title", {}, swatch(colour), el("h2.mono", {}, view.name(frame, SHOWN.tip)), close),
       el("p.note", {}, origin(view, frame)),
       el("div.cards", {},
         this.card("itself", sums.self[frame], sums.selfSamples[frame]),
@@ -254,10 +251,8 @@ export class Panel {
       if (row === undefined) continue;
       const place = [row.function, row.source].filter(Boolean).join(" · ");
       if (place !== "") list.append(el("div.source", {}, clean(place, 200)));
-      const bar = el("span.bar");
-      bar.style.width = (most > 0 ? (row.samples / most) * 100 : 0) + "%";
       const jump = row.jump === undefined ? "" : row.jump < i ? " ↑" : " ↓";
-      list.append(el("div.line", {}, bar,
+      list.append(el("div.line", {}, setBar(el("span.bar"), row.samples / most),
         el("span.figure", {}, row.samples > 0 ? percent(row.samples / all) : ""),
         el("span.address", {}, (targets.has(i) ? "→" : " ") + clean(row.address, 40)),
         el("span.text", {}, clean(row.text, 200) + jump)));

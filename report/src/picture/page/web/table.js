@@ -1,7 +1,7 @@
 // The table of functions: a grid of which only the rows in view are in the document.
 
 import { css } from "./colours.js";
-import { button, byId, el, setText } from "./dom.js";
+import { button, byId, el, setBar, setText, swatch } from "./dom.js";
 import { digits, percent, thousands } from "./format.js";
 import { clean } from "./names.js";
 
@@ -28,7 +28,7 @@ const COLUMNS = [
  * @property {HTMLElement} total
  * @property {HTMLElement} totalBar
  * @property {HTMLElement} change
- * @property {HTMLElement} swatch
+ * @property {HTMLElement} square
  * @property {HTMLElement} name
  * @property {HTMLElement} module
  * @property {number} frame
@@ -157,17 +157,17 @@ export class Table {
     const totalBar = el("span.bar");
     const total = el("span.figure");
     const change = el("div.cell.change", { role: "gridcell" });
-    const swatch = el("span.swatch");
+    const square = swatch("");
     const name = el("span.name");
     const module = el("div.cell.module", { role: "gridcell" });
     const element = el("div.row", { role: "row", id: `row-${this.rows.length}` },
       el("div.cell.self", { role: "gridcell" }, selfBar, self),
       el("div.cell.total", { role: "gridcell" }, totalBar, total),
       change,
-      el("div.cell.name", { role: "gridcell" }, swatch, name),
+      el("div.cell.name", { role: "gridcell" }, square, name),
       module);
     this.sizer.append(element);
-    return { element, self, selfBar, total, totalBar, change, swatch, name, module, frame: -1 };
+    return { element, self, selfBar, total, totalBar, change, square, name, module, frame: -1 };
   }
 
   /**
@@ -187,14 +187,14 @@ export class Table {
     const total = all > 0 ? view.sums.total[frame] / all : 0;
     setText(row.self, percent(self));
     setText(row.total, percent(total));
-    row.selfBar.style.width = Math.min(self * 100, 100) + "%";
-    row.totalBar.style.width = Math.min(total * 100, 100) + "%";
+    setBar(row.selfBar, self);
+    setBar(row.totalBar, total);
     if (view.otherSums !== null) {
       const { text, tone } = changeText(view, frame);
       setText(row.change, text);
       row.change.className = `cell change ${tone}`;
     }
-    row.swatch.style.backgroundColor = css(this.palette.fills[view.fill(frame)]);
+    row.square.style.backgroundColor = css(this.palette.fills[view.fill(frame)]);
     setText(row.name, view.name(frame));
     setText(row.module, clean(view.recording.moduleName(frame), 120));
   }
