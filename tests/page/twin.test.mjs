@@ -105,6 +105,27 @@ test("sums of functions equal a count of the samples, under every filter", async
   }
 });
 
+test("a range that moves gives what it gives at once", async () => {
+  const next = random(11);
+  for (const event of [0, 1]) {
+    const view = await viewOf([{ kind: "only", text: "run" }], undefined, event);
+    for (let round = 0; round < 60; round++) {
+      const from = round % 9 === 0 ? Math.floor(next() * 400) : Math.max(0, (view.state.time()?.from ?? 0) + Math.floor(next() * 9) - 4);
+      const to = from + 1 + Math.floor(next() * 30);
+      if (round % 20 === 19) view.state.filters = [];
+      else view.state.add({ kind: "time", from, to });
+      if (round % 13 === 5) view.state.by = round % 2 === 0 ? "none" : "thread";
+      view.refresh();
+      const fresh = await viewOf(view.state.filters, (state) => (state.by = view.state.by), event);
+      for (const of of /** @type {const} */ (["self", "total", "selfSamples", "samples"])) {
+        assert.deepEqual(view.a[of], fresh.a[of], `${round} ${of}`);
+        assert.deepEqual(view.b?.[of], fresh.b?.[of], `${round} ${of}`);
+        assert.deepEqual(view.sums[of], fresh.sums[of], `${round} ${of}`);
+      }
+    }
+  }
+});
+
 test("events are switched without a trace of the one before", async () => {
   const view = await viewOf([]);
   for (const event of [1, 0, 1]) {

@@ -75,7 +75,7 @@ export function measure(tree, cells, nodes, out) {
  * @param {Float64Array} total
  */
 function add(tree, values, cells, nodes, self, total) {
-  const { size, start, cell, parent, base } = tree;
+  const { size, start, cell, base } = tree;
   for (let node = 0, i = 0; node < size; node++) {
     const end = start[node + 1];
     let sum = 0;
@@ -85,10 +85,72 @@ function add(tree, values, cells, nodes, self, total) {
       sum += cells[at] * values[i];
     }
     self[node] = sum;
-    total[node] = sum;
   }
-  for (let node = size - 1; node > 0; node--) {
-    total[parent[node]] += total[node];
+  addUp(tree, self, total);
+}
+
+/**
+ * Adds what nodes have themselves up to their callers.
+ * @param {Tree} tree
+ * @param {Float64Array} self
+ * @param {Float64Array} total
+ */
+function addUp({ size, parent }, self, total) {
+  total.set(self);
+  for (let node = size - 1; node > 0; node--) total[parent[node]] += total[node];
+}
+
+/** Entries of a tree by cell: a range that is dragged changes few cells at a time. */
+export class CellIndex {
+  /**
+   * @param {Tree} tree
+   * @param {number} cells
+   */
+  constructor(tree, cells) {
+    this.tree = tree;
+    const start = new Uint32Array(cells + 1);
+    const entry = new Uint32Array(tree.cell.length);
+    const node = new Uint32Array(tree.cell.length);
+    for (let i = 0; i < entry.length; i++) start[tree.cell[i] + 1] += 1;
+    for (let cell = 0; cell < cells; cell++) start[cell + 1] += start[cell];
+    const next = start.slice();
+    for (let of = 0, i = 0; of < tree.size; of++) {
+      for (; i < tree.start[of + 1]; i++) {
+        const place = next[tree.cell[i]]++;
+        entry[place] = i;
+        node[place] = of;
+      }
+    }
+    /** First place of each cell, and one more; entry and node of each place. */
+    this.start = start;
+    this.entry = entry;
+    this.node = node;
+  }
+
+  /**
+   * Changes totals from one mask of cells to another.
+   * @param {Uint8Array} from
+   * @param {Uint8Array} to
+   * @param {Uint8Array | null} nodes As in `measure`.
+   * @param {Totals} out
+   */
+  move(from, to, nodes, out) {
+    const { tree, start, entry, node } = this;
+    const { base, count, weight } = tree;
+    const isWeighted = out.samples !== out.total;
+    for (let cell = 0; cell < from.length; cell++) {
+      const by = to[cell] - from[cell];
+      if (by === 0) continue;
+      for (let i = start[cell]; i < start[cell + 1]; i++) {
+        const of = node[i];
+        if (nodes !== null && nodes[base === null ? of : base[of]] === 0) continue;
+        out.self[of] += by * (weight ?? count)[entry[i]];
+        if (isWeighted) out.selfSamples[of] += by * count[entry[i]];
+      }
+    }
+    addUp(tree, out.self, out.total);
+    if (isWeighted) addUp(tree, out.selfSamples, out.samples);
+    out.version = ++versions;
   }
 }
 

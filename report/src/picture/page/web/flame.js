@@ -121,9 +121,9 @@ export class Flame {
     if (merge === null || width === 0 || most === 0) return;
     this.rowHeight = narrow ? 24 : 19;
     const row = this.rowHeight;
-    const lastRow = Math.ceil((scroller.scrollTop + most * 2) / row);
+    const lastRow = Math.ceil((scroller.scrollTop + most * 1.25) / row);
     this.layout = layOut(merge, view.a, this.span, width, lastRow);
-    const below = this.layout.rows * row + (this.layout.isWhole ? 4 : most);
+    const below = this.layout.rows * row + (this.layout.isWhole ? 4 : most * 4);
     const height = narrow ? Math.round(Math.min(most, Math.max(below, 4 * row))) : most;
     scroller.style.height = narrow ? height + "px" : "";
     this.spacer.style.height = Math.max(0, below - height) + "px";

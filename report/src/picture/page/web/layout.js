@@ -91,7 +91,10 @@ export function layOut(merge, totals, span, width, lastRow) {
  */
 function placeChildren(layout, merge, totals, parent, row, scale, width) {
   const box = layout.boxes[parent];
+  const isDown = merge.direction === "down";
   let x = layout.x[parent];
+  /** Weight of the children that are not placed yet; upwards that is not known. */
+  let left = isDown ? merge.weigh(box, totals) - merge.sum(box, totals.self) : Infinity;
   let stripFrom = 0;
   let stripTo = -1;
   let heaviest = 0;
@@ -99,28 +102,36 @@ function placeChildren(layout, merge, totals, parent, row, scale, width) {
   const endStrip = () => {
     if (stripTo > stripFrom) layout.strips.push(row, stripFrom, stripTo - stripFrom, frame);
   };
+  /** @param {number} right @param {number} weight @param {number} of */
+  const addToStrip = (right, weight, of) => {
+    if (right <= 0 || x >= width) return;
+    if (x - stripTo > 0.01) {
+      endStrip();
+      stripFrom = x;
+      heaviest = 0;
+    }
+    stripTo = right;
+    if (weight > heaviest) {
+      heaviest = weight;
+      frame = of;
+    }
+  };
   for (const child of merge.childrenOf(box)) {
+    if (left <= 0) break;
+    if (isDown && child.whole * scale < NARROWEST) {
+      // So are all that follow: no filter makes them heavier than they are in the whole.
+      addToStrip(x + left * scale, left, child.frame);
+      break;
+    }
     const weight = merge.weigh(child, totals);
     if (weight === 0) continue;
-    const size = weight * scale;
-    const right = x + size;
-    if (right > 0 && x < width) {
-      if (size >= NARROWEST) {
-        layout.boxes.push(child);
-        layout.x.push(x);
-        layout.width.push(size);
-      } else {
-        if (x - stripTo > 0.01) {
-          endStrip();
-          stripFrom = x;
-          heaviest = 0;
-        }
-        stripTo = right;
-        if (weight > heaviest) {
-          heaviest = weight;
-          frame = child.frame;
-        }
-      }
+    left -= weight;
+    const right = x + weight * scale;
+    if (weight * scale < NARROWEST) addToStrip(right, weight, child.frame);
+    else if (right > 0 && x < width) {
+      layout.boxes.push(child);
+      layout.x.push(x);
+      layout.width.push(weight * scale);
     }
     x = right;
   }

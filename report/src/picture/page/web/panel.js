@@ -56,7 +56,8 @@ export class Panel {
   row(name, figure, part, frame) {
     const inner = [setBar(el("span.bar"), part), el("span.name", {}, name), el("span.figure", {}, figure)];
     if (frame < 0) return el("div.item.aside", {}, ...inner);
-    const made = button("button.item", "", () => this.app.select(frame), { title: name });
+    const made = button("button.item", "", () => this.app.select(frame),
+      { title: `${name} · ${origin(this.view, frame)}` });
     made.dataset["key"] = String(frame);
     made.append(...inner);
     return made;

@@ -5,7 +5,7 @@ import { clean, forms, SHOWN } from "./names.js";
 import { changeStep, FILL } from "./colours.js";
 import { amount, duration, percent } from "./format.js";
 import { groupedTree, groupsOf } from "./group.js";
-import { cellMasks, changeOf, FunctionSums, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
+import { cellMasks, CellIndex, changeOf, FunctionSums, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
 import { Merge } from "./merge.js";
 import { cellWeights, Columns } from "./series.js";
 import { classesOf, fillsOf } from "./classes.js";
@@ -59,6 +59,12 @@ export class View {
     this.matches = 0;
     /** Cells and nodes shown. @type {Uint8Array} */
     this.masks = new Uint8Array(0);
+    /** Masks under which `a` and `b` were measured. @type {{a: Uint8Array, b: Uint8Array | null} | null} */
+    this.measured = null;
+    /** Filters that `nodes` follows from. */
+    this.nodesKey = "";
+    /** @type {CellIndex | null} */
+    this.index = null;
     /** @type {Uint8Array | null} */
     this.nodes = null;
     const first = this.wholeTree(state.by);
@@ -166,13 +172,21 @@ export class View {
       this.whole = whole;
       this.a = new Totals(tree.size, tree.weight !== null);
       this.b = null;
+      this.measured = null;
     }
     const masks = cellMasks(recording, event, state);
     this.masks = masks.a;
-    this.nodes = this.neededNodes();
-    const isWhole = state.filters.length === 0;
-    if (isWhole && !this.hasTwo) this.a.copy(whole);
-    else measure(tree, masks.a, this.nodes, this.a);
+    const ofNodes = state.filters.filter((one) => one.kind !== "time" && one.kind !== "lane");
+    const key = JSON.stringify(ofNodes);
+    if (key !== this.nodesKey) {
+      this.nodesKey = key;
+      this.nodes = this.neededNodes();
+      this.measured = null;
+    }
+    const before = this.measured;
+    this.measured = masks;
+    if (state.filters.length === 0 && !this.hasTwo) this.a.copy(whole);
+    else this.measure(before?.a ?? null, masks.a, this.a);
     this.sum(this.a, this.sums, state.side);
     if (masks.b === null) {
       this.b = null;
@@ -180,9 +194,28 @@ export class View {
       return;
     }
     this.b ??= new Totals(tree.size, tree.weight !== null);
-    measure(tree, masks.b, this.nodes, this.b);
+    this.measure(before?.b ?? null, masks.b, this.b);
     this.otherSums ??= new FunctionSums(recording.meta.names);
     this.sum(this.b, this.otherSums, 1 - state.side);
+  }
+
+  /**
+   * Measures the tree under a mask of cells, from the mask before where that is near.
+   * @param {Uint8Array | null} before
+   * @param {Uint8Array} mask
+   * @param {Totals} out
+   */
+  measure(before, mask, out) {
+    let changed = 0;
+    for (let cell = 0; before !== null && cell < mask.length; cell++) {
+      if (mask[cell] !== before[cell]) changed += 1;
+    }
+    if (before === null || changed > mask.length / 8) {
+      measure(this.tree, mask, this.nodes, out);
+      return;
+    }
+    if (this.index?.tree !== this.tree) this.index = new CellIndex(this.tree, mask.length);
+    this.index.move(before, mask, this.nodes, out);
   }
 
   /**
