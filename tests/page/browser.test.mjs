@@ -322,6 +322,7 @@ paged("the address opens the same view again", "program", {
 }, async (page) => {
   assert.equal(await stateOf(page), "tab=functions&by=none&time=10-200&lane=command%3A1&search=run&sort=total");
   assert.equal(await page.inputValue("#search"), "run");
+  assert.match(await text(page, "#found"), / % in \d+ functions$/);
   await page.evaluate(() => (location.hash = "#tab=recording&time=99999-3&f=-4&evil=<script>"));
   await settle(page);
   await settle(page);

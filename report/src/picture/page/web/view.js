@@ -76,6 +76,7 @@ export class View {
     this.sums = new FunctionSums(recording.meta.names);
     /** @type {FunctionSums | null} */
     this.otherSums = null;
+    this.search();
     this.refresh();
   }
 
