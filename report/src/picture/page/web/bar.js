@@ -67,7 +67,7 @@ function chipText(view, filter) {
   const { step } = view.recording.meta;
   switch (filter.kind) {
     case "time":
-      return ["time", `${seconds(filter.from, step)} – ${seconds(filter.to, step)} s`];
+      return ["time", rangeText(filter, step)];
     case "lane": {
       const groups = view.groups(filter.lane);
       const group = groups.keys.indexOf(filter.key);
@@ -84,13 +84,15 @@ function chipText(view, filter) {
 }
 
 /**
- * Returns a time in seconds with as many places as a step is worth.
- * @param {number} steps
+ * Returns a range of time in seconds, to a hundredth of its length, but not finer than a step.
+ * @param {{from: number, to: number}} range
  * @param {number} step
  */
-function seconds(steps, step) {
-  const places = Math.min(Math.max(Math.ceil(9 - Math.log10(Math.max(step, 1))), 0), 6);
-  return ((steps * step) / 1e9).toFixed(places);
+function rangeText({ from, to }, step) {
+  const fine = Math.max(((to - from) * step) / 100, step);
+  const places = Math.min(Math.max(Math.ceil(9 - Math.log10(fine)), 0), 9);
+  const [begin, end] = [from, to].map((at) => ((at * step) / 1e9).toFixed(places));
+  return `${begin} – ${end} s`;
 }
 
 /**
