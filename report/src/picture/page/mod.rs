@@ -94,19 +94,29 @@ pub(crate) fn write(picture: Picture, facts: &PageFacts, out: &mut dyn Write) ->
     fill(TEMPLATE, &values, out)
 }
 
-/// Returns the modules as one script. Its blocks end where the file begins that a browser reads, so
-/// that names of one module are not those of the page.
+/// Returns the modules as one script, in a block of its own: its names are not those of the page.
 fn script() -> String {
     let mut script = String::from("\"use strict\";\n{\n");
-    for line in MODULES.iter().flat_map(|module| module.lines()) {
-        if line.starts_with("import ") {
-            continue;
-        }
-        script.push_str(line.strip_prefix("export ").unwrap_or(line));
-        script.push('\n');
-    }
+    MODULES.iter().for_each(|module| join(module, &mut script));
     script.push_str("}\n");
     script
+}
+
+/// Adds a module without comments, `import` and `export`: no text in the modules spans lines, and
+/// comments have lines of their own.
+fn join(module: &str, script: &mut String) {
+    let mut is_comment = false;
+    for line in module.lines() {
+        let text = line.trim();
+        if is_comment || text.starts_with("/**") {
+            is_comment = !text.ends_with("*/");
+            continue;
+        }
+        if !text.is_empty() && !text.starts_with("//") && !line.starts_with("import ") {
+            script.push_str(text.strip_prefix("export ").unwrap_or(text));
+            script.push('\n');
+        }
+    }
 }
 
 fn hash(text: &str) -> String {
@@ -164,8 +174,16 @@ mod tests {
         let script = script();
         assert!(script.starts_with("\"use strict\";\n{\n"));
         for line in script.lines() {
-            assert!(!line.starts_with("import ") && !line.starts_with("export "), "{line}");
+            let is_left =
+                ["import ", "export ", "//", "/*", "* "].map(|start| line.starts_with(start));
+            assert_eq!(is_left, [false; 5], "{line}");
         }
+        let mut joined = String::new();
+        join(
+            "import a from \"b\";\n// c\n/** d\n * e\n */\nexport const f = 1;\n\n  g();",
+            &mut joined,
+        );
+        assert_eq!(joined, "const f = 1;\ng();\n");
         assert!(!script.contains("</script") && !script.contains("<!--"));
         assert!(!STYLE.contains("</style"));
     }
