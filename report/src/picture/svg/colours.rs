@@ -1,6 +1,9 @@
 //! Colours of boxes, the same as in the page: hue says which module, shades tell neighbours apart.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
 
 use super::layout::BoxKind;
 
@@ -115,32 +118,14 @@ fn hash(text: &str) -> u32 {
 }
 
 /// Returns a module's name without version and hash, so that a new build keeps its colour.
-fn family(name: &str) -> &str {
+fn family(name: &str) -> String {
+    static ENDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+        let ends = [r"\.so(\.|$).*$", "-[0-9a-f]{8,}$", r"[-._][0-9]+(\.[0-9]+)*$"];
+        ends.iter().filter_map(|end| Regex::new(end).ok()).collect()
+    });
     let file = name.rsplit('/').next().unwrap_or(name);
-    let stem = match file.find(".so") {
-        Some(at)
-            if file.get(at + 3..).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) =>
-        {
-            file.get(..at).unwrap_or(file)
-        }
-        _ => file,
-    };
-    let stem = match stem.rsplit_once('-') {
-        Some((before, hash))
-            if hash.len() >= 8
-                && hash.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) =>
-        {
-            before
-        }
-        _ => stem,
-    };
-    // A version: digits and dots at the end, and what separates them.
-    let bare = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let bare = match bare.len() < stem.len() {
-        true => bare.strip_suffix(['-', '_']).unwrap_or(bare),
-        false => stem,
-    };
-    if bare.is_empty() { file } else { bare }
+    let family = ENDS.iter().fold(file.to_owned(), |name, end| end.replace(&name, "").into_owned());
+    if family.is_empty() { file.to_owned() } else { family }
 }
 
 /// Slots of modules: by the hash of the family, heavier ones choose first.
@@ -150,21 +135,27 @@ pub(super) struct Slots(BTreeMap<String, u32>);
 impl Slots {
     /// Chooses the slots of modules, given with their weights.
     pub(super) fn of<'m>(modules: impl Iterator<Item = (&'m str, u64)>) -> Self {
-        let mut families = BTreeMap::<&str, u64>::new();
+        let mut families = BTreeMap::<String, u64>::new();
         for (module, weight) in modules {
             let sum = families.entry(family(module)).or_default();
             *sum = sum.saturating_add(weight);
         }
-        let mut order: Vec<(&str, u64)> = families.into_iter().collect();
+        let mut order: Vec<(String, u64)> = families.into_iter().collect();
         order.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
         let (mut taken, mut slots) = (0_u32, BTreeMap::new());
         for (family, _) in order {
-            let mut slot = hash(family) % HUES;
-            while taken != (1 << HUES) - 1 && taken & (1 << slot) != 0 {
+            let mut slot = hash(&family) % HUES;
+            let number = taken.count_ones();
+            // The heaviest keep off each other's neighbours, too.
+            let near: &[u32] = if number < 5 { &[0, 1, HUES - 1] } else { &[0] };
+            for _ in 0..if number < HUES { HUES } else { 0 } {
+                if near.iter().all(|by| taken & (1 << ((slot + by) % HUES)) == 0) {
+                    break;
+                }
                 slot = (slot + 5) % HUES;
             }
             taken |= 1 << slot;
-            slots.insert(family.to_owned(), slot);
+            slots.insert(family, slot);
         }
         Self(slots)
     }
@@ -178,7 +169,7 @@ impl Slots {
             BoxKind::Kernel => Fill::Kernel { shade },
             BoxKind::NoName => Fill::NoName { shade },
             BoxKind::User => {
-                Fill::Module { slot: self.0.get(family(module)).copied().unwrap_or(0), shade }
+                Fill::Module { slot: self.0.get(&family(module)).copied().unwrap_or(0), shade }
             }
         }
     }
@@ -203,10 +194,11 @@ mod tests {
         for (name, of) in [
             ("libLLVM.so.22.1-rust", "libLLVM"),
             ("librustc_driver-6108105cd.so", "librustc_driver"),
-            ("/usr/bin/python3.11", "python"),
+            ("/usr/bin/python3.11", "python3"),
             ("libc.so.6", "libc"),
             ("app-1.2", "app"),
             ("7z", "7z"),
+            ("rep-new4", "rep-new4"),
             ("123", "123"),
         ] {
             assert_eq!(family(name), of, "{name}");
