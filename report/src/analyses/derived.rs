@@ -57,6 +57,11 @@ impl ViewArgs {
         self.format == Format::Bolt
     }
 
+    /// Returns whether functions are named.
+    pub(crate) fn names_functions(&self) -> bool {
+        self.filters.names_functions()
+    }
+
     /// Adds a file before the others.
     pub(crate) fn read_first(&mut self, path: PathBuf) {
         self.sources.read_first(path);

@@ -87,6 +87,11 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Returns whether functions are named.
+    pub(crate) fn names_functions(&self) -> bool {
+        self.symbols.is_some()
+    }
+
     /// Returns the filters; with `resolved`, functions must be known.
     pub(crate) fn filters(self, resolved: bool) -> Filters {
         let Self { samples, events, symbols, symbol_part, socket } = self;

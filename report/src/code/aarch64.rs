@@ -258,6 +258,8 @@ fn system_register(number: &str) -> Option<&'static str> {
 fn cache_operation(numbers: [&str; 4]) -> Option<(&'static str, &'static str)> {
     Some(match numbers {
         ["#3", "c7", "c4", "#1"] => ("dc", "zva"),
+        ["#3", "c7", "c4", "#3"] => ("dc", "gva"),
+        ["#3", "c7", "c4", "#4"] => ("dc", "gzva"),
         ["#3", "c7", "c5", "#1"] => ("ic", "ivau"),
         ["#3", "c7", "c10", "#1"] => ("dc", "cvac"),
         ["#3", "c7", "c11", "#1"] => ("dc", "cvau"),

@@ -90,7 +90,7 @@ fn with_operands(formatter: &mut GasFormatter, decoded: &Decoded, bytes: &[u8]) 
     match decoded.mnemonic() {
         Mnemonic::Ret if text.starts_with("rep ") => text.replacen("rep", "repz", 1),
         Mnemonic::Call | Mnemonic::Jmp | Mnemonic::Push | Mnemonic::Pop | Mnemonic::Ret => {
-            without_suffix(text)
+            without_suffix(&text)
         }
         Mnemonic::Lea | Mnemonic::Mov if bytes.starts_with(&[0x66]) => {
             format!("{}{text}", ignored_prefixes(bytes))
@@ -147,7 +147,7 @@ fn opcode_behind_rex(bytes: &[u8]) -> Option<u8> {
 }
 
 /// Returns the text without the suffix of the operand's size, which is always the same.
-fn without_suffix(text: String) -> String {
+fn without_suffix(text: &str) -> String {
     let (mnemonic, operands) = match text.split_once(" *").map(|(mnemonic, _)| mnemonic.len()) {
         Some(at) => text.split_at(at),
         None => text.split_at(text.find(' ').unwrap_or(text.len())),

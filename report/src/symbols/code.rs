@@ -1,28 +1,12 @@
-//! The machine code of functions.
-//!
-//! ```text
-//!   module      file: the mapped file or its cached copy · vdso: this process's · JIT: its dump
-//!               kernel: its image, else /proc/kcore, which also has modules and generated code
-//!      └──────► proven as for names ─► MachineCode of a FunctionPlace
-//! ```
-//!
-//! A file that is not proven to be the recorded one has another function at the address: its code is
-//! not shown, and [`NoCode`] says why.
+//! Machine code of functions, as images have it.
 
-use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use object::elf::Machine;
 
 use super::elf::{self, ElfImage, Segment};
-use super::kernel::vdso;
-use super::module::{Module, ModuleKind};
-use super::outcome::{Attempt, Outcome, Refusal, Source};
-use super::resolver::Loaded;
+use super::outcome::Refusal;
 use super::search::file::part;
-use super::table::SymbolId;
 
 /// Machine code of a part of a module.
 #[derive(Clone, Debug)]
@@ -36,21 +20,6 @@ pub(crate) struct MachineCode {
     pub(crate) path: PathBuf,
     /// Where linked addresses are looked up.
     pub(super) segments: Vec<Segment>,
-}
-
-/// Reason why there is no code of a function.
-#[derive(Clone, Debug)]
-pub(crate) enum NoCode {
-    /// What was tried, each with the reason.
-    Refused(Vec<Attempt>),
-    Because(&'static str),
-}
-
-/// A function by its place: a symbol of a module.
-#[derive(Clone, Debug)]
-pub struct FunctionPlace {
-    loaded: Arc<Loaded>,
-    symbol: SymbolId,
 }
 
 impl MachineCode {
@@ -94,129 +63,5 @@ impl MachineCode {
             segment.file_size == u64::MAX || within < segment.memory_size
         };
         self.segments.iter().find(within).map(|segment| segment.to_offset(linked))
-    }
-}
-
-impl FunctionPlace {
-    pub(crate) fn new(loaded: Arc<Loaded>, symbol: SymbolId) -> Self {
-        Self { loaded, symbol }
-    }
-
-    pub(crate) fn loaded(&self) -> &Loaded {
-        &self.loaded
-    }
-
-    pub(crate) fn module(&self) -> &Module {
-        &self.loaded.module
-    }
-
-    /// Returns the addresses of the function in its module
-    /// ([`ModuleKind::first_address`](super::ModuleKind::first_address)).
-    pub(crate) fn range(&self) -> Range<u64> {
-        self.loaded.table.get(self.symbol).map_or(0..0, |symbol| symbol.start..symbol.end)
-    }
-
-    /// Reads the function's code.
-    ///
-    /// # Errors
-    /// Returns the reasons if no file with it is found or proven to be the recorded one.
-    pub(crate) fn code(&self) -> Result<MachineCode, NoCode> {
-        let Loaded { module, search, kernel, .. } = &*self.loaded;
-        let (range, mut outcome) = (self.range(), Outcome::default());
-        let size = range.end.saturating_sub(range.start);
-        let found = match &module.kind {
-            ModuleKind::File => search.code(module, range.start, size, &mut outcome),
-            ModuleKind::Vdso => {
-                vdso::place(search, kernel, module, &mut outcome).and_then(|(_, path, image)| {
-                    MachineCode::in_image(&path, &image, range.start, size).ok()
-                })
-            }
-            ModuleKind::Kernel
-            | ModuleKind::KernelModule { .. }
-            | ModuleKind::KernelSymbol { .. } => {
-                let is_image = module.kind == ModuleKind::Kernel;
-                let in_image = is_image
-                    .then(|| kernel.code_in_image(module, &search.options, &range, &mut outcome));
-                in_image.flatten().or_else(|| self.running_code(&range, &mut outcome))
-            }
-            ModuleKind::PerfMap { dump: None, .. } => {
-                return Err(NoCode::Because(
-                    "a JIT's map has no code, only names: let the JIT write a jitdump",
-                ));
-            }
-            ModuleKind::PerfMap { .. } => self.jit_code(&range),
-            ModuleKind::Opaque => None,
-        };
-        found.ok_or_else(|| {
-            let mut attempts = outcome.attempts;
-            attempts.retain(|attempt| {
-                attempt.result.as_ref().is_err_and(|refusal| {
-                    !matches!(refusal, Refusal::Missing | Refusal::NotRegular)
-                })
-            });
-            match &module.kind {
-                _ if !attempts.is_empty() => NoCode::Refused(attempts),
-                ModuleKind::Kernel => NoCode::Because(
-                    "no image of the recorded kernel was found (--vmlinux names one), nor can its \
-                     memory be read (/proc/kcore)",
-                ),
-                ModuleKind::KernelModule { .. } | ModuleKind::KernelSymbol { .. } => {
-                    NoCode::Because(
-                        "code of this kind is only in the kernel's memory, which cannot \
-                                     be read (/proc/kcore)",
-                    )
-                }
-                ModuleKind::PerfMap { .. } => NoCode::Because("the jitdump lacks it"),
-                _ => NoCode::Because("the recorded file is not on this machine"),
-            }
-        })
-    }
-
-    /// Reads code from the running kernel's memory.
-    fn running_code(&self, range: &Range<u64>, outcome: &mut Outcome) -> Option<MachineCode> {
-        let Loaded { module, search, kernel, .. } = &*self.loaded;
-        let code = match search.options.symfs {
-            Some(_) => Err(Refusal::Symfs),
-            None => kernel.running_code(module, range),
-        };
-        code.map_err(|refusal| outcome.add(Source::Memory, "/proc/kcore", Err(refusal))).ok()
-    }
-
-    fn jit_code(&self, range: &Range<u64>) -> Option<MachineCode> {
-        let frames = self.loaded.search.jit_frames(self.module())?;
-        let code = frames.all.get(frames.find(range.start)?)?;
-        let (address, bytes) = code.code_at(range)?;
-        Some(MachineCode {
-            address,
-            bytes: bytes.get(..bytes.len().min(MachineCode::MAX))?.to_vec(),
-            machine: Machine(frames.machine),
-            path: self.module().as_path().to_owned(),
-            segments: vec![Segment::moved(address, range.start)],
-        })
-    }
-}
-
-impl PartialEq for FunctionPlace {
-    fn eq(&self, other: &Self) -> bool {
-        let is_module = || {
-            Arc::ptr_eq(&self.loaded, &other.loaded) || self.loaded.module == other.loaded.module
-        };
-        self.symbol == other.symbol && is_module()
-    }
-}
-
-impl fmt::Display for NoCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Because(why) => f.write_str(why),
-            Self::Refused(attempts) => {
-                let attempts: Vec<String> = attempts.iter().map(Attempt::to_string).collect();
-                write!(
-                    f,
-                    "no file with its code is shown to be the recorded one: {}",
-                    attempts.join("; ")
-                )
-            }
-        }
     }
 }

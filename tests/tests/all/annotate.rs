@@ -188,7 +188,7 @@ fn lines_inlined_functions_and_jumps_are_told() {
         rows[usize::try_from(row["jump"].as_u64().unwrap()).unwrap()]["address"].as_str().unwrap();
     assert!(row["text"].as_str().unwrap().contains(&target[2..]), "{row} jumps to {target}");
     let text = run(rep().args(["annotate", "hot"]).arg(&file)).expect(0);
-    for part in ["[.] hot (hot)", "[mix] hot.c:1  static inline", "─►", "hot.c:8  sum ^= i;"] {
+    for part in ["[.] hot (hot)", "[mix] hot.c:1  static inline", "─►", "hot.c:9  sum ^= i;"] {
         assert!(text.text().contains(part), "{part:?} in {}", text.text());
     }
     // The same by a pattern, in whatever order of the words.

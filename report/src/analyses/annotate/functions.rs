@@ -13,7 +13,7 @@ use crate::count::Count;
 use crate::count::metrics::share;
 use crate::profile::Profile;
 use crate::profile::names::Subject;
-use crate::query::{Column, Query, SortKey};
+use crate::query::{Column, Query, SortKey, Source, Warning};
 use crate::symbols::FunctionPlace;
 use crate::table::{self, EventTable, Row};
 
@@ -70,6 +70,9 @@ const SYMBOL: usize = 1;
 const CPU_MODE: usize = 2;
 const INSTRUCTION: usize = 3;
 
+const UNREAD: &str = "standard input is read only once, so mispredictions and cycles of its branch \
+                      stacks are not shown: give a file";
+
 /// Which functions of an event are annotated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -103,10 +106,13 @@ pub(crate) fn annotated(
         })
         .collect();
     let is_any = counted.iter().any(|(.., functions)| !functions.is_empty());
-    let branches = match is_any && !has_branches.is_empty() && has_branches.iter().all(|has| *has) {
-        true => SourceBranches::read(&query, &mut profile.warnings)?,
-        false => SourceBranches::default(),
-    };
+    let mut branches = SourceBranches::default();
+    if is_any && !has_branches.is_empty() && has_branches.iter().all(|has| *has) {
+        match query.sources.contains(&Source::Stdin) {
+            false => branches = SourceBranches::read(&query, &mut profile.warnings)?,
+            true => profile.warnings.push(Warning::new("unread-branches", UNREAD)),
+        }
+    }
     let sources = SourceFiles::new(query.symbol_sources.symfs.clone());
     let event = |(index, name, total, functions): (usize, String, Count, Vec<Counted>)| {
         let functions = functions.into_par_iter().map(|one| one.annotated(&branches, &sources));

@@ -38,8 +38,8 @@ pub struct AnnotateArgs {
     /// Function [default: the hottest ones]
     ///
     /// A name is short (`f`), whole (`f(int)`) or mangled (`_Z1fi`); `*` stands for any characters,
-    /// `?` for one. All functions with the name are shown. A recording in place of a name is read:
-    /// its hottest functions are shown
+    /// `?` for one. All functions with the name are shown. Where a recording stands in its place, or
+    /// --symbol names functions, it is a file to read
     symbol: Option<String>,
 
     #[command(flatten)]
@@ -95,20 +95,17 @@ pub struct AnnotateQuery {
 /// # Errors
 /// Returns a message if options contradict one another.
 pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
-    let AnnotateArgs { mut symbol, view, percent_limit, full, colour } = args;
-    let (format, limit) = (view.format(), view.limit);
-    let mut view = view;
-    if let Some(path) = symbol.take_if(|symbol| is_recording(Path::new(symbol))) {
+    let AnnotateArgs { mut symbol, mut view, percent_limit, full, colour } = args;
+    let (format, limit, are_named) = (view.format(), view.limit, view.names_functions());
+    let is_file = |symbol: &mut String| are_named || is_recording(Path::new(symbol));
+    if let Some(path) = symbol.take_if(is_file) {
         view.read_first(PathBuf::from(path));
     }
     let mut query = view.query(Mode::Samples)?;
-    cli::refuse([
-        (
-            symbol.is_some() && query.filters.symbols.is_some(),
-            "SYMBOL does not work with --symbol: both name functions",
-        ),
-        (full && format != Format::Text, "--full is for text: JSON and CSV have all instructions"),
-    ])?;
+    cli::refuse([(
+        full && format != Format::Text,
+        "--full is for text: JSON and CSV have all instructions",
+    )])?;
     let is_named = symbol.is_some() || query.filters.by_symbol();
     let most = limit.unwrap_or(if is_named { usize::MAX } else { HOTTEST });
     let limits = Limits { most, least: percent_limit.unwrap_or(0.0) };
@@ -143,10 +140,11 @@ pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result
     let full_paths = query.symbol_sources.source_paths;
     let analysis = AnnotateAnalysis { events, screen, full: asked.full, full_paths };
     let mut warnings = profile.warnings;
-    if let Some(pattern) = pattern.as_deref().filter(|_| analysis.is_empty())
-        && !warnings.iter().any(Warning::is_failure)
-    {
-        let message = format!("no function with samples is named `{pattern}`");
+    if analysis.is_empty() && !warnings.iter().any(Warning::is_failure) {
+        let message = match pattern {
+            Some(pattern) => format!("no function with samples is named `{pattern}`"),
+            None => "no sample is in a function with a name: `rep modules` says why".into(),
+        };
         warnings.push(Warning::new(Warning::NO_MATCH, message));
     }
     derived::print(*format, &profile.inputs, &analysis, &warnings, out)

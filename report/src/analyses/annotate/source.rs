@@ -29,13 +29,14 @@ impl SourceFiles {
     /// there.
     pub(super) fn line(&self, file: &str, line: u32) -> Option<String> {
         let index = usize::try_from(line.checked_sub(1)?).ok()?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = match known.get(file) {
-            Some(lines) => lines.clone(),
-            None => known.entry(file.to_owned()).or_insert(self.read(Path::new(file))).clone(),
+        let lines = {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.get(file) {
+                Some(lines) => lines.clone(),
+                None => known.entry(file.to_owned()).or_insert(self.read(Path::new(file))).clone(),
+            }
         };
-        let text = lines?.get(index).filter(|text| !text.is_empty()).cloned();
-        text
+        lines?.get(index).filter(|text| !text.is_empty()).cloned()
     }
 
     fn read(&self, path: &Path) -> Lines {

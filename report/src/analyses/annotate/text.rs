@@ -55,7 +55,13 @@ fn heading(
 ) -> io::Result<()> {
     let count = function.count;
     let percent = share(count.period, event.total.period);
-    let letter = if function.cpu_mode == "user" { "." } else { "k" };
+    let letter = match function.cpu_mode.as_str() {
+        "user" => '.',
+        "kernel" => 'k',
+        "guest_kernel" => 'g',
+        "guest_user" => 'u',
+        _ => 'H',
+    };
     writeln!(
         out,
         "# {percent:.2}% of {}, {} samples: [{letter}] {} ({})",
@@ -218,17 +224,13 @@ fn rows(
             let indent = layout.indent();
             writeln!(out, "{:indent$}{lines}… {left_out} instructions without samples", "")?;
         }
-        // Behind a gap the line is told again.
-        let source = source.or_else(|| {
-            let source = annotated.row.source.as_ref().filter(|_| left_out > 0);
-            source.map(|(file, line)| (file.as_str(), *line))
-        });
+        // Behind a gap, and where other functions are inlined, the line is told again.
+        let is_new = source.is_some() || left_out > 0 || inlined != annotated.row.inlined;
         left_out = 0;
-        let is_inlined_elsewhere = inlined != annotated.row.inlined;
-        if source.is_some() || is_inlined_elsewhere {
-            inlined = &annotated.row.inlined;
-            let place = source.map(|(file, line)| place(file, line, answer.full_paths));
-            writeln!(out, "{}", source_line(annotated, place, layout, answer.screen))?;
+        inlined = &annotated.row.inlined;
+        if is_new && let Some((file, line)) = &annotated.row.source {
+            let place = place(file, *line, answer.full_paths);
+            writeln!(out, "{}", source_line(annotated, &place, layout, answer.screen))?;
         }
         let drawn = draw(&lines, layout.lanes, number, None);
         writeln!(out, "{}", instruction(function, annotated, &drawn, layout, answer.screen))?;
@@ -256,22 +258,15 @@ fn place(file: &str, line: u32, whole: bool) -> String {
 
 /// Returns the line above the instructions of a source line: functions inlined there, the outermost
 /// first, then the line and its text.
-fn source_line(
-    annotated: &AnnotatedRow,
-    place: Option<String>,
-    layout: RowLayout,
-    screen: Screen,
-) -> String {
+fn source_line(annotated: &AnnotatedRow, place: &str, layout: RowLayout, screen: Screen) -> String {
     let mut text = String::new();
     if !annotated.row.inlined.is_empty() {
         let names = annotated.row.inlined.iter().rev().map(|name| escape(name));
         let names: Vec<_> = names.collect();
         let _ = write!(text, "[{}] ", names.join(" → "));
     }
-    if let Some(place) = &place {
-        text.push_str(&escape(place));
-    }
-    if let Some(line) = annotated.source_text.as_ref().filter(|_| place.is_some()) {
+    text.push_str(&escape(place));
+    if let Some(line) = &annotated.source_text {
         let _ = write!(text, "  {}", escape(line));
     }
     let indent = layout.indent() + layout.lanes + if layout.lanes > 0 { 2 } else { 0 };
@@ -345,6 +340,8 @@ fn within(text: String, style: Option<Style>, screen: Screen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::CodeRow;
+    use crate::count::Count;
 
     fn drawn(jumps: &[Option<usize>]) -> Vec<String> {
         let lines = jump_lines(jumps);
@@ -355,9 +352,44 @@ mod tests {
     #[test]
     fn a_loop_and_a_jump_out_of_it() {
         let jumps = [None, None, Some(4), Some(1), None];
-        assert_eq!(
-            drawn(&jumps),
-            ["    ", "╭──►", "│╭──", "╰┼──", " ╰─►"].map(|text| format!("{text:<4}"))
-        );
+        assert_eq!(drawn(&jumps), ["    ", " ╭─►", "╭┼──", "│╰──", "╰──►"]);
+        let lines = jump_lines(&jumps);
+        // Between rows 1 and 3, then between 2 and 4, something is left out.
+        assert_eq!(draw(&lines, 2, 2, Some(2)), " │  ");
+        assert_eq!(draw(&lines, 2, 3, Some(3)), "│   ");
+    }
+
+    #[test]
+    fn jumps_to_one_target_share_a_lane_and_the_longest_have_none() {
+        assert_eq!(drawn(&[Some(2), Some(2), None]), ["╭──", "├──", "╰─►"]);
+        assert_eq!(drawn(&[Some(0), None]), ["○─►", "   "]);
+        // Each jump lies within the next one.
+        let rows = 4 * LANES;
+        let nested: Vec<Option<usize>> =
+            (0..rows).map(|row| (row < rows / 2).then(|| rows - 1 - row)).collect();
+        let drawn = drawn(&nested);
+        assert!(drawn.iter().all(|row| row.chars().count() == LANES + 2));
+        assert!(drawn[0].trim().is_empty() && drawn[rows / 2].ends_with("╰─►"), "{drawn:#?}");
+    }
+
+    #[test]
+    fn few_instructions_around_samples_are_shown() {
+        let row = |samples| AnnotatedRow {
+            row: CodeRow { count: Count { samples, period: samples }, ..CodeRow::default() },
+            source_text: None,
+            branches: None,
+        };
+        let function = AnnotatedFunction {
+            dso: String::new(),
+            symbol: String::new(),
+            cpu_mode: "user".into(),
+            mangled: None,
+            path: String::new(),
+            count: Count { samples: 1, period: 1 },
+            code: Ok(String::new()),
+            rows: (0..100).map(|number| row(u64::from(number == 50))).collect(),
+        };
+        let number = |is_full| shown(&function, is_full).iter().filter(|shown| **shown).count();
+        assert_eq!((number(false), number(true)), (2 * AROUND + 1, 100));
     }
 }

@@ -187,8 +187,8 @@ impl Kernel {
         })
     }
 
-    /// Reads code of the running kernel, its modules and its generated code, if it is the recorded
-    /// kernel: from `/proc/kcore`, an ELF file of a size that means nothing.
+    /// Reads code of the running kernel or of a module, if it is the recorded one: from `/proc/kcore`,
+    /// an ELF file of a size that means nothing. Each boot may load the kernel elsewhere.
     pub(crate) fn running_code(
         &self,
         module: &Module,
@@ -196,15 +196,29 @@ impl Kernel {
     ) -> Result<MachineCode, Refusal> {
         self.check_loaded(module)?;
         self.check_placed(module)?;
+        let moved = match (&module.kind, &module.origin.reference) {
+            (ModuleKind::Kernel, Some(Reference { symbol, address })) => {
+                let list = self.kallsyms().as_ref().map_err(Refusal::clone)?;
+                let found = list.address_of(symbol).ok_or(Refusal::NoReference)?;
+                found.wrapping_sub(*address)
+            }
+            _ => 0,
+        };
+        let recorded = range.start;
+        let range = range.start.wrapping_add(moved)..range.end.wrapping_add(moved);
         let path = self.root.join("proc/kcore");
         let file = file::open(&path)?;
         let mut head = vec![0; KCORE_HEAD];
         let read = read_at_most(&file, &mut head)?;
         head.truncate(read);
         let image = ElfImage::parse(head.into())?;
-        let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let size = range.end.saturating_sub(range.start);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
         let segment = image.segments.iter().find(|segment| {
-            range.start >= segment.address && range.end - segment.address <= segment.memory_size
+            let start = range.start.checked_sub(segment.address);
+            start.is_some_and(|start| {
+                start.saturating_add(range.end.saturating_sub(range.start)) <= segment.memory_size
+            })
         });
         let segment = segment.ok_or(Refusal::Other("it has no code at the function's address"))?;
         let mut bytes = vec![0; size.min(MachineCode::MAX)];
@@ -213,7 +227,7 @@ impl Kernel {
             address: range.start,
             bytes,
             machine: image.machine,
-            segments: vec![Segment::moved(range.start, range.start)],
+            segments: vec![Segment::moved(range.start, recorded)],
             path,
         })
     }

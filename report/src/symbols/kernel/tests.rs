@@ -204,3 +204,39 @@ fn kernel_or_build_id_and_the_load_address_identify_a_module() {
     assert!(matches!(outcome.attempts[0].result, Err(Refusal::BuildIdMismatch { .. })));
     assert_eq!(load(0xffff_ffff_c000_0000, None, origin("shelf", "5.0.0", TEXT)).0, None);
 }
+
+/// Writes a `/proc/kcore` whose only segment has this code at an address.
+fn write_kcore(root: &Path, address: u64, code: &[u8]) {
+    let header = [0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut file = header.to_vec();
+    // ET_CORE of EM_X86_64, version 1; no entry; program headers behind this one; no sections.
+    file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
+    file.extend([0_u64, 64, 0].map(u64::to_le_bytes).as_flattened());
+    file.extend([0_u16, 0, 64, 56, 1, 0, 0, 0].map(u16::to_le_bytes).as_flattened());
+    // PT_LOAD, readable and executable.
+    file.extend([1_u32, 5].map(u32::to_le_bytes).as_flattened());
+    let size = code.len() as u64;
+    file.extend([4096_u64, address, 0, size, size, 4096].map(u64::to_le_bytes).as_flattened());
+    file.resize(4096, 0);
+    file.extend(code);
+    fs::write(root.join("proc/kcore"), file).unwrap();
+}
+
+#[test]
+fn code_of_the_running_kernel_is_where_this_boot_has_it() {
+    let (root, kernel) = machine();
+    write_kcore(root.path(), TEXT, &[0x90, 0x90, 0xc3, 0xcc]);
+    let code = |module: &Module, start: u64| kernel.running_code(module, &(start..start + 2));
+    // The recorded boot had the kernel 16 MiB higher.
+    let moved = TEXT + 0x100_0000;
+    let origin = Origin { kernel: BuildId::new(&[7; 20]), ..origin("desk", "6.1.0", moved) };
+    let found = code(&kernel_of(origin), moved + 1).unwrap();
+    assert_eq!((found.address, found.bytes.as_slice()), (TEXT + 1, &[0x90, 0xc3][..]));
+    assert_eq!(found.looked_up(TEXT + 2), Some(moved + 2));
+    let beyond = code(&kernel_of(with_id(7)), TEXT + 3).unwrap_err();
+    assert!(matches!(beyond, Refusal::Other(_)), "{beyond}");
+    let other = code(&kernel_of(with_id(8)), TEXT).unwrap_err();
+    assert!(matches!(other, Refusal::OtherKernel { .. }), "{other}");
+    fs::write(root.path().join("proc/kcore"), b"\x7fELF").unwrap();
+    assert!(matches!(code(&kernel_of(with_id(7)), TEXT), Err(Refusal::Malformed(_))));
+}

@@ -31,12 +31,13 @@ fn code_of_a_file_is_shown_only_if_it_is_the_recorded_one() {
     let instructions = texts(&functions[0]);
     assert!(instructions.len() > 2 && instructions[0].1 == 1, "{instructions:?}");
     assert_eq!(instructions.last().unwrap().0, "ret");
-    // The same names, from a list that has no code, and a file of another build.
-    fs::remove_file(&program).unwrap();
-    let bundled = place.put("other", fs::read("/proc/self/exe").unwrap());
-    fs::rename(bundled, &program).unwrap();
-    let outcome = rep_of(&place, &["annotate", "--json", "inner"], &recorded.file());
-    assert_eq!(outcome.code(), 1, "the name comes from the file, too: {}", outcome.stderr);
+    // A file of another build at the same path.
+    let other = place.put("other", fs::read(&program).unwrap());
+    fs::rename(other, &program).unwrap();
+    let mut command = rep_command(&place, &["annotate", "inner"], &recorded.file());
+    let outcome = recrep_tests::run::run(&mut command).expect(1);
+    // The name comes from the file, too.
+    assert!(outcome.stderr.contains("no sample has function 'inner'"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn branches_have_mispredictions_and_cycles() {
     });
     assert_eq!(branches, [&expected]);
     let text = rep_of(&place, &["annotate", "loop"], &recorded.file());
-    assert!(text.text().contains("25.00%     20.0"), "{}", text.text());
+    assert!(text.contains("25.00%     20.0"), "{text}");
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn damaged_images_are_annotated_as_far_as_they_go() {
             }
         }
         fs::write(&program, damaged).unwrap();
-        let outcome = rep_of(&place, &words, &recorded.file());
+        let outcome = recrep_tests::run::run(&mut rep_command(&place, &words, &recorded.file()));
         assert!(
             outcome.code() <= 1 && !outcome.stderr.contains("panicked"),
             "{number}: {}",

@@ -146,6 +146,11 @@ fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
 
 /// Runs `rep` on the bytes of a file and returns what it prints.
 fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
+    run(&mut rep_command(place, words, bytes))
+}
+
+/// Returns a command of `rep` with these words on a recording.
+fn rep_command(place: &Place, words: &[&str], bytes: &[u8]) -> Command {
     let file = place.put("t.data", bytes);
     let mut command = super::rep();
     // Only the copies of files that a test makes are to be found.
@@ -154,7 +159,8 @@ fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
     cleared
         .iter()
         .fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
-    run(command.args(words).arg(file))
+    command.args(words).arg(file);
+    command
 }
 
 /// Returns the functions of a stream's samples.
