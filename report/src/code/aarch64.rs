@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::{InstDecoder, Opcode, Operand};
 
-use super::{Flow, Instruction};
+use super::instruction::{Flow, Instruction};
 
 pub(super) fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     let decoder = InstDecoder::default();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Flow, Instruction, InstructionSet};
+use super::decode::InstructionSet;
+use super::instruction::{Flow, Instruction};
 use crate::count::Count;
 use crate::symbols::{FunctionPlace, MachineCode, NoCode, SourceFrame};
 

@@ -5,7 +5,7 @@ use iced_x86::{
     Instruction as Decoded, Mnemonic, OpKind, Register,
 };
 
-use super::{Flow, Instruction};
+use super::instruction::{Flow, Instruction};
 
 /// Decodes code of `bits` (32 or 64).
 pub(super) fn decode(code: &[u8], address: u64, bits: u32) -> Vec<Instruction> {

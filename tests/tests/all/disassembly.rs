@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object, ObjectSection};
 use recrep_report::testing::InstructionSet;
 use recrep_tests::needs;
 use recrep_tests::programs::rep;
 use recrep_tests::run::run;
 
-/// Most instructions of a file that are compared: reading them takes a build without optimization long.
-const MOST: usize = 150_000;
+/// Size of the code of a file that is compared: of all of it, a build without optimization takes long.
+const SIZE: u64 = 0x5_0000;
 
 /// An instruction as objdump prints it.
 struct Printed {
@@ -20,11 +21,16 @@ struct Printed {
     text: String,
 }
 
-/// The first instructions of a file.
+/// The first instructions of a file's section of code.
 #[track_caller]
 fn objdump(program: &str, file: &Path) -> Vec<Printed> {
+    let bytes = fs::read(file).unwrap();
+    let image = object::File::parse(&*bytes).unwrap();
+    let start = image.section_by_name(".text").unwrap().address();
     let mut command = Command::new(program);
-    let outcome = run(command.args(["-d", "-w"]).arg(file)).expect(0);
+    command.args(["-d", "-w", &format!("--start-address={start}")]);
+    command.arg(format!("--stop-address={}", start + SIZE)).arg(file);
+    let outcome = run(&mut command).expect(0);
     let printed = outcome.text().lines().filter_map(|line| {
         let mut cells = line.splitn(3, '\t');
         let address = u64::from_str_radix(cells.next()?.trim().strip_suffix(':')?, 16).ok()?;
@@ -38,7 +44,7 @@ fn objdump(program: &str, file: &Path) -> Vec<Printed> {
         }
         Some(Printed { address, bytes, text: plain(cells.next()?) })
     });
-    printed.take(MOST).collect()
+    printed.collect()
 }
 
 /// A text without the names of what it refers to, comments on immediate operands, and padding.

@@ -6,6 +6,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use crate::analyses::derived;
+use crate::count::metrics::{rounded, share};
 use crate::engine::report::have_branches;
 use crate::engine::session::Session;
 use crate::profile::names::Subject;
@@ -24,6 +25,20 @@ pub(crate) struct BranchTotals {
     pub known: u64,
     /// Sum of the cycles since the branch before, and number of branches with them.
     pub cycles: (u64, u64),
+}
+
+impl BranchTotals {
+    /// Returns the percentage of mispredicted branches among those whose prediction is known.
+    pub(super) fn mispredict_percent(self) -> Option<f64> {
+        (self.known > 0).then(|| rounded(share(self.mispredicted, self.known)))
+    }
+
+    /// Returns the mean of the cycles since the branch before, where known.
+    pub(super) fn mean_cycles(self) -> Option<f64> {
+        let (cycles, of) = self.cycles;
+        // `share` returns 100 × cycles / of.
+        (of > 0).then(|| share(cycles, of) / 100.0)
+    }
 }
 
 /// What tells modules apart: path, build ID, and address of a kernel module.

@@ -53,6 +53,29 @@ pub(crate) struct AnnotatedRow {
     pub branches: Option<BranchTotals>,
 }
 
+impl AnnotatedFunction {
+    /// Returns the percentage of the function's period (of its samples, if that is 0) at a row.
+    pub(super) fn percent(&self, row: &AnnotatedRow) -> f64 {
+        match self.count.period {
+            0 => share(row.row.count.samples, self.count.samples),
+            period => share(row.row.count.period, period),
+        }
+    }
+
+    /// Iterates over the rows, each with its source line if that is not the one of the row before.
+    pub(super) fn with_sources(
+        &self,
+    ) -> impl Iterator<Item = (&AnnotatedRow, Option<(&str, u32)>)> {
+        let mut before = None;
+        self.rows.iter().map(move |row| {
+            let source = row.row.source.as_ref().map(|(file, line)| (file.as_str(), *line));
+            let is_new = source != before;
+            before = source;
+            (row, source.filter(|_| is_new))
+        })
+    }
+}
+
 /// A function of an event, while its samples are counted.
 struct Counted {
     dso: String,

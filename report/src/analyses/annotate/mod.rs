@@ -25,6 +25,7 @@ use crate::terminal::style::{Colour, Screen};
 
 pub(crate) use functions::{AnnotatedFunction, Limits, annotated};
 use out::AnnotateAnalysis;
+use text::TextOptions;
 
 /// Show instructions of functions with their samples, source lines and jumps
 #[derive(Debug, Parser)]
@@ -138,7 +139,8 @@ pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result
     let (profile, events) = annotated(query, pattern.as_deref(), *limits)?;
     let screen = Screen::of(&io::stdout(), asked.colour);
     let full_paths = query.symbol_sources.source_paths;
-    let analysis = AnnotateAnalysis { events, screen, full: asked.full, full_paths };
+    let text = TextOptions { screen, full: asked.full, full_paths };
+    let analysis = AnnotateAnalysis { events, text };
     let mut warnings = profile.warnings;
     if analysis.is_empty() && !warnings.iter().any(Warning::is_failure) {
         let message = match pattern {

@@ -7,19 +7,14 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _, Serializer};
 
 use super::branches::BranchTotals;
 use super::functions::{AnnotatedEvent, AnnotatedFunction, AnnotatedRow};
-use super::text;
+use super::text::{self, TextOptions};
 use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
-use crate::terminal::style::Screen;
 
 /// The answer of `rep annotate`.
 pub(super) struct AnnotateAnalysis {
     pub(super) events: Vec<AnnotatedEvent>,
-    pub(super) screen: Screen,
-    /// `true` if text has instructions far from samples, too.
-    pub(super) full: bool,
-    /// `true` if text has whole paths of source files.
-    pub(super) full_paths: bool,
+    pub(super) text: TextOptions,
 }
 
 #[derive(Serialize)]
@@ -83,43 +78,6 @@ struct BranchesOut {
     mispredicted: u64,
     mispredict_percent: Option<f64>,
     mean_cycles: Option<f64>,
-}
-
-impl BranchTotals {
-    /// Returns the percentage of mispredicted branches among those whose prediction is known.
-    pub(super) fn mispredict_percent(self) -> Option<f64> {
-        (self.known > 0).then(|| rounded(share(self.mispredicted, self.known)))
-    }
-
-    /// Returns the mean of the cycles since the branch before, where known.
-    pub(super) fn mean_cycles(self) -> Option<f64> {
-        let (cycles, of) = self.cycles;
-        // `share` returns 100 × cycles / of.
-        (of > 0).then(|| share(cycles, of) / 100.0)
-    }
-}
-
-impl AnnotatedFunction {
-    /// Returns the percentage of the function's period (of its samples, if that is 0) at a row.
-    pub(super) fn percent(&self, row: &AnnotatedRow) -> f64 {
-        match self.count.period {
-            0 => share(row.row.count.samples, self.count.samples),
-            period => share(row.row.count.period, period),
-        }
-    }
-
-    /// Iterates over the rows, each with its source line if that is not the one of the row before.
-    pub(super) fn with_sources(
-        &self,
-    ) -> impl Iterator<Item = (&AnnotatedRow, Option<(&str, u32)>)> {
-        let mut before = None;
-        self.rows.iter().map(move |row| {
-            let source = row.row.source.as_ref().map(|(file, line)| (file.as_str(), *line));
-            let is_new = source != before;
-            before = source;
-            (row, source.filter(|_| is_new))
-        })
-    }
 }
 
 impl<'a> FunctionOut<'a> {
@@ -225,7 +183,7 @@ impl Analysis for AnnotateAnalysis {
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        text::print(self, out)
+        text::print(&self.events, self.text, out)
     }
 }
 

@@ -17,7 +17,6 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::functions::{AnnotatedEvent, AnnotatedFunction, AnnotatedRow};
-use super::out::AnnotateAnalysis;
 use crate::count::metrics::share;
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
@@ -33,16 +32,30 @@ const AROUND: usize = 8;
 /// Most lines of jumps side by side.
 const LANES: usize = 8;
 
-pub(super) fn print(answer: &AnnotateAnalysis, out: &mut dyn Write) -> io::Result<()> {
+/// How text is printed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextOptions {
+    pub(super) screen: Screen,
+    /// `true` if instructions far from samples are printed, too.
+    pub(super) full: bool,
+    /// `true` for whole paths of source files.
+    pub(super) full_paths: bool,
+}
+
+pub(super) fn print(
+    events: &[AnnotatedEvent],
+    options: TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut is_first = true;
-    for event in answer.events.iter().filter(|event| event.total.samples > 0) {
+    for event in events.iter().filter(|event| event.total.samples > 0) {
         for function in &event.functions {
             if !is_first {
                 writeln!(out)?;
             }
             is_first = false;
             heading(event, function, out)?;
-            rows(function, answer, out)?;
+            rows(function, options, out)?;
         }
     }
     Ok(())
@@ -195,11 +208,7 @@ struct RowLayout {
     address: usize,
 }
 
-fn rows(
-    function: &AnnotatedFunction,
-    answer: &AnnotateAnalysis,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn rows(function: &AnnotatedFunction, options: TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let jumps: Vec<Option<usize>> = function.rows.iter().map(|row| row.row.jump).collect();
     let lines = jump_lines(&jumps);
     let addresses = function.rows.iter().map(|row| format!("{:x}", row.row.address).len());
@@ -211,7 +220,7 @@ fn rows(
     let branches = if layout.branches { "  Mispred.   Cycles" } else { "" };
     let width = layout.address;
     writeln!(out, "#  Percent   Samples {branches}  {:>width$}", "Address")?;
-    let shown = shown(function, answer.full);
+    let shown = shown(function, options.full);
     let mut left_out = 0;
     let mut inlined: &[String] = &[];
     for (number, (annotated, source)) in function.with_sources().enumerate() {
@@ -229,11 +238,11 @@ fn rows(
         left_out = 0;
         inlined = &annotated.row.inlined;
         if is_new && let Some((file, line)) = &annotated.row.source {
-            let place = place(file, *line, answer.full_paths);
-            writeln!(out, "{}", source_line(annotated, &place, layout, answer.screen))?;
+            let place = place(file, *line, options.full_paths);
+            writeln!(out, "{}", source_line(annotated, &place, layout, options.screen))?;
         }
         let drawn = draw(&lines, layout.lanes, number, None);
-        writeln!(out, "{}", instruction(function, annotated, &drawn, layout, answer.screen))?;
+        writeln!(out, "{}", instruction(function, annotated, &drawn, layout, options.screen))?;
     }
     if left_out > 0 {
         let indent = layout.indent();

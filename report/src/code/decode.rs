@@ -1,0 +1,40 @@
+//! The choice of the decoder.
+
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64};
+
+use super::instruction::Instruction;
+use super::{aarch64, x86};
+use crate::symbols::MachineCode;
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// That of 32 bits.
+    X86,
+    /// That of 64 bits.
+    X86_64,
+    /// That of ARMv8's 64-bit state.
+    Aarch64,
+}
+
+impl InstructionSet {
+    /// Returns the instruction set of code; `None` if it is not supported.
+    pub(crate) fn of(code: &MachineCode) -> Option<Self> {
+        match code.machine {
+            EM_386 => Some(Self::X86),
+            EM_X86_64 => Some(Self::X86_64),
+            EM_AARCH64 => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+
+    /// Decodes code whose first byte has this address. Bytes that are no instruction have texts,
+    /// too: the lengths add up to that of the code.
+    pub fn decode(self, code: &[u8], address: u64) -> Vec<Instruction> {
+        match self {
+            Self::X86 => x86::decode(code, address, 32),
+            Self::X86_64 => x86::decode(code, address, 64),
+            Self::Aarch64 => aarch64::decode(code, address),
+        }
+    }
+}
