@@ -46,8 +46,7 @@ const OF_REPORT: Lacking = &[
             "--prefix-strip",
             "--percent-type",
         ],
-        "rep does not annotate instructions; -s srcline has source lines, perf annotate reads the \
-         same file",
+        "rep annotate shows instructions and their source lines",
     ),
     (&["--samples"], "rep script lists single samples"),
     (&["--total-cycles"], "rep branches has the cycles of each edge"),
@@ -113,12 +112,7 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 }
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
-const WORDS: [(&str, &str); 15] = [
-    (
-        "annotate",
-        "rep does not annotate instructions; rep -s srcline,symbol has source lines, perf \
-         annotate reads the same file",
-    ),
+const WORDS: [(&str, &str); 14] = [
     ("flame", FOLDED),
     ("flamegraph", FOLDED),
     ("html", FOLDED),
@@ -199,7 +193,7 @@ mod tests {
         let said = |word: &str| check_word(Path::new(word), COMMANDS).unwrap_err();
         assert_eq!(said("scirpt"), "no command or file 'scirpt'; did you mean 'rep script'?");
         assert!(said("flame").starts_with("no command or file 'flame': "));
-        assert!(said("anotate").contains("perf annotate"));
+        assert!(said("anotate").contains("rep annotate"));
         assert!(said("script").contains("first word"));
         for file in ["nosuch", "old.data", "./scirpt", "scirpt.data", "-"] {
             assert_eq!(check_word(Path::new(file), COMMANDS), Ok(()), "{file}");
