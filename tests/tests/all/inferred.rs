@@ -282,3 +282,73 @@ fn functions_of_rust_are_found_without_names() {
     twins.build("counts", RUST, "rustc", "--edition 2021 -O --crate-name counts");
     assert!(twins.check() > 50);
 }
+
+fn json(args: &[&str], file: &Path) -> Value {
+    let outcome = run(rep().args(args).arg(file));
+    serde_json::from_slice(&outcome.expect(0).stdout).unwrap()
+}
+
+/// Returns what `rep` prints with and without a flag, of a command.
+fn with_and_without(flag: &str, words: &str, files: &[&Path]) -> [String; 2] {
+    [&[flag][..], &[]].map(|flag| {
+        let mut command = rep();
+        command.args(words.split_whitespace()).args(flag).args(files);
+        run(&mut command).expect(0).text().to_owned()
+    })
+}
+
+#[test]
+fn all_views_tell_inferred_functions_from_named_ones() {
+    if !needs::perf_events() || !needs::commands("g++ strip nm") {
+        return;
+    }
+    let mut twins = Twins::new();
+    twins.build("shapes", CPP, "g++", "-O2 -std=c++17 -fno-omit-frame-pointer -xc++");
+    let at = |name: &str| twins.dir.path().join(name);
+    let file = at("rec.data");
+    let program = twins.stripped("shapes").to_str().unwrap().to_owned();
+    record(&file, "-e cpu-clock:u --call-graph fp", &[program]);
+    let sort = ["--json", "-s", "dso,symbol"];
+    let events =
+        |args: &[&str], file: &Path| json(&[&sort[..], args].concat(), file)["events"].take();
+    let [whole, plain] = [events(&[], &file), events(&["--no-inferred"], &file)];
+    let is_inferred = |row: &&Value| row["inferred"] == true;
+    let rows = |events: &Value| events[0]["rows"].as_array().unwrap().clone();
+    let (all, without) = (rows(&whole), rows(&plain));
+    let samples = |rows: &mut dyn Iterator<Item = &Value>| {
+        rows.map(|row| row["samples"].as_u64().unwrap()).sum::<u64>()
+    };
+    let inferred = samples(&mut all.iter().filter(is_inferred));
+    assert!(inferred > 50, "{whole}");
+    assert!(!without.iter().any(|row| is_inferred(&row)));
+    assert_eq!(samples(&mut all.iter()), samples(&mut without.iter()));
+    // Of the modules' samples they are neither resolved nor unknown.
+    let modules = json(&["modules", "--json"], &file);
+    assert_eq!(modules["inferred"], inferred);
+    let of_plain = json(&["modules", "--json", "--no-inferred"], &file);
+    assert_eq!((&of_plain["inferred"], &of_plain["resolved"]), (&0.into(), &modules["resolved"]));
+    // A bundle has them, and a profile.
+    let (bundle, profile) = (at("x.bundle"), at("x.pb.gz"));
+    run(rep().args(["bundle", "-o"]).args([&bundle, &file])).expect(0);
+    run(rep().args(["export", "-o"]).args([&profile, &file])).expect(0);
+    let nowhere = twins.dir.path().to_str().unwrap();
+    assert_eq!(events(&["--symfs", nowhere], &bundle), whole);
+    assert_eq!(events(&["--symfs", nowhere, "--no-inferred"], &bundle), plain);
+    assert_eq!(rows(&events(&["--symfs", nowhere], &profile)), all);
+    // Callers are functions, too.
+    let folded =
+        with_and_without("--no-inferred", "--format folded --no-check-callchains", &[&file]);
+    let starts = starts(&twins.whole("shapes"));
+    let main = starts.iter().find(|(_, names)| names.contains(&"main".to_owned())).unwrap().0;
+    let caller = format!(";shapes+{main:#x};shapes+0x");
+    assert!(folded[1].contains(&caller) && !folded[0].contains("shapes+0x"), "{folded:?}");
+    // What is compared with perf, or with another build, has none unless that is asked for.
+    for words in ["script", "-t , --no-children -g none -s symbol", "-U --json -s symbol"] {
+        let [without, usual] = with_and_without("--no-inferred", words, &[&file]);
+        assert_eq!(without, usual, "{words}");
+        let [with, _] = with_and_without("--inferred", words, &[&file]);
+        assert!(with.contains("shapes+0x") && !usual.contains("shapes+0x"), "{words}: {usual}");
+    }
+    let [without, usual] = with_and_without("--no-inferred", "diff --json", &[&profile, &file]);
+    assert_eq!(without, usual);
+}
