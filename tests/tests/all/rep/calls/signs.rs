@@ -76,7 +76,7 @@ fn programs_with_broken_stacks_are_listed() {
         assert_eq!(broken(&place, words), Value::from(vec![0; 0]), "{words}");
     }
     // Stacks of two files are those of both.
-    place.put("other.data", std::fs::read(place.at("x.data")).unwrap());
+    place.put("other.data", fs::read(place.at("x.data")).unwrap());
     let both = broken(&place, &format!("--children {}", place.at("other.data").display()));
     assert_eq!([&both[0]["stacks"], &both[0]["broken"]], [&200, &8]);
 }
@@ -209,7 +209,7 @@ fn a_program_without_frame_pointers_is_told_of() {
     // Its stack is deeper than the kernel follows it.
     let (app, file) = (place.at("deep"), place.at("deep.data"));
     let flags = "-O1 -fno-optimize-sibling-calls -fno-omit-frame-pointer";
-    let deep = std::fs::read_to_string(&source).unwrap().replace("branch(8)", "branch(400)");
+    let deep = fs::read_to_string(&source).unwrap().replace("branch(8)", "branch(400)");
     let source = place.put("deep.c", deep);
     tool(&format!("cc {flags} -o"), &[&app, &source]);
     record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
