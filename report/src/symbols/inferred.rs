@@ -45,7 +45,7 @@ pub(super) struct InferredFunctions {
 #[derive(Debug)]
 enum FunctionList {
     CallFrames {
-        frames: CallFrames,
+        frames: Box<CallFrames>,
         segments: Vec<Segment>,
         file: Bytes,
     },
@@ -63,7 +63,7 @@ impl InferredFunctions {
     pub(super) fn of(image: &ElfImage, module: &str) -> Option<Self> {
         let (segments, file) = (image.segments.clone(), image.file.clone());
         let list = match CallFrames::of(image, None) {
-            Some(frames) => FunctionList::CallFrames { frames, segments, file },
+            Some(frames) => FunctionList::CallFrames { frames: Box::new(frames), segments, file },
             None => FunctionList::Index { index: arm_index(image)?, segments, file },
         };
         Self::of_list(list, module)
