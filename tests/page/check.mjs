@@ -74,6 +74,8 @@ try {
       heap_bytes: /** @type {any} */ (performance).memory?.usedJSHeapSize ?? null,
       state: recrep.state(),
       step_ns: recrep.meta().step,
+      steps: recrep.meta().steps,
+      begin: recrep.meta().sides[0].begin,
       totals: recrep.totals(),
       ...(wantsNumbers ? { functions: recrep.functions() } : {}),
     };

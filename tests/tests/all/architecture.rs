@@ -148,6 +148,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "listings",
             "cli",
             "exports",
+            "picture",
             "compare",
             "engine",
             "table",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use recrep_tests::campaign::originals;
 use recrep_tests::needs;
 use recrep_tests::programs::{rep, workload, workspace};
 use recrep_tests::record::record;
@@ -150,12 +151,11 @@ fn functions_of_a_page_have_the_numbers_of_json() {
     let tid = thread.split(':').next().unwrap();
     let lane = opened(&html, &["--lane", &format!("thread:{tid}")]);
     assert_same(&of_page(&lane), &of_json(&["--tid", tid, &data]), 0.01);
-    let meta = &opened_page["meta"];
-    let step = number(&meta["step"]);
-    let begin = text(&meta["sides"][0]["begin"]);
+    let step = number(&opened_page["step_ns"]);
+    let begin = text(&opened_page["begin"]);
     let (seconds, below) = begin.split_once('.').unwrap();
     let begin = seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap();
-    let steps = number(&meta["steps"]);
+    let steps = number(&opened_page["steps"]);
     let [from, to] = [steps / 4, steps / 2].map(|number| number * step);
     let at = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
     let range = opened(&html, &["--time", &format!("{}-{}", at(from), at(to))]);
@@ -185,12 +185,9 @@ fn pages_and_flame_graphs_of_real_recordings_open() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut shown = 0;
-    let mut files: Vec<PathBuf> =
-        corpus.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.is_file());
-    files.sort();
-    for file in files {
-        let (html, path) = (dir.path().join("x.html"), file.to_str().unwrap());
+    for (name, _) in originals(&corpus).unwrap() {
+        let (html, file) = (dir.path().join("x.html"), corpus.join(name));
+        let path = file.to_str().unwrap();
         let made = run(rep().arg("html").arg("-o").arg(&html).arg(path));
         if made.code() == 1 && made.stderr.contains("no samples") {
             continue;
