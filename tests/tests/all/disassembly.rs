@@ -44,7 +44,10 @@ fn objdump(program: &str, file: &Path) -> Vec<Printed> {
         }
         Some(Printed { address, bytes, text: plain(cells.next()?) })
     });
-    printed.collect()
+    let mut printed: Vec<Printed> = printed.collect();
+    // The last one may be cut.
+    printed.pop();
+    printed
 }
 
 /// A text without the names of what it refers to, comments on immediate operands, and padding.
