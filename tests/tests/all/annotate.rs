@@ -62,6 +62,10 @@ fn compared(file: &Path) -> usize {
     };
     let mut compared = 0;
     for function in annotated(file, &["--limit", "8"]) {
+        // perf knows no functions without names.
+        if function["symbol"].as_str().is_some_and(|symbol| symbol.contains("+0x")) {
+            continue;
+        }
         let ours = counts(&function);
         let (samples, others) = of_report(&function);
         if others == 0 {
@@ -136,7 +140,7 @@ int main()
 
 #[test]
 fn instructions_have_the_samples_that_perf_counts() {
-    if !needs::perf_events() || !needs::commands("gcc g++ objdump xz") {
+    if !needs::perf_events() || !needs::commands("gcc g++ objdump") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -150,8 +154,6 @@ fn instructions_have_the_samples_that_perf_counts() {
         run(&mut command).expect(0);
         programs.push(vec![path(name)]);
     }
-    fs::write(path("zeros"), vec![7; 40 << 20]).unwrap();
-    programs.push(["xz", "-0kf", &path("zeros")].map(str::to_owned).into());
     let (file, mut sum) = (dir.path().join("x.data"), 0);
     for program in &programs {
         record(&file, "-e cpu-clock -F 5000", program);
