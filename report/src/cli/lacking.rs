@@ -113,9 +113,7 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
 const WORDS: [(&str, &str); 14] = [
-    ("flame", FOLDED),
     ("flamegraph", FOLDED),
-    ("html", FOLDED),
     ("export", "rep --format json, csv or folded prints what other programs read"),
     ("archive", "rep bundle packs a recording with its names; perf archive packs the binaries"),
     (
@@ -131,7 +129,8 @@ const WORDS: [(&str, &str); 14] = [
     ("top", "rep reads recordings; rec makes them: rec -a -- sleep 5"),
     ("list", "rec list shows what can be recorded; rep evlist the events of a file"),
 ];
-const FOLDED: &str = "rep --format folded prints stacks for flamegraph.pl, inferno and speedscope";
+const FOLDED: &str =
+    "rep flame draws a flame graph; rep --format folded prints stacks for inferno and speedscope";
 
 /// Returns an error about a file on the command line that does not exist and looks like a command.
 pub(super) fn check_word(path: &Path, commands: &'static [Entry]) -> Result<(), String> {
@@ -192,7 +191,7 @@ mod tests {
     fn words_that_look_like_commands_are_explained() {
         let said = |word: &str| check_word(Path::new(word), COMMANDS).unwrap_err();
         assert_eq!(said("scirpt"), "no command or file 'scirpt'; did you mean 'rep script'?");
-        assert!(said("flame").starts_with("no command or file 'flame': "));
+        assert!(said("flamegraph").starts_with("no command or file 'flamegraph': "));
         assert!(said("anotate").contains("rep annotate"));
         assert!(said("script").contains("first word"));
         for file in ["nosuch", "old.data", "./scirpt", "scirpt.data", "-"] {

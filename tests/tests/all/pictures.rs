@@ -89,9 +89,8 @@ fn of_json(words: &[&str]) -> Functions {
 fn is_named(row: &Value) -> bool {
     let name = text(&row["key"]["symbol"]);
     let is_offset = |(_, offset): (&str, &str)| u64::from_str_radix(offset, 16).is_ok();
-    !name.starts_with("0x")
-        && !name.starts_with('[')
-        && !name.rsplit_once("+0x").is_some_and(is_offset)
+    let is_address = name.starts_with("0x") || name.rsplit_once("+0x").is_some_and(is_offset);
+    row["inferred"] == true || !is_address && !name.starts_with('[')
 }
 
 /// Compares two lists of functions; periods within a share, as a page rounds weights of parts.
