@@ -112,9 +112,8 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 }
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 11] = [
     ("flamegraph", FOLDED),
-    ("export", "rep --format json, csv or folded prints what other programs read"),
     ("archive", "rep bundle packs a recording with its names; perf archive packs the binaries"),
     (
         "stat",

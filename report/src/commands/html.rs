@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
 
-use super::page_code::page_code;
+use super::page_code::{hottest, page_code};
 use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
 use crate::count::metrics::share;
 use crate::engine::facts::RecordingFacts;
@@ -52,7 +52,7 @@ pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<W
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
     let mut picture = builder.finish(step);
     let mut facts = asked.facts(&sides, &picture);
-    let (code, reasons) = page_code(&asked.picture.query, &picture)?;
+    let (code, reasons) = page_code(hottest(&asked.picture.query)?, &picture);
     facts.code = code;
     facts.remedies.extend(reasons);
     if asked.no_host {

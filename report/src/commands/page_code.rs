@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analyses::annotate::{AnnotatedFunction, Limits, annotated};
+use crate::analyses::annotate::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
 use crate::picture::Picture;
 use crate::picture::page::{PageCode, PageInstruction};
-use crate::query::{ChainOptions, Mode, Query};
+use crate::query::{ChainOptions, Mode, Query, Source};
 
 /// Functions whose instructions a page has: as many as are on its first screen.
 const HOTTEST: Limits = Limits { most: 14, least: 0.5 };
@@ -17,14 +17,21 @@ const MOST: usize = 2000;
 /// Instructions before and behind a sampled one that are kept of long functions.
 const AROUND: usize = 8;
 
-/// Returns the instructions of the hottest functions of each event, and sentences that say why there
-/// are none of some.
-pub(super) fn page_code(
-    query: &Query,
-    picture: &Picture,
-) -> anyhow::Result<(Vec<PageCode>, Vec<String>)> {
+/// Annotates the hottest functions of each event: none of standard input, which can be read once.
+pub(super) fn hottest(query: &Query) -> anyhow::Result<Vec<AnnotatedEvent>> {
+    if query.sources.contains(&Source::Stdin) {
+        return Ok(Vec::new());
+    }
     let query = Query { chains: ChainOptions::default(), mode: Mode::Samples, ..query.clone() };
-    let (_, events) = annotated(&query, None, HOTTEST)?;
+    Ok(annotated(&query, None, HOTTEST)?.1)
+}
+
+/// Returns the instructions of annotated functions, and sentences that say why there are none of
+/// some.
+pub(super) fn page_code(
+    events: Vec<AnnotatedEvent>,
+    picture: &Picture,
+) -> (Vec<PageCode>, Vec<String>) {
     let mut of_names = FxHashMap::default();
     for (frame, number) in picture.frames.iter().zip(0_u32..) {
         let module = (frame.module as usize).checked_sub(1);
@@ -48,7 +55,7 @@ pub(super) fn page_code(
             }
         }
     }
-    Ok((all, reasons))
+    (all, reasons)
 }
 
 /// Returns the instructions of a function.

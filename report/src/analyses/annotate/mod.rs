@@ -23,7 +23,7 @@ use crate::cli;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
-pub(crate) use functions::{AnnotatedFunction, Limits, annotated};
+pub(crate) use functions::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
 use out::AnnotateAnalysis;
 use text::TextOptions;
 

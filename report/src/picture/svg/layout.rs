@@ -99,8 +99,8 @@ impl Layout<'_> {
         let root = FlameBox { subject: Subject::All, depth: 0, start: 0, sums };
         let mut boxes = vec![root];
         match self.inverted {
-            true => self.from_sampled(root, &items, &mut boxes),
-            false => self.from_callers(root, &items, &mut boxes),
+            true => self.sampled_first(root, &items, &mut boxes),
+            false => self.callers_first(root, &items, &mut boxes),
         }
         boxes
     }
@@ -110,7 +110,7 @@ impl Layout<'_> {
     }
 
     /// Adds the boxes of commands, their outermost functions, and what these call.
-    fn from_callers(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
+    fn callers_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
         let nodes = &self.picture.nodes;
         let (parents, ends) = (self.parents(), self.ends());
         let mut of_commands = FxHashMap::<u32, (BoxSums, Vec<Item>)>::default();
@@ -158,7 +158,7 @@ impl Layout<'_> {
     }
 
     /// Adds the boxes of sampled functions, then those of their callers, and at last the commands.
-    fn from_sampled(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
+    fn sampled_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
         let parents = self.parents();
         // The next node of each item; `None` behind the outermost one.
         let cursors = items.iter().map(|item| (*item, Some(item.node))).collect::<Vec<_>>();
