@@ -214,7 +214,7 @@ fn a_program_without_frame_pointers_is_told_of() {
     tool(&format!("cc {flags} -o"), &[&app, &source]);
     record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
     let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
-    let [broken] = &list(&answer["broken_stacks"])[..] else { panic!("{answer}") };
+    let [broken] = list(&answer["broken_stacks"]) else { panic!("{answer}") };
     let number = |name: &str| broken[name].as_u64().unwrap();
     assert_eq!(broken["program"], "deep");
     // Some are taken on the way up or down.
