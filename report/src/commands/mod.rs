@@ -118,7 +118,7 @@ pub(crate) static COMMANDS: &[Entry] = &[
             "rep html -o app.html                           open it, send it",
             "rep html -o change.html --diff old.data new.data   what changed",
         ],
-        place: Place::Line,
+        place: Place::Name,
         definition: html::HtmlArgs::command,
         run: |line| stream(line.parse(html::query), html::run),
     },

@@ -452,7 +452,8 @@ fn modules_are_one_answer_in_each_format() {
         let reason = json!({ "reason": module["reason"]["code"] });
         rows.push(flat(&[("", module), ("", &reason)]));
     }
-    let heading = "samples,percent,resolved_percent,name,path,build_id,period,symbols,reason";
+    let heading =
+        "samples,percent,resolved_percent,name,path,build_id,period,symbols,reason,inferred";
     check_csv(&["modules"], &path, heading, rows);
     let format = |format: &str| text_of(&["modules", "--format", format], &path);
     assert_eq!(format("json"), text_of(&["modules", "--json"], &path));

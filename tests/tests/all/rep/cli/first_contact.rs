@@ -18,7 +18,7 @@ fn words_that_look_like_commands_are_usage_errors() {
     place.put("x.data", two_events(Endian::Little, 1).file());
     for (words, says) in [
         (&["scirpt", "x.data"][..], "rep: no command or file 'scirpt'; did you mean 'rep script'?"),
-        (&["flame", "x.data"], "rep: no command or file 'flame'"),
+        (&["flamegraph", "x.data"], "rep: no command or file 'flamegraph'"),
         (&["diff", "x.data"], "rep: two sides are expected"),
         (&["x.data", "script"], "rep: no file 'script'"),
         (&["mem", "report", "x.data"], "rep: no file 'report'"),
