@@ -72,7 +72,7 @@ pub(crate) static COMMANDS: &[Entry] = &[
         name: "modules",
         shows: "where symbols were found, or why not",
         examples: &["rep modules --unresolved"],
-        place: Place::Line,
+        place: Place::Name,
         definition: modules::ModulesQuery::command,
         run: |line| stream(line.parse(modules::query), modules::run),
     },
