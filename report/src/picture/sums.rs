@@ -11,6 +11,18 @@ pub(crate) struct FrameSums {
 }
 
 impl Picture {
+    /// Returns the caller of each node.
+    pub(crate) fn parents(&self) -> Vec<Option<u32>> {
+        // In preorder a node's callers come before it: the last of less depth is the nearest.
+        let (mut parents, mut way) = (Vec::with_capacity(self.nodes.len()), Vec::new());
+        for (number, node) in (0..).zip(&self.nodes) {
+            way.truncate(node.depth.saturating_sub(1) as usize);
+            parents.push(way.last().copied());
+            way.push(number);
+        }
+        parents
+    }
+
     /// Returns the samples of each node of the tree with all below it, by side.
     pub(crate) fn node_sums(&self, event: &PictureEvent) -> Vec<FrameSums> {
         let mut sums = vec![FrameSums::default(); self.nodes.len()];
@@ -25,17 +37,9 @@ impl Picture {
                 }
             }
         }
-        // In preorder a node's callers come before it: the last of less depth is the nearest.
-        let mut callers: Vec<usize> = Vec::new();
-        let mut parents = Vec::with_capacity(self.nodes.len());
-        for (number, node) in self.nodes.iter().enumerate() {
-            callers.truncate(node.depth.saturating_sub(1) as usize);
-            parents.push(callers.last().copied());
-            callers.push(number);
-        }
-        for (number, parent) in parents.into_iter().enumerate().rev() {
+        for (number, parent) in self.parents().into_iter().enumerate().rev() {
             let all = sums.get(number).map(|sums| sums.all).unwrap_or_default();
-            if let Some(parent) = parent.and_then(|parent| sums.get_mut(parent)) {
+            if let Some(parent) = parent.and_then(|parent| sums.get_mut(parent as usize)) {
                 for (sum, all) in parent.all.iter_mut().zip(all) {
                     sum.add(all);
                 }

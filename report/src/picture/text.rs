@@ -103,7 +103,7 @@ fn without_arguments(name: &str) -> String {
     if bare.is_empty() { name.to_owned() } else { bare }
 }
 
-/// Returns a text as XML has it; it must be [`clean`].
+/// Returns a text as XML and HTML have it; controls must have been replaced.
 pub(crate) fn xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

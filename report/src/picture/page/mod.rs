@@ -26,6 +26,7 @@ pub(crate) use self::facts::{
 };
 use self::fit::{Fitted, fitted};
 use super::Picture;
+use super::text::xml;
 
 const TEMPLATE: &str = include_str!("web/page.html");
 const STYLE: &str = include_str!("web/page.css");
@@ -123,21 +124,9 @@ fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Returns a text as HTML shows it.
+/// Returns a text as HTML shows it, with a mark in place of controls.
 fn html_text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    xml(&text.replace(char::is_control, "\u{fffd}"))
 }
 
 /// Writes a template with values in the places of their names, in one pass: values may contain

@@ -112,7 +112,7 @@ impl Layout<'_> {
     /// Adds the boxes of commands, their outermost functions, and what these call.
     fn callers_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
         let nodes = &self.picture.nodes;
-        let (parents, ends) = (self.parents(), self.ends());
+        let (parents, ends) = (self.picture.parents(), self.ends());
         let mut of_commands = FxHashMap::<u32, (BoxSums, Vec<Item>)>::default();
         for item in items {
             let (sums, own) = of_commands.entry(item.command).or_default();
@@ -159,7 +159,7 @@ impl Layout<'_> {
 
     /// Adds the boxes of sampled functions, then those of their callers, and at last the commands.
     fn sampled_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
-        let parents = self.parents();
+        let parents = self.picture.parents();
         // The next node of each item; `None` behind the outermost one.
         let cursors = items.iter().map(|item| (*item, Some(item.node))).collect::<Vec<_>>();
         let mut waiting = vec![Open { at: root, above: cursors }];
@@ -240,17 +240,6 @@ impl Layout<'_> {
             items.retain(|item| item.sums.samples.get(other) == Some(&0));
         }
         items
-    }
-
-    /// Returns the caller of each node.
-    fn parents(self) -> Vec<Option<u32>> {
-        let (mut parents, mut way) = (Vec::with_capacity(self.picture.nodes.len()), Vec::new());
-        for (number, node) in (0..).zip(&self.picture.nodes) {
-            way.truncate(node.depth.saturating_sub(1) as usize);
-            parents.push(way.last().copied());
-            way.push(number);
-        }
-        parents
     }
 
     /// Returns for each node where those end that it calls, directly or not.
