@@ -148,7 +148,7 @@ impl Labeller<'_> {
                     }
                     Name::Process => Subject::Task(pid(word)),
                     Name::Place(side) => self.place(row, side),
-                    Name::Instruction => self.instruction(row),
+                    Name::FunctionPlace => self.function_place(row),
                     _ => Subject::Text,
                 };
                 (self.name(name, row, word, threads), subject)
@@ -196,11 +196,8 @@ impl Labeller<'_> {
                 self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string())
             }
             Name::FunctionOffset => self.symbol_offset(row).0,
-            // The same instruction of two builds is told apart by its subject.
-            Name::Instruction => {
-                let (offset, address) = (word(Field::Offset), word(Field::Address));
-                format!("{} {address:x} {offset:x}", self.path(first))
-            }
+            // Functions of two builds are told apart by their subjects.
+            Name::FunctionPlace => format!("{} {:x}", self.path(first), word(Field::Address)),
             Name::Line(side) => self.source_line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
@@ -292,16 +289,14 @@ impl Labeller<'_> {
         }
     }
 
-    /// Returns the instruction at the sampled address, if its function is known.
-    fn instruction(&self, row: &Key) -> Subject {
+    /// Returns the place of the function at the sampled address, if one is known.
+    fn function_place(&self, row: &Key) -> Subject {
         let frame = frame_at(row, KeyAddress::At);
         let symbol = u32::try_from(frame.address).ok().map(SymbolId);
         let symbol = symbol.filter(|_| frame.end.is_symbol && !frame.end.is_inlined);
         match self.loaded(frame.module.into()).zip(symbol) {
             Some((loaded, symbol)) => {
-                let function = FunctionPlace::new(loaded.clone(), symbol);
-                let address = function.range().start.wrapping_add(Field::Offset.of(row));
-                Subject::Instruction { function, address }
+                Subject::FunctionPlace(FunctionPlace::new(loaded.clone(), symbol))
             }
             None => Subject::Text,
         }

@@ -47,8 +47,8 @@ pub enum Subject {
     Address(u64),
     /// An offset in the file of a module.
     Place { module: ModuleNumber, offset: u64 },
-    /// An instruction: its function, and its address in the module's terms.
-    Instruction { function: FunctionPlace, address: u64 },
+    /// A function, as a place in its module.
+    FunctionPlace(FunctionPlace),
     /// A frame of callchains.
     Frame(NamedFrame),
 }
@@ -135,8 +135,7 @@ impl Subject {
         {
             return false;
         }
-        if let (Self::Instruction { function: a, .. }, Self::Instruction { function: b, .. }) =
-            (self, other)
+        if let (Self::FunctionPlace(a), Self::FunctionPlace(b)) = (self, other)
             && a != b
         {
             return false;

@@ -65,8 +65,8 @@ pub enum Name {
     FunctionSize,
     /// The function and the offset in it.
     FunctionOffset,
-    /// The sampled instruction of a function.
-    Instruction,
+    /// The function, as a place in its module.
+    FunctionPlace,
     /// The source file and line of an address.
     Line(KeyAddress),
     /// The module's path and the offset of an address in it.

@@ -106,11 +106,16 @@ impl Declaration {
 
     /// Returns whether the text depends on the symbol at an address.
     pub fn is_of_symbol(&self) -> bool {
-        use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize, Instruction};
+        use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionPlace, FunctionSize};
         matches!(
             self.shown,
             Shown::Name(
-                Function(_) | FunctionSize | FunctionOffset | Instruction | DataSymbol | CacheLine
+                Function(_)
+                    | FunctionSize
+                    | FunctionOffset
+                    | FunctionPlace
+                    | DataSymbol
+                    | CacheLine
             )
         )
     }
@@ -222,8 +227,10 @@ keys! {
     Parent = key(&["parent"], "Parent symbol", &[Field::Parent], Named(Name::Parent));
     /// The function and the offset in it.
     SymbolOffset = key(&["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset)).meta(Meta::AT).with(MODE);
-    /// The sampled instruction: its function and its address in the module.
-    Instruction = key(&[], "", OFFSET, Named(Name::Instruction)).meta(Meta::AT);
+    /// The function, as a place in its module.
+    FunctionPlace = key(&[], "", SYMBOL, Named(Name::FunctionPlace)).meta(Meta::AT);
+    /// The offset of the sampled address in its function.
+    Offset = key(&[], "", &[Field::Offset], Number(Kind::Address));
     /// The size of the module's mapping, in bytes.
     DsoSize = key(&["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize));
     DsoPath = key(&["dso_path"], "Path", &[Field::Module], Named(Name::Path));

@@ -87,11 +87,12 @@ struct Counted {
     by_address: BTreeMap<u64, Count>,
 }
 
-/// Columns of the histogram; the CPU mode of the function, and its instruction, follow.
+/// Columns of the histogram; the CPU mode of the function, its place, and the offset in it follow.
 const COLUMNS: &str = "dso,symbol";
 const SYMBOL: usize = 1;
 const CPU_MODE: usize = 2;
-const INSTRUCTION: usize = 3;
+const PLACE: usize = 3;
+const OFFSET: usize = 4;
 
 const UNREAD: &str = "standard input is read only once, so mispredictions and cycles of its branch \
                       stacks are not shown: give a file";
@@ -117,7 +118,9 @@ pub(crate) fn annotated(
     let query = Query { needs: Format::Json.needs(), ..query.clone() };
     let columns = Column::list(COLUMNS, query.mode)?;
     let mut columns = Column::with_companions(columns, query.needs);
-    columns.push(Column { typed: String::new(), key: SortKey::Instruction });
+    columns.extend(
+        [SortKey::FunctionPlace, SortKey::Offset].map(|key| Column { typed: String::new(), key }),
+    );
     let (mut profile, answered, has_branches) =
         derived::profile(&query, columns, SourceBranches::are_recorded)?;
     let counted: Vec<(usize, String, Count, Vec<Counted>)> = table::tables(&profile, &answered)
@@ -148,7 +151,7 @@ pub(crate) fn annotated(
 fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec<Counted> {
     let mut all = IndexMap::<(u64, u64, u64), Vec<Counted>>::new();
     for row in table.rows() {
-        let Subject::Instruction { function, address } = row.subject(INSTRUCTION) else { continue };
+        let Subject::FunctionPlace(function) = row.subject(PLACE) else { continue };
         if !pattern.is_none_or(|pattern| is_named(row, pattern)) {
             continue;
         }
@@ -170,7 +173,8 @@ fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec
         });
         if let Some(one) = named.get_mut(at) {
             one.count.add(row.count());
-            one.by_address.entry(*address).or_default().add(row.count());
+            let address = function.range().start.wrapping_add(row.cell(OFFSET));
+            one.by_address.entry(address).or_default().add(row.count());
         }
     }
     let mut all: Vec<Counted> = all.into_values().flatten().collect();
