@@ -74,6 +74,8 @@ pub mod image;
 pub mod layout;
 pub mod read;
 pub mod record;
+#[cfg(feature = "stat")]
+pub mod stat;
 #[cfg(feature = "unwind")]
 pub mod unwind;
 pub mod wire;

@@ -243,7 +243,7 @@ mod tests {
         let decode = |bytes: &'static [u8]| CpuMap::from_bytes(bytes, Endian::Little);
         let other = decode(&[7, 0, 1, 2, 3]).unwrap();
         assert_eq!(&other.set, &CpuSet::Other(CpuMapKind(7), &[1, 2, 3]));
-        assert_eq!(other.padding, &[][..]);
+        assert!(other.padding.is_empty());
         assert!(other.cpus().is_none());
         assert!(decode(&[1, 0, 1, 0, 2, 0, 1, 0]).is_err(), "words of 2 bytes");
         assert!(

@@ -1,0 +1,289 @@
+//! Text for people, in perf's columns.
+
+use std::fmt::Write as _;
+
+use super::{metric, missing, number};
+use crate::stat::{Aggregation, Event, Place, Report, Row, Spread};
+
+/// Width of the values.
+const VALUE: usize = 18;
+/// Width of a metric's value.
+const METRIC: usize = 8;
+/// Width of a metric with its name, where something follows.
+const METRICS: usize = 36;
+/// Least width of the events' names.
+const NAME: usize = 24;
+
+/// Writes a report; `heads` says whether an interval has the heading of the columns.
+pub(super) fn write(report: &Report, big_numbers: bool, heads: bool, out: &mut String) {
+    let table = Table::new(report, big_numbers);
+    if report.interval_end.is_none() {
+        let runs = match report.elapsed.runs() {
+            0 | 1 => String::new(),
+            runs => format!(" ({runs} runs)"),
+        };
+        // Writing to a String cannot fail.
+        let _ =
+            writeln!(out, "\n Performance counter stats for {}{runs}:\n", clean(&report.target));
+    } else if heads {
+        table.heading(out);
+    }
+    for row in &report.rows {
+        if let Some(event) = report.events.get(row.event) {
+            table.row(row, event, out);
+        }
+    }
+    if report.interval_end.is_none() {
+        times(report, out);
+    }
+}
+
+/// Widths of the columns, and what all lines have in common.
+struct Table<'a> {
+    report: &'a Report,
+    big_numbers: bool,
+    /// Time at the beginning of each line.
+    time: String,
+    place: usize,
+    unit: usize,
+    name: usize,
+    cgroup: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(report: &'a Report, big_numbers: bool) -> Self {
+        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let events = &report.events;
+        let cgroups = events.iter().filter_map(|event| event.cgroup.as_deref());
+        Self {
+            report,
+            big_numbers,
+            time: report
+                .interval_end
+                .map_or_else(String::new, |end| format!("{:>16.9} ", end.as_secs_f64())),
+            place: widest(&mut report.rows.iter().map(|row| width(&shown(&row.place))))
+                .max(width(heading(report.aggregation))),
+            unit: widest(&mut events.iter().map(|event| width(&event.unit))),
+            name: widest(&mut events.iter().map(|event| width(&event.name))).max(NAME),
+            cgroup: widest(&mut cgroups.map(width)),
+        }
+    }
+
+    fn heading(&self, out: &mut String) {
+        let places = match heading(self.report.aggregation) {
+            "" => String::new(),
+            name if sums_cpus(self.report.aggregation) => {
+                format!("{name:<0$} cpus ", self.place)
+            }
+            name => format!("{name:<0$} ", self.place),
+        };
+        let unit = match self.unit {
+            0 => String::new(),
+            width => format!("{:<width$} ", fit("unit", width)),
+        };
+        let _ = writeln!(out, "#{:>15} {places}{:>VALUE$} {unit}events", "time", "counts");
+    }
+
+    fn row(&self, row: &Row, event: &Event, out: &mut String) {
+        let mut line = self.time.clone();
+        self.put_place(row, &mut line);
+        let value = match row.is_counted() {
+            true => number(row, event),
+            false => missing(event).to_owned(),
+        };
+        let value = if self.big_numbers { separated(&value) } else { value };
+        let _ = write!(line, "{value:>VALUE$} ");
+        if self.unit > 0 {
+            let _ = write!(line, "{:<1$} ", event.unit, self.unit);
+        }
+        let _ = write!(line, "{:<1$}", clean(&event.name), self.name);
+        if self.cgroup > 0 {
+            let cgroup = event.cgroup.as_deref().unwrap_or_default();
+            let _ = write!(line, " {:<1$}", clean(cgroup), self.cgroup);
+        }
+        let before = width(&line);
+        let mut metrics = row.metrics.iter().map(metric);
+        let mut column = String::new();
+        if let Some((value, name)) = metrics.next() {
+            column = format!(" # {value:>METRIC$} {name}");
+        }
+        let _ = write!(line, "{column:<METRICS$}{}", remarks(row));
+        out.push_str(line.trim_end());
+        out.push('\n');
+        for (value, name) in metrics {
+            let _ = writeln!(out, "{:before$} # {value:>METRIC$} {name}", "");
+        }
+    }
+
+    fn put_place(&self, row: &Row, line: &mut String) {
+        let place = shown(&row.place);
+        let _ = match &row.place {
+            Place::Whole => Ok(()),
+            Place::Thread(_) => write!(line, "{place:>0$} ", self.place),
+            Place::Cpu(_) => write!(line, "{place:<0$} ", self.place),
+            _ => write!(line, "{place:<0$} {1:>4} ", self.place, row.cpus),
+        };
+    }
+}
+
+/// Returns the spread over runs, and the share of time on the PMU, where there is something to say.
+fn remarks(row: &Row) -> String {
+    let mut text = String::new();
+    if let Some(spread) = row.spread.filter(|spread| spread.percent_error() != 0.0) {
+        let _ = write!(text, "  ( +-{:>6.2}% )", spread.percent_error());
+    }
+    if row.is_counted() && row.running != row.enabled {
+        let _ = write!(text, "  ({:.2}%)", row.percent_running());
+    }
+    text
+}
+
+/// Writes the wall time, and the command's CPU time.
+fn times(report: &Report, out: &mut String) {
+    let _ = writeln!(out);
+    time(report.elapsed, "elapsed", out);
+    if let Some(cpu) = report.cpu_time {
+        let _ = writeln!(out);
+        time(cpu.user, "user", out);
+        time(cpu.sys, "sys", out);
+    }
+    let _ = writeln!(out);
+}
+
+fn time(spread: Spread, name: &str, out: &mut String) {
+    let name = if name == "elapsed" { "seconds time elapsed" } else { &format!("seconds {name}") };
+    let Some((low, high)) = spread.interval() else {
+        let _ = writeln!(out, " {:>17.9} {name}", spread.mean());
+        return;
+    };
+    // Two digits more than the error has zeroes.
+    let error = spread.error();
+    let decimals = (0..9usize).find(|digits| error * 10f64.powf(*digits as f64) >= 1.0);
+    let decimals = decimals.unwrap_or(9) + 2;
+    let _ = writeln!(
+        out,
+        " {:>17.decimals$} +- {error:.decimals$} {name}  ( +-{:>6.2}% )  95 %: {low:.decimals$} to \
+         {high:.decimals$}",
+        spread.mean(),
+        spread.percent_error()
+    );
+}
+
+fn heading(aggregation: Aggregation) -> &'static str {
+    match aggregation {
+        Aggregation::Whole => "",
+        Aggregation::Node => "node",
+        Aggregation::Socket => "socket",
+        Aggregation::Die => "die",
+        Aggregation::Core => "core",
+        Aggregation::Cpu => "cpu",
+        Aggregation::Thread => "comm-tid",
+    }
+}
+
+fn sums_cpus(aggregation: Aggregation) -> bool {
+    !matches!(aggregation, Aggregation::Whole | Aggregation::Cpu | Aggregation::Thread)
+}
+
+fn shown(place: &Place) -> String {
+    clean(&place.to_string())
+}
+
+/// Replaces control characters, which could change what a terminal shows.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn fit(text: &str, width: usize) -> &str {
+    text.get(..width).unwrap_or(text)
+}
+
+/// Separates the thousands of a number by commas.
+fn separated(number: &str) -> String {
+    let whole = number.find('.').unwrap_or(number.len());
+    let (digits, fraction) = number.split_at(whole);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return number.to_owned();
+    }
+    let mut text = String::with_capacity(number.len() + number.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Format;
+    use super::super::tests::{interval, printed, report, row, two_runs};
+    use super::*;
+
+    const TEXT: Format = Format::Text { big_numbers: true };
+
+    #[test]
+    fn a_whole_measurement() {
+        let expected = "
+ Performance counter stats for './app 1':
+
+              3.00 msec task-clock               #    0.750 CPUs utilized
+         1,234,567      instructions:u           #  411.522 M/sec                     (66.67%)
+                                                 #   12.35% of all
+   <not supported>      cycles
+     <not counted>      faults
+
+       0.004000000 seconds time elapsed
+
+       0.002000000 seconds user
+       0.001000000 seconds sys
+
+";
+        assert_eq!(printed(TEXT, &report()), expected);
+        let plain = printed(Format::Text { big_numbers: false }, &report());
+        assert_eq!(plain, expected.replace("1,234,567", "  1234567"));
+    }
+
+    #[test]
+    fn several_runs_have_a_spread() {
+        let text = printed(TEXT, &two_runs());
+        assert!(text.contains("'./app 1' (2 runs):"), "{text}");
+        assert!(text.contains("CPUs utilized             ( +- 33.33% )\n"), "{text}");
+        let elapsed = "           0.00600 +- 0.00200 seconds time elapsed  ( +- 33.33% )  95 %: \
+                       -0.01941 to 0.03141\n";
+        assert!(text.contains(elapsed), "{text}");
+    }
+
+    #[test]
+    fn intervals_by_thread() {
+        let expected = "
+#           time comm-tid                     counts unit events
+     1.500000000             sh-7                  5      faults
+     1.500000000 \u{fffd}[31m,\"app-12345                  6      faults
+";
+        assert_eq!(format!("\n{}", printed(TEXT, &interval())), expected);
+    }
+
+    #[test]
+    fn places_with_their_cpus_and_cgroups() {
+        let mut report = report();
+        report.aggregation = Aggregation::Core;
+        report.events[3].cgroup = Some("/a".to_owned());
+        report.rows = vec![row(3, Place::Core(0, 0, 11), 5.0, 3_000_000)];
+        let text = printed(TEXT, &report);
+        let line = "S0-D0-C11    2                  5      faults                   /a\n";
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn thousands() {
+        let texts = ["1", "123", "1234", "123456.78", "1234567", "-1234", "<not counted>"];
+        let expected = ["1", "123", "1,234", "123,456.78", "1,234,567", "-1234", "<not counted>"];
+        assert_eq!(texts.map(separated), expected);
+    }
+}
