@@ -112,7 +112,9 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         }
     }
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    attr.read_format.set(times, config.sample.stat || config.sample.running_time);
+    // What is only counted is printed, and scaled by these.
+    let is_timed = config.sample.stat || config.sample.running_time || config.sample.none;
+    attr.read_format.set(times, is_timed);
     attr.flags.set(F::INHERIT_STAT, config.sample.stat);
     if let Some(clock) = config.clock {
         attr.flags |= F::USE_CLOCKID;

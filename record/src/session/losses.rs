@@ -7,6 +7,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{Body, LostSamples, Record, SampleId};
+use recrep_format::stat::Count;
 
 use crate::kernel::Place;
 use crate::kernel::counters::{Counters, Reading};
@@ -42,36 +43,47 @@ impl Losses {
     }
 }
 
-/// Returns the multiplexed events, with the share of time that they were on their PMU, in percent.
+/// Returns what all counters of each event have counted, and for how long.
 ///
 /// A thread's counters on several CPUs are all enabled when it runs, but only one of them is
-/// running, so the longest enabled time is compared with the sum of the running times.
-pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
-    let mut times: HashMap<(usize, Option<u32>), (u64, u64)> = HashMap::new();
+/// running, so the longest enabled time is that of the thread.
+pub(super) fn totals(counters: &Counters, readings: &[Reading]) -> Vec<Count> {
+    let mut of_threads: HashMap<(usize, Option<u32>), Count> = HashMap::new();
     let by_id = counters.by_id();
     for reading in readings {
         let Some(counter) = by_id.get(&reading.id) else { continue };
-        let (enabled, running) = times.entry((counter.event, counter.place.thread)).or_default();
-        match counter.place {
-            Place { thread: Some(_), cpu: Some(_), .. } => *enabled = reading.enabled.max(*enabled),
-            _ => *enabled += reading.enabled,
-        }
-        *running += reading.running;
+        let sum = of_threads.entry((counter.event, counter.place.thread)).or_default();
+        sum.enabled = match counter.place {
+            Place { thread: Some(_), cpu: Some(_), .. } => reading.enabled.max(sum.enabled),
+            _ => sum.enabled + reading.enabled,
+        };
+        sum.running += reading.running;
+        sum.value = sum.value.saturating_add(reading.value);
     }
-    let mut sums = vec![(0, 0); counters.events.len()];
-    for ((event, _), times) in times {
-        if let Some((enabled, running)) = sums.get_mut(event) {
-            *enabled += times.0;
-            *running += times.1;
+    let mut totals = vec![Count::default(); counters.events.len()];
+    for ((event, _), count) in of_threads {
+        if let Some(total) = totals.get_mut(event) {
+            total.enabled += count.enabled;
+            total.running += count.running;
+            total.value = total.value.saturating_add(count.value);
         }
     }
-    let events = counters.events.iter().zip(sums);
-    // One percent of tolerance, as counters are not all enabled at the same moment.
-    let shares = events
-        .filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
+    totals
+}
+
+/// Returns whether an event had to share its PMU with others: one percent is tolerated, as counters
+/// are not all enabled at the same moment.
+pub(super) fn is_multiplexed(total: Count) -> bool {
+    total.running.saturating_mul(100) < total.enabled.saturating_mul(99)
+}
+
+/// Returns the multiplexed events, with the share of time that they were on their PMU, in percent.
+pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
+    let events = counters.events.iter().zip(totals(counters, readings));
+    let shared = events.filter(|(_, total)| is_multiplexed(*total));
     #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
-    let share = |enabled: u64, running: u64| 100.0 * running as f64 / enabled as f64;
-    shares.map(|(event, (enabled, running))| (event.full_name(), share(enabled, running))).collect()
+    let share = |total: Count| 100.0 * total.running as f64 / total.enabled as f64;
+    shared.map(|(event, total)| (event.full_name(), share(total))).collect()
 }
 
 /// Returns the events of which a pinned counter found no room on its PMU, in their order.
@@ -123,6 +135,20 @@ mod tests {
         };
         assert_eq!(names(&[reading(8, true), reading(7, false), reading(8, true)]), ["b"]);
         assert_eq!(names(&[reading(7, false)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_shared_its_pmu_is_counted_in_part() {
+        let reading = |id, value, enabled, running| Reading {
+            id,
+            value,
+            enabled,
+            running,
+            ..Reading::default()
+        };
+        let of_both = totals(&counters(), &[reading(7, 9, 100, 100), reading(8, 5, 200, 50)]);
+        let told: Vec<_> = of_both.iter().map(|one| (is_multiplexed(*one), one.scaled())).collect();
+        assert_eq!(told, [(false, Some(9)), (true, Some(20))]);
     }
 
     #[test]

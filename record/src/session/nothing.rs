@@ -1,15 +1,17 @@
 //! The reason why a recording has no samples, or none of some programs, as far as its records and
-//! counters tell.
+//! counters tell; the counts of events that are not sampled.
 
 use recrep_format::abi::AttrFlags;
+use recrep_format::stat::Count;
 
+use super::losses;
 use super::state::Progress;
 use crate::kernel::counters::{Counters, Reading};
 use crate::messages::units;
 use crate::plan::PlannedEvent;
 use crate::plan::config::{Config, Delay};
 
-/// An event that is sampled, and how often it occurred.
+/// An event, and how often it occurred.
 #[derive(Clone, Copy)]
 struct Occurred<'a> {
     event: &'a PlannedEvent,
@@ -50,19 +52,34 @@ pub(super) fn silenced(names: &[String]) -> Option<String> {
     ))
 }
 
+/// Returns how often the events that are not sampled occurred (`-n`, and the members of groups whose
+/// leader is sampled for all), as a line; `None` if all are sampled.
+pub(super) fn counted(counters: &Counters, readings: &[Reading]) -> Option<String> {
+    let of_event = |Occurred { event, count }: &Occurred<'_>| {
+        let count = if event.is_clock() { units::seconds(*count) } else { units::grouped(*count) };
+        format!("{} {count}", event.full_name())
+    };
+    let all = occurred(counters, readings);
+    let texts: Vec<String> =
+        all.iter().filter(|it| it.event.attr.sample_period == 0).map(of_event).collect();
+    (!texts.is_empty()).then(|| format!("counted, not sampled: {}", texts.join(", ")))
+}
+
 fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
-    let mut counts = vec![0_u64; counters.events.len()];
-    let by_id = counters.by_id();
-    for reading in readings {
-        if let Some(counter) = by_id.get(&reading.id)
-            && let Some(count) = counts.get_mut(counter.event)
-        {
-            *count = count.saturating_add(reading.value);
-        }
-    }
-    let all = counters.events.iter().zip(counts).map(|(event, count)| Occurred { event, count });
-    all.filter(|it| it.event.attr.sample_period > 0 && !it.event.is_dummy() && !it.event.off_cpu)
-        .collect()
+    let mut all = occurred(counters, readings);
+    all.retain(|it| it.event.attr.sample_period > 0);
+    all
+}
+
+/// Returns the events that the user asked for, and how often they occurred: scaled to all of the
+/// time, if they shared their PMU.
+fn occurred<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
+    let of_event = |(event, total): (&'a PlannedEvent, Count)| {
+        let scaled = total.scaled().filter(|_| losses::is_multiplexed(total));
+        Occurred { event, count: scaled.unwrap_or(total.value) }
+    };
+    let all = counters.events.iter().zip(losses::totals(counters, readings)).map(of_event);
+    all.filter(|it| !it.event.is_dummy() && !it.event.off_cpu).collect()
 }
 
 fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {

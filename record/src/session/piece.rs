@@ -254,6 +254,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         {
             self.messages.note(format_args!("no samples: {why}"));
         }
+        if let Some(counted) = nothing::counted(self.counters, readings) {
+            self.messages.note(counted);
+        }
         for limit in rates::limited(&self.counters.events, counts.throttled, self.machine) {
             self.messages.warn(limit);
         }

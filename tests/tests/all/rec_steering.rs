@@ -148,6 +148,27 @@ fn it_counts_in_these_ranges_only() {
 }
 
 #[test]
+fn what_is_only_counted_is_told() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let counted = |args: &str, pages: u64| -> u64 {
+        let outcome = record(&file, args, &workload(&format!("faults --pages {pages}")));
+        let line = outcome.stderr.lines().find(|line| line.contains("counted, not sampled: "));
+        let line = line.unwrap_or_else(|| panic!("{args}: {}", outcome.stderr));
+        let count = line.split("page-faults ").nth(1).unwrap().split(", ").next().unwrap();
+        count.replace(',', "").parse().unwrap()
+    };
+    for args in ["-n -e page-faults,task-clock", "-e {task-clock,page-faults}:S"] {
+        let [few, many] = [100, 4100].map(|pages| counted(args, pages));
+        let more = many - few;
+        assert!((3900..4200).contains(&more), "{args}: {few}, {many}");
+    }
+}
+
+#[test]
 fn so_much_and_no_more() {
     if !needs::perf_events() {
         return;
@@ -163,6 +184,14 @@ fn so_much_and_no_more() {
     assert_reads(&file, Extent::Command);
     let length = fs::metadata(&file).unwrap().len();
     assert!((50 << 10..150 << 10).contains(&length), "{length}");
+    // One that comes seldom wakes nobody.
+    for (args, most) in [("-e cpu-clock -F 10000", 100), ("-e page-faults -c 1", 1)] {
+        let args = format!("{args} --max-samples={most}");
+        let outcome = run(&mut recording(&file, &args, &workload("hot --ms 60000")));
+        assert!(outcome.stderr.contains("--max-samples"), "{}", outcome.stderr);
+        let samples = report(&file, "symbol").events.iter().map(|event| event.samples).sum::<u64>();
+        assert!(samples >= most, "{args}: {samples}");
+    }
     let pieces = dir.path().join("pieces");
     fs::create_dir(&pieces).unwrap();
     let args = "-e cpu-clock -F 10000 -m 8 --switch-output=20K --switch-max-files=2";
