@@ -223,6 +223,12 @@ pub(super) struct Flags {
     /// written
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub(super) max_size: Option<String>,
+    /// End the recording and the command after N samples; a few more are written
+    #[arg(
+        long, value_name = "N", conflicts_with_all = ["threads", "overwrite", "switch_output"],
+        help_heading = "Output"
+    )]
+    pub(super) max_samples: Option<String>,
     /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h,
     /// d) [default: signal]
     #[arg(

@@ -364,6 +364,7 @@ fn output(flags: &Flags) -> Result<OutputOptions, String> {
         compression: given(&flags.compression_level, values::compression)?,
         max_size: given(&flags.max_size, |text| values::size("--max-size", text))?,
         switch: given(&flags.switch_output, values::switch)?,
+        max_samples: given(&flags.max_samples, values::max_samples)?,
         max_files: given(&flags.switch_max_files, values::max_files)?,
         timestamp_name: flags.timestamp_filename,
         html: flags.html.clone(),

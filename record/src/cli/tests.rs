@@ -222,6 +222,9 @@ fn where_it_goes() {
     assert_eq!(parsed("x").output.path, Path::new("out.data"));
     assert_eq!(parsed("--max-size 1M x").output.max_size, Some(1 << 20));
     assert_eq!(parsed("--switch-output --switch-max-files 3 x").output.max_files, Some(3));
+    assert_eq!(parsed("--max-samples 9 x").output.max_samples, Some(9));
+    assert!(refused("--max-samples 0 x").contains("not a number of samples"));
+    assert!(refused("--max-samples 9 --overwrite x").contains("cannot be used with"));
     assert!(refused("--switch-max-files 3 x").contains("--switch-output"));
     assert!(refused("--switch-output -o - x").contains("no name"));
     assert!(parsed("--overwrite x").rings.tail_synthesize);

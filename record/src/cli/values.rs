@@ -106,6 +106,11 @@ fn interval(text: &str) -> Option<Duration> {
     number.checked_mul(unit).filter(|n| *n > 0).map(Duration::from_secs)
 }
 
+/// `--max-samples`.
+pub(super) fn max_samples(text: &str) -> Result<u64, String> {
+    positive(text).ok_or_else(|| format!("--max-samples: '{text}' is not a number of samples"))
+}
+
 /// `--switch-max-files`.
 pub(super) fn max_files(text: &str) -> Result<usize, String> {
     within(text, 1..=usize::MAX)

@@ -295,6 +295,8 @@ pub struct OutputOptions {
     pub compression: Option<i32>,
     /// File size in bytes at which to stop (`--max-size`).
     pub max_size: Option<u64>,
+    /// Number of samples at which to stop (`--max-samples`).
+    pub max_samples: Option<u64>,
     /// When to begin a new file (`--switch-output`).
     pub switch: Option<Switch>,
     /// Maximum number of files to keep (`--switch-max-files`).

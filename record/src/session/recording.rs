@@ -5,7 +5,7 @@
 //!    │ error: undo the file                │
 //!    ▼                                     ▼
 //!   Err       ┌─▶ drain AUX areas, then rings; or drain threads run until a wakeup
-//!             │     │ the file has --max-size ────────────────────────────┐
+//!             │     │ the file has --max-size or --max-samples ───────────┐
 //!             │   wait, unless a ring is nearly full again                │
 //!             │     │ stop signal; command or attached tasks ended ───────┤
 //!             │   -D: start or stop counting                              │
@@ -20,6 +20,7 @@
 //! failed (a full disk), the command goes on without being recorded.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use recrep_format::abi::AttrFlags;
 
@@ -40,6 +41,9 @@ use crate::plan::config::{Delay, Switch};
 use crate::synthesize::Scope;
 use crate::tasks::workload::Workload;
 use crate::tasks::{Target, Task};
+
+/// Longest wait where samples are counted (`--max-samples`): rings that fill slowly wake nobody.
+const ROUND: Duration = Duration::from_millis(50);
 
 impl<K: Kernel + Sync> Recording<'_, K> {
     /// Records from the start of the first file to the end of the last. Returns rec's own exit
@@ -202,7 +206,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         };
         let mut waiter = Waiter::new(self.signals, self.counters, descriptors)?
             .until(ends.as_deref())?
-            .at_most(state.drain.tally.round());
+            .at_most(self.longest_wait(state));
         state.delays.start()?;
         let output = &self.config.output;
         if let (Some(timer), Some(Switch::Time(every))) = (&state.switch, output.switch) {
@@ -219,6 +223,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             if output.max_size.is_some_and(|most| length >= most) {
                 let length = units::bytes(length);
                 self.messages.note(format_args!("stopped at {length} (--max-size)"));
+                break;
+            }
+            if let Some(most) = output.max_samples
+                && piece.output.written().counts.samples >= most
+            {
+                let most = units::grouped(most);
+                self.messages.note(format_args!("stopped at {most} samples (--max-samples)"));
                 break;
             }
             let full = matches!(output.switch, Some(Switch::Size(most)) if length >= most);
@@ -252,6 +263,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
         self.empty_rings(state, &piece.output)
+    }
+
+    /// Returns how long to wait for what wakes rec, at most: what is in the rings is counted then.
+    fn longest_wait(&self, state: &State) -> Option<Duration> {
+        let counted = self.config.output.max_samples.map(|_| ROUND);
+        [state.drain.tally.round(), counted].into_iter().flatten().min()
     }
 
     /// Handles what ended the waiting, except the switch to another file. Returns whether the
