@@ -1,7 +1,7 @@
 //! Library behind `rec`: records events from the kernel's rings into a perf.data file.
 //!
 //! ```text
-//!  command line ───────────── cli ──▶ Config ─┐
+//!  command line ───────────── cli ──▶ Config ─┐     (rec stat: Settings ─▶ stat: counters that are read, without rings)
 //!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (until here no event has been opened)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
 //!  command, processes, CPUs ─ tasks ──────────┘            ▼
@@ -17,7 +17,7 @@
 //!
 //! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program
 //! runs on, and `output::data_file` makes a valid file of what was written. A module imports only
-//! modules that come after it in this order: `cli`, `session`, `synthesize`, `drain`, `aux`,
+//! modules that come after it in this order: `cli`, `stat`, `session`, `synthesize`, `drain`, `aux`,
 //! `output`, `kernel`, `plan`, `event`, `machine`, `tasks`, `messages`. `fake_kernel` replaces the
 //! kernel in tests. `unsafe` code is only in `kernel::sys` (the syscall), `kernel::ring` (the
 //! shared memory) and `tasks::workload` (between fork and exec).
@@ -37,6 +37,7 @@ pub mod messages;
 mod output;
 mod plan;
 pub mod session;
+mod stat;
 mod synthesize;
 mod tasks;
 

@@ -1,10 +1,10 @@
 //! `rec`: command line → `Config` → session → exit status;
-//! `rec list`: events; `rec man`, `rec completions`: texts.
+//! `rec list`: events; `rec stat`: counts; `rec man`, `rec completions`: texts.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use recrep_record::cli::{self, list, manual};
+use recrep_record::cli::{self, list, manual, stat};
 use recrep_record::messages::error::Result;
 use recrep_record::messages::{Messages, Verbosity};
 use recrep_record::session::page::PageMaker;
@@ -18,6 +18,9 @@ fn main() -> ExitCode {
     }
     if list::is_asked_for(&words) {
         return exit(list::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
+    }
+    if stat::is_asked_for(&words) {
+        return exit(stat::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
     }
     if manual::is_asked_for(&words) {
         return exit(manual::run(&words), &Messages::stderr(Verbosity::Normal));

@@ -7,6 +7,7 @@ Usage: rec [OPTIONS] [--] COMMAND [ARGS]...
        rec [OPTIONS] -a | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]
 Commands:
   rec list [WHAT]     List the events of this machine
+  rec stat            Count events, without samples
   rec mem, rec c2c    Record memory accesses; cache lines that CPUs contend for
 Options:
   -g                  Record callchains
@@ -32,6 +33,7 @@ pub(super) const TEMPLATE: &str = "\
 
 Commands:
   rec list [WHAT]  List the events of this machine; see rec list --help
+  rec stat         Count events, and print the counts; see rec stat --help
   rec mem          Record loads and stores: addresses, latencies, where they hit; see rec mem --help
   rec c2c          Record what shows cache lines that CPUs contend for; see rec c2c --help
   rec man          Print the manual page: rec man | man -l -

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::flags::Flags;
 use super::list::ListFlags;
 use super::memory::Tool;
+use super::stat::StatFlags;
 use super::{Refusal, help};
 use crate::messages::error::{Error, Result};
 
@@ -74,6 +75,7 @@ pub fn run(args: &[OsString]) -> Result<u8> {
 fn whole() -> Command {
     let commands = [
         ("list", ListFlags::command()),
+        ("stat", StatFlags::command()),
         ("mem", Tool::Mem.command()),
         ("c2c", Tool::C2c.command()),
         ("man", ManArgs::command()),

@@ -17,6 +17,7 @@ pub mod manual;
 mod memory;
 mod refusal;
 mod selection;
+pub mod stat;
 mod values;
 mod words;
 

@@ -71,7 +71,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("timeline", "that is rep timeline: rep timeline out.data"),
     ("diff", "that is a matter of reports: see rep --help"),
     ("top", "rec has no live view: rec -a -g -- sleep 5, then rep"),
-    ("stat", "rec has no table of counts; perf stat counts"),
     ("trace", "rec prints no trace: rec -e 'syscalls:*' COMMAND, then rep script"),
     ("sched", "switches are recorded by --off-cpu: rec --off-cpu COMMAND, then rep --off-cpu"),
 ];

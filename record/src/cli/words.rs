@@ -156,16 +156,27 @@ fn short(word: &[u8], command: &Command) -> (OsString, bool) {
 
 /// Adds the reason and an alternative to the error about a flag of perf record that rec lacks.
 pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap::Error {
+    name_unsupported(error, command, "perf record", PERFS_OWN)
+}
+
+/// The same of a command of perf, whose flags that are lacking are in `flags`.
+pub(super) fn name_unsupported(
+    error: clap::Error,
+    command: &mut Command,
+    of: &str,
+    flags: &[(&str, &str)],
+) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
     else {
         return error;
     };
     let name = flag.split('=').next().unwrap_or(flag);
-    match PERFS_OWN.iter().find(|(own, _)| *own == name) {
+    match flags.iter().find(|(own, _)| *own == name) {
         None => error,
         Some((_, why)) => {
-            let message = format!("{name} is a flag of perf record that rec does not have: {why}");
+            let ours = of.replace("perf record", "rec").replace("perf", "rec");
+            let message = format!("{name} is a flag of {of} that {ours} does not have: {why}");
             command.error(ErrorKind::InvalidValue, message)
         }
     }

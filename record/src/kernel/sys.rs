@@ -10,6 +10,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use recrep_format::attr::Attr;
 use recrep_format::bytes::Encoder;
@@ -162,6 +163,22 @@ pub(crate) fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Returns the CPU time in user mode and in the kernel of all children that have ended and were
+/// waited for, with theirs.
+pub(crate) fn children_cpu_time() -> (Duration, Duration) {
+    // SAFETY: a rusage is plain numbers, for which all zeroes are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage(2) writes one rusage to its argument, which lives through the call. It
+    // cannot fail with these arguments.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let time = |time: libc::timeval| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+        Duration::from_secs(seconds) + Duration::from_micros(micros)
+    };
+    (time(usage.ru_utime), time(usage.ru_stime))
+}
+
 /// Unblocks a signal in this thread, and in threads that it starts later. A process inherits
 /// blocked signals from its parent, and with SIGCHLD blocked, rec would wait for its child for
 /// ever.
@@ -228,7 +245,7 @@ struct SchedAttr {
 ///
 /// # Errors
 /// Returns the system's error: EPERM for a nice value lower than this user may set.
-pub(crate) fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
+pub(crate) fn set_share(nice: i32, slice: Duration) -> Result<(), Errno> {
     let attr = SchedAttr {
         size: u32::try_from(size_of::<SchedAttr>()).unwrap_or(0),
         policy: 0,

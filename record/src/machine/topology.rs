@@ -4,15 +4,18 @@
 //! Features that sysfs lacks are omitted: their readers return `None`, and the header marks them as
 //! missing.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use recrep_format::bytes::{Cursor, Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    CacheLevel, Caches, CpuPmuCaps, CpuTopology, CpuTopologyTail, HeaderString, HybridCores,
-    HybridTopology, MemNode, MemTopology, NumaNode, NumaTopology, PmuCap, PmuCaps, PmuCapsEntry,
+    CacheLevel, Caches, CpuPmuCaps, CpuTopology as CpuTopologyFeature, CpuTopologyTail,
+    HeaderString, HybridCores, HybridTopology, MemNode, MemTopology, NumaNode, NumaTopology,
+    PmuCap, PmuCaps, PmuCapsEntry,
 };
+use recrep_format::stat::CpuTopology;
 use recrep_format::wire::{List, Wire as _};
 use recrep_format::write::FeatureWriter;
 
@@ -33,6 +36,29 @@ pub(crate) fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], av
     let _ = sysfs.cpus(features, online, available);
     let _ = sysfs.nodes(features);
     let _ = sysfs.memory(features);
+}
+
+/// Returns the location of each CPU; zeroes where sysfs does not tell.
+pub(crate) fn locations(sysfs: &Path, cpus: &[u32]) -> BTreeMap<u32, CpuTopology> {
+    let sysfs = Sysfs(sysfs);
+    let known = |id: u32| if id == UNKNOWN { 0 } else { id };
+    let mut all: BTreeMap<u32, CpuTopology> = cpus
+        .iter()
+        .map(|cpu| {
+            let id = |name| known(sysfs.topology_id(*cpu, name));
+            let [socket, die, core] = ["physical_package_id", "die_id", "core_id"].map(id);
+            (*cpu, CpuTopology { socket, die, core, node: 0 })
+        })
+        .collect();
+    for node in sysfs.numbered("devices/system/node", "node") {
+        let list = sysfs.text(&format!("devices/system/node/node{node}/cpulist"));
+        for cpu in list.and_then(|list| tasks::parse_cpus(&list).ok()).unwrap_or_default() {
+            if let Some(location) = all.get_mut(&cpu) {
+                location.node = node;
+            }
+        }
+    }
+    all
 }
 
 struct Sysfs<'a>(&'a Path);
@@ -85,7 +111,11 @@ impl Sysfs<'_> {
         }
         let mut cursor = Cursor::new(tail.as_bytes(), 0, Endian::NATIVE);
         let tail = CpuTopologyTail::decode(&mut cursor, "CPU_TOPOLOGY").ok()?;
-        features.add(&CpuTopology { sockets: strings(&sockets), cores: strings(&cores), tail });
+        features.add(&CpuTopologyFeature {
+            sockets: strings(&sockets),
+            cores: strings(&cores),
+            tail,
+        });
         Some(())
     }
 

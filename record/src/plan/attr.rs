@@ -38,7 +38,7 @@ pub(super) fn of(
     }
     attr.flags.set(F::DISABLED, group.leads);
     attr.flags.set(F::ENABLE_ON_EXEC, group.leads && context.starts_on_exec());
-    only(&mut attr, context);
+    only(&mut attr, context.config.only);
     terms(&mut attr, spec, context, notes)?;
     if let Some(wanted) = context.config.sample.period {
         attr.sample_type.set(S::PERIOD, wanted);
@@ -58,7 +58,7 @@ pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
     what_samples_carry(&mut attr, context, false);
     // User space only, so that any user may open it.
     attr.flags |= F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST;
-    only(&mut attr, context);
+    only(&mut attr, context.config.only);
     attr.sample_type.set(
         S::PERIOD,
         context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)),
@@ -67,8 +67,8 @@ pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
 }
 
 /// Applies `--all-kernel` and `--all-user`.
-fn only(attr: &mut Attr, context: &Context<'_>) {
-    match context.config.only {
+pub(super) fn only(attr: &mut Attr, only: Option<Only>) {
+    match only {
         Some(Only::User) => attr.flags = (attr.flags - F::EXCLUDE_USER) | F::EXCLUDE_KERNEL,
         Some(Only::Kernel) => attr.flags = (attr.flags - F::EXCLUDE_KERNEL) | F::EXCLUDE_USER,
         None => {}
@@ -81,10 +81,9 @@ fn plain(spec: &EventSpec) -> bool {
     spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux)
 }
 
-/// Returns the fields common to all attrs: each record has its event's id, time, CPU, pid and tid.
-fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
-    let config = context.config;
-    let mut attr = Attr {
+/// Returns the fields that say what is counted.
+pub(super) fn counted(spec: &EventSpec) -> Attr {
+    Attr {
         size: match (spec.config3, spec.config4) {
             (0, 0) => ATTR_SIZE,
             (_, 0) => ATTR_SIZE_CONFIG3,
@@ -97,10 +96,20 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         config3: spec.config3,
         config4: spec.config4,
         bp_type: spec.bp_type,
+        flags: spec.modifiers.flags(),
+        ..Attr::default()
+    }
+}
+
+/// Returns the fields common to all attrs: each record has its event's id, time, CPU, pid and tid.
+fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
+    let config = context.config;
+    let event = counted(spec);
+    let mut attr = Attr {
         sample_type: S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU,
         read_format: ReadFormat::ID | ReadFormat::LOST,
-        flags: spec.modifiers.flags() | F::SAMPLE_ID_ALL,
-        ..Attr::default()
+        flags: event.flags | F::SAMPLE_ID_ALL,
+        ..event
     };
     attr.flags.set(F::INHERIT, inherits(context));
     attr.flags.set(F::WRITE_BACKWARD, config.rings.overwrite);

@@ -12,14 +12,14 @@
 
 use recrep_format::abi::{AttrFlags, EventType};
 
-use super::context::Context;
 use super::event::PlannedEvent;
 use crate::messages::error::{Error, Result};
 
 /// Takes inheritance away from the attr of a probe, and notes whether a tracepoint must have it.
-pub(super) fn settle(event: &mut PlannedEvent, context: &Context<'_>) -> Result<()> {
+/// `system`: counters count whole CPUs.
+pub(super) fn settle(event: &mut PlannedEvent, system: bool) -> Result<()> {
     // Counters of whole CPUs have nobody to inherit them.
-    let by_task = !context.system && event.cgroup.is_none() && !event.system_wide;
+    let by_task = !system && event.cgroup.is_none() && !event.system_wide;
     let inherits = event.attr.flags.contains(AttrFlags::INHERIT) && by_task;
     if let Some(probe) = &mut event.probe {
         event.attr.flags -= AttrFlags::INHERIT;

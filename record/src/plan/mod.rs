@@ -13,6 +13,8 @@
 //!          └─ rings ─────▶ sizes, and watermarks
 //! ```
 //!
+//! `counting` is the plan of `rec stat`, whose counters have no rings.
+//!
 //! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is
 //! attached to), with `inherit`, so that threads and children are in; all counters of a CPU share a
 //! ring. One event also carries the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a
@@ -27,6 +29,7 @@ mod attr;
 mod aux;
 pub(crate) mod config;
 mod context;
+pub(crate) mod counting;
 mod event;
 mod group;
 mod inheritance;
@@ -110,7 +113,7 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         let mut event = planned(spec, attr::of(spec, group, &context, &mut notes)?);
         event.cpus = placed(spec, &cpus)?;
         event.cgroup = config.cgroups.get(index).cloned().flatten();
-        inheritance::settle(&mut event, &context)?;
+        inheritance::settle(&mut event, context.system)?;
         if index >= asked {
             off_cpu::place(&mut event, config)?;
         }

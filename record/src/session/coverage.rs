@@ -21,18 +21,16 @@
 use std::os::fd::OwnedFd;
 
 use recrep_format::abi::{AttrFlags, SampleType};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::drain::filter::{Filter, Members};
 use crate::kernel::counters::{self, Counters};
 use crate::machine::Machine;
 use crate::messages::Messages;
-use crate::messages::error::{Error, Result};
+use crate::messages::error::Result;
 use crate::plan::Plan;
 use crate::plan::config::Config;
 use crate::tasks::workload::Workload;
-use crate::tasks::{Target, Task, usage};
+use crate::tasks::{self, Target, Task, usage};
 
 /// Threads or CPUs that counters are opened for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +124,10 @@ impl Coverage {
         let threads = matches!(target, Target::Threads(_));
         let waited =
             tasks.chunk_by(|a, b| !threads && a.pid == b.pid).filter_map(|all| all.first());
-        waited.filter_map(|task| end(*task, threads).transpose()).collect::<Result<_>>().map(Some)
+        waited
+            .filter_map(|task| tasks::end(*task, threads).transpose())
+            .collect::<Result<_>>()
+            .map(Some)
     }
 }
 
@@ -186,28 +187,6 @@ fn can_filter(config: &Config, plan: &Plan) -> bool {
                 || attr.flags.contains(AttrFlags::INHERIT_STAT)
                 || event.has_aux
         })
-}
-
-/// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended
-/// already.
-fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
-    // PIDFD_THREAD is O_EXCL.
-    let of_thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
-    let found = if thread { open_pidfd(task.tid, of_thread) } else { Err(Errno::INVAL) };
-    match found.or_else(|errno| {
-        if errno == Errno::INVAL { open_pidfd(task.pid, PidfdFlags::empty()) } else { Err(errno) }
-    }) {
-        Ok(end) => Ok(Some(end)),
-        Err(Errno::SRCH) => Ok(None),
-        Err(errno) => Err(Error::io(
-            format!("cannot wait for the end of process {} (pidfd_open)", task.pid),
-            errno,
-        )),
-    }
-}
-
-fn open_pidfd(id: u32, flags: PidfdFlags) -> Result<OwnedFd, Errno> {
-    Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags))
 }
 
 #[cfg(test)]

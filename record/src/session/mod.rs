@@ -82,7 +82,7 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
 /// Returns the exit status of the command, which is asked to end if it still runs. If the recording
 /// was ended by a key of the terminal (Ctrl-C), the command has had that signal too, and ends or
 /// goes on as it does without rec, until there is another one.
-fn end_of_command(mut workload: Workload, signals: &Signals, messages: &Messages) -> u8 {
+pub(crate) fn end_of_command(mut workload: Workload, signals: &Signals, messages: &Messages) -> u8 {
     let mut patience = Some(Duration::from_secs(1));
     let is_left_alone = signals.is_from_terminal();
     signals.clear_stop();

@@ -5,7 +5,11 @@ pub(crate) mod usage;
 pub(crate) mod workload;
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::messages::error::{Error, Result, why_words};
 
@@ -71,6 +75,28 @@ impl Target {
         tasks.dedup();
         Ok(tasks)
     }
+}
+
+/// Returns a descriptor that becomes readable at the end of a process or a thread; before
+/// Linux 6.9, of the thread's process. `None`: it ended already.
+pub(crate) fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
+    // PIDFD_THREAD is O_EXCL.
+    let of_thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
+    let found = if thread { open_pidfd(task.tid, of_thread) } else { Err(Errno::INVAL) };
+    match found.or_else(|errno| {
+        if errno == Errno::INVAL { open_pidfd(task.pid, PidfdFlags::empty()) } else { Err(errno) }
+    }) {
+        Ok(end) => Ok(Some(end)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(errno) => Err(Error::io(
+            format!("cannot wait for the end of process {} (pidfd_open)", task.pid),
+            errno,
+        )),
+    }
+}
+
+fn open_pidfd(id: u32, flags: PidfdFlags) -> Result<OwnedFd, Errno> {
+    Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags))
 }
 
 fn threads_of(pid: u32) -> Result<Vec<Task>> {

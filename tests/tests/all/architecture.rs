@@ -127,6 +127,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
         &[
             "fake_kernel",
             "cli",
+            "stat",
             "session",
             "synthesize",
             "drain",

@@ -103,6 +103,12 @@ impl Counters {
         self.switch(kernel, true, |event| event.attr.flags.contains(AttrFlags::DISABLED))
     }
 
+    /// Starts the counters that the command's exec does not start.
+    pub fn enable_others_than_exec<K: Kernel>(&self, kernel: &K) -> Result<()> {
+        let flags = AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC;
+        self.switch(kernel, true, |event| event.attr.flags & flags == AttrFlags::DISABLED)
+    }
+
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.switch(kernel, false, |_| true)
     }

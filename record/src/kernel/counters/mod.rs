@@ -15,7 +15,7 @@ mod opening;
 mod reading;
 
 pub(crate) use counter::{Counter, Counters};
-pub(crate) use opening::{allow_files, files, files_of, open};
+pub(crate) use opening::{Opened, allow_files, files, files_of, open, open_counters};
 pub(crate) use reading::Reading;
 
 #[cfg(test)]

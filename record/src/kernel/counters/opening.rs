@@ -32,8 +32,7 @@ const LISTINGS: usize = 5;
 /// Maximum number of times that a counter is asked for again after EINTR.
 const MOST_INTERRUPTIONS: usize = 10;
 
-/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the
-/// opening, for those that are listed afterwards, until there are no new ones.
+/// Opens what the plan says, with its rings, for `threads`.
 pub(crate) fn open<K: Kernel>(
     kernel: &K,
     plan: &Plan,
@@ -42,12 +41,35 @@ pub(crate) fn open<K: Kernel>(
     machine: &Machine,
     messages: &Messages,
 ) -> Result<Counters> {
-    let with = Circumstances {
-        target,
-        paranoid: machine.paranoid,
-        kernel: machine.kernel,
-        arch: machine.arch,
-    };
+    let with = Circumstances::new(target, machine);
+    let Opened { mut counters, left_out } = open_counters(kernel, plan, threads, with, messages)?;
+    // They come after all that lead groups, whose places stay.
+    for index in left_out.into_iter().rev() {
+        counters.events.remove(index);
+        for counter in counters.all.iter_mut().filter(|counter| counter.event > index) {
+            counter.event -= 1;
+        }
+    }
+    counters.map_rings(kernel, plan, messages)?;
+    Ok(counters)
+}
+
+/// Open counters, and the events that there are none of.
+pub(crate) struct Opened {
+    pub(crate) counters: Counters,
+    /// Indices of the events that the kernel refused, and that can be gone on without.
+    pub(crate) left_out: BTreeSet<usize>,
+}
+
+/// Opens what the plan says, without rings, for `threads`; and, as threads may start between their
+/// listing and the opening, for those that are listed afterwards, until there are no new ones.
+pub(crate) fn open_counters<K: Kernel>(
+    kernel: &K,
+    plan: &Plan,
+    threads: &mut ListThreads<'_>,
+    with: Circumstances<'_>,
+    messages: &Messages,
+) -> Result<Opened> {
     let mut opener = Opener {
         kernel,
         plan,
@@ -81,16 +103,8 @@ pub(crate) fn open<K: Kernel>(
         opener.add(&new, true)?;
     }
     let mut counters = opener.counters;
-    // They come after all that lead groups, whose places stay.
-    for index in opener.left_out.into_iter().rev() {
-        counters.events.remove(index);
-        for counter in counters.all.iter_mut().filter(|counter| counter.event > index) {
-            counter.event -= 1;
-        }
-    }
     counters.all.sort_by_key(|counter| counter.event);
-    counters.map_rings(kernel, plan, messages)?;
-    Ok(counters)
+    Ok(Opened { counters, left_out: opener.left_out })
 }
 
 /// State of opening: what it takes, and what is open by now.
@@ -127,6 +141,11 @@ impl<K: Kernel> Opener<'_, K> {
                 continue;
             }
             let starts = counters.starts(&event);
+            if event.leader.is_some_and(|leader| self.left_out.contains(&leader)) {
+                // The rest of a group without its leader counts alone.
+                event.leader = None;
+                event.attr.flags |= starts;
+            }
             let mut hidden = None;
             for place in places {
                 let settled = late || counters.all.len() > before;
@@ -312,12 +331,21 @@ fn open_one<K: Kernel>(
                 messages.note(what);
                 return Ok(Attempt::LeftOut);
             }
+            Fallback::NotSupported if !settled => {
+                messages.explain(|| {
+                    let why = crate::messages::error::why_words(&errno.into());
+                    format!("event {}: not supported here: {why}", trial.full_name())
+                });
+                return Ok(Attempt::LeftOut);
+            }
             // Counters for other threads of the user could be opened, so the thread is the reason,
             // not the event.
-            Fallback::Retry { .. } | Fallback::LeaveOut(_) if unnamed(errno, place, with) => {
+            Fallback::Retry { .. } | Fallback::LeaveOut(_) | Fallback::NotSupported
+                if unnamed(errno, place, with) =>
+            {
                 return Ok(Attempt::Hidden(String::new()));
             }
-            Fallback::Retry { .. } | Fallback::LeaveOut(_) => {
+            Fallback::Retry { .. } | Fallback::LeaveOut(_) | Fallback::NotSupported => {
                 let why = crate::messages::error::why_words(&errno.into());
                 let cpu =
                     place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
@@ -385,7 +413,7 @@ fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) 
 fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
     match fallback::next(event, Errno::SRCH, with) {
         Fallback::GiveUp(advice) => advice,
-        Fallback::Retry { .. } | Fallback::LeaveOut(_) => {
+        Fallback::Retry { .. } | Fallback::LeaveOut(_) | Fallback::NotSupported => {
             format!("cannot count {}: there is nothing to count it for", event.full_name())
         }
     }

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, with the modifier `P` (maximum precision) |
 //! | EOPNOTSUPP | guests, as some PMUs cannot count them |
+//! | ENOENT ENODEV EOPNOTSUPP | with `rec stat`, the event: the table of counts says so |
 //! | ENOENT ENODEV EOPNOTSUPP | cycles, in favor of cpu-clock |
 //! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal; samples of switches |
 //! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
@@ -44,6 +45,7 @@ pub(crate) fn next(
 ) -> Fallback {
     less_precise(event, errno)
         .or_else(|| no_guests(event, errno))
+        .or_else(|| not_supported(event, errno, circumstances))
         .or_else(|| clock_for_cycles(event, errno))
         .or_else(|| switch_records_alone(event, errno, circumstances))
         .or_else(|| user_only(event, errno, circumstances))
@@ -80,6 +82,18 @@ fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let mut event = event.clone();
     event.attr.flags = event.attr.flags.with_precise_ip(level - 1);
     retry(event, None)
+}
+
+/// Goes on without an event that the machine lacks, if events are only counted.
+fn not_supported(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
+    let generalized = matches!(event.attr.kind, EventType::HARDWARE | EventType::HW_CACHE);
+    let missing = match errno {
+        Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP | Errno::NXIO | Errno::NOSYS => true,
+        // Some PMUs say so of a generalized event that they have no number for.
+        Errno::INVAL => generalized && event.leader.is_none(),
+        _ => false,
+    };
+    (with.counting && missing).then_some(Fallback::NotSupported)
 }
 
 /// Replaces cycles by cpu-clock, for machines without a cycle counter (most virtual machines).

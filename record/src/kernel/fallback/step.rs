@@ -2,6 +2,7 @@
 
 use recrep_format::abi::{EventType, SwEvent};
 
+use crate::machine::Machine;
 use crate::machine::registers::Arch;
 use crate::plan::PlannedEvent;
 use crate::tasks::Target;
@@ -16,6 +17,25 @@ pub(crate) struct Circumstances<'a> {
     pub kernel: (u16, u16),
     /// Architecture, which has rules for breakpoints.
     pub arch: Arch,
+    /// `true` if events are counted without samples, and those that the machine lacks are told in
+    /// the table of counts.
+    pub counting: bool,
+}
+
+impl<'a> Circumstances<'a> {
+    pub(crate) fn new(target: &'a Target, machine: &Machine) -> Self {
+        Self {
+            target,
+            paranoid: machine.paranoid,
+            kernel: machine.kernel,
+            arch: machine.arch,
+            counting: false,
+        }
+    }
+
+    fn doing(&self) -> &'static str {
+        if self.counting { "counting" } else { "sampling" }
+    }
 }
 
 /// Next step after a refusal.
@@ -29,6 +49,8 @@ pub(crate) enum Fallback {
     },
     /// Go on without the event: what that means.
     LeaveOut(String),
+    /// Go on without the event, which this machine does not have.
+    NotSupported,
     /// Nothing is left to try. Contains the error message with advice.
     GiveUp(String),
 }
@@ -65,19 +87,23 @@ impl GivenUp {
                 )
             }
             Self::Kernel => format!(
-                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the \
+                "{} user space only ({}): kernel.perf_event_paranoid is {}, which hides the \
                  kernel from users without CAP_PERFMON{}",
+                with.doing(),
                 given.full_name(),
                 with.paranoid,
-                if is_of_kernel_only(given) {
-                    "; this event occurs only in the kernel, so there will be no samples of it"
-                } else {
-                    ""
+                match (is_of_kernel_only(given), with.counting) {
+                    (true, false) => {
+                        "; this event occurs only in the kernel, so there will be no samples of it"
+                    }
+                    (true, true) => "; this event occurs only in the kernel, so it will be 0",
+                    (false, _) => "",
                 },
             ),
             Self::Guests => {
                 format!(
-                    "sampling the host only ({}): this machine cannot count its guests",
+                    "{} the host only ({}): this machine cannot count its guests",
+                    with.doing(),
                     given.full_name()
                 )
             }

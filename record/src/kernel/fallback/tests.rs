@@ -42,7 +42,8 @@ fn settle_on(
     refuse: impl Fn(&PlannedEvent) -> Option<Errno>,
 ) -> Result<(PlannedEvent, Vec<String>), String> {
     let (mut event, target) = first(line);
-    let with = Circumstances { target: &target, paranoid, kernel, arch: Arch::X86_64 };
+    let with =
+        Circumstances { target: &target, paranoid, kernel, arch: Arch::X86_64, counting: false };
     let (asked, mut changes) = (event.clone(), Vec::new());
     for _ in 0..20 {
         let Some(errno) = refuse(&event) else {
@@ -59,6 +60,7 @@ fn settle_on(
                 changes.extend(given_up);
             }
             Fallback::GiveUp(advice) | Fallback::LeaveOut(advice) => return Err(advice),
+            Fallback::NotSupported => panic!("recordings end there"),
         }
     }
     panic!("the steps do not end");
@@ -76,7 +78,7 @@ fn advice_of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Str
 }
 
 fn with(target: &Target, paranoid: i64) -> Circumstances<'_> {
-    Circumstances { target, paranoid, kernel: (6, 18), arch: Arch::X86_64 }
+    Circumstances { target, paranoid, kernel: (6, 18), arch: Arch::X86_64, counting: false }
 }
 
 fn no_hardware(event: &PlannedEvent) -> Option<Errno> {

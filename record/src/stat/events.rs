@@ -1,0 +1,84 @@
+//! The events that are counted: those that were named, or the machine's default ones; for each
+//! cgroup.
+
+use recrep_format::abi::EventType;
+
+use super::Settings;
+use crate::event::{self, EventSpec};
+use crate::machine::sources::EventSources;
+use crate::messages::error::{Error, Result};
+use crate::tasks::Target;
+
+/// Events, with the cgroup of each.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) specs: Vec<EventSpec>,
+    pub(super) cgroups: Vec<Option<String>>,
+    /// `true` if nobody named them: those of a CPU that counts nothing are left out.
+    pub(super) by_default: bool,
+}
+
+/// Default events of the kernel; in the place of `CLOCK` the one of tasks or CPUs.
+const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
+const HARDWARE: &str = "cycles,instructions,branches,branch-misses";
+/// Events that not all PMUs with cycles have.
+const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
+/// Events that each `-d` adds.
+const DETAILS: [&str; 3] = [
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+];
+
+/// Chooses the events.
+pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
+    let mut specs = settings.events.clone();
+    let by_default = specs.is_empty();
+    let wrong = |why: event::SpecError| Error::Usage(why.to_string());
+    if settings.null {
+        specs.clear();
+    } else if by_default || settings.detail > 0 {
+        let sources = EventSources::new(&settings.machine.sysfs, None);
+        let mut lists = Vec::new();
+        if by_default {
+            let system = settings.target == Target::System;
+            lists.push(format!("{},{SOFTWARE}", if system { "cpu-clock" } else { "task-clock" }));
+            let named = settings.machine.sysfs.join("bus/event_source/devices/cpu/events");
+            let stalled = STALLED.iter().filter(|name| named.join(name).exists());
+            lists.push("cycles".to_owned());
+            lists.extend(stalled.map(|name| (*name).to_owned()));
+            lists.push(HARDWARE.trim_start_matches("cycles,").to_owned());
+        }
+        let details = DETAILS.iter().take(settings.detail.into());
+        lists.extend(details.map(|list| (*list).to_owned()));
+        for list in lists {
+            event::append(&mut specs, &list, &sources).map_err(wrong)?;
+        }
+    }
+    let mut cgroups = settings.cgroups.clone();
+    cgroups.resize(specs.len(), None);
+    if !settings.each_cgroup.is_empty() {
+        (specs, cgroups) = in_each(&specs, &settings.each_cgroup);
+    }
+    Ok(Chosen { specs, cgroups, by_default })
+}
+
+/// Repeats the events for each cgroup.
+fn in_each(specs: &[EventSpec], cgroups: &[String]) -> (Vec<EventSpec>, Vec<Option<String>>) {
+    let mut all = Vec::with_capacity(specs.len() * cgroups.len());
+    let mut names = Vec::with_capacity(all.capacity());
+    for cgroup in cgroups {
+        let first = all.len();
+        all.extend(specs.iter().map(|spec| EventSpec {
+            leader: spec.leader.map(|leader| leader + first),
+            ..spec.clone()
+        }));
+        names.resize(all.len(), Some(cgroup.clone()));
+    }
+    (all, names)
+}
+
+/// Returns whether an event is one of the CPU's PMU.
+pub(super) fn is_of_cpu(kind: EventType) -> bool {
+    matches!(kind, EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW)
+}

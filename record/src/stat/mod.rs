@@ -1,0 +1,213 @@
+//! `rec stat`: counts events with counters that are read, and prints the counts.
+//!
+//! ```text
+//!  cli::stat ──▶ Settings ──▶ events: defaults, cgroups ──▶ plan::counting ──▶ kernel::counters
+//!                                                                                │
+//!  run: start, intervals, end ◀── signals, timers, the command's end             │ read
+//!    │                                                                           ▼
+//!    ├──────────────▶ record_file: STAT records          table: readings by event and place
+//!    ▼                                                                           │
+//!  output: terminal, file ◀── recrep_format::stat: rows, ratios, text, CSV, JSON ◀┘
+//! ```
+//!
+//! It starts fast: no rings, no side-band, nothing is read from `/proc` that is not needed.
+
+mod events;
+mod output;
+mod record_file;
+mod run;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use recrep_format::stat::{Aggregation, CpuTime, Format, Runs, Spread};
+
+use crate::event::EventSpec;
+use crate::kernel::Kernel;
+use crate::kernel::signals::Signals;
+use crate::machine::Machine;
+use crate::messages::error::{Error, Result};
+use crate::messages::{Messages, Verbosity};
+use crate::plan::config::Only;
+use crate::tasks::Target;
+use crate::tasks::workload::Inherited;
+use output::Output;
+use record_file::RecordFile;
+use run::{Run, Runner};
+
+/// Settings of `rec stat`, independent of the command line's syntax.
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent setting")]
+pub(crate) struct Settings {
+    /// Events; empty for the default ones.
+    pub events: Vec<EventSpec>,
+    /// Cgroup of each event (`-G`).
+    pub cgroups: Vec<Option<String>>,
+    /// Cgroups in each of which all events are counted (`--for-each-cgroup`).
+    pub each_cgroup: Vec<String>,
+    /// How much more is counted by default (`-d`).
+    pub detail: u8,
+    /// Count nothing (`-n`).
+    pub null: bool,
+    pub target: Target,
+    /// CPUs to count on (`-C`); `None` for all.
+    pub cpus: Option<Vec<u32>>,
+    pub no_inherit: bool,
+    pub only: Option<Only>,
+    /// Kind of sums (`-A`, `--per-core`, …).
+    pub by: Aggregation,
+    /// Print values as they were counted (`--no-scale`).
+    pub unscaled: bool,
+    /// Keep the same events of several PMUs apart (`--no-merge`).
+    pub no_merge: bool,
+    pub repeat: Repeat,
+    /// Print the time of each run (`--table`).
+    pub table: bool,
+    /// Shell commands before and after each run.
+    pub pre: Option<String>,
+    pub post: Option<String>,
+    pub sync: bool,
+    /// Time after which counting starts (`-D`).
+    pub delay: Option<Duration>,
+    pub timeout: Option<Duration>,
+    pub interval: Option<Duration>,
+    pub interval_count: Option<u32>,
+    pub interval_clear: bool,
+    /// Print the sums after intervals.
+    pub summary: bool,
+    /// Begin the lines of the sums with `summary` in CSV.
+    pub csv_summary: bool,
+    pub format: Format,
+    pub destination: Destination,
+    /// Data file (`rec stat record`).
+    pub record: Option<PathBuf>,
+    /// Print no counts.
+    pub quiet: bool,
+    pub verbosity: Verbosity,
+    /// Command to run; empty for none.
+    pub command: Vec<OsString>,
+    /// Command line for the file's header.
+    pub cmdline: Vec<String>,
+    pub machine: Machine,
+}
+
+/// Number of runs of the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    Times(u32),
+    /// Until a signal.
+    Forever,
+}
+
+/// Where counts are printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    StandardError,
+    File { path: PathBuf, append: bool },
+    Descriptor(i32),
+}
+
+/// Counts, prints, and returns the exit status.
+pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Messages) -> Result<u8> {
+    let before = Inherited::now();
+    let signals = Signals::install()?;
+    if !settings.command.is_empty() {
+        Signals::leave_quit_to_command()?;
+    }
+    let chosen = events::choose(settings)?;
+    let runner = Runner { settings, kernel, messages, signals: &signals, before, chosen };
+    let mut output = Output::open(settings)?;
+    let mut file = settings.record.as_deref().map(RecordFile::create).transpose()?;
+    let mut sums = Sums::default();
+    loop {
+        sync_and_run(settings, settings.pre.as_deref())?;
+        let mut run = runner.run(&mut output, file.as_mut())?;
+        sync_after(settings)?;
+        if settings.interval.is_none() || settings.summary {
+            sums.add(&mut run, settings);
+            if settings.repeat == Repeat::Forever && !run.stopped {
+                sums.print(&mut output, run)?;
+                sums = Sums::default();
+                continue;
+            }
+        }
+        let is_last = match settings.repeat {
+            Repeat::Times(times) => sums.elapsed.runs() >= times || run.stopped,
+            Repeat::Forever => run.stopped,
+        };
+        if is_last || settings.interval.is_some() {
+            let status = run.status;
+            if settings.interval.is_none() || settings.summary {
+                sums.print(&mut output, run)?;
+            }
+            if let Some(file) = file {
+                file.finish(settings)?;
+            }
+            return Ok(status);
+        }
+    }
+}
+
+fn sync_and_run(settings: &Settings, command: Option<&str>) -> Result<()> {
+    if let Some(command) = command {
+        shell("--pre", command)?;
+    }
+    if settings.sync {
+        rustix::fs::sync();
+    }
+    Ok(())
+}
+
+fn sync_after(settings: &Settings) -> Result<()> {
+    settings.post.as_deref().map_or(Ok(()), |command| shell("--post", command))
+}
+
+/// Runs a shell command, which must succeed.
+fn shell(flag: &str, command: &str) -> Result<()> {
+    let failed = |why: String| Error::Failed(format!("{flag}: '{command}' {why}"));
+    let status = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status()
+        .map_err(|why| failed(format!("cannot be run: {why}")))?;
+    if status.success() { Ok(()) } else { Err(failed(format!("failed: {status}"))) }
+}
+
+/// Sums over the runs.
+#[derive(Default)]
+struct Sums {
+    rows: Runs,
+    elapsed: Spread,
+    cpu_time: CpuTime,
+    /// Seconds of each run.
+    times: Vec<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, run: &mut Run, settings: &Settings) {
+        self.rows.add(&run.rows);
+        self.elapsed.add(run.elapsed.as_secs_f64());
+        self.cpu_time.user.add(run.user.as_secs_f64());
+        self.cpu_time.sys.add(run.sys.as_secs_f64());
+        if settings.table {
+            self.times.push(run.elapsed.as_secs_f64());
+        }
+    }
+
+    fn print(&self, output: &mut Output<'_>, run: Run) -> Result<()> {
+        let mut report = run.report;
+        report.rows = match self.elapsed.runs() {
+            0 | 1 => run.rows,
+            _ => self.rows.rows(),
+        };
+        report.elapsed = self.elapsed;
+        report.cpu_time = run.has_cpu_time.then_some(self.cpu_time);
+        report.interval_end = None;
+        let elapsed = Duration::try_from_secs_f64(self.elapsed.mean()).unwrap_or_default();
+        recrep_format::stat::add_ratios(&mut report.rows, &report.events, elapsed);
+        output.print(&report, &self.times)
+    }
+}

@@ -1,0 +1,210 @@
+//! The table of a run: which counter belongs to which event, CPU and thread, and the readings.
+
+use std::collections::BTreeSet;
+
+use recrep_format::stat::{Aggregation, Count, Event, Grouping, Reading, Row, Thread};
+use rustc_hash::FxHashMap;
+
+use super::Settings;
+use super::events::{Chosen, is_of_cpu};
+use crate::kernel::Kernel;
+use crate::kernel::counters::{Counters, Opened};
+use crate::machine::topology;
+use crate::messages::Messages;
+use crate::messages::error::Result;
+use crate::plan::PlannedEvent;
+use crate::tasks::Task;
+
+/// Open counters, and what is known of their values.
+pub(super) struct Table {
+    pub(super) counters: Counters,
+    /// Events as they are printed.
+    pub(super) events: Vec<Event>,
+    pub(super) grouping: Grouping,
+    /// For each counter, what it counts.
+    cells: Vec<Cell>,
+    /// Place of each counter, by its id.
+    by_id: FxHashMap<u64, usize>,
+    /// Events whose counters are in error, and that was told of.
+    failed: BTreeSet<usize>,
+}
+
+/// A counter.
+struct Cell {
+    /// Index of its event as printed; `None` if it is not.
+    event: Option<usize>,
+    cpu: Option<u32>,
+    thread: Option<usize>,
+    /// Value at the last reading.
+    last: Count,
+    /// Value at the end of the interval before.
+    before: Count,
+}
+
+impl Table {
+    pub(super) fn new(
+        settings: &Settings,
+        chosen: &Chosen,
+        opened: Opened,
+        tasks: &[Task],
+    ) -> Self {
+        let Opened { counters, left_out } = opened;
+        let (events, shown) = events(&counters.events, &left_out, settings, chosen);
+        let by_location =
+            !matches!(settings.by, Aggregation::Whole | Aggregation::Cpu | Aggregation::Thread);
+        let cpus: BTreeSet<u32> =
+            counters.all.iter().filter_map(|counter| counter.place.cpu).collect();
+        let cpus: Vec<u32> = cpus.into_iter().collect();
+        let mut grouping = Grouping {
+            by: settings.by,
+            unscaled: settings.unscaled,
+            threads: tasks.iter().map(|task| thread(*task)).collect(),
+            ..Grouping::default()
+        };
+        if by_location {
+            grouping.topology = topology::locations(&settings.machine.sysfs, &cpus);
+        }
+        let mut places: FxHashMap<u32, usize> =
+            tasks.iter().zip(0..).map(|(task, place)| (task.tid, place)).collect();
+        let mut cells = Vec::with_capacity(counters.all.len());
+        for counter in &counters.all {
+            let thread = counter.place.thread.map(|tid| {
+                *places.entry(tid).or_insert_with(|| {
+                    grouping.threads.push(thread(Task { pid: tid, tid }));
+                    grouping.threads.len() - 1
+                })
+            });
+            cells.push(Cell {
+                event: shown.get(counter.event).copied().flatten(),
+                cpu: counter.place.cpu,
+                thread,
+                last: Count::default(),
+                before: Count::default(),
+            });
+        }
+        let by_id = counters.all.iter().zip(0..).map(|(counter, place)| (counter.id, place));
+        let by_id = by_id.collect();
+        Self { counters, events, grouping, cells, by_id, failed: BTreeSet::new() }
+    }
+
+    /// Reads all counters.
+    pub(super) fn read<K: Kernel>(&mut self, kernel: &K, messages: &Messages) -> Result<()> {
+        for reading in self.counters.read(kernel)? {
+            let Some(place) = self.by_id.get(&reading.id).copied() else { continue };
+            let Some(cell) = self.cells.get_mut(place) else { continue };
+            if !reading.failed {
+                let (enabled, running) = (reading.enabled, reading.running);
+                cell.last = Count { value: reading.value, enabled, running };
+                continue;
+            }
+            // It has counted nothing since it failed.
+            if let Some(event) = cell.event.filter(|event| self.failed.insert(*event)) {
+                let name = self.events.get(event).map_or("", |event| &event.name);
+                messages.warn(format_args!(
+                    "{name} has lost its counter: it is pinned (D), and there is no room for it on \
+                     the PMU; leave out D, or count fewer events"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the value of each counter since the last call, or since the start with `whole`.
+    pub(super) fn readings(&mut self, whole: bool) -> Vec<Reading> {
+        let mut readings = Vec::with_capacity(self.cells.len());
+        for cell in &mut self.cells {
+            let count = if whole { cell.last } else { cell.last.since(cell.before) };
+            cell.before = cell.last;
+            if let Some(event) = cell.event {
+                readings.push(Reading { event, cpu: cell.cpu, thread: cell.thread, count });
+            }
+        }
+        readings
+    }
+
+    /// Returns the rows of these readings.
+    pub(super) fn rows(&self, readings: &[Reading]) -> Vec<Row> {
+        self.grouping.rows(&self.events, readings)
+    }
+
+    /// Returns each counter with its thread, and its value at the last reading.
+    pub(super) fn values(&self) -> impl Iterator<Item = (usize, Option<usize>, Count)> {
+        (0..).zip(&self.cells).map(|(place, cell)| (place, cell.thread, cell.last))
+    }
+}
+
+/// Returns the events as they are printed, and for each planned one its index among them.
+fn events(
+    planned: &[PlannedEvent],
+    left_out: &BTreeSet<usize>,
+    settings: &Settings,
+    chosen: &Chosen,
+) -> (Vec<Event>, Vec<Option<usize>>) {
+    let mut events: Vec<Event> = Vec::new();
+    let mut shown: Vec<Option<usize>> = Vec::new();
+    // A CPU without a PMU counts nothing that anybody could expect.
+    let lacks_pmu = planned
+        .iter()
+        .zip(0..)
+        .filter(|(event, _)| is_of_cpu(event.attr.kind))
+        .all(|(_, index)| left_out.contains(&index));
+    // PMU of the first of several events that are added up, and their number.
+    let mut firsts: FxHashMap<usize, &PlannedEvent> = FxHashMap::default();
+    for (index, plan) in planned.iter().enumerate() {
+        if lacks_pmu && chosen.by_default && is_of_cpu(plan.attr.kind) {
+            shown.push(None);
+            continue;
+        }
+        let mut event = event(plan);
+        event.supported = !left_out.contains(&index);
+        event.group = match plan.leader {
+            Some(leader) => shown.get(leader).copied().flatten(),
+            None => {
+                let leads = planned.iter().any(|other| other.leader == Some(index));
+                leads.then_some(events.len())
+            }
+        };
+        let same = |at: &usize| {
+            let first = firsts.get(at);
+            plan.system_wide
+                && first.is_some_and(|first| first.pmu != plan.pmu && first.system_wide)
+                && events.get(*at).is_some_and(|other| {
+                    (&other.name, &other.unit, &other.cgroup)
+                        == (&event.name, &event.unit, &event.cgroup)
+                        && other.scale.to_bits() == event.scale.to_bits()
+                })
+        };
+        let merged = (0..events.len()).find(same).filter(|_| !settings.no_merge);
+        if let Some(first) = merged {
+            shown.push(Some(first));
+            continue;
+        }
+        if settings.no_merge
+            && let Some(pmu) = plan.pmu.as_ref().filter(|pmu| !event.name.contains(pmu.as_str()))
+        {
+            event.name = format!("{} [{pmu}]", event.name);
+        }
+        firsts.insert(events.len(), plan);
+        shown.push(Some(events.len()));
+        events.push(event);
+    }
+    (events, shown)
+}
+
+fn event(plan: &PlannedEvent) -> Event {
+    let mut event = Event::new(plan.full_name(), &plan.attr);
+    event.cgroup.clone_from(&plan.cgroup);
+    if let Some(unit) = plan.unit.as_ref().filter(|unit| !unit.is_empty()) {
+        event.unit.clone_from(unit);
+    }
+    if let Some(scale) = plan.scale.as_ref().and_then(|scale| scale.trim().parse().ok()) {
+        event.scale = scale;
+    }
+    event
+}
+
+fn thread(task: Task) -> Thread {
+    let comm = std::fs::read_to_string(format!("/proc/{}/task/{}/comm", task.pid, task.tid));
+    let comm = comm.unwrap_or_default().trim_end_matches('\n').to_owned();
+    Thread { tid: task.tid, comm }
+}
