@@ -24,6 +24,36 @@ pub enum Aggregation {
     Thread,
 }
 
+/// Versions of perf from which on the numbers of the kinds behind a new one are one more: caches
+/// (6.5), clusters (6.9).
+const RENUMBERED: [(u16, u16); 2] = [(6, 5), (6, 9)];
+
+impl Aggregation {
+    /// Returns the number in [`AGGR_MODE`](crate::abi::StatConfigTag::AGGR_MODE) that means this
+    /// kind to perf 6.9 and newer.
+    pub fn mode(self) -> u64 {
+        match self {
+            Self::Cpu => 0,
+            Self::Whole => 1,
+            Self::Socket => 2,
+            Self::Die => 3,
+            Self::Core => 6,
+            Self::Thread => 7,
+            Self::Node => 9,
+        }
+    }
+
+    /// Returns the kind with this number in a file of this version of perf; `None` for a kind that
+    /// is not known here: caches, clusters.
+    pub fn of_mode(mode: u64, perf: (u16, u16)) -> Option<Self> {
+        let added = RENUMBERED.iter().filter(|version| perf < **version).count() as u64;
+        let number = if mode < 4 { mode } else { mode.checked_add(added)? };
+        let kinds =
+            [Self::Whole, Self::Node, Self::Socket, Self::Die, Self::Core, Self::Cpu, Self::Thread];
+        kinds.into_iter().find(|kind| kind.mode() == number)
+    }
+}
+
 /// Place that a total is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
@@ -238,6 +268,21 @@ mod tests {
         );
         let threads = texts(Aggregation::Thread);
         assert_eq!((threads.len(), threads[1].as_str()), (8, "0 b-7 2 12 200 200"));
+    }
+
+    #[test]
+    fn numbers_of_kinds_changed() {
+        let kinds = |perf, modes: [u64; 3]| modes.map(|mode| Aggregation::of_mode(mode, perf));
+        let all = [Aggregation::Core, Aggregation::Thread, Aggregation::Node].map(Some);
+        assert_eq!(kinds((6, 1), [4, 5, 7]), all);
+        assert_eq!(kinds((6, 8), [5, 6, 8]), all);
+        assert_eq!(kinds((6, 12), [6, 7, 9]), all);
+        assert_eq!(kinds((6, 12), [4, 5, 8]), [None; 3]);
+        for perf in [(6, 1), (6, 5), (7, 0)] {
+            let first = (0..4).map(|mode| Aggregation::of_mode(mode, perf).unwrap().mode());
+            assert_eq!(first.collect::<Vec<_>>(), [0, 1, 2, 3]);
+        }
+        assert_eq!(Aggregation::of_mode(u64::MAX, (6, 1)), None);
     }
 
     #[test]

@@ -232,6 +232,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// End of the interval, since the start of counting; `None` for a whole measurement.
     pub interval_end: Option<Duration>,
+    /// Word that begins the lines of a whole measurement in CSV, where intervals came before it.
+    pub csv_label: Option<&'static str>,
     /// Seconds of wall time, of each run.
     pub elapsed: Spread,
     /// Seconds of CPU time of the command, in each run.
@@ -256,6 +258,7 @@ impl Report {
             aggregation: Aggregation::Whole,
             rows: Vec::new(),
             interval_end: None,
+            csv_label: None,
             elapsed: Spread::default(),
             cpu_time: None,
         }

@@ -27,6 +27,16 @@ pub(crate) fn default_events(sources: &EventSources) -> Vec<EventSpec> {
     parse("cycles:P", sources).unwrap_or_else(|_| vec![EventSpec::default_event()])
 }
 
+/// Notes the name that several events have in common.
+fn of_family(mut events: Vec<EventSpec>, name: &str) -> Vec<EventSpec> {
+    if events.len() > 1 {
+        for event in &mut events {
+            event.family = Some(name.to_owned());
+        }
+    }
+    events
+}
+
 /// Parses a comma-separated list of event specs (one `-e`), and appends them to those of earlier
 /// lists.
 pub(crate) fn append(
@@ -228,7 +238,8 @@ impl<'a> Event<'a> {
         if let [(true, only)] = events.as_mut_slice() {
             name.text.clone_into(&mut only.name);
         }
-        (!events.is_empty()).then(|| events.into_iter().map(|(_, event)| event).collect())
+        let events: Vec<_> = events.into_iter().map(|(_, event)| event).collect();
+        (!events.is_empty()).then(|| of_family(events, name.text))
     }
 
     /// Parses `pmu/terms/`, or a named event with common terms.
@@ -253,7 +264,9 @@ impl<'a> Event<'a> {
         }
         let meant: Vec<_> = pmus.iter().filter(|pmu| pmu.is_meant_by(head.text)).collect();
         if !meant.is_empty() {
-            return meant.into_iter().map(|pmu| event(pmu, &pmu.name)).collect();
+            let events: Result<Vec<_>, _> =
+                meant.into_iter().map(|pmu| event(pmu, &pmu.name)).collect();
+            return events.map(|events| of_family(events, &format!("{}/{inside}/", head.text)));
         }
         if let Some(mut events) = self.general(head.text) {
             events.iter_mut().try_for_each(|event| {

@@ -14,6 +14,8 @@ pub struct EventSpec {
     pub name: String,
     /// `true` if the name comes from `name=`, so that the file has it without modifiers.
     pub named: bool,
+    /// Name as typed, if it means the same event of several PMUs.
+    pub family: Option<String>,
     /// `perf_event_attr.type`.
     pub kind: EventType,
     /// `perf_event_attr.config`.
@@ -127,6 +129,7 @@ impl EventSpec {
         Self {
             name: name.to_owned(),
             named: false,
+            family: None,
             kind,
             config,
             config1: 0,

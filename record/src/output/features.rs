@@ -6,8 +6,8 @@ use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
     Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent,
-    EventDesc, GroupDesc, GroupDescEntry, HeaderString, Hostname, Ids, NrCpus, OsRelease,
-    PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData, Version,
+    EventDesc, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, Ids, NrCpus,
+    OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData, Version,
 };
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
@@ -35,14 +35,27 @@ pub(crate) fn at_start(
 ) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
     add_machine(&mut features, machine);
-    let args = config.cmdline.iter().map(|word| HeaderString::new(word)).collect();
-    let args = List(args);
-    features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
+    add_command(&mut features, &config.cmdline);
     add_events(&mut features, counters);
     add_clock(&mut features, config.clock, now);
     if let Some(data) = tracing {
         features.add(&TracingData { data });
     }
+    features
+}
+
+/// Returns the features of a file with counts (`rec stat record`).
+pub(crate) fn of_counts(
+    cmdline: &[String],
+    machine: &Machine,
+    counters: &Counters,
+) -> FeatureWriter {
+    let mut features = FeatureWriter::new(Endian::NATIVE);
+    add_machine(&mut features, machine);
+    add_command(&mut features, cmdline);
+    add_events(&mut features, counters);
+    // A mark without contents.
+    features.add_bytes(FeatureId::STAT, Vec::new());
     features
 }
 
@@ -58,6 +71,11 @@ pub(crate) fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Iden
     if !entries.is_empty() {
         features.add(&BuildIds { entries });
     }
+}
+
+fn add_command(features: &mut FeatureWriter, cmdline: &[String]) {
+    let args = List(cmdline.iter().map(|word| HeaderString::new(word)).collect());
+    features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
 }
 
 /// Adds what the clock of the samples shows at a moment, beside the wall clock; of one that was

@@ -14,7 +14,7 @@ pub(crate) mod features;
 mod files;
 pub(crate) mod keep;
 mod pack;
-mod place;
+pub(crate) mod place;
 mod queue;
 mod rotation;
 mod silenced;

@@ -9,6 +9,11 @@ use rustix::io::Errno;
 
 use crate::messages::error::{Error, Result};
 
+/// Creates a file, in the way of [`Made::at`].
+pub(crate) fn create(path: &Path) -> Result<File> {
+    Made::at(path).map(|(_, file)| file)
+}
+
 /// A created file, and the previous one.
 #[derive(Debug)]
 pub(super) struct Made {

@@ -19,6 +19,8 @@ pub struct PlannedEvent {
     /// Name without modifiers.
     pub name: String,
     pub modifiers: String,
+    /// Name without modifiers that means the same event of several PMUs.
+    pub family: Option<String>,
     /// Attr to try first.
     pub attr: Attr,
     /// `true` if `precise_ip` may be lowered (`P`).

@@ -156,6 +156,7 @@ fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {
     PlannedEvent {
         name: spec.name.clone(),
         modifiers: spec.suffix(),
+        family: spec.family.clone(),
         attr,
         max_precise: spec.modifiers.max_precise,
         guests_named: spec.modifiers.guest || spec.modifiers.host,

@@ -130,7 +130,7 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
         if settings.interval.is_none() || settings.summary {
             sums.add(&mut run, settings);
             if settings.repeat == Repeat::Forever && !run.stopped {
-                sums.print(&mut output, run)?;
+                sums.print(&mut output, run, settings)?;
                 sums = Sums::default();
                 continue;
             }
@@ -142,10 +142,10 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
         if is_last || settings.interval.is_some() {
             let status = run.status;
             if settings.interval.is_none() || settings.summary {
-                sums.print(&mut output, run)?;
+                sums.print(&mut output, run, settings)?;
             }
             if let Some(file) = file {
-                file.finish(settings)?;
+                file.finish()?;
             }
             return Ok(status);
         }
@@ -197,7 +197,8 @@ impl Sums {
         }
     }
 
-    fn print(&self, output: &mut Output<'_>, run: Run) -> Result<()> {
+    fn print(&self, output: &mut Output<'_>, run: Run, settings: &Settings) -> Result<()> {
+        let label = (settings.summary && settings.csv_summary).then_some("summary");
         let mut report = run.report;
         report.rows = match self.elapsed.runs() {
             0 | 1 => run.rows,
@@ -208,6 +209,7 @@ impl Sums {
         report.interval_end = None;
         let elapsed = Duration::try_from_secs_f64(self.elapsed.mean()).unwrap_or_default();
         recrep_format::stat::add_ratios(&mut report.rows, &report.events, elapsed);
+        report.csv_label = label;
         output.print(&report, &self.times)
     }
 }

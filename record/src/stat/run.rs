@@ -8,7 +8,7 @@ use recrep_format::stat::{Aggregation, Report, Row, Spread, add_ratios};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Settings;
-use super::events::Chosen;
+use super::events::{Chosen, is_of_cpu};
 use super::output::Output;
 use super::record_file::RecordFile;
 use super::table::Table;
@@ -130,7 +130,11 @@ impl<K: Kernel> Runner<'_, K> {
         if is_of_command {
             table.counters.disable(self.kernel)?;
         }
-        if settings.interval.is_some() && elapsed > clock.last_interval {
+        let is_complete = settings.interval_count.is_some_and(|count| clock.intervals >= count);
+        clock.end = Some(elapsed);
+        if is_complete {
+            // The last interval is printed.
+        } else if settings.interval.is_some() {
             self.interval(&mut table, &mut report, &mut clock, output, file.as_deref_mut())?;
         } else {
             table.read(self.kernel, self.messages)?;
@@ -188,9 +192,14 @@ impl<K: Kernel> Runner<'_, K> {
         };
         let with =
             Circumstances { counting: true, ..Circumstances::new(&settings.target, machine) };
-        let opened =
+        let mut opened =
             counters::open_counters(self.kernel, &plan, &mut threads, with, self.messages)?;
-        Ok((Table::new(settings, &self.chosen, opened, tasks), probes))
+        let mut of_cpu = (0..).zip(&plan.events).filter(|(_, event)| is_of_cpu(event.attr.kind));
+        if self.chosen.by_default && of_cpu.all(|(index, _)| opened.left_out.contains(&index)) {
+            // Nobody expects the cycles of a CPU that counts nothing.
+            opened.remove_left_out();
+        }
+        Ok((Table::new(settings, opened, tasks), probes))
     }
 
     /// Reads the counters, and prints what they counted since the interval before.

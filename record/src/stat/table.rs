@@ -6,9 +6,8 @@ use recrep_format::stat::{Aggregation, Count, Event, Grouping, Reading, Row, Thr
 use rustc_hash::FxHashMap;
 
 use super::Settings;
-use super::events::{Chosen, is_of_cpu};
 use crate::kernel::Kernel;
-use crate::kernel::counters::{Counters, Opened};
+use crate::kernel::counters::{Counter, Counters, Opened};
 use crate::machine::topology;
 use crate::messages::Messages;
 use crate::messages::error::Result;
@@ -31,8 +30,8 @@ pub(super) struct Table {
 
 /// A counter.
 struct Cell {
-    /// Index of its event as printed; `None` if it is not.
-    event: Option<usize>,
+    /// Index of its event as printed.
+    event: usize,
     cpu: Option<u32>,
     thread: Option<usize>,
     /// Value at the last reading.
@@ -41,15 +40,18 @@ struct Cell {
     before: Count,
 }
 
+/// A counter's value.
+pub(super) struct Value<'a> {
+    pub(super) counter: &'a Counter,
+    /// Index of its thread.
+    pub(super) thread: Option<usize>,
+    pub(super) count: Count,
+}
+
 impl Table {
-    pub(super) fn new(
-        settings: &Settings,
-        chosen: &Chosen,
-        opened: Opened,
-        tasks: &[Task],
-    ) -> Self {
+    pub(super) fn new(settings: &Settings, opened: Opened, tasks: &[Task]) -> Self {
         let Opened { counters, left_out } = opened;
-        let (events, shown) = events(&counters.events, &left_out, settings, chosen);
+        let (events, shown) = events(&counters.events, &left_out, settings);
         let by_location =
             !matches!(settings.by, Aggregation::Whole | Aggregation::Cpu | Aggregation::Thread);
         let cpus: BTreeSet<u32> =
@@ -75,7 +77,7 @@ impl Table {
                 })
             });
             cells.push(Cell {
-                event: shown.get(counter.event).copied().flatten(),
+                event: shown.get(counter.event).copied().unwrap_or(counter.event),
                 cpu: counter.place.cpu,
                 thread,
                 last: Count::default(),
@@ -98,8 +100,8 @@ impl Table {
                 continue;
             }
             // It has counted nothing since it failed.
-            if let Some(event) = cell.event.filter(|event| self.failed.insert(*event)) {
-                let name = self.events.get(event).map_or("", |event| &event.name);
+            if self.failed.insert(cell.event) {
+                let name = self.events.get(cell.event).map_or("", |event| &event.name);
                 messages.warn(format_args!(
                     "{name} has lost its counter: it is pinned (D), and there is no room for it on \
                      the PMU; leave out D, or count fewer events"
@@ -115,9 +117,7 @@ impl Table {
         for cell in &mut self.cells {
             let count = if whole { cell.last } else { cell.last.since(cell.before) };
             cell.before = cell.last;
-            if let Some(event) = cell.event {
-                readings.push(Reading { event, cpu: cell.cpu, thread: cell.thread, count });
-            }
+            readings.push(Reading { event: cell.event, cpu: cell.cpu, thread: cell.thread, count });
         }
         readings
     }
@@ -127,9 +127,10 @@ impl Table {
         self.grouping.rows(&self.events, readings)
     }
 
-    /// Returns each counter with its thread, and its value at the last reading.
-    pub(super) fn values(&self) -> impl Iterator<Item = (usize, Option<usize>, Count)> {
-        (0..).zip(&self.cells).map(|(place, cell)| (place, cell.thread, cell.last))
+    /// Returns each counter's value at the last reading.
+    pub(super) fn values(&self) -> impl Iterator<Item = Value<'_>> {
+        let cells = self.counters.all.iter().zip(&self.cells);
+        cells.map(|(counter, cell)| Value { counter, thread: cell.thread, count: cell.last })
     }
 }
 
@@ -138,60 +139,42 @@ fn events(
     planned: &[PlannedEvent],
     left_out: &BTreeSet<usize>,
     settings: &Settings,
-    chosen: &Chosen,
-) -> (Vec<Event>, Vec<Option<usize>>) {
+) -> (Vec<Event>, Vec<usize>) {
     let mut events: Vec<Event> = Vec::new();
-    let mut shown: Vec<Option<usize>> = Vec::new();
-    // A CPU without a PMU counts nothing that anybody could expect.
-    let lacks_pmu = planned
-        .iter()
-        .zip(0..)
-        .filter(|(event, _)| is_of_cpu(event.attr.kind))
-        .all(|(_, index)| left_out.contains(&index));
-    // PMU of the first of several events that are added up, and their number.
-    let mut firsts: FxHashMap<usize, &PlannedEvent> = FxHashMap::default();
+    let mut shown: Vec<usize> = Vec::new();
+    // Event that stands for those of a family, by their names with modifiers and cgroups.
+    let mut families: FxHashMap<(String, Option<String>), usize> = FxHashMap::default();
     for (index, plan) in planned.iter().enumerate() {
-        if lacks_pmu && chosen.by_default && is_of_cpu(plan.attr.kind) {
-            shown.push(None);
-            continue;
-        }
         let mut event = event(plan);
         event.supported = !left_out.contains(&index);
         event.group = match plan.leader {
-            Some(leader) => shown.get(leader).copied().flatten(),
+            Some(leader) => shown.get(leader).copied(),
             None => {
                 let leads = planned.iter().any(|other| other.leader == Some(index));
                 leads.then_some(events.len())
             }
         };
-        let same = |at: &usize| {
-            let first = firsts.get(at);
-            plan.system_wide
-                && first.is_some_and(|first| first.pmu != plan.pmu && first.system_wide)
-                && events.get(*at).is_some_and(|other| {
-                    (&other.name, &other.unit, &other.cgroup)
-                        == (&event.name, &event.unit, &event.cgroup)
-                        && other.scale.to_bits() == event.scale.to_bits()
-                })
-        };
-        let merged = (0..events.len()).find(same).filter(|_| !settings.no_merge);
-        if let Some(first) = merged {
-            shown.push(Some(first));
-            continue;
+        if let Some(family) = plan.family.as_ref().filter(|_| !settings.no_merge) {
+            let name = PlannedEvent { name: family.clone(), ..plan.clone() }.full_name();
+            let place = families.entry((name.clone(), plan.cgroup.clone())).or_insert(events.len());
+            let first = events.get_mut(*place);
+            if let Some(first) = first.filter(|first| {
+                first.unit == event.unit && first.scale.to_bits() == event.scale.to_bits()
+            }) {
+                first.supported |= event.supported;
+                shown.push(*place);
+                continue;
+            }
+            event.name = name;
         }
-        if settings.no_merge
-            && let Some(pmu) = plan.pmu.as_ref().filter(|pmu| !event.name.contains(pmu.as_str()))
-        {
-            event.name = format!("{} [{pmu}]", event.name);
-        }
-        firsts.insert(events.len(), plan);
-        shown.push(Some(events.len()));
+        shown.push(events.len());
         events.push(event);
     }
     (events, shown)
 }
 
-fn event(plan: &PlannedEvent) -> Event {
+/// Returns the event as it is printed.
+pub(super) fn event(plan: &PlannedEvent) -> Event {
     let mut event = Event::new(plan.full_name(), &plan.attr);
     event.cgroup.clone_from(&plan.cgroup);
     if let Some(unit) = plan.unit.as_ref().filter(|unit| !unit.is_empty()) {

@@ -54,7 +54,8 @@ impl Lines<'_> {
     /// Returns the time and the place.
     fn beginning(&self, row: &Row) -> Vec<String> {
         let time = self.report.interval_end.map(|end| format!("{:.9}", end.as_secs_f64()));
-        let mut fields: Vec<String> = time.into_iter().collect();
+        let label = self.report.csv_label.map(str::to_owned);
+        let mut fields: Vec<String> = time.or(label).into_iter().collect();
         if row.place != Place::Whole {
             fields.push(row.place.to_string());
         }
@@ -112,6 +113,8 @@ mod tests {
 1.500000000,\"\u{1b}[31m,\"\"app-12345\",6,,faults,3000000,100.00,,
 ";
         assert_eq!(csv(",", &interval()), intervals);
+        let labelled = Report { csv_label: Some("summary"), ..report() };
+        assert!(csv(",", &labelled).starts_with("summary,3.00,msec,"));
         let mut report = report();
         report.aggregation = Aggregation::Socket;
         report.events[0].cgroup = Some("/a".to_owned());

@@ -70,9 +70,11 @@ fn missing(event: &Event) -> &'static str {
     if event.supported { "<not counted>" } else { "<not supported>" }
 }
 
-/// Writes a value in its event's unit: with decimals if the factor to the unit has some.
+/// Writes a value in its event's unit: with decimals if the factor to the unit has some, or if it
+/// is a small mean of several runs.
 fn number(row: &Row, event: &Event) -> String {
-    let decimals = if event.scale.fract() == 0.0 { 0 } else { 2 };
+    let is_small_mean = row.value.fract() != 0.0 && row.value < 100.0;
+    let decimals = if event.scale.fract() == 0.0 && !is_small_mean { 0 } else { 2 };
     format!("{:.decimals$}", row.value * event.scale)
 }
 
@@ -172,6 +174,14 @@ pub(super) mod tests {
         assert_eq!(rate(999.0), ("999.000".to_owned(), "/sec".to_owned()));
         assert_eq!(rate(1e3), ("1.000".to_owned(), "K/sec".to_owned()));
         assert_eq!(rate(2.5e10), ("25.000".to_owned(), "G/sec".to_owned()));
+    }
+
+    #[test]
+    fn small_means_have_decimals() {
+        let event = Event::named("faults");
+        let texts =
+            [3.0, 0.25, 99.5, 100.4].map(|value| number(&row(0, Place::Whole, value, 1), &event));
+        assert_eq!(texts, ["3", "0.25", "99.50", "100"]);
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn times(report: &Report, out: &mut String) {
 
 fn time(spread: Spread, name: &str, out: &mut String) {
     let name = if name == "elapsed" { "seconds time elapsed" } else { &format!("seconds {name}") };
-    let Some((low, high)) = spread.interval() else {
+    let Some((low, high)) = spread.interval().filter(|_| spread.error() > 0.0) else {
         let _ = writeln!(out, " {:>17.9} {name}", spread.mean());
         return;
     };

@@ -42,14 +42,9 @@ pub(crate) fn open<K: Kernel>(
     messages: &Messages,
 ) -> Result<Counters> {
     let with = Circumstances::new(target, machine);
-    let Opened { mut counters, left_out } = open_counters(kernel, plan, threads, with, messages)?;
-    // They come after all that lead groups, whose places stay.
-    for index in left_out.into_iter().rev() {
-        counters.events.remove(index);
-        for counter in counters.all.iter_mut().filter(|counter| counter.event > index) {
-            counter.event -= 1;
-        }
-    }
+    let mut opened = open_counters(kernel, plan, threads, with, messages)?;
+    opened.remove_left_out();
+    let mut counters = opened.counters;
     counters.map_rings(kernel, plan, messages)?;
     Ok(counters)
 }
@@ -59,6 +54,19 @@ pub(crate) struct Opened {
     pub(crate) counters: Counters,
     /// Indices of the events that the kernel refused, and that can be gone on without.
     pub(crate) left_out: BTreeSet<usize>,
+}
+
+impl Opened {
+    /// Removes the events that there are no counters of. They come after all that lead groups,
+    /// whose places stay.
+    pub(crate) fn remove_left_out(&mut self) {
+        for index in std::mem::take(&mut self.left_out).into_iter().rev() {
+            self.counters.events.remove(index);
+            for counter in self.counters.all.iter_mut().filter(|counter| counter.event > index) {
+                counter.event -= 1;
+            }
+        }
+    }
 }
 
 /// Opens what the plan says, without rings, for `threads`; and, as threads may start between their
