@@ -453,6 +453,72 @@ mod tests {
         assert!(parsed("--no-scale x").unwrap().unscaled && !parsed("--scale x").unwrap().unscaled);
     }
 
+    const TABLE: &str = include_str!("../../docs/options.md");
+
+    /// The long names of perf stat 6.12, in the order of its help, and what others have.
+    const PERF: &str = "all-cpus no-aggr big-num cpu delay detailed event cgroup interval-print \
+                        no-inherit json-output metrics null output pid repeat sync tid transaction \
+                        verbose field-separator all-kernel all-user append control cputype filter \
+                        for-each-cgroup hybrid-merge interval-clear interval-count iostat log-fd \
+                        metric-no-group metric-no-merge metric-no-threshold metric-only \
+                        no-csv-summary no-merge per-cache per-cluster per-core per-die per-node \
+                        per-socket per-thread percore-show-thread post pre quiet record-tpebs scale \
+                        smi-cost summary table td-level timeout topdown group bpf-prog \
+                        bpf-counters bpf-attr-map";
+
+    #[test]
+    fn every_option_of_perf_stat_has_its_row_that_is_true() {
+        let (_, table) = TABLE.split_once("# The options of perf stat").unwrap();
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        let names = |row: &[&'static str]| -> Vec<&'static str> {
+            row[0].split(", ").map(|name| name.trim_matches('`')).collect()
+        };
+        let told: Vec<&str> =
+            rows.iter().map(|row| names(row).last().unwrap().trim_start_matches('-')).collect();
+        assert_eq!(told, PERF.split_whitespace().collect::<Vec<_>>());
+        let mut command = words::with_negations(StatFlags::command());
+        let help = command.render_long_help().to_string();
+        for row in &rows {
+            let [_, answer, why, tried] = row[..] else { panic!("{row:?}") };
+            let tried = tried.trim_matches('`');
+            let attached = ["-p", "-t"].iter().any(|flag| tried.starts_with(flag));
+            let result = parsed(&format!("{tried}{}", if attached { "" } else { " x" }));
+            let names = names(row);
+            assert!(
+                names
+                    .iter()
+                    .any(|name| tried.contains(name.trim_start_matches("--"))
+                        || tried.contains(name)),
+                "{tried}"
+            );
+            match (answer, result) {
+                ("not", Err(said)) => {
+                    assert!(said.contains("is a flag of perf stat that rec stat does not have: "));
+                    assert!(why.len() > 30, "{tried}: what instead?");
+                }
+                // A filter is for tracepoints, of which not every machine has some.
+                ("different", Err(said)) if tried.contains("--filter") => {
+                    assert!(said.contains("tracepoint"), "{said}");
+                }
+                ("same" | "different", Ok(_)) => {
+                    assert!(answer == "same" || why.len() > 30, "{tried}: why different?");
+                    if let [letter, long] = names[..] {
+                        assert!(help.contains(&format!("{letter}, {long}")), "{letter} {long}");
+                    }
+                }
+                (answer, result) => panic!("{tried}: {answer}, but {:?}", result.map(|_| ())),
+            }
+        }
+        for arg in StatFlags::command().get_arguments().filter_map(clap::Arg::get_long) {
+            let arg = arg.trim_start_matches("no-");
+            assert!(table.contains(arg) || TABLE.contains(arg), "{arg} is not told of");
+        }
+    }
+
     #[test]
     fn record_is_a_word_before_the_command() {
         let path = |line: &str| parsed(line).unwrap().record;
