@@ -4,37 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Event, Place, Role, Row};
+use super::event::{Event, Role};
+use super::place::Place;
+use super::report::{Metric, Quantity, Row};
 use crate::abi::{HwCache, HwEvent};
-
-/// A number derived from counts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Metric {
-    /// Name, that reads on from the value: `CPUs utilized`, `of all branches`.
-    pub name: String,
-    /// Value.
-    pub value: f64,
-    /// How the value is written.
-    pub quantity: Quantity,
-}
-
-/// How a [`Metric`]'s value is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// A number with this many decimals.
-    Number(usize),
-    /// A percentage.
-    Percent,
-    /// A number per second; written with K, M or G.
-    Rate,
-}
-
-impl Metric {
-    /// Creates a metric.
-    pub fn new(name: &str, value: f64, quantity: Quantity) -> Self {
-        Self { name: name.to_owned(), value, quantity }
-    }
-}
 
 /// Adds to each row its ratios to other events of the same place, group, cgroup and exclusions.
 /// `elapsed` is the wall time that was counted.
@@ -151,7 +124,8 @@ fn cache_name(cache: HwCache) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stat::{Count, Grouping, Reading};
+    use crate::stat::aggregate::{Grouping, Reading};
+    use crate::stat::event::Count;
 
     fn metrics(events: &[(Role, u64)], change: impl Fn(&mut [Event])) -> Vec<Vec<(String, f64)>> {
         let mut all: Vec<Event> =

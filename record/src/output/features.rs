@@ -49,11 +49,15 @@ pub(crate) fn of_counts(
     cmdline: &[String],
     machine: &Machine,
     counters: &Counters,
+    tracing: Option<&[u8]>,
 ) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
     add_machine(&mut features, machine);
     add_command(&mut features, cmdline);
     add_events(&mut features, counters);
+    if let Some(data) = tracing {
+        features.add(&TracingData { data });
+    }
     // A mark without contents.
     features.add_bytes(FeatureId::STAT, Vec::new());
     features

@@ -29,6 +29,7 @@ use recrep_format::write::{FeatureWriter, FileWriter, PipeWriter};
 
 use super::Settings;
 use super::table::Table;
+use crate::machine::tracepoint;
 use crate::messages::error::{Error, Result};
 use crate::output::{features, place};
 
@@ -70,7 +71,14 @@ impl RecordFile {
             return Ok(());
         };
         let counters = &table.counters;
-        let features = features::of_counts(&settings.cmdline, &settings.machine, counters);
+        let machine = &settings.machine;
+        let tracing = tracepoint::formats(
+            &counters.tracepoints(),
+            machine.tracefs.as_deref(),
+            machine.page_size,
+        )?;
+        let features =
+            features::of_counts(&settings.cmdline, machine, counters, tracing.as_deref());
         let entries: Vec<AttrEntry> = counters
             .events
             .iter()

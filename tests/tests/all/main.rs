@@ -66,6 +66,7 @@ mod rec_links;
 mod rec_manual;
 mod rec_output;
 mod rec_processes;
+mod rec_stat;
 mod rec_steering;
 mod rec_terminal;
 mod rec_threads;

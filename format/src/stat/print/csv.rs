@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{metric, missing, number};
-use crate::stat::{Aggregation, Event, Place, Report, Row};
+use super::cell::{metric, missing, number};
+use crate::stat::event::Event;
+use crate::stat::place::{Aggregation, Place};
+use crate::stat::report::{Report, Row};
 
 /// Writes a line for each row, and one for each of its metrics after the first.
 pub(super) fn write(report: &Report, separator: &str, out: &mut String) {
@@ -86,7 +88,7 @@ impl Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::Format;
-    use super::super::tests::{interval, printed, report, row, two_runs};
+    use super::super::samples::{interval, printed, report, row, two_runs};
     use super::*;
 
     fn csv(separator: &str, report: &Report) -> String {

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::stat::{Place, Quantity, Report, Row, Spread};
+use crate::stat::place::Place;
+use crate::stat::report::{Quantity, Report, Row};
+use crate::stat::spread::Spread;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -172,7 +174,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::Format;
-    use super::super::tests::{interval, printed, report, row, two_runs};
+    use super::super::samples::{interval, printed, report, row, two_runs};
     use super::*;
 
     fn parsed(report: &Report) -> Value {

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{metric, missing, number};
-use crate::stat::{Aggregation, Event, Place, Report, Row, Spread};
+use super::cell::{metric, missing, number};
+use crate::stat::event::Event;
+use crate::stat::place::{Aggregation, Place};
+use crate::stat::report::{Report, Row};
+use crate::stat::spread::Spread;
 
 /// Width of the values.
 const VALUE: usize = 18;
@@ -222,7 +225,7 @@ fn separated(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Format;
-    use super::super::tests::{interval, printed, report, row, two_runs};
+    use super::super::samples::{interval, printed, report, row, two_runs};
     use super::*;
 
     const TEXT: Format = Format::Text { big_numbers: true };
