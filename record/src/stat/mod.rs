@@ -124,9 +124,16 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
     let mut file = settings.record.as_deref().map(RecordFile::create).transpose()?;
     let mut sums = Sums::default();
     loop {
-        sync_and_run(settings, settings.pre.as_deref())?;
+        if let Some(command) = &settings.pre {
+            shell("--pre", command)?;
+        }
+        if settings.sync {
+            rustix::fs::sync();
+        }
         let mut run = runner.run(&mut output, file.as_mut())?;
-        sync_after(settings)?;
+        if let Some(command) = &settings.post {
+            shell("--post", command)?;
+        }
         if settings.interval.is_none() || settings.summary {
             sums.add(&mut run, settings);
             if settings.repeat == Repeat::Forever && !run.stopped {
@@ -150,20 +157,6 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
             return Ok(status);
         }
     }
-}
-
-fn sync_and_run(settings: &Settings, command: Option<&str>) -> Result<()> {
-    if let Some(command) = command {
-        shell("--pre", command)?;
-    }
-    if settings.sync {
-        rustix::fs::sync();
-    }
-    Ok(())
-}
-
-fn sync_after(settings: &Settings) -> Result<()> {
-    settings.post.as_deref().map_or(Ok(()), |command| shell("--post", command))
 }
 
 /// Runs a shell command, which must succeed.

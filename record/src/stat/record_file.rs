@@ -72,11 +72,10 @@ impl RecordFile {
         };
         let counters = &table.counters;
         let machine = &settings.machine;
-        let tracing = tracepoint::formats(
-            &counters.tracepoints(),
-            machine.tracefs.as_deref(),
-            machine.page_size,
-        )?;
+        // perf needs the formats of tracepoints in a file, and cannot skip them in a stream.
+        let tracepoints = if self.is_stdout() { Vec::new() } else { counters.tracepoints() };
+        let tracing =
+            tracepoint::formats(&tracepoints, machine.tracefs.as_deref(), machine.page_size)?;
         let features =
             features::of_counts(&settings.cmdline, machine, counters, tracing.as_deref());
         let entries: Vec<AttrEntry> = counters

@@ -64,6 +64,14 @@ enum End {
     Limit,
 }
 
+/// What ended a wait.
+enum Woken {
+    ByEnd(End),
+    /// A child has ended.
+    ByChild,
+    ByTime,
+}
+
 impl<K: Kernel> Runner<'_, K> {
     pub(super) fn run(
         &self,
@@ -87,8 +95,11 @@ impl<K: Kernel> Runner<'_, K> {
         }
         let mut report = Report::new(target(settings), table.events.clone());
         report.aggregation = settings.by;
+        let mut child_ended = true;
         let end = loop {
-            if workload.as_mut().is_some_and(|workload| workload.ended().is_some()) {
+            // Asked for only when a child has ended, as each interval should cost little.
+            let command = workload.as_mut().filter(|_| child_ended);
+            if command.is_some_and(|workload| workload.ended().is_some()) {
                 break End::Target;
             }
             let now = Instant::now();
@@ -105,8 +116,10 @@ impl<K: Kernel> Runner<'_, K> {
             if clock.deadline.is_some_and(|deadline| now >= deadline) {
                 break End::Limit;
             }
-            if let Some(end) = self.wait(&clock, workload.is_some(), &mut ends) {
-                break end;
+            match self.wait(&clock, workload.is_some(), &mut ends) {
+                Woken::ByEnd(end) => break end,
+                Woken::ByChild => child_ended = true,
+                Woken::ByTime => child_ended = false,
             }
         };
         let is_of_command = settings.target == Target::Command;
@@ -227,8 +240,8 @@ impl<K: Kernel> Runner<'_, K> {
         output.print(report, &[])
     }
 
-    /// Waits for the next thing to do. Returns the reason if counting ends.
-    fn wait(&self, clock: &Clock, has_command: bool, ends: &mut Ends) -> Option<End> {
+    /// Waits for the next thing to do.
+    fn wait(&self, clock: &Clock, has_command: bool, ends: &mut Ends) -> Woken {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.stop(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN),
@@ -242,16 +255,19 @@ impl<K: Kernel> Runner<'_, K> {
         let _ = poll(&mut fds, limit.as_ref());
         let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         if is_ready(0) {
-            return Some(End::Stop);
+            return Woken::ByEnd(End::Stop);
         }
         if is_ready(1) {
             self.signals.clear_child();
+            return Woken::ByChild;
         }
         if is_ready(2) {
             ends.0.pop();
-            return ends.0.is_empty().then_some(End::Target);
+            if ends.0.is_empty() {
+                return Woken::ByEnd(End::Target);
+            }
         }
-        None
+        Woken::ByTime
     }
 }
 
