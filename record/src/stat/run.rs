@@ -66,10 +66,12 @@ enum End {
 
 /// What ended a wait.
 enum Woken {
-    ByEnd(End),
+    /// Counting ends.
+    End(End),
     /// A child has ended.
-    ByChild,
-    ByTime,
+    Child,
+    /// A time has come, or there is something else to wait for.
+    Time,
 }
 
 impl<K: Kernel> Runner<'_, K> {
@@ -117,9 +119,9 @@ impl<K: Kernel> Runner<'_, K> {
                 break End::Limit;
             }
             match self.wait(&clock, workload.is_some(), &mut ends) {
-                Woken::ByEnd(end) => break end,
-                Woken::ByChild => child_ended = true,
-                Woken::ByTime => child_ended = false,
+                Woken::End(end) => break end,
+                Woken::Child => child_ended = true,
+                Woken::Time => child_ended = false,
             }
         };
         let is_of_command = settings.target == Target::Command;
@@ -255,19 +257,19 @@ impl<K: Kernel> Runner<'_, K> {
         let _ = poll(&mut fds, limit.as_ref());
         let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         if is_ready(0) {
-            return Woken::ByEnd(End::Stop);
+            return Woken::End(End::Stop);
         }
         if is_ready(1) {
             self.signals.clear_child();
-            return Woken::ByChild;
+            return Woken::Child;
         }
         if is_ready(2) {
             ends.0.pop();
             if ends.0.is_empty() {
-                return Woken::ByEnd(End::Target);
+                return Woken::End(End::Target);
             }
         }
-        Woken::ByTime
+        Woken::Time
     }
 }
 

@@ -22,12 +22,19 @@ use crate::messages::{Messages, Verbosity};
 /// Value, and times enabled and running, of an attr's counter; `None`: in error state.
 type Values = fn(&Attr, Place) -> Option<[u64; 3]>;
 
+/// An open counter.
+struct Opened {
+    attr: Attr,
+    place: Place,
+    leader: Option<RawFd>,
+}
+
 /// A kernel that refuses some attrs, and whose other counters have given values.
 struct CountingKernel {
     refuse: fn(&Attr) -> Option<Errno>,
     values: Values,
-    /// Open counters, with their leaders.
-    opened: Mutex<HashMap<RawFd, (Attr, Place, Option<RawFd>)>>,
+    /// Open counters.
+    opened: Mutex<HashMap<RawFd, Opened>>,
     attrs: Mutex<Vec<Attr>>,
 }
 
@@ -59,7 +66,10 @@ impl Kernel for CountingKernel {
         }
         let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
         let leader = leader.map(|leader| leader.as_raw_fd());
-        self.opened.lock().unwrap().insert(fd.as_raw_fd(), (attr.clone(), place, leader));
+        self.opened
+            .lock()
+            .unwrap()
+            .insert(fd.as_raw_fd(), Opened { attr: attr.clone(), place, leader });
         self.attrs.lock().unwrap().push(attr.clone());
         Ok(fd)
     }
@@ -71,15 +81,15 @@ impl Kernel for CountingKernel {
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
         let opened = self.opened.lock().unwrap();
         let own = counter.as_raw_fd();
-        let (attr, place, _) = &opened[&own];
+        let Opened { attr, place, .. } = &opened[&own];
         let Some([value, enabled, running]) = (self.values)(attr, *place) else { return Ok(0) };
         let id = |fd: RawFd| 1000 + u64::try_from(fd).unwrap();
         let found = if attr.read_format.contains(ReadFormat::GROUP) {
             let mut members: Vec<_> =
-                opened.iter().filter(|(_, (_, _, leader))| *leader == Some(own)).collect();
+                opened.iter().filter(|(_, member)| member.leader == Some(own)).collect();
             members.sort_by_key(|(fd, _)| **fd);
             let mut all = vec![1 + members.len() as u64, enabled, running, value, id(own)];
-            for (fd, (attr, place, _)) in members {
+            for (fd, Opened { attr, place, .. }) in members {
                 all.extend([(self.values)(attr, *place).unwrap()[0], id(*fd)]);
             }
             all
