@@ -230,6 +230,17 @@ fn what_the_machine_lacks_is_not_supported() {
 }
 
 #[test]
+fn what_the_user_may_not_count_is_told_once() {
+    let kernel = CountingKernel {
+        refuse: |attr| (!attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)).then_some(Errno::ACCESS),
+        ..CountingKernel::new(|_, _| Some([4, 1000, 1000]))
+    };
+    let (lines, said) = counted(&kernel, "-e task-clock,faults,cs true", Path::new("/nowhere"));
+    assert!(lines[1].starts_with("4,,faults:u,") && lines.len() == 3, "{lines:?}");
+    assert_eq!(said.matches("counting user space only (:u)").count(), 1, "{said}");
+}
+
+#[test]
 fn default_events_depend_on_the_machine() {
     let names = |kernel: &CountingKernel, line: &str| {
         let lines = lines(kernel, line);

@@ -88,6 +88,7 @@ pub(crate) fn open_counters<K: Kernel>(
         leads: plan.events.iter().filter_map(|event| event.leader).collect(),
         leaders: FxHashMap::default(),
         left_out: BTreeSet::new(),
+        told: Vec::new(),
     };
     let first = threads();
     opener.add(&first, false)?;
@@ -129,6 +130,8 @@ struct Opener<'a, K> {
     leaders: FxHashMap<(usize, Place), usize>,
     /// The events that the recording goes on without.
     left_out: BTreeSet<usize>,
+    /// Notes that were printed, each once.
+    told: Vec<String>,
 }
 
 impl<K: Kernel> Opener<'_, K> {
@@ -161,7 +164,15 @@ impl<K: Kernel> Opener<'_, K> {
                 let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
                 let at = Opening { place: *place, leader, starts, settled };
                 let fd = match open_one(kernel, &mut event, at, with, messages)? {
-                    Attempt::Opened(fd) => fd,
+                    Attempt::Opened(fd, notes) => {
+                        for note in notes {
+                            if !self.told.contains(&note) {
+                                messages.note(&note);
+                                self.told.push(note);
+                            }
+                        }
+                        fd
+                    }
                     Attempt::Gone => continue,
                     Attempt::LeftOut => {
                         self.left_out.insert(index);
@@ -272,7 +283,8 @@ struct Opening<'a> {
 }
 
 enum Attempt {
-    Opened(OwnedFd),
+    /// Contains notes on what was given up.
+    Opened(OwnedFd, Vec<String>),
     /// The thread has ended, or the CPU went offline.
     Gone,
     /// The recording goes on without its event.
@@ -298,11 +310,10 @@ fn open_one<K: Kernel>(
     loop {
         let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
             Ok(fd) => {
-                for given_up in &given_up {
-                    messages.note(GivenUp::note(*given_up, event, &trial, with));
-                }
+                let notes =
+                    given_up.iter().map(|what: &GivenUp| what.note(event, &trial, with)).collect();
                 *event = trial;
-                return Ok(Attempt::Opened(fd));
+                return Ok(Attempt::Opened(fd, notes));
             }
             Err(errno) => errno,
         };

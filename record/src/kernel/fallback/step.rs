@@ -32,10 +32,6 @@ impl<'a> Circumstances<'a> {
             counting: false,
         }
     }
-
-    fn doing(&self) -> &'static str {
-        if self.counting { "counting" } else { "sampling" }
-    }
 }
 
 /// Next step after a refusal.
@@ -86,24 +82,27 @@ impl GivenUp {
                     given.name
                 )
             }
+            Self::Kernel if with.counting => format!(
+                "counting user space only (:u): kernel.perf_event_paranoid is {}, which hides the \
+                 kernel from users without CAP_PERFMON; what occurs only there, such as context \
+                 switches, is 0",
+                with.paranoid
+            ),
             Self::Kernel => format!(
-                "{} user space only ({}): kernel.perf_event_paranoid is {}, which hides the \
+                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the \
                  kernel from users without CAP_PERFMON{}",
-                with.doing(),
                 given.full_name(),
                 with.paranoid,
-                match (is_of_kernel_only(given), with.counting) {
-                    (true, false) => {
-                        "; this event occurs only in the kernel, so there will be no samples of it"
-                    }
-                    (true, true) => "; this event occurs only in the kernel, so it will be 0",
-                    (false, _) => "",
+                if is_of_kernel_only(given) {
+                    "; this event occurs only in the kernel, so there will be no samples of it"
+                } else {
+                    ""
                 },
             ),
             Self::Guests => {
                 format!(
                     "{} the host only ({}): this machine cannot count its guests",
-                    with.doing(),
+                    if with.counting { "counting" } else { "sampling" },
                     given.full_name()
                 )
             }
