@@ -25,6 +25,12 @@ impl EventSources {
         Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs, tables: Vec::new() }
     }
 
+    /// Creates the sources of a machine whose PMUs do not matter, as all its cores are alike: for
+    /// generalized events, without a look at many files.
+    pub(crate) fn of_like_cores(sys: &Path) -> Self {
+        Self { pmus: OnceCell::from(Vec::new()), ..Self::new(sys, None) }
+    }
+
     /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores
     /// do not say which it is.
     pub(crate) fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {

@@ -5,6 +5,7 @@ use recrep_format::abi::EventType;
 
 use super::Settings;
 use crate::event::{self, EventSpec};
+use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::tasks::Target;
@@ -38,7 +39,13 @@ pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
     if settings.null {
         specs.clear();
     } else if by_default || settings.detail > 0 {
-        let sources = EventSources::new(&settings.machine.sysfs, None);
+        let machine = &settings.machine;
+        // Kinds of cores have other names only where there are several: on x86, `cpu_core` is one.
+        let is_hybrid = machine.sysfs.join("bus/event_source/devices/cpu_core").exists();
+        let sources = match machine.arch {
+            Arch::X86_64 if !is_hybrid => EventSources::of_like_cores(&machine.sysfs),
+            _ => EventSources::new(&machine.sysfs, None),
+        };
         let mut lists = Vec::new();
         if by_default {
             let system = settings.target == Target::System;
@@ -51,9 +58,17 @@ pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
         }
         let details = DETAILS.iter().take(settings.detail.into());
         lists.extend(details.map(|list| (*list).to_owned()));
+        let mut added = Vec::new();
         for list in lists {
-            event::append(&mut specs, &list, &sources).map_err(wrong)?;
+            event::append(&mut added, &list, &sources).map_err(wrong)?;
         }
+        // Only kinds of cores that are among the counted CPUs.
+        let cpus = settings.cpus.as_ref().unwrap_or(&machine.online);
+        added.retain(|spec: &EventSpec| {
+            let own = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
+            own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
+        });
+        specs.extend(added);
     }
     let mut cgroups = settings.cgroups.clone();
     cgroups.resize(specs.len(), None);

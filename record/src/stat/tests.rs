@@ -258,6 +258,16 @@ fn default_events_depend_on_the_machine() {
 }
 
 #[test]
+fn each_kind_of_core_has_its_default_events() {
+    let machine = fake::machine(fake::HYBRID);
+    let kernel = CountingKernel::new(|_, _| Some([4, 1000, 1000]));
+    let (lines, _) = counted(&kernel, "-C 0 true", &machine.path().join("sys"));
+    // Those of the other kind are on none of the CPUs.
+    assert!(lines.iter().any(|line| line.contains(",cpu_core/cycles/,")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("cpu_atom")), "{lines:?}");
+}
+
+#[test]
 fn pmus_of_the_machine_have_units_and_their_own_cpus() {
     let machine = fake::machine(&[
         ("imc_0/type", "20"),
