@@ -9,6 +9,7 @@ Commands:
   rec list [WHAT]     List the events of this machine
   rec stat            Count events, without samples
   rec mem, rec c2c    Record memory accesses; cache lines that CPUs contend for
+  rec trace           Record system calls, for rep syscalls
 Options:
   -g                  Record callchains
   -F HZ, -c N         Sample HZ times per second [default: 4000]; or every N events
@@ -36,6 +37,7 @@ Commands:
   rec stat         Count events, and print the counts; see rec stat --help
   rec mem          Record loads and stores: addresses, latencies, where they hit; see rec mem --help
   rec c2c          Record what shows cache lines that CPUs contend for; see rec c2c --help
+  rec trace        Record system calls: which, how long, what they returned; see rec trace --help
   rec man          Print the manual page: rec man | man -l -
   rec completions SHELL
                    Print completions for bash, zsh or fish; see rec completions --help

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 
 use super::flags::Flags;
 use super::list::ListFlags;
-use super::memory::Tool;
 use super::stat::StatFlags;
+use super::tools::Tool;
 use super::{Refusal, help};
 use crate::messages::error::{Error, Result};
 
@@ -78,6 +78,7 @@ fn whole() -> Command {
         ("stat", StatFlags::command()),
         ("mem", Tool::Mem.command()),
         ("c2c", Tool::C2c.command()),
+        ("trace", Tool::Trace.command()),
         ("man", ManArgs::command()),
         ("completions", CompletionsArgs::command()),
     ];

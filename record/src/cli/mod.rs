@@ -5,7 +5,8 @@
 //!  words as typed ── words ──▶ words for clap ── flags ──▶ Flags ── here, values, selection ──▶ Config
 //! ```
 //!
-//! `rec mem` and `rec c2c` (`memory`) are the same with a few flags more, and choose the events.
+//! `rec mem`, `rec c2c` and `rec trace` (`tools`) are the same with a few flags more or less, and
+//! choose the events.
 //!
 //! A flag of perf record that rec lacks is refused by name, with an alternative; nothing is
 //! accepted and ignored. `record/docs/options.md` lists all flags.
@@ -14,10 +15,10 @@ mod flags;
 mod help;
 pub mod list;
 pub mod manual;
-mod memory;
 mod refusal;
 mod selection;
 pub mod stat;
+mod tools;
 mod values;
 mod words;
 
@@ -39,7 +40,7 @@ use crate::plan::config::{
 };
 use crate::tasks::{self, Target};
 use flags::Flags;
-use memory::{Chosen, Tool};
+use tools::{Chosen, Tool};
 use words::is_negated;
 
 /// A command line that is no recording: a mistake, or a request for help, the version or a list.
@@ -101,8 +102,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     if tool.is_some() {
         args.remove(1);
     }
-    // After a `--`, and after `mem` and `c2c`, which have rules of their own, any word is the
-    // command.
+    // After a `--`, and after commands, which have rules of their own, any word is the command.
     let may_be_of_others = tool.is_none() && !args.iter().any(|word| word == "--");
     let mut command = words::with_negations(tool.map_or_else(Flags::command, Tool::command));
     let (args, subcommand) =
@@ -137,20 +137,20 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         None => Machine::read(),
     };
     let machine = machine.map_err(&mut wrong)?;
-    let mut memory = None;
+    let mut chosen = None;
     if let Some(tool) = tool {
         if let Some(list) = tool.listing(&flags, &machine).map_err(&mut wrong)? {
             return Err(Refusal::List(list));
         }
-        memory = Some(tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?);
+        chosen = Some(tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?);
     }
-    config(flags, &matches, memory, &machine, cmdline).map_err(|why| wrong(Error::Usage(why)))
+    config(flags, &matches, chosen, &machine, cmdline).map_err(|why| wrong(Error::Usage(why)))
 }
 
 fn config(
     flags: Flags,
     matches: &ArgMatches,
-    memory: Option<Chosen>,
+    chosen: Option<Chosen>,
     machine: &Machine,
     cmdline: Vec<String>,
 ) -> Result<Config, String> {
@@ -159,9 +159,14 @@ fn config(
             return Err((*why).to_owned());
         }
     }
-    let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
-    let (events, cgroups) =
-        selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
+    let notes = chosen.as_ref().map(|chosen| chosen.notes.clone()).unwrap_or_default();
+    let view = chosen.as_ref().map_or("", |chosen| chosen.view);
+    let (events, cgroups) = selection::read(
+        matches,
+        chosen.map(|chosen| chosen.lists),
+        flags.event_tables.as_deref(),
+        machine,
+    )?;
     let target = target(&flags)?;
     let sample = sample(&flags, matches, machine)?;
     let mut output = output(&flags)?;
@@ -217,6 +222,7 @@ fn config(
         json: flags.json,
         machine: flags.machine.is_some().then(|| machine.clone()),
         notes,
+        view,
         verbosity: match (flags.quiet, flags.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) => Verbosity::Normal,

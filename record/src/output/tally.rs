@@ -57,8 +57,9 @@ impl Counts {
         self.last = self.last.max(other.last);
     }
 
-    /// Returns the summary line: contents of the file, and losses.
-    pub(crate) fn summary(&self, chains: &Chains, bytes: u64, name: &str) -> String {
+    /// Returns the summary line: contents of the file, and losses. `view`: the command of rep that
+    /// shows it; empty for the report.
+    pub(crate) fn summary(&self, chains: &Chains, bytes: u64, name: &str, view: &str) -> String {
         let samples = count(self.samples, "sample");
         // A few samples have no time that would tell anything.
         let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
@@ -69,10 +70,11 @@ impl Counts {
                 format!("{}, {}", count(events, "lost event"), count(samples, "lost sample"))
             }
         };
+        let command = if view.is_empty() { String::new() } else { format!(" {view}") };
         let view = match name {
             "-" => String::new(),
-            "out.data" => "; view: rep".to_owned(),
-            name => format!("; view: rep {}", units::quoted(name)),
+            "out.data" => format!("; view: rep{command}"),
+            name => format!("; view: rep{command} {}", units::quoted(name)),
         };
         let chains = chains.summary().map(|chains| format!("{chains}, ")).unwrap_or_default();
         let bytes = units::bytes(bytes);
@@ -377,17 +379,17 @@ mod tests {
     fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
         let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
         assert_eq!(
-            counts.summary(&Chains::default(), 4096, "out.data"),
+            counts.summary(&Chains::default(), 4096, "out.data", ""),
             "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
         );
         let all =
             Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
         assert_eq!(
-            all.summary(&Chains::default(), 397_348, "-"),
+            all.summary(&Chains::default(), 397_348, "-", "syscalls"),
             "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -"
         );
         assert!(
-            all.summary(&Chains::default(), 1, "a b.data")
+            all.summary(&Chains::default(), 1, "a b.data", "")
                 .ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'")
         );
         assert!(counts.is_lossy());

@@ -64,6 +64,8 @@ pub struct Config {
     pub machine: Option<Machine>,
     /// Notes for the user on the events that were chosen.
     pub notes: Vec<String>,
+    /// Command of rep that shows the file; empty for the report.
+    pub view: &'static str,
     /// Verbosity of messages (`-q`, `-v`).
     pub verbosity: Verbosity,
     /// Command line for the file's header.

@@ -33,12 +33,13 @@ pub(super) fn show(config: &Config, finished: &Finished, samples: u64, messages:
     }
 }
 
-/// Returns the file, if it has what can be shown at the end of a command's recording. One of many
+/// Returns the file, if it has functions to show at the end of a command's recording. One of many
 /// (`--switch-output`) is not the end.
 fn of_interest<'a>(config: &Config, finished: &'a Finished, samples: u64) -> Option<&'a Path> {
     let is_of_command = config.target == Target::Command;
     let is_shown = is_of_command
         && samples > 0
+        && config.view.is_empty()
         && config.output.switch.is_none()
         && finished.length <= MOST_BYTES;
     finished.path.as_deref().filter(|_| is_shown)

@@ -277,7 +277,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Prints the summary line of a completed file; with `-q` only if something was lost.
     fn sum_up(&self, written: &Written, bytes: u64, name: &str) {
-        let line = written.counts.summary(&written.chains, bytes, name);
+        let line = written.counts.summary(&written.chains, bytes, name, self.config.view);
         if written.counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 

@@ -1,6 +1,6 @@
-//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `annotate`, `timeline`, `modules`. Each makes a query of
-//! its options, and an analysis of the profile that prints in all table formats
-//! ([`exports::sheet`](crate::exports::sheet)).
+//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `annotate`, `timeline`, `modules`,
+//! `syscalls`. Each makes a query of its options, and an analysis of the profile that prints in all
+//! table formats ([`exports::sheet`](crate::exports::sheet)).
 
 pub mod annotate;
 pub(crate) mod branches;
@@ -9,4 +9,5 @@ mod derived;
 pub(crate) mod diff;
 pub mod mem;
 pub(crate) mod modules;
+pub(crate) mod syscalls;
 pub(crate) mod timeline;

@@ -7,10 +7,10 @@ use clap::Args;
 use crate::query::lists::{Names, cpus, functions, names, numbers};
 use crate::query::{Filters, SampleFilters, Times};
 
-/// Filters that commands have which print samples as well as those which count them.
+/// Filters by time, task and CPU.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Filters")]
-pub(crate) struct SampleFilterArgs {
+pub(crate) struct TaskFilterArgs {
     /// Only samples in these time ranges, such as 10%-20% or 12.5,13 (seconds)
     ///
     /// Either pairs START,END in seconds, like the times in `rep script`, with spaces between
@@ -25,13 +25,6 @@ pub(crate) struct SampleFilterArgs {
         value_parser = names::<HashSet<String>>
     )]
     comms: Option<HashSet<String>>,
-
-    /// Only modules (shared objects) with these names or paths
-    #[arg(
-        short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]",
-        value_parser = names::<HashSet<String>>
-    )]
-    dsos: Option<HashSet<String>>,
 
     /// Only these processes
     #[arg(
@@ -50,10 +43,31 @@ pub(crate) struct SampleFilterArgs {
     cpus: Option<HashSet<u32>>,
 }
 
+impl TaskFilterArgs {
+    pub(crate) fn filters(self) -> SampleFilters {
+        let Self { times, comms, pids, tids, cpus } = self;
+        SampleFilters { times, comms, dsos: None, pids, tids, cpus }
+    }
+}
+
+/// Filters that commands have which print samples as well as those which count them.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct SampleFilterArgs {
+    #[command(flatten)]
+    tasks: TaskFilterArgs,
+
+    /// Only modules (shared objects) with these names or paths
+    #[arg(
+        short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]",
+        value_parser = names::<HashSet<String>>
+    )]
+    dsos: Option<HashSet<String>>,
+}
+
 impl SampleFilterArgs {
     pub(crate) fn filters(self) -> SampleFilters {
-        let Self { times, comms, dsos, pids, tids, cpus } = self;
-        SampleFilters { times, comms, dsos, pids, tids, cpus }
+        SampleFilters { dsos: self.dsos, ..self.tasks.filters() }
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Parser, ValueHint};
 
-pub(crate) use filter_args::{FilterArgs, SampleFilterArgs};
+pub(crate) use filter_args::{FilterArgs, SampleFilterArgs, TaskFilterArgs};
 pub(crate) use gate_args::{GateArgs, Gates};
 pub(crate) use line::{Entry, Line, Place, named};
 pub(crate) use refusal::Refusal;

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
-use crate::analyses::{annotate, branches, c2c, diff, mem, modules, timeline};
+use crate::analyses::{annotate, branches, c2c, diff, mem, modules, syscalls, timeline};
 use crate::cli::outcome::stream;
 use crate::cli::{Entry, Line, Place, args, named};
 use crate::input::map::keep_freed_memory;
@@ -102,6 +102,17 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Name,
         definition: branches::BranchesArgs::command,
         run: |line| stream(line.parse(branches::query), branches::run),
+    },
+    Entry {
+        name: "syscalls",
+        shows: "system calls: counts, errors, latencies",
+        examples: &[
+            "rep syscalls --by thread    of a recording by rec trace, for each thread",
+            "rep syscalls --by caller    which functions made the calls (rec trace -g)",
+        ],
+        place: Place::Name,
+        definition: syscalls::SyscallsArgs::command,
+        run: |line| stream(line.parse(syscalls::query), syscalls::run),
     },
     Entry {
         name: "flame",

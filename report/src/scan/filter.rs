@@ -55,7 +55,7 @@ impl SampleFilter<'_> {
 
     /// Returns whether a sample counts at all, of whichever event: by CPU and by time.
     #[inline]
-    pub(super) fn counts_sample(&self, sample: &Sample<'_, '_>) -> bool {
+    pub(crate) fn counts_sample(&self, sample: &Sample<'_, '_>) -> bool {
         self.filters
             .cpus
             .as_ref()
@@ -75,7 +75,7 @@ impl SampleFilter<'_> {
     }
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
-    pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
+    pub(crate) fn takes_task(&self, task: &Task, tid: i32) -> bool {
         for (wanted, number) in [(&self.filters.pids, task.pid), (&self.filters.tids, tid)] {
             if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&number)) {
                 return false;

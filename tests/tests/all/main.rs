@@ -79,6 +79,7 @@ mod rewrite;
 mod schemas;
 mod script_agrees;
 mod script_options_agree;
+mod syscalls;
 mod system_wide;
 mod traces_agree;
 mod unprivileged;

@@ -7,7 +7,7 @@ use recrep_tests::needs;
 use recrep_tests::programs::rec;
 use recrep_tests::run::run;
 
-const COMMANDS: [&str; 6] = ["list", "stat", "mem", "c2c", "man", "completions"];
+const COMMANDS: [&str; 7] = ["list", "stat", "mem", "c2c", "trace", "man", "completions"];
 
 /// Writes what `rec WORDS` prints to a file.
 #[track_caller]
@@ -21,7 +21,7 @@ fn printed(words: &[&str], file: &Path) -> String {
 fn manual_pages_are_well_formed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rec.1");
-    for page in [&[][..], &["list"], &["stat"], &["mem"], &["c2c"], &["man"], &["completions"]] {
+    for page in [&[][..], &["list"], &["stat"], &["mem"], &["c2c"], &["trace"], &["man"], &["completions"]] {
         let text = printed(&[&["man"], page].concat(), &file);
         let name = [&["rec"], page].concat().join("-").to_uppercase();
         assert!(text.starts_with(&format!(".TH {name} 1 1970-01-02 ")), "{text}");

@@ -1,11 +1,12 @@
-//! `rec mem` and `rec c2c`: the options of `perf mem record` and `perf c2c record`, and the events
-//! that they choose.
+//! `rec mem`, `rec c2c` and `rec trace`: the options of `perf mem record` and `perf c2c record`, and
+//! the events that these commands choose.
 //!
 //! ```text
 //!  rec mem [record] [OPTIONS] -- COMMAND            (report is refused: rep reports)
 //!       │ the flags of rec, some letters with other meanings (-p -t -e, in c2c -k -u), --type, --ldlat
 //!       ▼
 //!  event::memory_events(machine) ── -t, -e, -C ──▶ event specs, and flags: -d, -W, in c2c --phys-data
+//!  rec trace: entries and exits of system calls, each one, and what -e adds
 //! ```
 
 use std::ffi::{OsStr, OsString};
@@ -21,22 +22,26 @@ use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::tasks;
 
-/// A command that records memory accesses.
+/// A command that chooses what it records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     /// `rec mem`
     Mem,
     /// `rec c2c`
     C2c,
+    /// `rec trace`
+    Trace,
 }
 
-/// The events of a recording of memory accesses.
+/// The events that a command chose.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     /// Lists of event specs, as `rec -e` takes them.
     pub(super) lists: Vec<String>,
     /// Notes for the user on the choice.
     pub(super) notes: Vec<String>,
+    /// Command of rep that shows the file; empty for the report.
+    pub(super) view: &'static str,
 }
 
 impl Tool {
@@ -45,6 +50,7 @@ impl Tool {
         match args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str) {
             Some("mem") => Some(Self::Mem),
             Some("c2c") => Some(Self::C2c),
+            Some("trace") => Some(Self::Trace),
             _ => None,
         }
     }
@@ -53,21 +59,33 @@ impl Tool {
         match self {
             Self::Mem => "mem",
             Self::C2c => "c2c",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// Returns the command of rep that shows what was recorded.
+    const fn view(self) -> &'static str {
+        match self {
+            Self::Trace => "syscalls",
+            _ => self.name(),
         }
     }
 
     /// Returns the reason for refusing `report`, which perf has beside `record`.
     pub(super) fn has_no_reports(self) -> String {
-        let name = self.name();
+        let (name, view) = (self.name(), self.view());
         format!(
-            "report: rec only records; rep shows the report: rep {name} [FILE]. To record a \
+            "report: rec only records; rep shows the report: rep {view} [FILE]. To record a \
              program that is called report: rec {name} -- report"
         )
     }
 
     /// The flags: those of rec, with the letters that perf has for them here.
     pub(super) fn command(self) -> Command {
-        const HEADING: &str = "Memory accesses";
+        let heading = match self {
+            Self::Trace => "Events",
+            _ => "Memory accesses",
+        };
         let name = format!("rec {}", self.name());
         let latency = Arg::new("ldlat")
             .long("ldlat")
@@ -82,33 +100,39 @@ impl Tool {
             .value_name("TYPES")
             .conflicts_with("event")
             .help("Sample these accesses: load, store [default: load,store]");
-        let command = Command::new(name.clone()).bin_name(&name).next_help_heading(HEADING);
+        let command = Command::new(name.clone()).bin_name(&name).next_help_heading(heading);
         let command = match self {
             Self::Mem => command.arg(kind).arg(latency),
             Self::C2c => command.arg(latency.short('l')),
+            Self::Trace => command,
         };
+        let mut usage = format!(
+            "{name} [record] [OPTIONS] [--] COMMAND [ARGS]...\n       \
+             {name} [record] [OPTIONS] -a | -C LIST | --pid PIDS | ... [[--] COMMAND [ARGS]...]"
+        );
+        if self != Self::Trace {
+            usage += &format!("\n       {name} -e list");
+        }
         let command = Flags::augment_args(command.next_help_heading(None::<&str>))
             .name(name.clone())
             .about(self.about())
-            .override_usage(format!(
-                "{name} [record] [OPTIONS] [--] COMMAND [ARGS]...\n       \
-                 {name} [record] [OPTIONS] -a | -C LIST | --pid PIDS | ... [[--] COMMAND \
-                 [ARGS]...]\n       \
-                 {name} -e list"
-            ))
+            .override_usage(usage)
             .after_help(format!(
-                "The file is read by rep {0}, and by perf {0} report. A program that is called \
-                 {0} is recorded by: rec -- {0}",
-                self.name()
+                "The file is read by rep {}, and by perf {name} {perf}. A program that is called \
+                 {name} is recorded by: rec -- {name}",
+                self.view(),
+                name = self.name(),
+                perf = if self == Self::Trace { "-i FILE" } else { "report" },
             ))
-            .mut_arg("event", |event| {
-                event
+            .mut_arg("event", |event| match self {
+                Self::Trace => event.help("Record these events, too"),
+                _ => event
                     .value_name("NAMES")
                     .help(
                         "Use the memory events with these names; 'list' shows those of this \
                            machine",
                     )
-                    .help_heading(HEADING)
+                    .help_heading(heading),
             });
         let letter = |arg: &Arg| {
             self.letters().iter().find(|(id, _)| arg.get_id() == id).map(|(_, letter)| *letter)
@@ -136,6 +160,7 @@ impl Tool {
                 ("all_kernel", Some('k')),
                 ("all_user", Some('u')),
             ],
+            Self::Trace => &[],
         }
     }
 
@@ -148,13 +173,16 @@ impl Tool {
             Self::C2c => {
                 "Record memory accesses with physical addresses, to find cache lines that CPUs contend for"
             }
+            Self::Trace => {
+                "Record every system call: which one, how long it took, what it returned"
+            }
         }
     }
 
     /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is
     /// asked for.
     pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>> {
-        if flags.event != ["list"] {
+        if flags.event != ["list"] || self == Self::Trace {
             return Ok(None);
         }
         Ok(Some(
@@ -172,6 +200,9 @@ impl Tool {
         matches: &ArgMatches,
         machine: &Machine,
     ) -> Result<Chosen> {
+        if self == Self::Trace {
+            return Ok(system_calls(flags, machine));
+        }
         let latency = matches.get_one::<u32>("ldlat").copied();
         let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
         if let Some(list) = &flags.cpu {
@@ -182,7 +213,7 @@ impl Tool {
         }
         let kinds = match self {
             Self::Mem => matches.get_one::<String>("type").map(String::as_str),
-            Self::C2c => None,
+            Self::C2c | Self::Trace => None,
         };
         let events = match flags.event.as_slice() {
             [] => by_accesses(&events, kinds),
@@ -201,7 +232,7 @@ impl Tool {
         flags.weight |= loads && !is_negated(matches, "weight");
         flags.phys_data |= self == Self::C2c && !is_negated(matches, "phys_data");
         let lists = events.iter().map(|event| event.spec.clone()).collect();
-        Ok(Chosen { lists, notes: partial(&events, machine).into_iter().collect() })
+        Ok(Chosen { lists, notes: partial(&events, machine).into_iter().collect(), view: "" })
     }
 
     fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>> {
@@ -232,6 +263,24 @@ impl Tool {
             machine.sysfs.join("bus/event_source/devices").display()
         )))
     }
+}
+
+/// Chooses the entries and exits of system calls, each one whatever the rate of other events is.
+/// Only entries have callchains, as those of exits would be the same. Frames of the C library have
+/// no frame pointers, so stacks are unwound where rec can.
+fn system_calls(flags: &mut Flags, machine: &Machine) -> Chosen {
+    /// Size of rings: a busy program fills the default one in a few milliseconds.
+    const RINGS: &str = "8M";
+    flags.mmap_pages.get_or_insert_with(|| RINGS.to_owned());
+    if flags.graph && machine.arch != Arch::Other {
+        flags.call_graph.get_or_insert_with(|| "unwind".to_owned());
+    }
+    let mut lists = vec![
+        "raw_syscalls:sys_enter/period=1/".to_owned(),
+        "raw_syscalls:sys_exit/period=1,call-graph=no/".to_owned(),
+    ];
+    lists.extend(flags.event.iter().cloned());
+    Chosen { lists, notes: Vec::new(), view: Tool::Trace.view() }
 }
 
 /// The events that sample these accesses: `load`, `store`, both with a comma between them.

@@ -1,0 +1,162 @@
+//! Callers of system calls: the innermost function of the program, outside of the C library.
+
+use indexmap::IndexSet;
+use recrep_format::abi::CpuMode;
+use recrep_format::record::Sample;
+use rustc_hash::FxBuildHasher;
+
+use crate::callchain::{
+    CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder,
+    RecordedChains, StackUnwinder, for_each_frame,
+};
+use crate::engine::session::Session;
+use crate::query::MAX_STACK;
+use crate::symbols::{Functions, SymbolId};
+use crate::timeline::SampleContext;
+
+/// A function that calls the system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Caller {
+    /// Its name; of a function without one, its module's.
+    pub(super) name: String,
+    pub(super) module: String,
+}
+
+/// Finds the callers of one worker's samples.
+pub(super) struct Callers<'s> {
+    sources: ChainSources<'s>,
+    finder: FrameFinder<'s>,
+    functions: &'s Functions<'s>,
+    session: &'s Session<'s>,
+    words: Vec<u64>,
+    /// Callers; the first stands for none.
+    found: IndexSet<Caller, FxBuildHasher>,
+    /// For each frame of the finder, whether it is the program's, and the number of its caller.
+    of_frames: Vec<Option<(bool, u32)>>,
+}
+
+/// Name of a caller that is not known.
+const UNKNOWN: &str = "[unknown]";
+
+impl<'s> Callers<'s> {
+    pub(super) fn new(
+        session: &'s Session<'s>,
+        functions: &'s Functions<'s>,
+        deferred: &'s Deferred<'s>,
+        unwinding: Option<&'s StackUnwinder<'s>>,
+    ) -> Self {
+        let most = ChainLimit { frames: MAX_STACK, outermost: false };
+        let unknown = Caller { name: UNKNOWN.into(), module: UNKNOWN.into() };
+        Self {
+            sources: ChainSources::new(RecordedChains { deferred, most }, unwinding, false),
+            finder: FrameFinder::new(
+                &session.timeline,
+                FrameFields::default(),
+                Some(functions),
+                true,
+                None,
+            ),
+            functions,
+            session,
+            words: Vec::new(),
+            found: [unknown].into_iter().collect(),
+            of_frames: Vec::new(),
+        }
+    }
+
+    /// Returns the number of the caller of a sample: of the innermost frame outside of the C
+    /// library, or if there is none of the innermost one.
+    pub(super) fn number(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
+        at: SampleContext,
+    ) -> u32 {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        let mut chosen = 0;
+        if self.sources.chain(sample, origin, at, &mut words).is_ok() {
+            let epoch = self.finder.epoch(at.space, at.moment);
+            let (mut is_found, mut resolved) = (false, Vec::new());
+            for_each_frame(sample.cpu_mode(), &words, |frame| {
+                let is_user = frame.mode == CpuMode::User && frame.site != CallSite::Nowhere;
+                if is_found || !is_user {
+                    return;
+                }
+                resolved.clear();
+                let address = std::iter::once((frame.mode, frame.ip, frame.site));
+                self.finder.resolve(epoch, at.moment, address, &mut resolved);
+                for (number, _) in &resolved {
+                    let (is_program, caller) = self.caller(*number);
+                    if chosen == 0 || is_program {
+                        chosen = caller;
+                    }
+                    is_found = is_program;
+                }
+            });
+        }
+        self.words = words;
+        chosen
+    }
+
+    /// Returns whether a frame of the finder is the program's, and the number of its caller.
+    fn caller(&mut self, frame: u32) -> (bool, u32) {
+        let place = frame as usize;
+        if self.of_frames.len() <= place {
+            self.of_frames.resize(place + 1, None);
+        }
+        if let Some(Some(known)) = self.of_frames.get(place) {
+            return *known;
+        }
+        let made = self.described(frame).map_or((false, 0), |(is_program, caller)| {
+            let (number, _) = self.found.insert_full(caller);
+            (is_program, u32::try_from(number).unwrap_or(0))
+        });
+        if let Some(slot) = self.of_frames.get_mut(place) {
+            *slot = Some(made);
+        }
+        made
+    }
+
+    fn described(&self, frame: u32) -> Option<(bool, Caller)> {
+        let frame = self.finder.stacks.frame(frame)?;
+        let module = frame.module.checked_sub(1)? as usize;
+        let name = self.session.side_band.modules.get_index(module)?.name().into_owned();
+        let function = self.functions.loaded(module).and_then(|loaded| {
+            let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
+            loaded.name(SymbolId(symbol)).map(|name| name.into_owned())
+        });
+        let is_program = !is_c_library(&name);
+        Some((
+            is_program,
+            Caller { name: function.unwrap_or_else(|| UNKNOWN.into()), module: name },
+        ))
+    }
+
+    pub(super) fn into_found(self) -> Vec<Caller> {
+        self.found.into_iter().collect()
+    }
+}
+
+/// Returns whether a module only passes calls on to the kernel: the C library with its parts, or
+/// the code that the kernel maps for that.
+fn is_c_library(name: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["libc.so", "libc-2", "libc.musl", "ld-", "libpthread", "librt", "[vdso]", "linux-vdso"];
+    NAMES.iter().any(|begin| name.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_not_the_c_library() {
+        for name in ["libc.so.6", "libc-2.31.so", "ld-linux-x86-64.so.2", "[vdso]"] {
+            assert!(is_c_library(name), "{name}");
+        }
+        assert!(
+            !["app", "libcrypto.so.3", "ld", "libc++.so.1"].iter().any(|name| is_c_library(name))
+        );
+    }
+}
