@@ -185,11 +185,32 @@ impl<'a, 'l> Sample<'a, 'l> {
         }
         // Every sample of a call tree comes here: filling all fields but one in vain would take
         // longer than this.
-        let mut cursor = self.variable()?;
-        if self.layout.sample_type.contains(SampleType::READ) {
-            ReadValues::decode(&mut cursor, self.layout.read_format)?;
+        sample_fields::callchain(&mut self.behind_read()?).map(Some)
+    }
+
+    /// Returns the raw bytes: those of a tracepoint, for instance.
+    ///
+    /// # Errors
+    /// Returns an error if the record is too short for what it says.
+    #[inline]
+    pub fn raw(&self) -> Result<Option<&'a [u8]>> {
+        if !self.layout.sample_type.contains(SampleType::RAW) {
+            return Ok(None);
         }
-        sample_fields::callchain(&mut cursor).map(Some)
+        let before = SampleType::READ | SampleType::CALLCHAIN;
+        let at = self.layout.variable.at();
+        // Most tracepoints have nothing of variable size before: then a cursor would take longer.
+        if !self.layout.sample_type.intersects(before)
+            && let Some(size) = self.endian.u32_at(self.bytes, at)
+            && let Some(bytes) = self.bytes.get(at + 4..at + 4 + size as usize)
+        {
+            return Ok(Some(bytes));
+        }
+        let mut cursor = self.behind_read()?;
+        if self.layout.sample_type.contains(SampleType::CALLCHAIN) {
+            sample_fields::callchain(&mut cursor)?;
+        }
+        sample_fields::raw(&mut cursor).map(Some)
     }
 
     /// Puts the fields of variable size and those behind them, up to a last one, into `fields`.
@@ -249,6 +270,16 @@ impl<'a, 'l> Sample<'a, 'l> {
     fn pair(&self, field: Slot) -> Option<[u32; 2]> {
         let [a, b, c, d, e, f, g, h] = self.fixed().recorded(field)?;
         Some([[a, b, c, d], [e, f, g, h]].map(|half| self.endian.u32(half)))
+    }
+
+    /// Returns a cursor behind READ, the first of the fields of variable size.
+    #[inline]
+    fn behind_read(&self) -> Result<Cursor<'a>> {
+        let mut cursor = self.variable()?;
+        if self.layout.sample_type.contains(SampleType::READ) {
+            ReadValues::decode(&mut cursor, self.layout.read_format)?;
+        }
+        Ok(cursor)
     }
 
     /// Returns a cursor at the first field of variable size.

@@ -77,6 +77,13 @@ pub(super) fn callchain<'a>(c: &mut Cursor<'a>) -> Result<U64s<'a>> {
     c.take_u64s(nr, "sample.callchain")
 }
 
+/// Reads the raw bytes, which their size precedes.
+#[inline]
+pub(super) fn raw<'a>(c: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    let size = c.u32("sample.raw.size")?;
+    c.take(size as usize, "sample.raw")
+}
+
 /// Writes a field that is there.
 fn put<T>(field: &Option<T>, encode: impl FnOnce(&T) -> Result<()>) -> Result<()> {
     field.as_ref().map_or(Ok(()), encode)
@@ -122,10 +129,7 @@ impl<'a> SampleFields<'a> {
             SampleType::PERIOD => self.period = Some(c.u64("sample.period")?),
             SampleType::READ => self.read = Some(ReadValues::decode(c, layout.read_format)?),
             SampleType::CALLCHAIN => self.callchain = Some(callchain(c)?),
-            SampleType::RAW => {
-                let size = c.u32("sample.raw.size")?;
-                self.raw = Some(c.take(size as usize, "sample.raw")?);
-            }
+            SampleType::RAW => self.raw = Some(raw(c)?),
             SampleType::BRANCH_STACK => {
                 self.branch_stack = Some(BranchStack::decode(c, layout.branch_sample_type)?);
             }

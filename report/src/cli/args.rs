@@ -161,6 +161,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     stdio: bool,
 
+    /// Show also what the counters of each thread counted until its exit (recorded with -s)
+    #[arg(short = 'T', long, help_heading = COUNTED)]
+    threads: bool,
+
     /// List all records, raw and decoded, as `rep dump` does
     #[arg(
         short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"],
@@ -284,6 +288,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         inspection: inspection(&args),
         hierarchy: args.hierarchy,
         group: args.group,
+        threads: args.threads,
         raw_trace: args.raw_trace,
         steps: TimeSteps::Length(args.time_quantum),
         nanosecs: args.ns,
@@ -316,6 +321,10 @@ fn check_format(query: &Query, export: &dyn Export) -> Result<(), String> {
     let (style, is_other) = (&query.style, !export.is_for_people());
     let is_nested = query.hierarchy || query.group || query.inspection.is_some();
     cli::refuse([
+        (
+            query.threads && !export.has_threads(),
+            "-T needs a format that has threads: text or json",
+        ),
         (is_other && style.header, "--header needs text output (--format text)"),
         (is_other && style.widths.is_some(), "--column-widths needs text output (--format text)"),
         (

@@ -33,8 +33,8 @@ const EVERYWHERE: Lacking = &[
 const OF_REPORT: Lacking = &[
     (&["-m", "--modules"], "rep always looks for kernel modules; leave it out"),
     (
-        &["-T", "--threads", "--pretty"],
-        "rep does not report counter values of threads; rep dump --type READ lists them",
+        &["--pretty"],
+        "rep has one form of the table of threads; rep dump --type READ lists single values",
     ),
     (
         &[
@@ -112,13 +112,9 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
 }
 
 /// Words that name commands elsewhere, or may do so here one day, with what there is now.
-const WORDS: [(&str, &str); 11] = [
+const WORDS: [(&str, &str); 10] = [
     ("flamegraph", FOLDED),
     ("archive", "rep bundle packs a recording with its names; perf archive packs the binaries"),
-    (
-        "stat",
-        "rep reports samples; perf stat counts events, rep --stats counts the records of a file",
-    ),
     ("syscalls", "rep -s trace_fields shows the fields of recorded system calls"),
     ("trace", "rep script lists tracepoint samples in time order"),
     ("tui", "rep has no interactive interface; on a terminal its text is shown in a pager"),

@@ -22,7 +22,7 @@ use crate::analyses::{annotate, branches, c2c, diff, mem, modules, syscalls, tim
 use crate::cli::outcome::stream;
 use crate::cli::{Entry, Line, Place, args, named};
 use crate::input::map::keep_freed_memory;
-use crate::listings::{bundle, dump, info, script};
+use crate::listings::{bundle, dump, info, script, stat};
 use crate::query::Demangle;
 use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
@@ -113,6 +113,14 @@ pub(crate) static COMMANDS: &[Entry] = &[
         place: Place::Name,
         definition: syscalls::SyscallsArgs::command,
         run: |line| stream(line.parse(syscalls::query), syscalls::run),
+    },
+    Entry {
+        name: "stat",
+        shows: "counts of events, of perf stat record and rec stat record",
+        examples: &["rep stat -A    for each CPU", "rep stat -x, --per-core"],
+        place: Place::Name,
+        definition: stat::StatArgs::command,
+        run: |line| stream(line.parse(stat::query), stat::run),
     },
     Entry {
         name: "flame",

@@ -13,6 +13,7 @@ use crate::engine::report;
 use crate::exports;
 use crate::input::{settled, several};
 use crate::listings::dump::{self, DumpOptions};
+use crate::listings::stat::{self, StatQuery};
 use crate::listings::{info, tasks};
 use crate::profile::Profile;
 use crate::query::{Inspection, Source, Warning};
@@ -72,8 +73,22 @@ fn gated(status: ExitCode, ReportQuery { query, gates, .. }: &ReportQuery) -> Ex
     }
 }
 
+/// Returns whether there are no samples, but counts that can be shown in their place.
+fn shows_counts_alone(profile: &Profile, ReportQuery { query, export, .. }: &ReportQuery) -> bool {
+    export.is_for_people()
+        && query.inspection.is_none()
+        && profile.samples() == 0
+        && profile.has_counts()
+}
+
 fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
     let ReportQuery { query, export, .. } = &asked.query;
+    if shows_counts_alone(profile, &asked.query) {
+        say("rep: there are no samples in the recording; these are its counts (rep stat)");
+        let Asked { no_pager, .. } = *asked;
+        let query = StatQuery::whole(&query.sources);
+        return stream(Ok(Asked { query, no_pager, is_default_input: false }), stat::run);
+    }
     let mut status = ExitCode::SUCCESS;
     if !query.style.quiet {
         status = warn(&profile.warnings);

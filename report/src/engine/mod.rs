@@ -11,6 +11,7 @@
 
 mod ancestors;
 pub(crate) mod counted;
+pub(crate) mod counts;
 mod cumulated;
 pub(crate) mod facts;
 pub(crate) mod fetching;

@@ -13,6 +13,7 @@ use recrep_format::attr::AttrEntry;
 
 use crate::count::LOWER_VALUES;
 use crate::engine::counted::{Names, Purpose, histogram};
+use crate::engine::counts::RecordedCounts;
 use crate::engine::session::{self, Session};
 use crate::engine::{fetching, unmatched};
 use crate::input::several::{each_merged, settled};
@@ -242,6 +243,13 @@ fn of_session(
         profile.filter_values =
             unmatched::filter_values(&query.filters, profile.is_without_rows(), recorded)?;
     }
+    if let Some(counts) = RecordedCounts::of(session).filter(|_| query.mode.event().is_none()) {
+        for (place, count) in counts.totals().into_iter().enumerate() {
+            profile.add_count(place, count);
+        }
+        profile.thread_counts = counts.threads();
+        profile.warnings.extend(counts.warnings);
+    }
     profile.inputs.push(summary(query, input, session));
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);
@@ -255,7 +263,8 @@ fn of_session(
     Ok(profile)
 }
 
-fn summary(query: &Query, input: &Input, session: &Session<'_>) -> InputSummary {
+/// Returns what is said of an input.
+pub(crate) fn summary(query: &Query, input: &Input, session: &Session<'_>) -> InputSummary {
     let (split, side_band) = (session.split, &session.side_band);
     let count = |kind: RecordType| split.counts.get(&kind).copied().unwrap_or(0);
     let mut recording = Recording::of(session.file, count(RecordType::THROTTLE));

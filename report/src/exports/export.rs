@@ -34,6 +34,11 @@ pub(crate) trait Export: Sync {
         false
     }
 
+    /// Returns whether it can show what the counters of threads counted.
+    fn has_threads(&self) -> bool {
+        self.is_for_people() || self.has_other_records()
+    }
+
     /// Writes the answer to a query.
     fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()>;
 }

@@ -148,7 +148,7 @@ impl<'a> Split<'a> {
 
 /// Returns whether records of this type are side-band that is kept. Context switches tell nothing
 /// of what is counted, and there may be millions of them. Of perf's own records, only these are
-/// needed.
+/// needed, among them those of `perf stat record`.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
     let is_other = matches!(
@@ -157,6 +157,11 @@ fn is_side_band(kind: RecordType) -> bool {
             | RecordType::ID_INDEX
             | RecordType::AUXTRACE
             | RecordType::SIMPLEPERF_KERNEL_SYMBOL
+            | RecordType::EVENT_UPDATE
+            | RecordType::THREAD_MAP
+            | RecordType::STAT_CONFIG
+            | RecordType::STAT
+            | RecordType::STAT_ROUND
     );
     kind.is_kernel() && !is_switch || is_other
 }

@@ -1,8 +1,9 @@
 //! Commands that list what is in a file one by one: `rep script`, `dump`, `info`, `evlist`, `bundle`,
-//! and the options `--tasks` and `--mmaps` of `rep report`.
+//! `stat`, and the options `--tasks` and `--mmaps` of `rep report`.
 
 pub(crate) mod bundle;
 pub(crate) mod dump;
 pub(crate) mod info;
 pub mod script;
+pub(crate) mod stat;
 pub(crate) mod tasks;

@@ -39,6 +39,12 @@ impl Profile {
             }
             self.wait(rows, calls);
         }
+        for mut thread in other.thread_counts {
+            for (event, _) in &mut thread.values {
+                *event = places.get(*event).copied().unwrap_or(*event);
+            }
+            self.thread_counts.push(thread);
+        }
         self.inputs.append(&mut other.inputs);
         self.warnings.append(&mut other.warnings);
         self.hints.append(&mut other.hints);
@@ -113,6 +119,7 @@ impl Profile {
                 self.events.len() - 1
             });
             self.add_total(place, new.total, new.lost_samples, new.filtered_samples);
+            self.add_count(place, new.count);
             taken.push(place);
         }
         taken

@@ -14,6 +14,7 @@
 //!            └─ warnings, hints, filter_values
 //! ```
 
+pub(crate) mod counts;
 mod merge;
 pub(crate) mod modules;
 pub(crate) mod names;
@@ -26,6 +27,7 @@ pub(crate) use spelling::tell_apart;
 
 use std::collections::BTreeMap;
 
+use self::counts::{EventCount, ThreadCounts};
 use crate::callchain::ChainEnds;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, distinct};
@@ -70,6 +72,8 @@ pub struct Event {
     pub total: Count,
     pub lost_samples: u64,
     pub filtered_samples: u64,
+    /// What its counters counted; `None` if that is not recorded.
+    pub(crate) count: Option<EventCount>,
 }
 
 impl Event {
@@ -97,6 +101,9 @@ pub struct Profile {
     pub frames: Labels,
     /// Modules of the texts.
     pub modules: Vec<ModuleName>,
+    /// Values of the counters of threads that exited, in the order of threads; of several files one
+    /// after the other.
+    pub(crate) thread_counts: Vec<ThreadCounts>,
     /// Callchains, if rows show them or the output needs them.
     pub calls: CallTrees,
     /// User stacks, if callchains were counted.
@@ -161,6 +168,18 @@ impl Profile {
             event.lost_samples = event.lost_samples.saturating_add(lost_samples);
             event.filtered_samples = event.filtered_samples.saturating_add(filtered_samples);
         }
+    }
+
+    /// Adds what the counters of an event counted.
+    pub(crate) fn add_count(&mut self, place: usize, count: Option<EventCount>) {
+        if let (Some(event), Some(count)) = (self.events.get_mut(place), count) {
+            event.count.get_or_insert_default().add(count);
+        }
+    }
+
+    /// Returns whether counters were recorded, beside or in place of samples.
+    pub(crate) fn has_counts(&self) -> bool {
+        self.events.iter().any(|event| event.count.is_some())
     }
 
     /// Sets the rows, given their words, and returns the number of each in the profile: equal rows

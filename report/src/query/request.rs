@@ -103,6 +103,8 @@ pub struct Query {
     pub hierarchy: bool,
     /// `true` for one table of all events.
     pub group: bool,
+    /// `true` for a table of the counts of threads that exited.
+    pub threads: bool,
     /// `true` if tracepoint fields are shown raw, ignoring the kernel's print format.
     pub raw_trace: bool,
     /// Resolution of the sort key `time`.

@@ -9,6 +9,7 @@ use recrep_format::bytes::read_early;
 
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, Partition};
+use crate::profile::counts::EventCount;
 use crate::profile::names::Subject;
 use crate::profile::stacks::RowIndex;
 use crate::table::cells::Cells;
@@ -91,6 +92,7 @@ pub(crate) struct EventTable<'l> {
     pub lost_samples: u64,
     /// Number of samples dropped by a BPF filter.
     pub filtered_samples: u64,
+    pub event_count: Option<EventCount>,
     /// Numbers of the displayed rows, sorted.
     pub(super) order: Vec<usize>,
     pub(super) rows: &'l Partition<Metrics>,

@@ -83,6 +83,7 @@ fn table<'p>(
         total: if query.style.is_relative { in_rows() } else { event.total },
         lost_samples: event.lost_samples,
         filtered_samples: event.filtered_samples,
+        event_count: event.count,
         order: Vec::new(),
         rows: &profile.rows,
         cells: Cells::new(query, &profile.labels),

@@ -74,6 +74,7 @@ impl FieldValue<'_> {
 impl<'a> RawFields<'a> {
     /// Returns the number of 1, 2, 4 or 8 bytes at `offset`; `None` for other sizes and outside the
     /// bytes.
+    #[inline]
     pub fn number(&self, offset: usize, size: usize) -> Option<u64> {
         let bytes = self.bytes.get(offset..offset.checked_add(size)?)?;
         match *bytes {

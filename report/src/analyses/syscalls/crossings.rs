@@ -3,21 +3,21 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indexmap::IndexMap;
-use recrep_format::abi::{EventType, RecordType, SampleType};
+use recrep_format::abi::{EventType, RecordType};
 use recrep_format::endian::Endian;
-use recrep_format::feature::tracing::{EventField, EventFormat, FieldValue, RawFields, Tracing};
-use recrep_format::layout::UpTo;
+use recrep_format::feature::tracing::{EventField, EventFormat, RawFields, Tracing};
 use recrep_format::read::File;
-use recrep_format::record::{RawRecord, SampleFields};
+use recrep_format::record::RawRecord;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::callers::{Caller, Callers};
-use super::pair::{Crossing, Side};
+use super::pair::{self, CallResult, Crossing, Crossings, Side};
 use crate::callchain::ChainOrigin;
 use crate::engine::session::Session;
 use crate::input::unpack::UnpackBuffer;
 use crate::scan::SampleFilter;
-use crate::timeline::{RecentSpans, SampleContext, ThreadRef};
+use crate::terminal::progress;
+use crate::timeline::{RecentSpans, SampleContext, Task, ThreadRef};
 
 /// The events of a file that tell of system calls.
 #[derive(Debug)]
@@ -30,11 +30,33 @@ pub(super) struct SyscallEvents {
 /// An event, and the fields of its raw bytes.
 #[derive(Clone, Debug)]
 struct SyscallEvent {
-    number: EventField,
+    number: SignedField,
     /// Value that the call returns; `None` for entries.
-    value: Option<EventField>,
+    value: Option<SignedField>,
     /// Name of the only call that it traces; `None` if it traces all.
     name: Option<String>,
+}
+
+/// Place of a signed number.
+#[derive(Clone, Copy, Debug)]
+struct SignedField {
+    offset: usize,
+    size: usize,
+}
+
+impl SignedField {
+    fn of(field: &EventField) -> Self {
+        Self { offset: field.offset, size: field.size }
+    }
+
+    #[inline]
+    fn read(self, raw: &RawFields<'_>) -> Option<i64> {
+        // The sign is the highest of the field's bits.
+        let bits = u32::try_from(self.size).unwrap_or(8).saturating_mul(8);
+        let unused = u64::BITS.saturating_sub(bits);
+        let value = raw.number(self.offset, self.size)?;
+        Some(value.wrapping_shl(unused).cast_signed() >> unused)
+    }
 }
 
 impl SyscallEvent {
@@ -50,8 +72,8 @@ impl SyscallEvent {
             _ => return None,
         };
         // Old kernels call it `nr`.
-        let number = format.field(field).or_else(|| format.field("nr"))?.clone();
-        let value = if is_exit { Some(format.field("ret")?.clone()) } else { None };
+        let number = SignedField::of(format.field(field).or_else(|| format.field("nr"))?);
+        let value = if is_exit { Some(SignedField::of(format.field("ret")?)) } else { None };
         Some(Self { number, value, name })
     }
 }
@@ -101,8 +123,7 @@ impl SyscallEvents {
 /// Crossings of all threads.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// Process and crossings of each thread, in no order.
-    pub(super) threads: FxHashMap<u64, (i32, Vec<Crossing>)>,
+    pub(super) threads: Vec<CrossingThread>,
     /// Callers, by the numbers in the crossings.
     pub(super) callers: Vec<Caller>,
     /// Names of the calls that have tracepoints of their own, by number.
@@ -111,6 +132,22 @@ pub(super) struct Collected {
     pub(super) end: u64,
     /// Number of samples without thread, time or the fields of their event.
     pub(super) unusable: u64,
+}
+
+/// A thread and its crossings.
+pub(super) struct CrossingThread {
+    pub(super) thread: ThreadRef,
+    pub(super) pid: i32,
+    pub(super) crossings: Crossings,
+}
+
+/// Crossings of a thread in a piece.
+struct PieceThread {
+    /// Index of the piece.
+    piece: usize,
+    thread: ThreadRef,
+    pid: i32,
+    crossings: Vec<Crossing>,
 }
 
 impl Collected {
@@ -131,49 +168,64 @@ impl Collected {
                 callers: callers(),
                 spans: RecentSpans::default(),
                 numbers: vec![None; events.events.len()],
+                threads: Vec::new(),
+                of_piece: FxHashMap::default(),
+                last: (ThreadRef::Bare(-1), None),
                 found: Self::default(),
             };
             let mut buffer = UnpackBuffer::default();
-            while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let records = piece.records(&mut buffer);
-                for raw in records.filter(|raw| raw.header.kind == RecordType::SAMPLE) {
-                    worker.sample(raw);
+            let indexes = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+            for (index, piece) in indexes.map_while(|index| Some((index, pieces.get(index)?))) {
+                worker.begin_piece();
+                let mut frames = piece.frames(&mut buffer);
+                // Records stay in registers: an adapter of the iterator would pass them through
+                // memory.
+                while let Some(Ok(raw)) = frames.next() {
+                    if raw.header.kind == RecordType::SAMPLE {
+                        worker.sample(index, raw);
+                    }
                 }
+                progress::advance(piece.size);
             }
-            worker.finish()
+            let callers = worker.callers.map(Callers::into_found).unwrap_or_default();
+            (worker.threads, Self { callers, ..worker.found })
         });
         let mut all = Self::default();
         let mut numbers = IndexMap::<Caller, u32, FxBuildHasher>::default();
-        for worker in workers {
-            all.append(worker, &mut numbers);
-        }
-        all.callers = numbers.into_keys().collect();
-        all
-    }
-
-    /// Appends what another worker collected; `numbers` has those of the callers of all workers.
-    fn append(&mut self, other: Self, numbers: &mut IndexMap<Caller, u32, FxBuildHasher>) {
-        let of_other: Vec<u32> = other
-            .callers
-            .into_iter()
-            .map(|caller| {
-                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                *numbers.entry(caller).or_insert(next)
-            })
-            .collect();
-        for (thread, (pid, mut crossings)) in other.threads {
-            for crossing in &mut crossings {
-                if let Side::Enter(caller) = &mut crossing.side {
-                    *caller = of_other.get(*caller as usize).copied().unwrap_or(0);
+        let mut parts = Vec::new();
+        for (mut threads, worker) in workers {
+            let of_worker: Vec<u32> = worker
+                .callers
+                .into_iter()
+                .map(|caller| {
+                    let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                    *numbers.entry(caller).or_insert(next)
+                })
+                .collect();
+            if !of_worker.is_empty() {
+                let crossings =
+                    threads.iter_mut().flat_map(|part: &mut PieceThread| &mut part.crossings);
+                for Crossing { caller, .. } in crossings {
+                    *caller = of_worker.get(*caller as usize).copied().unwrap_or(0);
                 }
             }
-            let (known, all) = self.threads.entry(thread).or_default();
-            *known = pid;
-            all.append(&mut crossings);
+            parts.append(&mut threads);
+            all.names.extend(worker.names);
+            all.end = all.end.max(worker.end);
+            all.unusable += worker.unusable;
         }
-        self.names.extend(other.names);
-        self.end = self.end.max(other.end);
-        self.unusable += other.unusable;
+        all.callers = numbers.into_keys().collect();
+        parts.sort_by_key(|part| (part.thread, part.piece));
+        for PieceThread { thread, pid, crossings, .. } in parts {
+            match all.threads.last_mut().filter(|last| last.thread == thread) {
+                Some(last) => last.crossings.pieces.push(crossings),
+                None => {
+                    let crossings = Crossings { pieces: vec![crossings] };
+                    all.threads.push(CrossingThread { thread, pid, crossings });
+                }
+            }
+        }
+        all
     }
 }
 
@@ -185,21 +237,31 @@ struct Worker<'s, 'w> {
     spans: RecentSpans<bool>,
     /// Number of the only call that an event traces, by the event's index.
     numbers: Vec<Option<i32>>,
+    threads: Vec<PieceThread>,
+    /// Places in `threads` of the threads in the piece at hand.
+    of_piece: FxHashMap<ThreadRef, usize>,
+    /// The thread of the last sample in the piece, and its place.
+    last: (ThreadRef, Option<usize>),
     found: Collected,
 }
 
 impl Worker<'_, '_> {
-    fn sample(&mut self, raw: RawRecord<'_>) {
+    fn begin_piece(&mut self) {
+        self.of_piece.clear();
+        self.last.1 = None;
+    }
+
+    #[inline]
+    fn sample(&mut self, piece: usize, raw: RawRecord<'_>) {
         let offset = raw.offset;
         let Some((index, sample)) = self.session.file.attrs.sample(raw) else { return };
         let Some(Some(event)) = self.events.events.get(index.0) else { return };
-        let mut fields = SampleFields::default();
-        let is_whole = sample.walk(const { UpTo::field(SampleType::RAW) }, &mut fields).is_ok();
-        let raw = RawFields { bytes: fields.raw.unwrap_or_default(), endian: self.events.endian };
-        let number = signed(&raw, &event.number).and_then(|number| i32::try_from(number).ok());
-        let value = event.value.as_ref().map(|field| signed(&raw, field));
+        let bytes = sample.raw().ok().flatten().unwrap_or_default();
+        let raw = RawFields { bytes, endian: self.events.endian };
+        let number = event.number.read(&raw).and_then(|number| i32::try_from(number).ok());
+        let value = event.value.map(|field| field.read(&raw));
         let (Some(number), Some(time), Some(pid), Some(tid), true) =
-            (number, sample.time(), sample.pid(), sample.tid(), is_whole && value != Some(None))
+            (number, sample.time(), sample.pid(), sample.tid(), value != Some(None))
         else {
             self.found.unusable += 1;
             return;
@@ -216,41 +278,40 @@ impl Worker<'_, '_> {
         let (span, is_taken) = self
             .spans
             .get(&self.session.timeline, pid, tid, at, |span| filter.takes_task(&span.task, tid));
+        let task = span.task;
         let is_taken = *is_taken && filter.counts_sample(&sample);
-        let side = match value {
-            Some(value) => Side::Exit(value.unwrap_or(0)),
-            None => Side::Enter(match &mut self.callers {
-                Some(callers) if is_taken => {
-                    let attrs = &self.session.file.attrs;
-                    let origin = attrs.get(index).map(|entry| ChainOrigin::of(&entry.attr));
-                    let at = SampleContext { space: span.task.space, moment: at };
-                    callers.number(&sample, origin.unwrap_or(ChainOrigin::Recorded), at)
-                }
-                _ => 0,
-            }),
+        let (side, result) = match value {
+            Some(value) => (Side::Exit, CallResult::of(value.unwrap_or(0))),
+            None => (Side::Enter, CallResult::default()),
+        };
+        let caller = match &mut self.callers {
+            Some(callers) if is_taken && side == Side::Enter => {
+                let attrs = &self.session.file.attrs;
+                let origin = attrs.get(index).map(|entry| ChainOrigin::of(&entry.attr));
+                let at = SampleContext { space: task.space, moment: at };
+                callers.number(&sample, origin.unwrap_or(ChainOrigin::Recorded), at)
+            }
+            _ => 0,
         };
         self.found.end = self.found.end.max(time);
-        let (known, crossings) = self.found.threads.entry(span.task.thread.pack()).or_default();
-        *known = span.task.pid;
-        crossings.push(Crossing { time, offset, number, is_taken, side });
+        let crossing = Crossing { time, number, caller, duration: 0, result, side, is_taken };
+        pair::push(self.crossings(piece, task), crossing);
     }
 
-    fn finish(self) -> Collected {
-        let callers = self.callers.map(Callers::into_found).unwrap_or_default();
-        Collected { callers, ..self.found }
+    /// Returns the crossings of a thread in the piece at hand.
+    #[inline]
+    fn crossings(&mut self, piece: usize, task: Task) -> &mut Vec<Crossing> {
+        let thread = task.thread;
+        let place = match self.last {
+            (last, Some(place)) if last == thread => place,
+            _ => *self.of_piece.entry(thread).or_insert_with(|| {
+                let crossings = Vec::new();
+                self.threads.push(PieceThread { piece, thread, pid: task.pid, crossings });
+                self.threads.len() - 1
+            }),
+        };
+        self.last = (thread, Some(place));
+        #[allow(clippy::indexing_slicing, reason = "places are those of threads")]
+        &mut self.threads[place].crossings
     }
-}
-
-/// Returns a number with its sign.
-fn signed(raw: &RawFields<'_>, field: &EventField) -> Option<i64> {
-    match raw.value(field)? {
-        FieldValue::Signed(number) => Some(number),
-        FieldValue::Unsigned(number) => Some(number.cast_signed()),
-        _ => None,
-    }
-}
-
-/// Returns the thread that a key of [`Collected::threads`] stands for.
-pub(super) fn thread_of(key: u64) -> ThreadRef {
-    ThreadRef::unpack(key)
 }

@@ -27,20 +27,23 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::Serialize;
 
 use self::callers::{Caller, Callers};
-use self::crossings::{Collected, SyscallEvents, thread_of};
+use self::crossings::{Collected, CrossingThread, SyscallEvents};
 use self::names::Names;
-use self::pair::{Call, Crossing, Untimed, pair};
+use self::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
 use crate::analyses::derived::{self, Format};
 use crate::callchain::deferred_chains;
 use crate::cli::{SourcesArgs, SymbolArgs, TaskFilterArgs};
-use crate::engine::fetching;
-use crate::engine::session::Session;
+use crate::engine::session::{self, Session};
+use crate::engine::unmatched::{self, Recorded};
+use crate::engine::{fetching, report};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::input::{Input, Keep, each, settled};
 use crate::profile::InputSummary;
-use crate::query::{ChainOptions, Column, Filters, Query, Warning};
+use crate::query::{ChainOptions, Column, FilterValues, Filters, Query, Warning};
 use crate::symbols::Resolver;
 use crate::terminal::escape::escape;
 use crate::terminal::units;
+use crate::timeline::ThreadRef;
 
 /// Show system calls: how many, which errors, how long they took
 #[derive(Debug, Parser)]
@@ -166,13 +169,10 @@ struct Calls {
 
 impl Calls {
     /// Counts the error, if a call returned one.
-    fn fail(&mut self, value: i64, names: &Names) {
-        /// Largest number of an error that the kernel returns.
-        const MAX_ERRNO: i64 = 4095;
-        if (-MAX_ERRNO..0).contains(&value)
-            && let Ok(errno) = i32::try_from(-value)
-        {
-            *self.errors.entry((errno, names.error(errno))).or_default() += 1;
+    #[inline]
+    fn fail(&mut self, result: CallResult) {
+        if let Some(errno) = result.errno() {
+            *self.errors.entry((errno, None)).or_default() += 1;
         }
     }
 
@@ -266,15 +266,11 @@ impl Found {
         let message = "samples of system calls lack their thread, time or fields, and are left out";
         found.warnings.extend(Warning::counted(unusable, "bad-sample", message));
         let names = Names::new(session.file, names);
-        let of_thread = |(thread, (pid, mut crossings)): (u64, (i32, Vec<_>))| {
-            crossings.sort_by_key(|at: &Crossing| (at.time, at.offset));
-            let labels = Labels::new(session, thread, pid, &asked.by);
-            (thread, labels.calls(&crossings, end, &names, &callers))
+        let of_thread = |CrossingThread { thread, pid, crossings }| {
+            Labels::new(session, thread, pid, &asked.by).calls(crossings, end, &names, &callers)
         };
-        let threads: Vec<(u64, (i32, Vec<_>))> = threads.into_iter().collect();
-        let mut threads: Vec<(u64, Self)> = threads.into_par_iter().map(of_thread).collect();
-        threads.sort_by_key(|(thread, _)| *thread);
-        for (_, thread) in threads {
+        let threads: Vec<Self> = threads.into_par_iter().map(of_thread).collect();
+        for thread in threads {
             found.add(thread);
         }
         found
@@ -289,6 +285,41 @@ fn fetch(session: &Session<'_>, asked: &SyscallsQuery, resolver: &Resolver) -> V
     fetching::fetch(&query, session, resolver).unwrap_or_default()
 }
 
+/// Calls of a thread, by number and caller.
+#[derive(Default)]
+struct ThreadCalls {
+    calls: FxHashMap<(i32, u32), Calls>,
+    one_sided: OneSided,
+}
+
+impl CallCounter for ThreadCalls {
+    #[inline]
+    fn add(&mut self, call: Call) {
+        match call {
+            Call::Returned { number, caller, result, duration } => {
+                let calls = self.calls.entry((number, caller)).or_default();
+                calls.latencies.push(duration);
+                calls.fail(result);
+            }
+            Call::Unfinished { number, caller, since } => {
+                let calls = self.calls.entry((number, caller)).or_default();
+                calls.unfinished += 1;
+                calls.longest_unfinished = calls.longest_unfinished.max(since);
+            }
+            Call::Untimed { number, result, why } => {
+                let calls = self.calls.entry((number, 0)).or_default();
+                calls.untimed += 1;
+                calls.fail(result);
+                match why {
+                    Untimed::EnteredBefore => self.one_sided.entered_before += 1,
+                    Untimed::LostEntry => self.one_sided.without_entry += 1,
+                }
+            }
+            Call::LostExit => self.one_sided.without_exit += 1,
+        }
+    }
+}
+
 /// Texts of a thread, as far as calls are told apart by them.
 struct Labels {
     process: Option<String>,
@@ -297,11 +328,11 @@ struct Labels {
 }
 
 impl Labels {
-    fn new(session: &Session<'_>, thread: u64, pid: i32, by: &[By]) -> Self {
+    fn new(session: &Session<'_>, thread: ThreadRef, pid: i32, by: &[By]) -> Self {
         let timeline = &session.timeline;
         let process = || format!("{pid}:{}", timeline.comm(timeline.process_comm(pid)));
         let of_thread = || {
-            let (tid, comm) = timeline.thread_label(thread_of(thread));
+            let (tid, comm) = timeline.thread_label(thread);
             format!("{tid}:{}", timeline.comm(comm))
         };
         Self {
@@ -312,31 +343,15 @@ impl Labels {
     }
 
     /// Returns the calls of the thread.
-    fn calls(self, crossings: &[Crossing], end: u64, names: &Names, callers: &[Caller]) -> Found {
-        let mut calls = FxHashMap::<(i32, u32), Calls>::default();
-        let mut one_sided = OneSided::default();
-        pair(crossings, end, names, |call| match call {
-            Call::Returned { number, caller, value, duration } => {
-                let calls = calls.entry((number, caller)).or_default();
-                calls.latencies.push(duration);
-                calls.fail(value, names);
+    fn calls(self, crossings: Crossings, end: u64, names: &Names, callers: &[Caller]) -> Found {
+        let mut counters = crossings.counted::<ThreadCalls>(end, names).into_iter();
+        let ThreadCalls { mut calls, mut one_sided } = counters.next().unwrap_or_default();
+        for other in counters {
+            one_sided.add(other.one_sided);
+            for (key, of_key) in other.calls {
+                calls.entry(key).or_default().add(of_key);
             }
-            Call::Unfinished { number, caller, since } => {
-                let calls = calls.entry((number, caller)).or_default();
-                calls.unfinished += 1;
-                calls.longest_unfinished = calls.longest_unfinished.max(since);
-            }
-            Call::Untimed { number, value, why } => {
-                let calls = calls.entry((number, 0)).or_default();
-                calls.untimed += 1;
-                calls.fail(value, names);
-                match why {
-                    Untimed::EnteredBefore => one_sided.entered_before += 1,
-                    Untimed::LostEntry => one_sided.without_entry += 1,
-                }
-            }
-            Call::LostExit => one_sided.without_exit += 1,
-        });
+        }
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_by_key(|(key, _)| *key);
         let mut found = Found { one_sided, ..Found::default() };
@@ -348,7 +363,9 @@ impl Labels {
                 caller: caller.cloned(),
                 syscall: names.shown(number).into_owned(),
             };
-            let calls = Calls { number: Some(number), ..calls };
+            let errors = calls.errors.into_iter();
+            let errors = errors.map(|((errno, _), calls)| ((errno, names.error(errno)), calls));
+            let calls = Calls { number: Some(number), errors: errors.collect(), ..calls };
             found.calls.entry(key).or_default().add(calls);
         }
         found
@@ -424,18 +441,21 @@ struct ErrorCount {
 }
 
 impl Latency {
-    /// Computes the distribution of latencies and sorts them; `None` if there are none.
+    /// Computes the distribution of latencies, whose order changes; `None` if there are none.
     #[expect(clippy::cast_precision_loss, reason = "the mean is rounded")]
     fn of(latencies: &mut [u64]) -> Option<Self> {
-        latencies.sort_unstable();
-        let (min, max) = (*latencies.first()?, *latencies.last()?);
         let count = latencies.len();
-        let [p50, p95, p99] = [50, 95, 99].map(|percent: usize| {
-            let rank = count.saturating_mul(percent).div_ceil(100).max(1);
-            latencies.get(rank - 1).copied().unwrap_or(max)
+        let (min, max) = (*latencies.iter().min()?, *latencies.iter().max()?);
+        let mean = sum(latencies.iter().copied()) as f64 / count as f64;
+        // Each percentile leaves those that do not exceed it before it.
+        let mut left = latencies;
+        let [p99, p95, p50] = [99, 95, 50].map(|percent: usize| {
+            let rank = count.saturating_mul(percent).div_ceil(100).clamp(1, left.len());
+            let found = *left.select_nth_unstable(rank - 1).1;
+            left = std::mem::take(&mut left).get_mut(..rank).unwrap_or_default();
+            found
         });
-        let total: u64 = latencies.iter().fold(0, |sum, one| sum.saturating_add(*one));
-        Some(Self { min, mean: total as f64 / count as f64, p50, p95, p99, max })
+        Some(Self { min, mean, p50, p95, p99, max })
     }
 }
 
@@ -487,16 +507,33 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let resolver = Resolver::new(asked.query.symbol_sources.clone());
-    let of_input = |session: &Session<'_>| Found::of(session, asked, &resolver);
-    let (profile, _, inputs) = derived::profile(&asked.query, Vec::new(), of_input)?;
-    resolver.check_unchanged()?;
-    let mut found = Found::default();
-    for input in inputs {
-        found.add(input);
-    }
-    let mut warnings = profile.warnings.clone();
-    if !found.is_recorded && !profile.is_without_rows() {
+    let query = &asked.query;
+    let resolver = Resolver::new(query.symbol_sources.clone());
+    let (found, inputs, filters, mut warnings) = settled(&query.sources, || {
+        let (mut found, mut inputs, mut filters) = (Found::default(), Vec::new(), Vec::new());
+        let warnings = each(&query.sources, |source| {
+            let input = Input::recording(source, "single system calls")?;
+            session::named_on(&input, Keep::Some, &resolver, |session| {
+                let of_input = Found::of(session, asked, &resolver);
+                let recorded = Recorded {
+                    session,
+                    resolver: &resolver,
+                    symbol_sources: &query.symbol_sources,
+                    mode: query.mode,
+                };
+                let is_empty = of_input.calls.is_empty();
+                let values = unmatched::filter_values(&query.filters, is_empty, recorded)?;
+                FilterValues::merge(&mut filters, values);
+                found.add(of_input);
+                inputs.push(report::summary(query, &input, session));
+                Ok(session.warnings())
+            })
+        })?;
+        resolver.check_unchanged()?;
+        Ok((found, inputs, filters, warnings))
+    })?;
+    let samples: u64 = inputs.iter().map(|input| input.samples).sum();
+    if !found.is_recorded && samples > 0 {
         anyhow::bail!(
             "no system calls were recorded: no input has samples of raw_syscalls:* or \
              syscalls:sys_* with their formats; record with rec trace"
@@ -508,10 +545,15 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
              leave --by caller out"
         );
     }
-    warnings.append(&mut found.warnings);
-    warnings.extend(lost(&profile.inputs, found.one_sided));
+    if found.calls.is_empty() {
+        warnings.push(FilterValues::failure(&filters, samples));
+    } else {
+        warnings.extend(FilterValues::partly(&filters));
+    }
+    warnings.extend(found.warnings.iter().cloned());
+    warnings.extend(lost(&inputs, found.one_sided));
     let answer = SyscallsAnalysis::of(found, asked);
-    derived::print(asked.format, &profile.inputs, &answer, &warnings, out)
+    derived::print(asked.format, &inputs, &answer, &warnings, out)
 }
 
 /// Returns warnings of calls that are missing.

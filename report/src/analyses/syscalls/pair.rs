@@ -8,45 +8,77 @@
 //!                                                                 entry was lost
 //! ```
 //!
+//! Most calls have both samples in one ring, one after the other, so they are paired while samples
+//! are collected ([`Crossings::push`]). That is right unless the thread was on another CPU
+//! meanwhile: then there is another crossing within the call, and the thread's pairs are taken apart
+//! and paired again in order of time.
+//!
 //! Some exits are not what the entry announced:
 //! - A new task begins its life with the exit of the call that made it. It has entered none.
 //! - `rt_sigreturn` (x86) and `execve` (AArch64) leave as number -1: the registers are another
 //!   context's by then. An `execve` may also leave as a call of the new program's architecture.
 //! - The first exit of a thread has no entry if the recording began during the call.
 
+use rayon::prelude::*;
+
 use super::names::Names;
 
-/// What is known from a sample of an entry or exit.
+/// An entry, an exit, or both sides of a call. There may be many millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Crossing {
     pub(super) time: u64,
-    /// Its place in the file, which orders equal times.
-    pub(super) offset: u64,
     /// Number of the system call.
     pub(super) number: i32,
+    /// Number of the caller; 0 of exits.
+    pub(super) caller: u32,
+    /// Nanoseconds from the entry to the exit; only of [`Side::Both`].
+    pub(super) duration: u32,
+    /// What the call returns; not of entries.
+    pub(super) result: CallResult,
+    pub(super) side: Side,
     /// `true` if the filters select it.
     pub(super) is_taken: bool,
-    pub(super) side: Side,
 }
 
-const _: () = assert!(size_of::<Crossing>() <= 40);
+const _: () = assert!(size_of::<Crossing>() <= 32);
 
 /// Side of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Entry, with the number of its caller.
-    Enter(u32),
-    /// Exit, with the value that the call returns.
-    Exit(i64),
+    Enter,
+    Exit,
+    /// Entry and exit, if the call was short.
+    Both,
+}
+
+/// The error that a call returned, or whether it returned zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CallResult(i16);
+
+impl CallResult {
+    /// Returns the result of a call that returned this value.
+    pub(super) fn of(value: i64) -> Self {
+        /// Largest number of an error that the kernel returns.
+        const MAX_ERRNO: i64 = 4095;
+        match i16::try_from(value) {
+            Ok(errno) if (-MAX_ERRNO..=0).contains(&value) => Self(errno),
+            _ => Self(1),
+        }
+    }
+
+    /// Returns the number of the error.
+    pub(super) fn errno(self) -> Option<i32> {
+        (self.0 < 0).then(|| -i32::from(self.0))
+    }
 }
 
 /// A call, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// It returned this value after so many nanoseconds.
-    Returned { number: i32, caller: u32, value: i64, duration: u64 },
-    /// It returned this value, and its entry is unknown.
-    Untimed { number: i32, value: i64, why: Untimed },
+    /// It returned after so many nanoseconds.
+    Returned { number: i32, caller: u32, result: CallResult, duration: u64 },
+    /// It returned, and its entry is unknown.
+    Untimed { number: i32, result: CallResult, why: Untimed },
     /// It had not returned when the recording ended, so many nanoseconds after its entry.
     Unfinished { number: i32, caller: u32, since: u64 },
     /// It was entered, and the sample of its exit is missing.
@@ -65,79 +97,139 @@ pub(super) enum Untimed {
 /// Number with which a call leaves whose registers are another context's.
 const OTHER_CONTEXT: i32 = -1;
 
-/// Calls `found` with each call of a thread that the filters select, given its crossings in order
-/// of time. The recording ends at `end`.
-pub(super) fn pair(crossings: &[Crossing], end: u64, names: &Names, mut found: impl FnMut(Call)) {
-    let mut open: Option<(Crossing, u32)> = None;
-    for (index, at) in crossings.iter().enumerate() {
-        let number = at.number;
-        match at.side {
-            Side::Enter(caller) => {
-                if open.replace((*at, caller)).is_some_and(|lost| is_taken(&lost)) {
-                    found(Call::LostExit);
-                }
-            }
-            Side::Exit(value) => {
-                let before = open.take();
-                let is_pair = |entered: i32| {
-                    entered == number || number == OTHER_CONTEXT || names.is_exec(entered)
-                };
-                match before {
-                    Some((entry, caller)) if is_pair(entry.number) => {
-                        let duration = at.time.saturating_sub(entry.time);
-                        if entry.is_taken {
-                            let number = entry.number;
-                            found(Call::Returned { number, caller, value, duration });
-                        }
-                    }
-                    _ => {
-                        if before.is_some_and(|lost| is_taken(&lost)) {
-                            found(Call::LostExit);
-                        }
-                        let is_birth = index == 0 && value == 0 && names.is_fork(number);
-                        if at.is_taken && !is_birth {
-                            let why = match index {
-                                0 => Untimed::EnteredBefore,
-                                _ => Untimed::LostEntry,
-                            };
-                            found(Call::Untimed { number, value, why });
-                        }
-                    }
-                }
-            }
-        }
+impl Crossing {
+    /// Time of the exit, or of the only side.
+    fn end(&self) -> u64 {
+        self.time.saturating_add(self.duration.into())
     }
-    if let Some((entry, caller)) = open.filter(is_taken) {
-        let since = end.saturating_sub(entry.time);
-        found(Call::Unfinished { number: entry.number, caller, since });
+
+    /// Returns the sides of the call.
+    fn sides(self) -> impl Iterator<Item = Self> {
+        let enter = Self { side: Side::Enter, duration: 0, result: CallResult(0), ..self };
+        let exit = Self { side: Side::Exit, duration: 0, caller: 0, time: self.end(), ..self };
+        let is_both = self.side == Side::Both;
+        let first = if is_both { enter } else { self };
+        std::iter::once(first).chain(is_both.then_some(exit))
     }
 }
 
-fn is_taken((entry, _): &(Crossing, u32)) -> bool {
-    entry.is_taken
+/// Crossings of a thread, in the order of the file: those of consecutive pieces, apart.
+#[derive(Debug, Default)]
+pub(super) struct Crossings {
+    pub(super) pieces: Vec<Vec<Crossing>>,
+}
+
+/// Adds a crossing after those of the same thread and piece: an exit to the entry before it, if it
+/// belongs there.
+#[inline]
+pub(super) fn push(crossings: &mut Vec<Crossing>, at: Crossing) {
+    if at.side == Side::Exit
+        && let Some(entry) = crossings.last_mut().filter(|last| last.side == Side::Enter)
+        && (entry.number == at.number || at.number == OTHER_CONTEXT)
+        && let Some(Ok(duration)) = at.time.checked_sub(entry.time).map(u32::try_from)
+    {
+        (entry.side, entry.duration, entry.result) = (Side::Both, duration, at.result);
+    } else {
+        crossings.push(at);
+    }
+}
+
+/// What counts calls, a part of them on each core.
+pub(super) trait CallCounter: Default + Send {
+    fn add(&mut self, call: Call);
+}
+
+impl Crossings {
+    /// Returns the counters of all calls that the filters select, one or more. The recording ends at
+    /// `end`.
+    pub(super) fn counted<C: CallCounter>(self, end: u64, names: &Names) -> Vec<C> {
+        let is_apart = |a: &Crossing, b: &Crossing| a.end() <= b.time;
+        let are_sorted = self.pieces.par_iter().all(|piece| piece.is_sorted_by(is_apart));
+        let ends = self.pieces.iter().filter_map(|piece| Some([piece.first()?, piece.last()?]));
+        if are_sorted && ends.is_sorted_by(|[_, a], [b, _]| is_apart(a, b)) {
+            let chunk = self.pieces.len().div_ceil(rayon::current_num_threads()).max(1);
+            let parts = self.pieces.par_chunks(chunk).map(whole_calls::<C>);
+            let (mut counters, others): (Vec<C>, Vec<Vec<Crossing>>) = parts.unzip();
+            if let Some(first) = counters.first_mut() {
+                pair(others.into_iter().flatten(), end, names, first);
+            }
+            return counters;
+        }
+        let all = self.pieces.into_iter().flatten();
+        let mut sides: Vec<Crossing> = all.flat_map(Crossing::sides).collect();
+        // Equal times stay in file order.
+        sides.sort_by_key(|crossing| crossing.time);
+        let mut counter = C::default();
+        pair(sides.into_iter(), end, names, &mut counter);
+        vec![counter]
+    }
+}
+
+/// Counts the calls that have both sides. Returns the other crossings, with a call that is not
+/// counted again wherever there were any between them.
+fn whole_calls<C: CallCounter>(pieces: &[Vec<Crossing>]) -> (C, Vec<Crossing>) {
+    let (mut counter, mut others) = (C::default(), Vec::<Crossing>::new());
+    for at in pieces.iter().flatten() {
+        if at.side != Side::Both {
+            others.push(*at);
+            continue;
+        }
+        if others.last().is_none_or(|last| last.side != Side::Both) {
+            others.push(Crossing { is_taken: false, ..*at });
+        }
+        let Crossing { number, caller, result, duration, is_taken, .. } = *at;
+        if is_taken {
+            counter.add(Call::Returned { number, caller, result, duration: duration.into() });
+        }
+    }
+    (counter, others)
+}
+
+/// Pairs the crossings of a thread, in order of time.
+fn pair(
+    crossings: impl Iterator<Item = Crossing>,
+    end: u64,
+    names: &Names,
+    counter: &mut impl CallCounter,
+) {
+    let mut open: Option<Crossing> = None;
+    for (index, at) in crossings.enumerate() {
+        let Crossing { number, result, .. } = at;
+        let is_pair =
+            |entered: i32| entered == number || number == OTHER_CONTEXT || names.is_exec(entered);
+        let before = if at.side == Side::Enter { open.replace(at) } else { open.take() };
+        let entry = match (at.side, before) {
+            (Side::Both, _) => Some(at),
+            (Side::Exit, Some(entry)) if is_pair(entry.number) => Some(entry),
+            _ => None,
+        };
+        let is_lost = at.side != Side::Exit || entry.is_none();
+        if before.is_some_and(|lost| is_lost && lost.is_taken) {
+            counter.add(Call::LostExit);
+        }
+        match entry {
+            Some(Crossing { time, number, caller, is_taken: true, .. }) => {
+                let duration = at.end().saturating_sub(time);
+                counter.add(Call::Returned { number, caller, result, duration });
+            }
+            None if at.side == Side::Exit && at.is_taken => {
+                let is_birth = index == 0 && result == CallResult(0) && names.is_fork(number);
+                let why = if index == 0 { Untimed::EnteredBefore } else { Untimed::LostEntry };
+                if !is_birth {
+                    counter.add(Call::Untimed { number, result, why });
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(Crossing { time, number, caller, is_taken: true, .. }) = open {
+        counter.add(Call::Unfinished { number, caller, since: end.saturating_sub(time) });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Crossings 10 ns apart, from 10 ns on.
-    fn paired(sides: &[(i32, Side)]) -> Vec<Call> {
-        let crossings = sides.iter().zip(1..).map(|(&(number, side), turn)| Crossing {
-            time: 10 * turn,
-            offset: turn,
-            number,
-            is_taken: true,
-            side,
-        });
-        of(&crossings.collect::<Vec<_>>())
-    }
-
-    fn of(crossings: &[Crossing]) -> Vec<Call> {
-        let mut found = Vec::new();
-        pair(crossings, 1000, &Names::of("x86_64", Default::default()), |call| found.push(call));
-        found
-    }
 
     const READ: i32 = 0;
     const WRITE: i32 = 1;
@@ -146,64 +238,128 @@ mod tests {
     const EXECVE: i32 = 59;
     const EXECVE_OF_X86: i32 = 11;
 
-    const fn returned(number: i32, value: i64) -> Call {
-        Call::Returned { number, caller: 7, value, duration: 10 }
+    fn enter(time: u64, number: i32, caller: u32) -> Crossing {
+        let (duration, result, side, is_taken) = (0, CallResult(0), Side::Enter, true);
+        Crossing { time, number, caller, duration, result, side, is_taken }
+    }
+
+    fn exit(time: u64, number: i32, value: i64) -> Crossing {
+        let (side, result) = (Side::Exit, CallResult::of(value));
+        Crossing { side, result, ..enter(time, number, 0) }
+    }
+
+    impl CallCounter for Vec<Call> {
+        fn add(&mut self, call: Call) {
+            self.push(call);
+        }
+    }
+
+    /// Calls of crossings in pieces.
+    fn of(pieces: &[&[Crossing]]) -> Vec<Call> {
+        let mut crossings = Crossings::default();
+        for piece in pieces {
+            let mut own = Vec::new();
+            piece.iter().for_each(|at| push(&mut own, *at));
+            crossings.pieces.push(own);
+        }
+        let names = Names::of("x86_64", Default::default());
+        let mut found: Vec<Call> = crossings.counted::<Vec<Call>>(1000, &names).concat();
+        // In whatever order they were found.
+        found.sort_by_key(|call| match call {
+            Call::Untimed { .. } => 2,
+            Call::Unfinished { .. } => 3,
+            Call::LostExit => 0,
+            Call::Returned { .. } => 1,
+        });
+        found
+    }
+
+    fn returned(number: i32, value: i64) -> Call {
+        Call::Returned { number, caller: 7, result: CallResult::of(value), duration: 10 }
+    }
+
+    fn untimed(number: i32, why: Untimed) -> Call {
+        Call::Untimed { number, result: CallResult(1), why }
     }
 
     #[test]
     fn an_exit_belongs_to_the_entry_before_it() {
-        use Side::{Enter, Exit};
-        let found =
-            paired(&[(READ, Enter(7)), (READ, Exit(3)), (WRITE, Enter(7)), (WRITE, Exit(-4))]);
-        assert_eq!(found, [returned(READ, 3), returned(WRITE, -4)]);
-        let open = paired(&[(READ, Enter(7)), (READ, Exit(3)), (WRITE, Enter(8))]);
+        let calls =
+            [enter(10, READ, 7), exit(20, READ, 3), enter(30, WRITE, 7), exit(40, WRITE, -4)];
+        let expected = [returned(READ, 3), returned(WRITE, -4)];
+        assert_eq!(of(&[&calls]), expected);
+        // Also if the sides are in two pieces, in whatever order.
+        assert_eq!(of(&[&calls[..1], &calls[1..]]), expected);
+        assert_eq!(of(&[&calls[1..], &calls[..1]]), expected);
+        assert_eq!(of(&[&calls[2..], &calls[..2]]), expected);
+        let open = of(&[&[enter(10, READ, 7), exit(20, READ, 3), enter(30, WRITE, 8)]]);
         assert_eq!(open[1..], [Call::Unfinished { number: WRITE, caller: 8, since: 970 }]);
     }
 
     #[test]
+    fn what_looks_like_a_pair_is_taken_apart_if_the_thread_was_elsewhere() {
+        // It entered on one CPU, and left on the other one, where it entered again.
+        let (here, there) =
+            ([enter(10, READ, 7), exit(40, READ, 9)], [exit(20, READ, 1), enter(30, READ, 7)]);
+        let expected = [returned(READ, 1), returned(READ, 9)];
+        assert_eq!(of(&[&here, &there]), expected);
+        assert_eq!(of(&[&there, &here]), expected);
+    }
+
+    #[test]
+    fn long_calls_keep_their_length() {
+        let time = 20_000_000_000;
+        let long = of(&[&[enter(10, READ, 7), exit(time, READ, 1)]]);
+        let result = CallResult(1);
+        assert_eq!(long, [Call::Returned { number: READ, caller: 7, result, duration: time - 10 }]);
+    }
+
+    #[test]
     fn what_is_lost_is_told_apart() {
-        use Side::{Enter, Exit};
-        let untimed = |number, why| Call::Untimed { number, value: 1, why };
         // The exit, the entry, both: of two calls, one side each.
-        let found = paired(&[(READ, Enter(7)), (WRITE, Enter(7)), (WRITE, Exit(1))]);
+        let found = of(&[&[enter(10, READ, 7), enter(20, WRITE, 7), exit(30, WRITE, 1)]]);
         assert_eq!(found, [Call::LostExit, returned(WRITE, 1)]);
-        let found = paired(&[(READ, Enter(7)), (READ, Exit(1)), (WRITE, Exit(1))]);
+        let found = of(&[&[enter(10, READ, 7), exit(20, READ, 1), exit(30, WRITE, 1)]]);
         assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::LostEntry)]);
-        let found = paired(&[(READ, Enter(7)), (WRITE, Exit(1))]);
+        let found = of(&[&[enter(10, READ, 7), exit(20, WRITE, 1)]]);
         assert_eq!(found, [Call::LostExit, untimed(WRITE, Untimed::LostEntry)]);
-        let found = paired(&[(WRITE, Exit(1)), (READ, Enter(7)), (READ, Exit(1))]);
-        assert_eq!(found, [untimed(WRITE, Untimed::EnteredBefore), returned(READ, 1)]);
+        let found = of(&[&[exit(10, WRITE, 1), enter(20, READ, 7), exit(30, READ, 1)]]);
+        assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::EnteredBefore)]);
     }
 
     #[test]
     fn a_new_task_returns_from_the_call_that_made_it() {
-        use Side::{Enter, Exit};
-        assert_eq!(
-            paired(&[(CLONE, Exit(0)), (READ, Enter(7)), (READ, Exit(1))]),
-            [returned(READ, 1)]
-        );
+        let child = [exit(10, CLONE, 0), enter(20, READ, 7), exit(30, READ, 1)];
+        assert_eq!(of(&[&child]), [returned(READ, 1)]);
         // A parent in whose call the recording began.
-        let value = 4711;
-        let why = Untimed::EnteredBefore;
-        assert_eq!(paired(&[(CLONE, Exit(value))]), [Call::Untimed { number: CLONE, value, why }]);
+        let parent = of(&[&[exit(10, CLONE, 4711)]]);
+        assert_eq!(parent, [untimed(CLONE, Untimed::EnteredBefore)]);
     }
 
     #[test]
     fn calls_that_replace_registers_leave_under_other_numbers() {
-        use Side::{Enter, Exit};
-        assert_eq!(paired(&[(SIGRETURN, Enter(7)), (-1, Exit(-4))]), [returned(SIGRETURN, -4)]);
-        let exec = paired(&[(EXECVE, Enter(7)), (EXECVE_OF_X86, Exit(0))]);
+        let signal = of(&[&[enter(10, SIGRETURN, 7), exit(20, -1, -4)]]);
+        assert_eq!(signal, [returned(SIGRETURN, -4)]);
+        let exec = of(&[&[enter(10, EXECVE, 7), exit(20, EXECVE_OF_X86, 0)]]);
         assert_eq!(exec, [returned(EXECVE, 0)]);
     }
 
     #[test]
     fn filters_choose_by_the_entry() {
-        let at =
-            |time, side, is_taken| Crossing { time, offset: time, number: READ, is_taken, side };
-        let (enter, exit) = (Side::Enter(7), Side::Exit(0));
-        assert_eq!(of(&[at(10, enter, true), at(20, exit, false)]), [returned(READ, 0)]);
-        assert_eq!(of(&[at(10, enter, false), at(20, exit, true)]), []);
-        assert_eq!(of(&[at(10, enter, false), at(20, enter, false)]), []);
-        assert_eq!(of(&[at(10, exit, false)]), []);
+        let not = |at: Crossing| Crossing { is_taken: false, ..at };
+        let (entry, end) = (enter(10, READ, 7), exit(20, READ, 0));
+        assert_eq!(of(&[&[entry, not(end)]]), [returned(READ, 0)]);
+        assert_eq!(of(&[&[not(entry), end]]), []);
+        assert_eq!(of(&[&[not(entry), not(enter(20, READ, 7))]]), []);
+        assert_eq!(of(&[&[not(end)]]), []);
+    }
+
+    #[test]
+    fn errors_are_small_negative_values() {
+        let errno = |value| CallResult::of(value).errno();
+        assert_eq!([errno(-1), errno(-514), errno(-4095)], [Some(1), Some(514), Some(4095)]);
+        for value in [0, 1, -4096, i64::MIN, i64::MAX] {
+            assert_eq!(errno(value), None, "{value}");
+        }
     }
 }

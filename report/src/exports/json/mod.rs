@@ -9,6 +9,7 @@ use serde::ser::Serializer;
 
 use super::export::{Answer, Export};
 use crate::count::metrics::{MetricValue, Metrics, share};
+use crate::profile::counts::{EventCount, ThreadCounts};
 use crate::profile::user_stacks::BrokenStacks;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, Needs, Number, Query, Warning};
@@ -43,6 +44,8 @@ struct Report<'p> {
     events: Vec<JsonEvent<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Vec<GroupOut<'p>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<ThreadOut<'p>>>,
     broken_stacks: Vec<BrokenStacks<'p>>,
     warnings: &'p [Warning],
 }
@@ -55,10 +58,26 @@ struct JsonEvent<'p> {
     period: u64,
     lost_samples: u64,
     filtered_samples: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<EventCount>,
     sort: Vec<&'p str>,
     rows: JsonRows<'p>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hierarchy: Option<Vec<Level<'p>>>,
+}
+
+/// What the counters of a thread counted until its exit.
+#[derive(Serialize)]
+struct ThreadOut<'p> {
+    pid: u32,
+    tid: u32,
+    counts: Vec<ThreadCountOut<'p>>,
+}
+
+#[derive(Serialize)]
+struct ThreadCountOut<'p> {
+    event: &'p str,
+    value: u64,
 }
 
 /// Row of the group table, with the counts of all events.
@@ -147,6 +166,22 @@ impl<'p> Serialize for JsonRows<'p> {
     }
 }
 
+fn threads(profile: &Profile) -> Vec<ThreadOut<'_>> {
+    let events = profile.events();
+    let thread = |ThreadCounts { pid, tid, values }: &ThreadCounts| ThreadOut {
+        pid: *pid,
+        tid: *tid,
+        counts: values
+            .iter()
+            .map(|(event, value)| ThreadCountOut {
+                event: events.get(*event).map_or("", |event| &event.name),
+                value: *value,
+            })
+            .collect(),
+    };
+    profile.thread_counts.iter().map(thread).collect()
+}
+
 /// Writes a value as JSON on one line.
 pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
@@ -178,6 +213,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
         period: table.total.period,
         lost_samples: table.lost_samples,
         filtered_samples: table.filtered_samples,
+        count: table.event_count,
         sort: query.sort().collect(),
         hierarchy: query.hierarchy.then(|| hierarchy::levels(table, query)),
         rows: JsonRows { table: has_rows.then_some(table), query },
@@ -185,7 +221,8 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
     let (events, warnings) = (events.collect(), &profile.warnings);
     let broken_stacks = profile.program_stacks.broken();
     let inputs = &profile.inputs;
-    let report =
-        Report { schema: "recrep-report/1", inputs, events, group, broken_stacks, warnings };
+    let threads = query.threads.then(|| threads(profile));
+    let schema = "recrep-report/1";
+    let report = Report { schema, inputs, events, group, threads, broken_stacks, warnings };
     write(&report, out)
 }

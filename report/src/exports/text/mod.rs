@@ -6,6 +6,7 @@ mod heat;
 mod nested;
 mod stats;
 mod table;
+mod threads;
 mod tree;
 
 use std::io::{self, Write};

@@ -23,7 +23,7 @@ use crate::query::{Column, Field, Query, SortKey, TableColumn};
 use crate::table::{self, EventTable, Row};
 
 use super::tree::trees;
-use super::{heading, heat, nested};
+use super::{heading, heat, nested, threads};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::parts::{PART, in_parts};
 use crate::terminal::style::Screen;
@@ -53,6 +53,9 @@ pub(super) fn print(
             None => aligned(profile, table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
+    }
+    if query.threads {
+        threads::print(profile, out)?;
     }
     if query.style.quiet { Ok(()) } else { heading::advice(profile, out) }
 }
