@@ -250,6 +250,10 @@ fn of_session(
         profile.thread_counts = counts.threads();
         profile.warnings.extend(counts.warnings);
     }
+    if query.threads && profile.thread_counts.is_empty() {
+        let message = "no counts of threads were recorded; record with -s";
+        profile.warnings.push(Warning::new("no-thread-counts", message));
+    }
     profile.inputs.push(summary(query, input, session));
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);

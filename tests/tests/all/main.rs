@@ -75,6 +75,7 @@ mod recipes;
 mod rep;
 mod rep_agrees;
 mod rep_input;
+mod rep_stat;
 mod rewrite;
 mod schemas;
 mod script_agrees;

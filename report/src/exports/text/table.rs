@@ -54,7 +54,7 @@ pub(super) fn print(
         }
         writeln!(out, "\n")?;
     }
-    if query.threads {
+    if query.threads && !profile.thread_counts.is_empty() {
         threads::print(profile, out)?;
     }
     if query.style.quiet { Ok(()) } else { heading::advice(profile, out) }
