@@ -69,9 +69,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("modules", "that is rep modules: rep modules out.data"),
     ("branches", "that is rep branches: rep branches out.data"),
     ("timeline", "that is rep timeline: rep timeline out.data"),
+    ("syscalls", "that is rep syscalls: rec trace COMMAND, then rep syscalls"),
     ("diff", "that is a matter of reports: see rep --help"),
     ("top", "rec has no live view: rec -a -g -- sleep 5, then rep"),
-    ("trace", "rec prints no trace: rec -e 'syscalls:*' COMMAND, then rep script"),
+    ("trace", "the command comes first: rec trace [OPTIONS] COMMAND, then rep syscalls"),
     ("sched", "switches are recorded by --off-cpu: rec --off-cpu COMMAND, then rep --off-cpu"),
 ];
 

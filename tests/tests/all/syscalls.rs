@@ -203,6 +203,12 @@ fn sums_of_threads_and_callers_are_the_totals() {
         }
     }
     assert_eq!(answer(&file, &["--per-thread"])["groups"].as_array().unwrap().len(), 2);
+    let of_threads = |threads: &str| {
+        let mut command = rep();
+        command.args(["syscalls", "--by", "process,thread,caller"]).arg(&file);
+        run(command.env("RAYON_NUM_THREADS", threads)).expect(0).stdout
+    };
+    assert!(of_threads("1") == of_threads("2") && of_threads("1") == of_threads("7"));
     let by_caller = answer(&file, &["--by", "caller"]);
     let calls_of = |caller: &str, syscall: &str| {
         let of_both =

@@ -1,5 +1,7 @@
 //! Callers of system calls: the innermost function of the program, outside of the C library.
 
+use std::borrow::Cow;
+
 use indexmap::IndexSet;
 use recrep_format::abi::CpuMode;
 use recrep_format::record::Sample;
@@ -124,7 +126,7 @@ impl<'s> Callers<'s> {
         let name = self.session.side_band.modules.get_index(module)?.name().into_owned();
         let function = self.functions.loaded(module).and_then(|loaded| {
             let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
-            loaded.name(SymbolId(symbol)).map(|name| name.into_owned())
+            loaded.name(SymbolId(symbol)).map(Cow::into_owned)
         });
         let is_program = !is_c_library(&name);
         Some((
