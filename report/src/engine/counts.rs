@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use recrep_format::abi::{Cpu, RecordType, StatConfigTag, StatRoundKind};
+use recrep_format::abi::{Cpu, EventType, RecordType, StatConfigTag, StatRoundKind};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use recrep_format::feature::{Cmdline, CpuTopology, NrCpus, NumaTopology, Version};
 use recrep_format::read::File;
@@ -145,6 +145,7 @@ impl RecordedCounts {
     }
 
     fn of_read_records(session: &Session<'_>) -> Self {
+        let attrs = &session.file.attrs;
         let mut counts = Self::new(session.file);
         let mut left_out = LeftOut::default();
         // By thread and event, the sum of each counter.
@@ -172,6 +173,14 @@ impl RecordedCounts {
                 count.value = count.value.saturating_add(counter.value);
                 count.running = count.running.saturating_add(counter.running);
                 count.enabled = count.enabled.max(counter.enabled);
+            }
+            // Events of the kernel are never multiplexed; where their times differ, it has swapped
+            // the counters of two threads, but not the times.
+            let kind = attrs.entries().get(event).map(|entry| entry.attr.kind);
+            let of_kernel = [EventType::SOFTWARE, EventType::TRACEPOINT, EventType::BREAKPOINT];
+            if kind.is_some_and(|kind| of_kernel.contains(&kind)) {
+                count.enabled = count.enabled.max(1);
+                count.running = count.enabled;
             }
             let thread = Some(counts.pids.len() - 1);
             round.readings.push(Reading { event, cpu: None, thread, count });

@@ -1,0 +1,342 @@
+//! The answer: rows with errors and the distribution of latencies, as text, JSON and CSV.
+
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use indexmap::IndexMap;
+use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
+use serde::Serialize;
+
+use super::callers::Caller;
+use super::calls::{Calls, Found, Key, OneSided};
+use super::{By, SortBy, SyscallsQuery};
+use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::terminal::escape::escape;
+use crate::terminal::units;
+
+#[derive(Serialize)]
+pub(super) struct SyscallsAnalysis {
+    by: Vec<By>,
+    #[serde(flatten)]
+    one_sided: OneSided,
+    groups: Vec<Group>,
+}
+
+/// Calls of a thread or process; all of them if they are not told apart.
+#[derive(Debug, Serialize)]
+struct Group {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<String>,
+    calls: u64,
+    failed: u64,
+    total_ns: u64,
+    unfinished: u64,
+    rows: Vec<SyscallRow>,
+}
+
+/// Calls with one name, and by one caller if they are told apart by callers.
+#[derive(Debug, Serialize)]
+struct SyscallRow {
+    key: RowKey,
+    /// Number on the recorded architecture.
+    number: Option<i32>,
+    /// Number of calls that returned.
+    calls: u64,
+    failed: u64,
+    /// Number of calls whose entry is unknown, so that they have no latency.
+    untimed: u64,
+    total_ns: u64,
+    /// Distribution of the latencies; `None` if no call has one.
+    latency_ns: Option<Latency>,
+    errors: Vec<ErrorCount>,
+    unfinished: u64,
+    longest_unfinished_ns: Option<u64>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct RowKey {
+    syscall: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dso: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Latency {
+    min: u64,
+    mean: f64,
+    p50: u64,
+    p95: u64,
+    p99: u64,
+    max: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorCount {
+    errno: i32,
+    /// Its name; `None` if unknown.
+    name: Option<&'static str>,
+    calls: u64,
+}
+
+impl Latency {
+    /// Computes the distribution of latencies, whose order changes; `None` if there are none.
+    #[expect(clippy::cast_precision_loss, reason = "the mean is rounded")]
+    fn of(latencies: &mut [u64]) -> Option<Self> {
+        let count = latencies.len();
+        let (min, max) = (*latencies.iter().min()?, *latencies.iter().max()?);
+        let mean = sum(latencies.iter().copied()) as f64 / count as f64;
+        // Each percentile leaves those that do not exceed it before it.
+        let mut left = latencies;
+        let [p99, p95, p50] = [99, 95, 50].map(|percent: usize| {
+            let rank = count.saturating_mul(percent).div_ceil(100).clamp(1, left.len());
+            let found = *left.select_nth_unstable(rank - 1).1;
+            left = std::mem::take(&mut left).get_mut(..rank).unwrap_or_default();
+            found
+        });
+        Some(Self { min, mean, p50, p95, p99, max })
+    }
+}
+
+impl SyscallRow {
+    fn new(syscall: String, caller: Option<Caller>, mut calls: Calls) -> Self {
+        let latency_ns = Latency::of(&mut calls.latencies);
+        let (caller, dso) = caller.map(|Caller { name, module }| (name, module)).unzip();
+        let errors = calls.errors.into_iter();
+        let errors = errors.map(|((errno, name), calls)| ErrorCount { errno, name, calls });
+        let errors: Vec<ErrorCount> = errors.collect();
+        Self {
+            key: RowKey { syscall, caller, dso },
+            number: calls.number,
+            calls: calls.untimed + calls.latencies.len() as u64,
+            untimed: calls.untimed,
+            failed: errors.iter().map(|error| error.calls).sum(),
+            total_ns: sum(calls.latencies.iter().copied()),
+            latency_ns,
+            errors,
+            unfinished: calls.unfinished,
+            longest_unfinished_ns: (calls.unfinished > 0).then_some(calls.longest_unfinished),
+        }
+    }
+
+    /// Returns whether the call never returns.
+    fn never_returns(&self) -> bool {
+        matches!(self.key.syscall.as_str(), "exit" | "exit_group")
+    }
+
+    /// Compares two rows by their place in a table.
+    fn in_order(&self, other: &Self, sort: SortBy) -> Ordering {
+        let max = |row: &Self| row.latency_ns.map_or(0, |latency| latency.max);
+        let mean = |row: &Self| row.latency_ns.map_or(0.0, |latency| latency.mean);
+        let by_sort = match sort {
+            SortBy::Total => other.total_ns.cmp(&self.total_ns),
+            SortBy::Calls => other.calls.cmp(&self.calls),
+            SortBy::Errors => other.failed.cmp(&self.failed),
+            SortBy::Max => max(other).cmp(&max(self)),
+            SortBy::Mean => mean(other).total_cmp(&mean(self)),
+            SortBy::Name => Ordering::Equal,
+        };
+        by_sort.then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+/// Returns the sum, as far as a number holds it.
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+impl SyscallsAnalysis {
+    pub(super) fn of(found: Found, asked: &SyscallsQuery) -> Self {
+        let calls: Vec<(Key, Calls)> = found.calls.into_iter().collect();
+        let rows = calls.into_par_iter().map(|(key, calls)| {
+            let Key { process, thread, caller, syscall } = key;
+            ((process, thread), SyscallRow::new(syscall, caller, calls))
+        });
+        let rows: Vec<_> = rows.collect();
+        let mut groups = IndexMap::<_, Vec<SyscallRow>, FxBuildHasher>::default();
+        for (group, row) in rows {
+            groups.entry(group).or_default().push(row);
+        }
+        let group = |((process, thread), mut rows): (_, Vec<SyscallRow>)| {
+            let of_rows = |of: fn(&SyscallRow) -> u64| sum(rows.iter().map(of));
+            let (calls, failed) = (of_rows(|row| row.calls), of_rows(|row| row.failed));
+            let (total_ns, unfinished) =
+                (of_rows(|row| row.total_ns), of_rows(|row| row.unfinished));
+            rows.sort_by(|a, b| a.in_order(b, asked.sort));
+            rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
+            Group { process, thread, calls, failed, total_ns, unfinished, rows }
+        };
+        let mut groups: Vec<Group> = groups.into_iter().map(group).collect();
+        let name = |group: &Group| (group.process.clone(), group.thread.clone());
+        groups.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| name(a).cmp(&name(b))));
+        Self { by: asked.by.clone(), one_sided: found.one_sided, groups }
+    }
+}
+
+impl Group {
+    /// Returns the lines above the group's table.
+    fn title(&self, one_sided: Option<OneSided>) -> Vec<String> {
+        let names = [("process", &self.process), ("thread", &self.thread)];
+        let names = names.iter().filter_map(|(what, name)| Some((what, name.as_deref()?)));
+        let names = names.map(|(what, name)| format!("{what} {}, ", escape(name)));
+        let Self { calls, failed, total_ns, .. } = self;
+        let mut title = vec![format!(
+            "# {}{calls} system calls, {failed} with errors, {} in all",
+            names.collect::<String>(),
+            units::time(*total_ns)
+        )];
+        let open = self.rows.iter().filter(|row| row.unfinished > 0 && !row.never_returns());
+        let open = open.map(|row| {
+            let name = escape(&row.key.syscall);
+            let longest = units::time(row.longest_unfinished_ns.unwrap_or(0));
+            format!("{name} {} (entered {longest} before)", row.unfinished)
+        });
+        let open: Vec<String> = open.collect();
+        if !open.is_empty() {
+            title.push(format!("# Had not returned at the end: {}", open.join(", ")));
+        }
+        if let Some(OneSided { entered_before: before @ 1.., .. }) = one_sided {
+            title.push(format!(
+                "# {before} without a latency, as the recording began after their entry"
+            ));
+        }
+        title.push("#".into());
+        title
+    }
+}
+
+/// Returns nanoseconds in a longer unit, with three decimals.
+fn in_units(nanoseconds: f64, unit: f64) -> Cell<'static> {
+    Cell::Text(format!("{:.3}", nanoseconds / unit).into())
+}
+
+impl SyscallRow {
+    /// Returns the cells of both text and CSV.
+    #[expect(clippy::cast_precision_loss, reason = "a few decimal places are shown")]
+    fn sheet_row<'a>(&'a self, group: &'a Group) -> SheetRow<'a> {
+        const MICROSECOND: f64 = 1e3;
+        const MILLISECOND: f64 = 1e6;
+        let named = |name: &'a Option<String>| name.as_deref().map_or(Cell::Unknown, Cell::from);
+        let latency = |of: fn(Latency) -> u64| self.latency_ns.map(of);
+        let [min, p50, p95, p99, max] = [
+            latency(|l| l.min),
+            latency(|l| l.p50),
+            latency(|l| l.p95),
+            latency(|l| l.p99),
+            latency(|l| l.max),
+        ];
+        let mean = self.latency_ns.map(|latency| latency.mean);
+        let whole = |number: Option<u64>| number.map_or(Cell::Unknown, Cell::from);
+        let short = |number: Option<f64>| {
+            number.map_or(Cell::Unknown, |number| in_units(number, MICROSECOND))
+        };
+        let of_whole = |number: Option<u64>| short(number.map(|number| number as f64));
+        let errors: Vec<String> = self.errors.iter().map(ErrorCount::text).collect();
+        let cells = vec![
+            named(&group.process),
+            named(&group.thread),
+            self.calls.into(),
+            self.failed.into(),
+            in_units(self.total_ns as f64, MILLISECOND),
+            of_whole(min),
+            short(mean),
+            of_whole(p50),
+            of_whole(p95),
+            of_whole(p99),
+            of_whole(max),
+            self.untimed.into(),
+            self.total_ns.into(),
+            whole(min),
+            mean.map_or(Cell::Unknown, Cell::Mean),
+            whole(p50),
+            whole(p95),
+            whole(p99),
+            whole(max),
+            self.unfinished.into(),
+            self.key.syscall.as_str().into(),
+            self.number
+                .and_then(|number| u64::try_from(number).ok())
+                .map_or(Cell::Unknown, Cell::from),
+            Cell::Text(errors.join(" ").into()),
+            named(&self.key.caller),
+            named(&self.key.dso),
+        ];
+        let below = if errors.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("{:>17}  {}", "", errors.join(" "))]
+        };
+        SheetRow { cells, below }
+    }
+}
+
+impl ErrorCount {
+    /// Returns the error's name and how often it was returned.
+    fn text(&self) -> String {
+        match self.name {
+            Some(name) => format!("{name}({}):{}", self.errno, self.calls),
+            None => format!("{}:{}", self.errno, self.calls),
+        }
+    }
+}
+
+impl Analysis for SyscallsAnalysis {
+    const SCHEMA: &'static str = "recrep-syscalls/1";
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        let shown = |heading, width| SheetColumn { name: None, heading: Some(heading), width };
+        let mut columns = vec![SheetColumn::unshown("process"), SheetColumn::unshown("thread")];
+        columns.extend([
+            SheetColumn::number("calls", "Calls", 9),
+            SheetColumn::number("failed", "Errors", 7),
+            shown("Total ms", 12),
+            shown("Min us", 10),
+            shown("Mean us", 10),
+            shown("p50 us", 10),
+            shown("p95 us", 10),
+            shown("p99 us", 10),
+            shown("Max us", 12),
+        ]);
+        let exact = [
+            "untimed",
+            "total_ns",
+            "min_ns",
+            "mean_ns",
+            "p50_ns",
+            "p95_ns",
+            "p99_ns",
+            "max_ns",
+            "unfinished",
+        ];
+        columns.extend(exact.map(SheetColumn::unshown));
+        columns.push(SheetColumn::text("syscall", "System call"));
+        columns.extend(["number", "errors"].map(SheetColumn::unshown));
+        if self.by.contains(&By::Caller) {
+            columns.push(SheetColumn::text("caller", "Caller"));
+            columns.push(SheetColumn::text("dso", "Module"));
+        } else {
+            columns.extend(["caller", "dso"].map(SheetColumn::unshown));
+        }
+        let sheets = self.groups.iter().enumerate().map(|(index, group)| Sheet {
+            title: group.title((index == 0).then_some(self.one_sided)),
+            columns: columns.clone(),
+            rows: group.rows.iter().map(|row| row.sheet_row(group)).collect(),
+        });
+        sheets.collect()
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (mut sheet, group) in self.sheets().into_iter().zip(&self.groups) {
+            // The title tells of those that have not returned.
+            let mut has_returned = group.rows.iter().map(|row| row.calls > 0);
+            sheet.rows.retain(|_| has_returned.next() == Some(true));
+            sheet.print(out)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
