@@ -21,7 +21,9 @@ fn printed(words: &[&str], file: &Path) -> String {
 fn manual_pages_are_well_formed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rec.1");
-    for page in [&[][..], &["list"], &["stat"], &["mem"], &["c2c"], &["trace"], &["man"], &["completions"]] {
+    for page in
+        [&[][..], &["list"], &["stat"], &["mem"], &["c2c"], &["trace"], &["man"], &["completions"]]
+    {
         let text = printed(&[&["man"], page].concat(), &file);
         let name = [&["rec"], page].concat().join("-").to_uppercase();
         assert!(text.starts_with(&format!(".TH {name} 1 1970-01-02 ")), "{text}");
