@@ -2,6 +2,7 @@
 //!
 //! [`super::words`] adds their negations (`--no-FLAG`).
 
+use super::target::TargetWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -353,4 +354,15 @@ pub(super) struct Flags {
     /// Command to run and record, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
+}
+
+impl Flags {
+    pub(super) fn target_words(&self) -> TargetWords<'_> {
+        TargetWords {
+            pid: self.pid.as_deref(),
+            tid: self.tid.as_deref(),
+            uid: self.uid.as_deref(),
+            on_cpus: self.all_cpus || self.cpu.is_some(),
+        }
+    }
 }

@@ -18,6 +18,7 @@ pub mod manual;
 mod refusal;
 mod selection;
 pub mod stat;
+mod target;
 mod tools;
 mod values;
 mod words;
@@ -167,7 +168,7 @@ fn config(
         flags.event_tables.as_deref(),
         machine,
     )?;
-    let target = target(&flags)?;
+    let target = flags.target_words().target()?;
     let sample = sample(&flags, matches, machine)?;
     let mut output = output(&flags)?;
     if copies_stacks(&sample, &events) && !is_negated(matches, "compression_level") {
@@ -240,20 +241,6 @@ fn given<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, String> {
     value.as_deref().map(parse).transpose()
-}
-
-fn target(flags: &Flags) -> Result<Target, String> {
-    Ok(if let Some(pids) = &flags.pid {
-        Target::Processes(tasks::parse_pids(pids).map_err(|e| format!("-p: {e}"))?)
-    } else if let Some(tids) = &flags.tid {
-        Target::Threads(tasks::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
-    } else if let Some(user) = &flags.uid {
-        Target::User(tasks::parse_user(user).map_err(|e| format!("-u: {e}"))?)
-    } else if flags.all_cpus || flags.cpu.is_some() {
-        Target::System
-    } else {
-        Target::Command
-    })
 }
 
 fn rate(flags: &Flags) -> Result<Rate, String> {

@@ -1,6 +1,7 @@
 //! The flags as clap parses them, with perf stat's letters and meanings; those of perf stat that rec
 //! lacks.
 
+use crate::cli::target::TargetWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -223,3 +224,14 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--bpf-counters", "rec opens counters of its own; leave it out"),
     ("--bpf-attr-map", "rec opens counters of its own; leave it out"),
 ];
+
+impl StatFlags {
+    pub(super) fn target_words(&self) -> TargetWords<'_> {
+        TargetWords {
+            pid: self.pid.as_deref(),
+            tid: self.tid.as_deref(),
+            uid: self.uid.as_deref(),
+            on_cpus: self.all_cpus || self.cpu.is_some(),
+        }
+    }
+}

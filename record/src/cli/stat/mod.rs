@@ -81,7 +81,7 @@ fn settings(
 ) -> Result<Settings, String> {
     let (events, mut cgroups) =
         selection::read(matches, None, flags.event_tables.as_deref(), &machine)?;
-    let target = target(&flags)?;
+    let target = flags.target_words().target()?;
     let each_cgroup: Vec<String> = flags
         .for_each_cgroup
         .iter()
@@ -174,20 +174,6 @@ fn settings(
         command: flags.command,
         cmdline,
         machine,
-    })
-}
-
-fn target(flags: &StatFlags) -> Result<Target, String> {
-    Ok(if let Some(pids) = &flags.pid {
-        Target::Processes(tasks::parse_pids(pids).map_err(|why| format!("-p: {why}"))?)
-    } else if let Some(tids) = &flags.tid {
-        Target::Threads(tasks::parse_ids(tids).map_err(|why| format!("-t: {why}"))?)
-    } else if let Some(user) = &flags.uid {
-        Target::User(tasks::parse_user(user).map_err(|why| format!("-u: {why}"))?)
-    } else if flags.all_cpus || flags.cpu.is_some() {
-        Target::System
-    } else {
-        Target::Command
     })
 }
 

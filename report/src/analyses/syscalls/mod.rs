@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   samples of raw_syscalls:*, syscalls:* ─► crossings of each thread    all cores, each worker its pieces
-//!            sorted by time, paired (pair) ─► calls                      all cores, each thread for itself
+//!                     paired (pair) ─► calls                             all cores, each thread for itself
 //!     grouped (--by), latencies sorted     ─► rows ─► text, JSON, CSV
 //! ```
 //!
-//! The two samples of a call may be in the rings of two CPUs, so they are paired once those of the
-//! whole file are sorted. Latencies are kept whole, 8 bytes a call: percentiles are exact. The p-th
+//! Samples of a call that stand together are paired while they are collected; a thread whose samples
+//! are in the rings of several CPUs is paired once they are sorted. Latencies are kept whole, 8 bytes a call: percentiles are exact. The p-th
 //! percentile is the smallest latency that at least p percent of the calls do not exceed.
 
 mod answer;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Most calls have both samples in one ring, one after the other, so they are paired while samples
-//! are collected ([`Crossings::push`]). That is right unless the thread was on another CPU
+//! are collected ([`push`]). That is right unless the thread was on another CPU
 //! meanwhile: then there is another crossing within the call, and the thread's pairs are taken apart
 //! and paired again in order of time.
 //!
