@@ -11,6 +11,7 @@ use recrep_tests::needs;
 use recrep_tests::perf::{parse_stats, perf};
 use recrep_tests::programs::{programs, rec, rep, workspace};
 use recrep_tests::record::recording;
+use recrep_tests::report::listed;
 use recrep_tests::run::{Outcome, run, start};
 use rustix::process::Signal;
 
@@ -124,13 +125,13 @@ fn whole(outcome: &Outcome) -> f64 {
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Folded stacks, and their samples.
+/// Folded stacks, and their samples: none of a piece that holds what came after the last full one.
 #[track_caller]
 fn stacks(file: &Path) -> Vec<(Vec<String>, u64)> {
     let mut rep = rep();
     // Where rec() of the tests keeps what was deleted.
     rep.env("XDG_CACHE_HOME", workspace().join("target/kept-by-tests"));
-    let outcome = run(rep.args(["--format", "folded", "-i"]).arg(file)).expect(0);
+    let outcome = listed(run(rep.args(["--format", "folded", "-i"]).arg(file)));
     let stack = |line: &str| {
         let (frames, period) = line.rsplit_once(' ').unwrap();
         (frames.split(';').map(str::to_owned).collect(), period.parse().unwrap())
