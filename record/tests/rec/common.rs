@@ -168,7 +168,7 @@ pub(crate) fn last_line(output: &Output) -> Told {
         digits.parse().ok()
     };
     let size = line.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    let lost = |what| if line.contains("), none lost: ") { Some(0) } else { number(what) };
+    let lost = |what| if line.contains(", none lost: ") { Some(0) } else { number(what) };
     let told = || {
         let (samples, size) = (number(" sample")?, size?.0.to_owned());
         Some(Told {
