@@ -267,20 +267,34 @@ impl Tool {
 
 /// Chooses the entries and exits of system calls, each one whatever the rate of other events is.
 /// Only entries have callchains, as those of exits would be the same. Frames of the C library have
-/// no frame pointers, so stacks are unwound where rec can.
+/// no frame pointers, so stacks are unwound where rec can: of copies that lead out of that library,
+/// as larger ones would fill the rings.
 fn system_calls(flags: &mut Flags, machine: &Machine) -> Chosen {
-    /// Size of rings: a busy program fills the default one in a few milliseconds.
-    const RINGS: &str = "8M";
-    flags.mmap_pages.get_or_insert_with(|| RINGS.to_owned());
-    if flags.graph && machine.arch != Arch::Other {
-        flags.call_graph.get_or_insert_with(|| "unwind".to_owned());
+    let unwinds = flags.graph && machine.arch != Arch::Other;
+    if unwinds {
+        flags.call_graph.get_or_insert_with(|| "unwind,4096".to_owned());
     }
+    flags.mmap_pages.get_or_insert_with(|| rings_of_calls(unwinds, machine.online.len()));
     let mut lists = vec![
         "raw_syscalls:sys_enter/period=1/".to_owned(),
         "raw_syscalls:sys_exit/period=1,call-graph=no/".to_owned(),
     ];
     lists.extend(flags.event.iter().cloned());
     Chosen { lists, notes: Vec::new(), view: Tool::Trace.view() }
+}
+
+/// Returns the size of rings for system calls. A busy program fills the default one in a few
+/// milliseconds; with copied stacks, it is to hold what comes until rec has unwound them.
+fn rings_of_calls(unwinds: bool, cpus: usize) -> String {
+    /// Sizes in MiB.
+    const LEAST: usize = 8;
+    const MOST: usize = 64;
+    const MOST_OF_ALL_CPUS: usize = 512;
+    let size = match unwinds {
+        true => (MOST_OF_ALL_CPUS / cpus.max(1)).clamp(LEAST, MOST),
+        false => LEAST,
+    };
+    format!("{}M", 1 << size.ilog2())
 }
 
 /// The events that sample these accesses: `load`, `store`, both with a comma between them.

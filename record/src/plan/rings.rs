@@ -5,6 +5,7 @@ use recrep_format::abi::AttrFlags;
 use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
+use super::unwinding::is_unwound;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::{Config, RingSize, Switch};
@@ -18,6 +19,9 @@ pub(super) const RING_OF_STACKS: u64 = 2 << 20;
 const RING_BESIDE_AUX: u64 = 256 << 10;
 /// Maximum size of a ring.
 const MOST_RING: u64 = 1 << 30;
+/// Number of bytes of samples with copied stacks for which rec is woken: it takes longer to unwind
+/// them than the kernel to write them.
+const UNWOUND_AT_ONCE: u64 = 1 << 20;
 /// Rings up to this size can overflow between the wakeup and rec's running, so they wake it before
 /// they are half full.
 const SMALL_RING: u64 = 128 << 10;
@@ -81,13 +85,14 @@ pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, m
     let page = machine.page_size as u64;
     let bytes = (pages as u64).saturating_mul(page);
     let small = (bytes <= SMALL_RING).then_some(bytes / 4);
+    let unwound = events.iter().any(|event| is_unwound(&event.attr)).then_some(UNWOUND_AT_ONCE);
     let switch = match config.output.switch {
         Some(Switch::Size(size)) => Some(size),
         _ => None,
     };
     let limited =
         [config.output.max_size, switch].into_iter().flatten().map(|size| (size / 4).max(page));
-    let early = limited.chain(small).min().filter(|early| *early < bytes / 2);
+    let early = limited.chain(small).chain(unwound).min().filter(|early| *early < bytes / 2);
     for event in events {
         if config.rings.no_buffering {
             event.attr.wakeup = 1;

@@ -224,6 +224,18 @@ fn sums_of_threads_and_callers_are_the_totals() {
     assert!(text.text().contains("ENOENT(2):"), "{}", text.text());
 }
 
+/// Copies of stacks of all of them fit into the smallest ring there is.
+#[test]
+fn a_burst_of_calls_is_recorded_whole() {
+    if !needs::tracefs() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=800"];
+    let counted = counts(&answer(&traced(dir.path(), &["-g"], &command), &[]));
+    assert!(counted["read"].0 >= 800 && counted["write"].0 >= 800, "{counted:?}");
+}
+
 #[test]
 fn filters_select_calls() {
     if !needs::tracefs() || !needs::commands("cc") {
