@@ -126,7 +126,7 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     tracking::add(&mut events, &area, switches_carried, &context);
     let default = rings::default_size(area.small_rings, unwinds, &context);
     let ring_pages = rings::data_pages(config.rings.data, default, machine, &mut notes)?;
-    rings::wake(&mut events, ring_pages, config, machine);
+    rings::wake(&mut events, ring_pages, unwinds, config, machine);
     Ok(Plan {
         per_thread: config.per_thread,
         events,

@@ -5,7 +5,6 @@ use recrep_format::abi::AttrFlags;
 use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
-use super::unwinding::is_unwound;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::{Config, RingSize, Switch};
@@ -80,12 +79,19 @@ pub(super) fn previous_power_of_two(n: u64) -> usize {
 }
 
 /// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record,
-/// for small rings at a quarter; and low enough that files do not grow far beyond a size limit.
-pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, machine: &Machine) {
+/// for small rings at a quarter; low enough that files do not grow far beyond a size limit, and that
+/// rec keeps up if it `unwinds`.
+pub(super) fn wake(
+    events: &mut [PlannedEvent],
+    pages: usize,
+    unwinds: bool,
+    config: &Config,
+    machine: &Machine,
+) {
     let page = machine.page_size as u64;
     let bytes = (pages as u64).saturating_mul(page);
     let small = (bytes <= SMALL_RING).then_some(bytes / 4);
-    let unwound = events.iter().any(|event| is_unwound(&event.attr)).then_some(UNWOUND_AT_ONCE);
+    let unwound = unwinds.then_some(UNWOUND_AT_ONCE);
     let switch = match config.output.switch {
         Some(Switch::Size(size)) => Some(size),
         _ => None,
