@@ -1,7 +1,7 @@
-// Opens a page in Chromium and says how it went, as JSON on standard output. Fails if the page
-// writes to the console or asks for anything.
+// Opens pages in Chromium and says how it went, as JSON on standard output: an object, of several
+// pages an array. Fails if a page writes to the console or asks for anything.
 //
-//   node check.mjs FILE.html [--numbers] [--time A-B] [--lane KIND:KEY] [--side N] [--event N]
+//   node check.mjs FILE.html... [--numbers] [--time A-B] [--lane KIND:KEY] [--side N] [--event N]
 //     [--compare] [--state HASH] [--screenshot X.png] [--size 1440x900] [--dark]
 //
 // --numbers       every function with a sample: name, module, samples and period, self and total
@@ -34,21 +34,30 @@ function fail(message) {
   throw new Error(message);
 }
 
-const [file] = positionals;
-if (file === undefined) fail("which page?");
+if (positionals.length === 0) fail("which page?");
 if (CHROMIUM === "") fail("no Chromium found (set CHROMIUM to its path)");
 const [width, height] = (values.size ?? "1440x900").split("x").map(Number);
 if (!(width > 0) || !(height > 0)) fail("--size is WIDTHxHEIGHT");
 
 const browser = await launch();
 try {
+  const results = [];
+  for (const file of positionals) results.push(await check(file));
+  process.stdout.write(JSON.stringify(results.length === 1 ? results[0] : results, null, 1) + "\n");
+  if (results.some((result) => result.faults.length > 0)) process.exitCode = 1;
+} finally {
+  await browser.close();
+}
+
+/** @param {string} file */
+async function check(file) {
   const hash = [values.state, values.event && `event=${values.event}`].filter(Boolean).join("&");
-  const { page, faults, cpu } = await open(browser, file, {
+  const { page, faults, cpu, close } = await open(browser, file, {
     size: { width, height }, dark: values.dark ?? false, hash });
   const opened = await cpu();
   const failure = await page.evaluate(() => document.getElementById("page")?.hidden
     ? document.getElementById("opening")?.textContent ?? "nothing is shown" : null);
-  if (failure !== null) fail(failure);
+  if (failure !== null) fail(`${file}: ${failure}`);
   const time = values.time?.split("-").map(Number);
   if (time !== undefined && (time.length !== 2 || time.some(Number.isNaN))) fail("--time is A-B");
   const [kind, key] = values.lane?.split(/:(.*)/s) ?? [];
@@ -80,8 +89,6 @@ try {
       ...(wantsNumbers ? { functions: recrep.functions() } : {}),
     };
   }, values.numbers ?? false);
-  process.stdout.write(JSON.stringify({ opened_cpu_ms: opened, ...result, faults }, null, 1) + "\n");
-  if (faults.length > 0) process.exitCode = 1;
-} finally {
-  await browser.close();
+  await close();
+  return { opened_cpu_ms: opened, ...result, faults };
 }

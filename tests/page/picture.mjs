@@ -1,15 +1,30 @@
-// Opens a flame graph in Chromium, zooms and resets it if it has a script. Fails if it writes to
+// Opens flame graphs in Chromium, zooms and resets those that have a script. Fails if one writes to
 // the console or asks for anything, or if a text sticks out of its box.
 //
-//   node picture.mjs FILE.svg [SCREENSHOT.png]
+//   node picture.mjs FILE.svg... [--screenshot X.png]
 
+import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
 import { launch } from "./chromium.mjs";
 
-const [file, screenshot] = process.argv.slice(2);
-if (file === undefined) throw new Error("which picture?");
+const { values, positionals } = parseArgs({
+  allowPositionals: true, options: { screenshot: { type: "string" } },
+});
+if (positionals.length === 0) throw new Error("which picture?");
 const browser = await launch();
 try {
+  for (const file of positionals) {
+    for (const fault of await check(file)) {
+      console.error(`${file}: ${fault}`);
+      process.exitCode = 1;
+    }
+  }
+} finally {
+  await browser.close();
+}
+
+/** @param {string} file */
+async function check(file) {
   const page = await browser.newPage({ viewport: { width: 1220, height: 900 } });
   /** @type {string[]} */
   const faults = [];
@@ -20,7 +35,7 @@ try {
     if (request.url() !== url) faults.push(`request: ${request.url()}`);
   });
   await page.goto(url);
-  if (screenshot !== undefined) await page.screenshot({ path: screenshot });
+  if (values.screenshot !== undefined) await page.screenshot({ path: values.screenshot });
   const wide = await page.evaluate(() => {
     const out = [];
     for (const group of document.querySelectorAll("g")) {
@@ -39,8 +54,6 @@ try {
     const after = await boxes.nth(2).locator("rect").getAttribute("width");
     if (Math.abs(Number(before) - Number(after)) > 1) faults.push(`reset zoom: ${before}, then ${after}`);
   }
-  for (const fault of faults) console.error(fault);
-  process.exitCode = faults.length > 0 ? 1 : 0;
-} finally {
-  await browser.close();
+  await page.close();
+  return faults;
 }

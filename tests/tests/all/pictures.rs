@@ -52,15 +52,23 @@ fn node(words: &[&OsStr]) -> Output {
     Command::new("node").args(words).current_dir(tests_of_page()).output().unwrap()
 }
 
+/// Runs a script on files; it must succeed. Returns what it printed.
+#[track_caller]
+fn checked(script: &str, files: &[PathBuf], words: &[&str]) -> String {
+    let mut line = vec![OsStr::new(script)];
+    line.extend(files.iter().map(|file| file.as_os_str()));
+    line.extend(words.iter().map(OsStr::new));
+    let outcome = node(&line);
+    let printed = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let said = String::from_utf8_lossy(&outcome.stderr);
+    assert!(outcome.status.success(), "{words:?}: {printed}{said}");
+    printed
+}
+
 /// Opens a page in the browser, which must not write to its console or ask for anything.
 #[track_caller]
 fn opened(file: &Path, words: &[&str]) -> Value {
-    let mut line = vec![OsStr::new("check.mjs"), file.as_os_str(), OsStr::new("--numbers")];
-    line.extend(words.iter().map(OsStr::new));
-    let outcome = node(&line);
-    let printed = String::from_utf8_lossy(&outcome.stdout);
-    let said = String::from_utf8_lossy(&outcome.stderr);
-    assert!(outcome.status.success(), "{words:?}: {printed}{said}");
+    let printed = checked("check.mjs", &[file.to_owned()], &[&["--numbers"], words].concat());
     serde_json::from_str(&printed).unwrap()
 }
 
@@ -199,28 +207,34 @@ fn pages_and_flame_graphs_of_real_recordings_open() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let mut shown = 0;
+    let (mut files, mut pages, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
     for (name, _) in originals(&corpus).unwrap() {
-        let (html, file) = (dir.path().join("x.html"), corpus.join(name));
-        let path = file.to_str().unwrap();
-        let made = run(rep().arg("html").arg("-o").arg(&html).arg(path));
+        let file = corpus.join(name);
+        let html = dir.path().join(format!("{}.html", files.len()));
+        let made = run(rep().arg("html").arg("-o").arg(&html).arg(&file));
         if made.code() == 1 && made.stderr.contains("no samples") {
             continue;
         }
         made.expect(0);
-        let functions = of_page(&opened(&html, &[]));
-        let self_only = run(rep().args(["-s", "dso,symbol", "--json", "--no-children", path]));
-        let report: Value = serde_json::from_str(self_only.expect(0).text()).unwrap();
+        let svg = html.with_extension("svg");
+        run(rep().arg("flame").arg("--interactive").arg("-o").arg(&svg).arg(&file)).expect(0);
+        files.push(file);
+        pages.push(html);
+        graphs.push(svg);
+    }
+    checked("picture.mjs", &graphs, &[]);
+    let opened: Vec<Value> =
+        serde_json::from_str(&checked("check.mjs", &pages, &["--numbers"])).unwrap();
+    assert_eq!(opened.len(), files.len());
+    for (file, opened) in files.iter().zip(&opened) {
+        let sort = ["-s", "dso,symbol", "--json", "--no-children"];
+        let report = run(rep().args(sort).arg(file)).expect(0);
+        let report: Value = serde_json::from_str(report.text()).unwrap();
         let events = report["events"].as_array().unwrap();
         let first = events.iter().find(|event| number(&event["samples"]) > 0).unwrap();
         let samples = first["rows"].as_array().unwrap().iter().filter(|row| is_named(row));
         let samples: u64 = samples.map(|row| number(&row["samples"])).sum();
-        assert_eq!(functions.values().map(|sums| sums.own[0]).sum::<u64>(), samples, "{path}");
-        let svg = dir.path().join("x.svg");
-        run(rep().arg("flame").arg("--interactive").arg("-o").arg(&svg).arg(path)).expect(0);
-        let outcome = node(&[OsStr::new("picture.mjs"), svg.as_os_str()]);
-        assert!(outcome.status.success(), "{path}: {}", String::from_utf8_lossy(&outcome.stderr));
-        shown += 1;
+        let of_page: u64 = of_page(opened).values().map(|sums| sums.own[0]).sum();
+        assert_eq!(of_page, samples, "{}", file.display());
     }
-    assert!(shown > 0);
 }
