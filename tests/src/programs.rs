@@ -19,22 +19,42 @@ pub struct Programs {
     pub rec: PathBuf,
     /// The reporter.
     pub rep: PathBuf,
-    /// `fixtures/examples/workload`.
+    /// `fixtures/src/bin/workload`.
     pub workload: PathBuf,
+    /// The directory that holds them, in the target directory.
+    pub dir: PathBuf,
+}
+
+/// Paths of the examples of `recrep-format`.
+#[derive(Debug)]
+pub struct Examples {
     /// `format/examples/firefox.rs`.
     pub firefox: PathBuf,
     /// `format/examples/synthesize.rs`.
     pub synthesize: PathBuf,
     /// `format/examples/cut.rs`.
     pub cut: PathBuf,
-    /// The directory that holds them, in the target directory.
-    pub dir: PathBuf,
 }
+
+const PROGRAMS: [&str; 3] = ["rec", "rep", "workload"];
+const EXAMPLES: [&str; 3] = ["firefox", "synthesize", "cut"];
 
 /// The programs, built at the first call of this process.
 pub fn programs() -> &'static Programs {
-    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
-    PROGRAMS.get_or_init(build)
+    static BUILT: OnceLock<Programs> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let [rec, rep, workload] = built(PROGRAMS);
+        Programs { rec, rep, workload, dir: profile_dir() }
+    })
+}
+
+/// The examples, built at the first call of this process, which is a test.
+pub fn examples() -> &'static Examples {
+    static BUILT: OnceLock<Examples> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let [firefox, synthesize, cut] = built(EXAMPLES);
+        Examples { firefox, synthesize, cut }
+    })
 }
 
 /// `rec`, about to be given arguments.
@@ -73,17 +93,22 @@ struct Target {
     name: String,
 }
 
-/// Builds all at once: chosen one by one, the packages that they depend on have other features and
-/// are compiled again.
-fn build() -> Programs {
-    let examples =
-        ["workload", "firefox", "synthesize", "cut"].iter().flat_map(|name| ["--example", name]);
-    let chosen: Vec<&str> =
-        ["--workspace", "--bin", "rec", "--bin", "rep"].into_iter().chain(examples).collect();
-    let dir = profile_dir();
-    let of_names = built(["rec", "rep", "workload", "firefox", "synthesize", "cut"], &chosen);
-    let [rec, rep, workload, firefox, synthesize, cut] = of_names;
-    Programs { rec, rep, workload, firefox, synthesize, cut, dir }
+/// Packages that the program that asks was built with, unless it is a test.
+const PACKAGES: [&str; 4] = ["recrep-tests", "recrep-record", "recrep-report", "recrep-fixtures"];
+
+/// What cargo is asked to build: always the same of all that `cargo test --workspace`, or
+/// `cargo demo`, builds. Of another choice, the packages that it depends on have other features,
+/// and are compiled again.
+fn chosen() -> Vec<&'static str> {
+    let exe = std::env::current_exe().expect("this process has a path");
+    let is_test = exe.parent().is_some_and(|dir| dir.ends_with("deps"));
+    let programs = PROGRAMS.iter().flat_map(|name| ["--bin", name]);
+    if is_test {
+        let examples = EXAMPLES.iter().flat_map(|name| ["--example", name]);
+        ["--workspace"].into_iter().chain(programs).chain(examples).collect()
+    } else {
+        PACKAGES.iter().flat_map(|name| ["--package", name]).chain(programs).collect()
+    }
 }
 
 /// The directory of this process's profile, in the target directory.
@@ -97,8 +122,8 @@ fn profile_dir() -> PathBuf {
     }
 }
 
-/// Builds what `args` choose, and returns where the executables with these names are.
-fn built<const N: usize>(names: [&str; N], args: &[&str]) -> [PathBuf; N] {
+/// Builds, and returns where the executables with these names are.
+fn built<const N: usize>(names: [&str; N]) -> [PathBuf; N] {
     let dir = profile_dir();
     let profile = match dir.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -113,7 +138,7 @@ fn built<const N: usize>(names: [&str; N], args: &[&str]) -> [PathBuf; N] {
             "--profile",
             profile,
         ])
-        .args(args)
+        .args(chosen())
         .arg("--target-dir")
         .arg(dir.parent().expect("a profile's directory is in the target directory"))
         .current_dir(workspace())

@@ -13,7 +13,7 @@ const UNSAFE: [&str; 5] = [
     "record/src/kernel/ring",
     "record/src/tasks/workload",
     "report/src/input/map.rs",
-    "fixtures/examples/workload/process.rs",
+    "fixtures/src/bin/workload/process.rs",
 ];
 
 /// The code of all files in `folder`, or of the one file, with its path; without that of tests.

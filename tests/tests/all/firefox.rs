@@ -10,7 +10,7 @@ use recrep_format::endian::Endian;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
 use recrep_format::record::{Body, Mmap, Task};
 use recrep_format::wire::Text;
-use recrep_tests::programs::programs;
+use recrep_tests::programs::examples;
 use recrep_tests::run::run;
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ fn recording(endian: Endian) -> Stream {
 
 /// The profile that the example makes of a file, or of standard input.
 fn profile(file: &std::path::Path, is_piped: bool) -> Value {
-    let mut command = Command::new(&programs().firefox);
+    let mut command = Command::new(&examples().firefox);
     if is_piped {
         let output = command.stdin(Stdio::from(File::open(file).unwrap())).output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -7,7 +7,7 @@ use std::process::Command;
 use recrep_format::read::File;
 use recrep_tests::needs;
 use recrep_tests::perf::{self, versions};
-use recrep_tests::programs::{programs, workload};
+use recrep_tests::programs::{examples, workload};
 use recrep_tests::run::run;
 
 /// The lines of `perf script -F FIELDS` after its own selection.
@@ -27,7 +27,7 @@ fn a_made_file_has_the_samples_that_were_written() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("made.data");
-    run(Command::new(&programs().synthesize).arg(&file)).expect(0);
+    run(Command::new(&examples().synthesize).arg(&file)).expect(0);
     for perf in versions() {
         let mut report = perf::version(&perf);
         report.args([
@@ -78,7 +78,7 @@ fn a_cut_file_has_the_samples_of_its_process_or_time() {
     };
     let mut sum = 0;
     for pid in &pids {
-        run(Command::new(&programs().cut).args([&file, &cut]).args(["--pid", pid])).expect(0);
+        run(Command::new(&examples().cut).args([&file, &cut]).args(["--pid", pid])).expect(0);
         let kept = samples(&std::fs::read(&cut).unwrap());
         for perf in versions() {
             let lines = script(&perf, &cut, fields, &[]);
@@ -98,7 +98,7 @@ fn a_cut_file_has_the_samples_of_its_process_or_time() {
     let inside = times.iter().filter(|time| (from..=to).contains(time)).count();
     let seconds = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
     for range in [format!("{from}ns..{to}ns"), format!("{}..{}", seconds(from), seconds(to))] {
-        run(Command::new(&programs().cut).args([&file, &cut]).args(["--time", &range])).expect(0);
+        run(Command::new(&examples().cut).args([&file, &cut]).args(["--time", &range])).expect(0);
         assert_eq!(samples(&std::fs::read(&cut).unwrap()), inside, "{range}");
         for perf in versions() {
             let lines = script(&perf, &cut, fields, &[]);
@@ -117,7 +117,7 @@ fn what_cannot_be_cut_is_refused() {
     let (file, cut) = (dir.path().join("packed.data"), dir.path().join("cut.data"));
     perf::record(&file, "-e cpu-clock -z", &["true".to_owned()]);
     let refused =
-        run(Command::new(&programs().cut).args([&file, &cut]).args(["--pid", "1"])).expect(1);
+        run(Command::new(&examples().cut).args([&file, &cut]).args(["--pid", "1"])).expect(1);
     assert!(refused.stderr.contains("compressed"), "{}", refused.stderr);
     assert!(!cut.exists());
 }
