@@ -110,9 +110,9 @@ fn with_name(instruction: &Instruction, code: &MachineCode, function: &FunctionP
     let name = || {
         let address = code.looked_up(instruction.target?)?;
         let loaded = function.loaded();
-        let symbol = loaded.table.find(address)?;
+        let symbol = loaded.find(address)?;
         let name = loaded.name(symbol)?;
-        let offset = address.wrapping_sub(loaded.table.start(symbol)?);
+        let offset = address.wrapping_sub(loaded.start(symbol)?);
         Some(if offset == 0 { format!("<{name}>") } else { format!("<{name}+{offset:#x}>") })
     };
     match name() {

@@ -31,7 +31,7 @@ pub(crate) enum NoCode {
     Because(&'static str),
 }
 
-/// A function by its place: a symbol of a module.
+/// A function by its place: a symbol of a module, or an inferred function.
 #[derive(Clone, Debug)]
 pub struct FunctionPlace {
     loaded: Arc<Loaded>,
@@ -54,7 +54,7 @@ impl FunctionPlace {
     /// Returns the addresses of the function in its module
     /// ([`ModuleKind::first_address`](super::ModuleKind::first_address)).
     pub(crate) fn range(&self) -> Range<u64> {
-        self.loaded.table.get(self.symbol).map_or(0..0, |symbol| symbol.start..symbol.end)
+        self.loaded.symbol(self.symbol).map_or(0..0, |symbol| symbol.start..symbol.end)
     }
 
     /// Reads the function's code.

@@ -201,3 +201,33 @@ fn lines_inlined_functions_and_jumps_are_told() {
     let near = run(rep().args(["annotate", "hott"]).arg(&file)).expect(1);
     assert!(near.stderr.contains("near functions are: hot"), "{}", near.stderr);
 }
+
+#[test]
+fn functions_without_names_have_their_instructions() {
+    if !needs::perf_events() || !needs::commands("gcc strip") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("hot.c"), C).unwrap();
+    run(Command::new("gcc").args(["-O1", "-o", &path("named"), &path("hot.c")])).expect(0);
+    run(Command::new("strip").args(["-o", &path("stripped"), &path("named")])).expect(0);
+    let file = dir.path().join("x.data");
+    // Without the operands that are names.
+    let hottest = |program: &str| {
+        record(&file, "-e cpu-clock", &[path(program)]);
+        let function = annotated(&file, &["--dso", program, "--limit", "1"]).remove(0);
+        let rows = function["rows"].as_array().unwrap().iter();
+        let row = |row: &Value| {
+            let text = row["text"].as_str().unwrap().split('<').next().unwrap_or_default();
+            (row["address"].as_str().unwrap().to_owned(), text.to_owned())
+        };
+        let rows: Vec<(String, String)> = rows.map(row).collect();
+        (function["symbol"].as_str().unwrap().to_owned(), counts(&function), rows)
+    };
+    let (inferred, counts, rows) = hottest("stripped");
+    let (named, _, expected) = hottest("named");
+    assert_eq!((named.as_str(), inferred), ("hot", format!("stripped+{}", rows[0].0)));
+    assert!(counts.len() > 3, "samples are at instructions: {counts:?}");
+    assert_eq!(rows, expected);
+}
