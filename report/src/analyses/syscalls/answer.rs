@@ -34,6 +34,10 @@ struct Group {
     failed: u64,
     total_ns: u64,
     unfinished: u64,
+    /// Calls that had not returned, as the title tells of them: those of all rows, also where a
+    /// limit leaves some out.
+    #[serde(skip)]
+    open: Vec<String>,
     rows: Vec<SyscallRow>,
 }
 
@@ -128,6 +132,13 @@ impl SyscallRow {
         matches!(self.key.syscall.as_str(), "exit" | "exit_group")
     }
 
+    /// Returns what is said of those calls that had not returned, if they are expected to.
+    fn not_returned(&self) -> Option<String> {
+        let longest = self.longest_unfinished_ns.filter(|_| !self.never_returns())?;
+        let (name, longest) = (escape(&self.key.syscall), units::time(longest));
+        Some(format!("{name} {} (entered {longest} before)", self.unfinished))
+    }
+
     /// Compares two rows by their place in a table.
     fn in_order(&self, other: &Self, sort: SortBy) -> Ordering {
         let max = |row: &Self| row.latency_ns.map_or(0, |latency| latency.max);
@@ -167,8 +178,9 @@ impl SyscallsAnalysis {
             let (total_ns, unfinished) =
                 (of_rows(|row| row.total_ns), of_rows(|row| row.unfinished));
             rows.sort_by(|a, b| a.in_order(b, asked.sort));
+            let open = rows.iter().filter_map(SyscallRow::not_returned).collect();
             rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
-            Group { process, thread, calls, failed, total_ns, unfinished, rows }
+            Group { process, thread, calls, failed, total_ns, unfinished, open, rows }
         };
         let mut groups: Vec<Group> = groups.into_iter().map(group).collect();
         let name = |group: &Group| (group.process.clone(), group.thread.clone());
@@ -189,15 +201,8 @@ impl Group {
             names.collect::<String>(),
             units::time(*total_ns)
         )];
-        let open = self.rows.iter().filter(|row| row.unfinished > 0 && !row.never_returns());
-        let open = open.map(|row| {
-            let name = escape(&row.key.syscall);
-            let longest = units::time(row.longest_unfinished_ns.unwrap_or(0));
-            format!("{name} {} (entered {longest} before)", row.unfinished)
-        });
-        let open: Vec<String> = open.collect();
-        if !open.is_empty() {
-            title.push(format!("# Had not returned at the end: {}", open.join(", ")));
+        if !self.open.is_empty() {
+            title.push(format!("# Had not returned at the end: {}", self.open.join(", ")));
         }
         if let Some(OneSided { entered_before: before @ 1.., .. }) = one_sided {
             title.push(format!(
@@ -338,5 +343,33 @@ impl Analysis for SyscallsAnalysis {
             writeln!(out)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyses::derived::Format;
+    use crate::query::Query;
+
+    #[test]
+    fn a_limit_hides_no_calls_that_have_not_returned() {
+        let mut found = Found::default();
+        for (syscall, latencies, unfinished) in
+            [("read", vec![5, 7], 0), ("pause", vec![], 1), ("exit", vec![], 1)]
+        {
+            let key = Key { process: None, thread: None, caller: None, syscall: syscall.into() };
+            let longest_unfinished = unfinished * 2_000;
+            let calls = Calls { latencies, unfinished, longest_unfinished, ..Calls::default() };
+            found.calls.insert(key, calls);
+        }
+        let query = Query { limit: Some(1), ..Query::default() };
+        let (by, sort, format) = (Vec::new(), SortBy::Total, Format::Text);
+        let answer = SyscallsAnalysis::of(found, &SyscallsQuery { query, by, sort, format });
+        let mut text = Vec::new();
+        answer.print(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("# Had not returned at the end: pause 1 (entered 2 us before)"));
+        assert!(text.contains("read") && !text.contains("exit"), "{text}");
     }
 }
