@@ -270,13 +270,14 @@ impl Tool {
 /// no frame pointers, so stacks are unwound where rec can: of copies that lead out of that library,
 /// as larger ones would fill the rings.
 fn system_calls(flags: &mut Flags, machine: &Machine) -> Chosen {
-    let unwinds = flags.graph && machine.arch != Arch::Other;
-    if unwinds {
-        flags.call_graph.get_or_insert_with(|| "unwind,4096".to_owned());
-    }
-    flags.mmap_pages.get_or_insert_with(|| rings_of_calls(unwinds, machine.online.len()));
+    let unwinds = flags.graph && flags.call_graph.is_none() && machine.arch != Arch::Other;
+    let chain = if unwinds { ",call-graph=unwind,stack-size=4096" } else { "" };
+    let mode = flags.call_graph.as_deref().unwrap_or(chain);
+    let has_stacks = mode.contains("unwind") || mode.contains("dwarf");
+    let rings = rings_of_calls(has_stacks, machine.online.len());
+    flags.mmap_pages.get_or_insert(rings);
     let mut lists = vec![
-        "raw_syscalls:sys_enter/period=1/".to_owned(),
+        format!("raw_syscalls:sys_enter/period=1{chain}/"),
         "raw_syscalls:sys_exit/period=1,call-graph=no/".to_owned(),
     ];
     lists.extend(flags.event.iter().cloned());
@@ -285,12 +286,12 @@ fn system_calls(flags: &mut Flags, machine: &Machine) -> Chosen {
 
 /// Returns the size of rings for system calls. A busy program fills the default one in a few
 /// milliseconds; with copied stacks, it is to hold what comes until rec has unwound them.
-fn rings_of_calls(unwinds: bool, cpus: usize) -> String {
+fn rings_of_calls(has_stacks: bool, cpus: usize) -> String {
     /// Sizes in MiB.
     const LEAST: usize = 8;
     const MOST: usize = 64;
     const MOST_OF_ALL_CPUS: usize = 512;
-    let size = match unwinds {
+    let size = match has_stacks {
         true => (MOST_OF_ALL_CPUS / cpus.max(1)).clamp(LEAST, MOST),
         false => LEAST,
     };
@@ -378,6 +379,8 @@ fn partial(events: &[MemoryEvent], machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _};
+
     use super::*;
 
     fn event(name: &'static str, accesses: Accesses, spec: &str) -> MemoryEvent {
@@ -407,6 +410,33 @@ mod tests {
                 .unwrap_err()
                 .contains("mem-ldst samples loads and stores together")
         );
+    }
+
+    #[test]
+    fn callers_of_system_calls_are_in_small_copies_and_large_rings() {
+        let rings_and_entry = |words: &[&str], cpus: u32| {
+            let words = ["rec"].iter().chain(words).chain(&["x"]);
+            let matches = Flags::command().get_matches_from(words);
+            let mut flags = Flags::from_arg_matches(&matches).unwrap();
+            let online = (0..cpus).collect();
+            let machine = Machine { online, arch: Arch::X86_64, ..Machine::default() };
+            let Chosen { mut lists, .. } = system_calls(&mut flags, &machine);
+            (flags.mmap_pages.unwrap(), lists.remove(0))
+        };
+        let small = "raw_syscalls:sys_enter/period=1,call-graph=unwind,stack-size=4096/";
+        let plain = "raw_syscalls:sys_enter/period=1/";
+        for (words, cpus, rings, entry) in [
+            (&["-g"][..], 2, "64M", small),
+            (&["-g"], 12, "32M", small),
+            (&["-g"], 200, "8M", small),
+            (&["--call-graph", "unwind"], 2, "64M", plain),
+            (&["--call-graph", "fp"], 2, "8M", plain),
+            (&["-g", "-m", "1M"], 2, "1M", small),
+            (&[], 2, "8M", plain),
+        ] {
+            let expected = (rings.to_owned(), entry.to_owned());
+            assert_eq!(rings_and_entry(words, cpus), expected, "{words:?}");
+        }
     }
 
     #[test]

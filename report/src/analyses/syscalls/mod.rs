@@ -185,7 +185,8 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
 fn lost(inputs: &[InputSummary], one_sided: OneSided) -> impl Iterator<Item = Warning> {
     let lost = inputs.iter().map(|input| input.lost_events.max(input.lost_samples)).sum();
     let of_records = "records were lost, as rings were full: calls are missing, and those around \
-                      gaps may have the wrong latency (larger rings, -m, lose fewer)";
+                      gaps may have the wrong latency (larger rings, -m, lose fewer; so do \
+                      callchains without copies of stacks: rec trace --call-graph fp)";
     let of_entries = "calls lack the sample of their entry, so their latency is unknown";
     let of_exits = "calls lack the sample of their exit, and are left out";
     [
