@@ -4,10 +4,10 @@
 //!  Reading: a counter's value, on a CPU or of a thread      (read(2), or STAT and READ records)
 //!     │  aggregate: scaled, and summed by thread, CPU, core, socket …
 //!     ▼
-//!  Row: an event's total in a place ◀── ratios: IPC, faults per second …
+//!  Row: an event's total in a place ◀── ratios: IPC, faults per second …; metric: those of tables
 //!     │  Runs: mean and spread over several runs
 //!     ▼
-//!  Report: rows, events and times ──▶ Printer: text, CSV or JSON
+//!  Report: rows, metrics, events and times ──▶ Printer: text, CSV or JSON
 //! ```
 //!
 //! ```
@@ -30,6 +30,7 @@
 
 mod aggregate;
 mod event;
+mod metric;
 mod place;
 mod print;
 mod ratios;
@@ -39,6 +40,10 @@ mod spread;
 
 pub use aggregate::{CpuTopology, Grouping, Reading};
 pub use event::{Count, Event, Role};
+pub use metric::{
+    Counts, Facts, Formula, FormulaError, Measure, MetricInput, TableMetric, Threshold, Times,
+    measure,
+};
 pub use place::{Aggregation, Place, Thread};
 pub use print::{Format, Printer};
 pub use ratios::add_ratios;
