@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::event::Event;
+use super::metric::Measure;
 use super::place::{Aggregation, Place};
 use super::spread::Spread;
 
@@ -53,6 +54,8 @@ pub struct Report {
     pub aggregation: Aggregation,
     /// Totals, in the order of printing.
     pub rows: Vec<Row>,
+    /// Metrics of event tables.
+    pub metrics: Vec<Measure>,
     /// End of the interval, since the start of counting; `None` for a whole measurement.
     pub interval_end: Option<Duration>,
     /// Word that begins the lines of a whole measurement in CSV, where intervals came before it.
@@ -73,6 +76,18 @@ pub struct CpuTime {
 }
 
 impl Report {
+    /// Returns the metrics that are shown behind a row.
+    pub(super) fn metrics_of<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Measure> {
+        let is_of_row =
+            |measure: &&Measure| measure.event == Some(row.event) && measure.place == row.place;
+        self.metrics.iter().filter(is_of_row)
+    }
+
+    /// Returns the metrics that are computed without events.
+    pub(super) fn metrics_without_row(&self) -> impl Iterator<Item = &Measure> {
+        self.metrics.iter().filter(|measure| measure.event.is_none())
+    }
+
     /// Creates a report of these events, without rows and times.
     pub fn new(target: String, events: Vec<Event>) -> Self {
         Self {
@@ -80,6 +95,7 @@ impl Report {
             events,
             aggregation: Aggregation::Whole,
             rows: Vec::new(),
+            metrics: Vec::new(),
             interval_end: None,
             csv_label: None,
             elapsed: Spread::default(),

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::stat::metric::Measure;
 use crate::stat::place::Place;
 use crate::stat::report::{Quantity, Report, Row};
 use crate::stat::spread::Spread;
@@ -15,6 +16,34 @@ struct Document<'a> {
     interval_end: Option<f64>,
     seconds: Seconds,
     counts: Vec<CountOut<'a>>,
+    /// Metrics of event tables; with `--metric-only` ratios too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<MeasureOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct MeasureOut<'a> {
+    name: &'a str,
+    /// Value in the unit; null if it is unknown.
+    value: Option<f64>,
+    unit: &'a str,
+    /// Index of an event that it is computed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<&'a str>,
+    #[serde(flatten)]
+    place: PlaceOut<'a>,
+    /// Condition under which the value is remarkable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<ThresholdOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct ThresholdOut<'a> {
+    condition: &'a str,
+    /// Whether it is met; null if that is unknown.
+    met: Option<bool>,
 }
 
 /// Times, in seconds.
@@ -97,7 +126,11 @@ struct MetricOut<'a> {
     unit: Option<&'static str>,
 }
 
-pub(super) fn text(report: &Report) -> serde_json::Result<String> {
+/// Returns the document; with `metrics_only` without counts.
+pub(super) fn text(report: &Report, metrics_only: bool) -> serde_json::Result<String> {
+    let ratios = report.rows.iter().filter(|_| metrics_only).flat_map(|row| ratios(report, row));
+    let metrics = ratios.chain(report.metrics.iter().map(measure)).collect();
+    let rows = report.rows.iter().filter(|_| !metrics_only);
     let cpu = report.cpu_time;
     serde_json::to_string(&Document {
         schema: "recrep-stat/1",
@@ -109,7 +142,36 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
             user: cpu.map(|cpu| mean(cpu.user)),
             sys: cpu.map(|cpu| mean(cpu.sys)),
         },
-        counts: report.rows.iter().filter_map(|row| count(report, row)).collect(),
+        counts: rows.filter_map(|row| count(report, row)).collect(),
+        metrics,
+    })
+}
+
+fn measure(measure: &Measure) -> MeasureOut<'_> {
+    MeasureOut {
+        name: &measure.name,
+        value: measure.value,
+        unit: &measure.unit,
+        index: measure.event,
+        cgroup: measure.cgroup.as_deref(),
+        place: place(&measure.place),
+        threshold: measure
+            .threshold
+            .as_ref()
+            .map(|it| ThresholdOut { condition: &it.condition, met: it.met }),
+    }
+}
+
+/// Returns the ratios of a row, as metrics.
+fn ratios<'a>(report: &'a Report, row: &'a Row) -> impl Iterator<Item = MeasureOut<'a>> {
+    row.metrics.iter().map(|metric| MeasureOut {
+        name: &metric.name,
+        value: Some(metric.value),
+        unit: if metric.quantity == Quantity::Percent { "%" } else { "" },
+        index: Some(row.event),
+        cgroup: report.events.get(row.event).and_then(|event| event.cgroup.as_deref()),
+        place: place(&row.place),
+        threshold: None,
     })
 }
 
@@ -174,7 +236,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::Format;
-    use super::super::samples::{interval, printed, report, row, two_runs};
+    use super::super::samples::{interval, measured, metrics_only, printed, report, row, two_runs};
     use super::*;
 
     fn parsed(report: &Report) -> Value {
@@ -217,5 +279,23 @@ mod tests {
         report.rows = vec![row(3, Place::Core(1, 2, 3), 5.0, 1)];
         let core = &parsed(&report)["counts"][0];
         assert_eq!([&core["socket"], &core["die"], &core["core"]], [1, 2, 3]);
+    }
+
+    #[test]
+    fn metrics_of_tables() {
+        assert_eq!(parsed(&report()).get("metrics"), None);
+        let found = parsed(&measured());
+        let stalled = json!({
+            "name": "stalled", "value": 45.678, "unit": "%", "index": 1,
+            "threshold": {"condition": "stalled > 0.2", "met": true}
+        });
+        assert_eq!(found["metrics"][1], stalled);
+        assert_eq!(found["metrics"][2]["value"], Value::Null);
+        assert_eq!(found["counts"].as_array().unwrap().len(), 4);
+        let only: Value = serde_json::from_str(&metrics_only(Format::Json, &measured())).unwrap();
+        assert_eq!(only["counts"], json!([]));
+        let names = only["metrics"].as_array().unwrap().iter().map(|metric| &metric["name"]);
+        let expected = ["CPUs utilized", "/sec", "of all", "constant", "stalled", "latency"];
+        assert_eq!(names.collect::<Vec<_>>(), expected);
     }
 }

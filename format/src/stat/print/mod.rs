@@ -3,6 +3,7 @@
 mod cell;
 mod csv;
 mod json;
+mod only;
 #[cfg(test)]
 mod samples;
 mod text;
@@ -10,6 +11,7 @@ mod text;
 use std::io::{self, Write};
 
 use crate::stat::report::Report;
+use only::Column;
 
 /// Form of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub enum Format {
 #[derive(Debug)]
 pub struct Printer {
     format: Format,
+    /// Print ratios and metrics without the counts.
+    metrics_only: bool,
+    /// Columns of these so far.
+    columns: Vec<Column>,
     /// Number of intervals since the last heading.
     intervals: u32,
 }
@@ -43,7 +49,12 @@ const INTERVALS_PER_HEADING: u32 = 25;
 impl Printer {
     /// Creates a printer.
     pub fn new(format: Format) -> Self {
-        Self { format, intervals: 0 }
+        Self { format, metrics_only: false, columns: Vec::new(), intervals: 0 }
+    }
+
+    /// Creates a printer of ratios and metrics, without the counts (`--metric-only`).
+    pub fn of_metrics(format: Format) -> Self {
+        Self { metrics_only: true, ..Self::new(format) }
     }
 
     /// Writes a report: of the whole measurement, or of an interval.
@@ -52,18 +63,22 @@ impl Printer {
     /// Returns I/O errors from the writer.
     pub fn print(&mut self, report: &Report, out: &mut impl Write) -> io::Result<()> {
         let mut text = String::new();
+        let heads = self.intervals.is_multiple_of(INTERVALS_PER_HEADING);
         match &self.format {
-            Format::Text { big_numbers } => {
-                let heads = self.intervals.is_multiple_of(INTERVALS_PER_HEADING);
-                text::write(report, *big_numbers, heads, &mut text);
-                self.intervals = self.intervals.wrapping_add(1);
+            Format::Text { .. } if self.metrics_only => {
+                text::write_metrics(report, heads, &mut self.columns, &mut text);
+            }
+            Format::Text { big_numbers } => text::write(report, *big_numbers, heads, &mut text),
+            Format::Csv { separator } if self.metrics_only => {
+                csv::write_metrics(report, separator, &mut self.columns, &mut text);
             }
             Format::Csv { separator } => csv::write(report, separator, &mut text),
             Format::Json => {
-                text = json::text(report)?;
+                text = json::text(report, self.metrics_only)?;
                 text.push('\n');
             }
         }
+        self.intervals = self.intervals.wrapping_add(1);
         out.write_all(text.as_bytes())
     }
 }

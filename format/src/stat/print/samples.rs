@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Format, Printer};
 use crate::stat::event::Event;
+use crate::stat::metric::{Measure, Threshold};
 use crate::stat::place::{Aggregation, Place, Thread};
 use crate::stat::report::CpuTime;
 use crate::stat::report::{Metric, Quantity, Report, Row};
@@ -74,5 +75,32 @@ pub(super) fn interval() -> Report {
 pub(super) fn printed(format: Format, report: &Report) -> String {
     let mut out = Vec::new();
     Printer::new(format).print(report, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The same with metrics of tables: one beyond its threshold, one unknown, one without events.
+pub(super) fn measured() -> Report {
+    let mut report = report();
+    let measure = |name: &str, unit: &str, value, event| Measure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+        threshold: None,
+        place: Place::Whole,
+        cgroup: None,
+        event,
+    };
+    let threshold = Threshold { condition: "stalled > 0.2".to_owned(), met: Some(true) };
+    report.metrics = vec![
+        measure("constant", "", Some(2.0), None),
+        Measure { threshold: Some(threshold), ..measure("stalled", "%", Some(45.678), Some(1)) },
+        measure("latency", "ns", None, Some(1)),
+    ];
+    report
+}
+
+pub(super) fn metrics_only(format: Format, report: &Report) -> String {
+    let mut out = Vec::new();
+    Printer::of_metrics(format).print(report, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

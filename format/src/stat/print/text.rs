@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::cell::{metric, missing, number};
+use super::cell::{MetricText, metrics, missing, number};
+use super::only::{Column, Only, heading, places_are_sums};
 use crate::stat::event::Event;
-use crate::stat::place::{Aggregation, Place};
+use crate::stat::place::Place;
 use crate::stat::report::{Report, Row};
 use crate::stat::spread::Spread;
 
@@ -21,13 +22,7 @@ const NAME: usize = 24;
 pub(super) fn write(report: &Report, big_numbers: bool, heads: bool, out: &mut String) {
     let table = Table::new(report, big_numbers);
     if report.interval_end.is_none() {
-        let runs = match report.elapsed.runs() {
-            0 | 1 => String::new(),
-            runs => format!(" ({runs} runs)"),
-        };
-        // Writing to a String cannot fail.
-        let _ =
-            writeln!(out, "\n Performance counter stats for {}{runs}:\n", clean(&report.target));
+        title(report, out);
     } else if heads {
         table.heading(out);
     }
@@ -36,9 +31,64 @@ pub(super) fn write(report: &Report, big_numbers: bool, heads: bool, out: &mut S
             table.row(row, event, out);
         }
     }
+    for measure in report.metrics_without_row() {
+        table.without_row(&MetricText::of(measure), &measure.place, out);
+    }
     if report.interval_end.is_none() {
         times(report, out);
     }
+}
+
+/// Writes the metrics alone: a line for each place, below the names. `known` are the columns of the
+/// report before.
+pub(super) fn write_metrics(
+    report: &Report,
+    heads: bool,
+    known: &mut Vec<Column>,
+    out: &mut String,
+) {
+    let before = known.len();
+    let only = Only::new(report, std::mem::take(known));
+    if report.interval_end.is_none() {
+        title(report, out);
+    }
+    let table = Table::new(report, false);
+    let mut names = String::new();
+    let has_new = only.columns.len() > before;
+    let has_heading = heads || has_new || report.interval_end.is_none();
+    if report.interval_end.is_some() {
+        let _ = write!(names, "#{:>15} ", "time");
+    }
+    names.push_str(&table.place_heading());
+    for column in &only.columns {
+        let _ = write!(names, " {:>1$}", clean(&column.label), column.width());
+    }
+    if has_heading {
+        out.push_str(&names);
+        out.push('\n');
+    }
+    for line in &only.lines {
+        let mut text = table.time.clone();
+        table.put_place(&line.place, line.cpus, &mut text);
+        for (column, value) in only.columns.iter().zip(only.values(line)) {
+            let _ = write!(text, " {value:>0$}", column.width());
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    if report.interval_end.is_none() {
+        times(report, out);
+    }
+    *known = only.columns;
+}
+
+fn title(report: &Report, out: &mut String) {
+    let runs = match report.elapsed.runs() {
+        0 | 1 => String::new(),
+        runs => format!(" ({runs} runs)"),
+    };
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "\n Performance counter stats for {}{runs}:\n", clean(&report.target));
 }
 
 /// Widths of the columns, and what all lines have in common.
@@ -72,14 +122,19 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn heading(&self, out: &mut String) {
-        let places = match heading(self.report.aggregation) {
+    /// Returns the heading of the places.
+    fn place_heading(&self) -> String {
+        match heading(self.report.aggregation) {
             "" => String::new(),
-            name if sums_cpus(self.report.aggregation) => {
+            name if places_are_sums(self.report.aggregation) => {
                 format!("{name:<0$} cpus ", self.place)
             }
             name => format!("{name:<0$} ", self.place),
-        };
+        }
+    }
+
+    fn heading(&self, out: &mut String) {
+        let places = self.place_heading();
         let unit = match self.unit {
             0 => String::new(),
             width => format!("{:<width$} ", fit("unit", width)),
@@ -89,7 +144,7 @@ impl<'a> Table<'a> {
 
     fn row(&self, row: &Row, event: &Event, out: &mut String) {
         let mut line = self.time.clone();
-        self.put_place(row, &mut line);
+        self.put_place(&row.place, row.cpus, &mut line);
         let value = match row.is_counted() {
             true => number(row, event),
             false => missing(event).to_owned(),
@@ -105,28 +160,42 @@ impl<'a> Table<'a> {
             let _ = write!(line, " {:<1$}", clean(cgroup), self.cgroup);
         }
         let before = width(&line);
-        let mut metrics = row.metrics.iter().map(metric);
-        let mut column = String::new();
-        if let Some((value, name)) = metrics.next() {
-            column = format!(" # {value:>METRIC$} {name}");
-        }
-        let _ = write!(line, "{column:<METRICS$}{}", remarks(row));
+        let metrics = metrics(self.report, row);
+        let mut metrics = metrics.iter().map(column);
+        let first = metrics.next().unwrap_or_default();
+        let _ = write!(line, "{first:<METRICS$}{}", remarks(row));
         out.push_str(line.trim_end());
         out.push('\n');
-        for (value, name) in metrics {
-            let _ = writeln!(out, "{:before$} # {value:>METRIC$} {name}", "");
+        for metric in metrics {
+            let _ = writeln!(out, "{:before$}{metric}", "");
         }
     }
 
-    fn put_place(&self, row: &Row, line: &mut String) {
-        let place = shown(&row.place);
-        let _ = match &row.place {
+    /// Writes a metric that no event's row has.
+    fn without_row(&self, metric: &MetricText, place: &Place, out: &mut String) {
+        let mut line = self.time.clone();
+        self.put_place(place, 0, &mut line);
+        let unit = if self.unit > 0 { self.unit + 1 } else { 0 };
+        let cgroup = if self.cgroup > 0 { self.cgroup + 1 } else { 0 };
+        let blank = VALUE + 1 + unit + self.name + cgroup;
+        let _ = writeln!(out, "{line}{:blank$}{}", "", column(metric));
+    }
+
+    fn put_place(&self, place: &Place, cpus: usize, line: &mut String) {
+        let text = shown(place);
+        let _ = match place {
             Place::Whole => Ok(()),
-            Place::Thread(_) => write!(line, "{place:>0$} ", self.place),
-            Place::Cpu(_) => write!(line, "{place:<0$} ", self.place),
-            _ => write!(line, "{place:<0$} {1:>4} ", self.place, row.cpus),
+            Place::Thread(_) => write!(line, "{text:>0$} ", self.place),
+            Place::Cpu(_) => write!(line, "{text:<0$} ", self.place),
+            _ => write!(line, "{text:<0$} {cpus:>4} ", self.place),
         };
     }
+}
+
+/// Returns the column of a metric.
+fn column(metric: &MetricText) -> String {
+    let mark = if metric.is_remarkable { " (!)" } else { "" };
+    format!(" # {:>METRIC$} {}{mark}", metric.value, clean(&metric.name))
 }
 
 /// Returns the spread over runs, and the share of time on the PMU, where there is something to say.
@@ -172,22 +241,6 @@ fn time(spread: Spread, name: &str, out: &mut String) {
     );
 }
 
-fn heading(aggregation: Aggregation) -> &'static str {
-    match aggregation {
-        Aggregation::Whole => "",
-        Aggregation::Node => "node",
-        Aggregation::Socket => "socket",
-        Aggregation::Die => "die",
-        Aggregation::Core => "core",
-        Aggregation::Cpu => "cpu",
-        Aggregation::Thread => "comm-tid",
-    }
-}
-
-fn sums_cpus(aggregation: Aggregation) -> bool {
-    !matches!(aggregation, Aggregation::Whole | Aggregation::Cpu | Aggregation::Thread)
-}
-
 fn shown(place: &Place) -> String {
     clean(&place.to_string())
 }
@@ -225,8 +278,9 @@ fn separated(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Format;
-    use super::super::samples::{interval, printed, report, row, two_runs};
+    use super::super::samples::{interval, measured, metrics_only, printed, report, row, two_runs};
     use super::*;
+    use crate::stat::place::Aggregation;
 
     const TEXT: Format = Format::Text { big_numbers: true };
 
@@ -288,5 +342,41 @@ mod tests {
         let texts = ["1", "123", "1234", "123456.78", "1234567", "-1234", "<not counted>"];
         let expected = ["1", "123", "1,234", "123,456.78", "1,234,567", "-1234", "<not counted>"];
         assert_eq!(texts.map(separated), expected);
+    }
+
+    #[test]
+    fn metrics_of_tables() {
+        let text = printed(TEXT, &measured());
+        let lines = "
+                                                 #   12.35% of all
+                                                 #     45.7 %  stalled (!)
+                                                 #      nan ns  latency
+   <not supported>      cycles
+     <not counted>      faults
+                                                 #     2.00 constant
+";
+        assert!(text.contains(lines), "{text}");
+    }
+
+    #[test]
+    fn metrics_alone() {
+        let expected = "
+ Performance counter stats for './app 1':
+
+ CPUs utilized instructions:u/sec     of all %  stalled ns  latency   constant
+         0.750      411522333.000     12.35%       45.7         nan       2.00
+
+       0.004000000 seconds time elapsed
+";
+        let text = metrics_only(TEXT, &measured());
+        assert!(text.starts_with(expected), "{text}");
+        let mut report = interval();
+        report.rows[0].metrics.clone_from(&measured().rows[0].metrics);
+        let expected = "
+#           time comm-tid          CPUs utilized
+     1.500000000             sh-7          0.750
+     1.500000000 \u{fffd}[31m,\"app-12345
+";
+        assert_eq!(format!("\n{}", metrics_only(TEXT, &report)), expected);
     }
 }
