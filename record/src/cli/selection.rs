@@ -28,15 +28,23 @@ pub(super) fn read(
     tables: Option<&Path>,
     machine: &Machine,
 ) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
-    let sources = sources(machine, tables)?;
+    read_from(matches, chosen, &sources(machine, tables)?)
+}
+
+/// The same, of these sources.
+pub(super) fn read_from(
+    matches: &ArgMatches,
+    chosen: Option<Vec<String>>,
+    sources: &EventSources,
+) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
     let mut selection = Selection::default();
     for word in in_order(matches, chosen) {
         match word {
             SelectionWord::List(list) => {
-                event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?;
+                event::append(&mut selection.events, &list, sources).map_err(|e| e.to_string())?;
             }
             SelectionWord::Filter(filter) => {
-                event::attach_filter(&mut selection.events, &filter, &sources)?;
+                event::attach_filter(&mut selection.events, &filter, sources)?;
             }
             SelectionWord::ExcludeSelf => {
                 event::exclude_process(&mut selection.events, std::process::id())?;

@@ -41,7 +41,7 @@ pub(crate) use filter::{attach_filter, exclude_process};
 pub(crate) use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 pub(crate) use names::{KnownEvent, known};
 pub(crate) use nearest::nearest;
-pub(crate) use parse::{append, default_events};
+pub(crate) use parse::{append, default_events, parse};
 pub(crate) use probe::own_terms as probe_terms;
 pub(crate) use spec::Probe;
 pub use spec::{EventSpec, PmuUse};

@@ -276,8 +276,27 @@ impl<'a> Event<'a> {
             })?;
             return Ok(events);
         }
+        let named: Vec<&Pmu> = pmus.iter().filter(|pmu| pmu.alias(head.text).is_some()).collect();
+        if !named.is_empty() {
+            return self.named_with_terms(&named, terms);
+        }
         let near = nearest(head.text, pmus.iter().map(|pmu| &pmu.name[..]).chain(names::all()));
         Err((head.at, Problem::UnknownPmu { name: head.text.to_owned(), near }))
+    }
+
+    /// Returns a PMU's named event with more terms: `inst_retired.any/cmask=1/`.
+    fn named_with_terms(&self, pmus: &[&Pmu], terms: &[Term<'_>]) -> Result<Vec<EventSpec>, Wrong> {
+        let head = self.written.head;
+        let hybrid = self.sources.hybrid().next().is_some();
+        let inside = self.written.terms.map_or("", |terms| terms.text);
+        let mut all = vec![Term { key: head.text, value: None, at: head.at }];
+        all.extend(terms.iter().cloned());
+        let event = |pmu: &&Pmu| {
+            let full = format!("{}/{},{inside}/", pmu.name, head.text);
+            pmu_event::parse(pmu, &full, head.at, &all, hybrid)
+        };
+        let events = pmus.iter().map(event).collect::<Result<Vec<_>, _>>()?;
+        Ok(of_family(events, &format!("{}/{inside}/", head.text)))
     }
 
     /// Returns the most similar known name: of an event, a PMU's event, or a group of tracepoints.

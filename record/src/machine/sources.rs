@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use crate::machine::event_tables::EventTables;
+use crate::machine::event_tables::{EventTables, MetricEntry, NamedTables};
 use crate::machine::pmu::{self, Pmu};
 use crate::machine::tracepoint::Tracefs;
 
@@ -15,6 +15,7 @@ pub(crate) struct EventSources {
     pmus: OnceCell<Vec<Pmu>>,
     tracefs: Option<Tracefs>,
     tables: Vec<String>,
+    metrics: Vec<MetricEntry>,
 }
 
 impl EventSources {
@@ -22,7 +23,14 @@ impl EventSources {
     pub(crate) fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
         let kallsyms = "/proc/kallsyms".into();
         let tracefs = tracefs.map(Tracefs::at);
-        Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs, tables: Vec::new() }
+        Self {
+            sys: sys.to_owned(),
+            kallsyms,
+            pmus: OnceCell::new(),
+            tracefs,
+            tables: Vec::new(),
+            metrics: Vec::new(),
+        }
     }
 
     /// Creates the sources of a machine whose PMUs do not matter, as all its cores are alike: for
@@ -35,13 +43,19 @@ impl EventSources {
     /// do not say which it is.
     pub(crate) fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {
         let mut pmus = pmu::all(&self.sys);
-        let tables = EventTables::open(dir)?.name_events(&mut pmus, cpuid, &self.sys)?;
-        Ok(Self { pmus: OnceCell::from(pmus), tables, ..self })
+        let named = EventTables::open(dir)?.name_events(&mut pmus, cpuid, &self.sys)?;
+        let NamedTables { used, metrics } = named;
+        Ok(Self { pmus: OnceCell::from(pmus), tables: used, metrics, ..self })
     }
 
     /// The tables that the names of the CPU's own events are from.
     pub(crate) fn tables(&self) -> &[String] {
         &self.tables
+    }
+
+    /// Returns the metrics of the tables.
+    pub(crate) fn metrics(&self) -> &[MetricEntry] {
+        &self.metrics
     }
 
     /// Returns the PMUs, sorted by name.

@@ -26,6 +26,10 @@ const CACHES: u32 = 4;
 /// Value that readers take as unknown: -1.
 const UNKNOWN: u32 = u32::MAX;
 
+/// Files with the CPUs of a package and of a core: today's names, and those before.
+const PACKAGES: [&str; 2] = ["package_cpus_list", "core_siblings_list"];
+const CORES: [&str; 2] = ["core_cpus_list", "thread_siblings_list"];
+
 /// Adds all topology features. `online` are the CPUs; `available` is the number of CPUs in NRCPUS.
 pub(crate) fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available: u32) {
     let sysfs = Sysfs(sysfs);
@@ -61,6 +65,23 @@ pub(crate) fn locations(sysfs: &Path, cpus: &[u32]) -> BTreeMap<u32, CpuTopology
     all
 }
 
+/// Lists of the CPUs that are in one package, die or core.
+pub(crate) struct Siblings {
+    pub packages: Vec<String>,
+    pub dies: Vec<String>,
+    pub cores: Vec<String>,
+}
+
+/// Returns the packages, dies and cores of these CPUs.
+pub(crate) fn siblings(sysfs: &Path, cpus: &[u32]) -> Siblings {
+    let sysfs = Sysfs(sysfs);
+    Siblings {
+        packages: sysfs.sibling_lists(cpus, &PACKAGES),
+        dies: sysfs.sibling_lists(cpus, &["die_cpus_list"]),
+        cores: sysfs.sibling_lists(cpus, &CORES),
+    }
+}
+
 struct Sysfs<'a>(&'a Path);
 
 impl Sysfs<'_> {
@@ -92,8 +113,8 @@ impl Sysfs<'_> {
 
     /// Adds CPU_TOPOLOGY.
     fn cpus(&self, features: &mut FeatureWriter, online: &[u32], available: u32) -> Option<()> {
-        let sockets = self.sibling_lists(online, &["package_cpus_list", "core_siblings_list"]);
-        let cores = self.sibling_lists(online, &["core_cpus_list", "thread_siblings_list"]);
+        let sockets = self.sibling_lists(online, &PACKAGES);
+        let cores = self.sibling_lists(online, &CORES);
         let dies = self.sibling_lists(online, &["die_cpus_list"]);
         if sockets.is_empty() || cores.is_empty() {
             return None;

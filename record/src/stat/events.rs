@@ -2,8 +2,10 @@
 //! cgroup.
 
 use recrep_format::abi::EventType;
+use recrep_format::stat::TableMetric;
 
 use super::Settings;
+use super::metrics::{self, ChosenMetrics, Facts};
 use crate::event::{self, EventSpec};
 use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
@@ -15,6 +17,12 @@ use crate::tasks::Target;
 pub(super) struct Chosen {
     pub(super) specs: Vec<EventSpec>,
     pub(super) cgroups: Vec<Option<String>>,
+    /// Number of the set of each event: only events of the same set are added up.
+    pub(super) set_of: Vec<usize>,
+    /// Metrics; the events of their inputs are places in `specs`.
+    pub(super) metrics: Vec<TableMetric>,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
     /// `true` if nobody named them: those of a CPU that counts nothing are left out.
     pub(super) by_default: bool,
 }
@@ -34,7 +42,9 @@ const DETAILS: [&str; 3] = [
 /// Chooses the events.
 pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
     let mut specs = settings.events.clone();
-    let by_default = specs.is_empty();
+    let asked = &settings.metrics;
+    let has_metrics = !asked.names.is_empty() || asked.topdown.is_some();
+    let by_default = specs.is_empty() && !has_metrics;
     let wrong = |why: event::SpecError| Error::Usage(why.to_string());
     if settings.null {
         specs.clear();
@@ -70,12 +80,52 @@ pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
         });
         specs.extend(added);
     }
+    // Sets of metrics are behind that of the other events.
+    let mut set_of = vec![0; specs.len()];
+    let (mut metrics, mut notes) = (Vec::new(), Vec::new());
+    if has_metrics {
+        let system = settings.target == Target::System;
+        let facts = Facts::new(&settings.machine, settings.cpus.as_deref(), system);
+        let chosen = metrics::choose(asked, &settings.sources, &facts).map_err(Error::Usage)?;
+        set_of.extend(chosen.set_of.iter().map(|set| set + 1));
+        notes = chosen.notes.clone();
+        metrics = append(&mut specs, chosen);
+    }
     let mut cgroups = settings.cgroups.clone();
     cgroups.resize(specs.len(), None);
     if !settings.each_cgroup.is_empty() {
+        let count = specs.len();
         (specs, cgroups) = in_each(&specs, &settings.each_cgroup);
+        set_of = set_of.repeat(settings.each_cgroup.len());
+        let each = settings.each_cgroup.iter().zip(0..);
+        let moved = each.flat_map(|(cgroup, nth)| {
+            metrics.iter().map(move |metric| moved(metric, nth * count, Some(cgroup)))
+        });
+        metrics = moved.collect();
     }
-    Ok(Chosen { specs, cgroups, by_default })
+    Ok(Chosen { specs, cgroups, set_of, metrics, notes, by_default })
+}
+
+/// Appends the events of metrics. Returns the metrics, with the new places of their events.
+fn append(specs: &mut Vec<EventSpec>, chosen: ChosenMetrics) -> Vec<TableMetric> {
+    let first = specs.len();
+    specs.extend(
+        chosen
+            .specs
+            .into_iter()
+            .map(|spec| EventSpec { leader: spec.leader.map(|leader| leader + first), ..spec }),
+    );
+    chosen.metrics.iter().map(|metric| moved(metric, first, None)).collect()
+}
+
+/// Returns a metric whose events are so many places further on.
+fn moved(metric: &TableMetric, places: usize, cgroup: Option<&String>) -> TableMetric {
+    let mut metric = metric.clone();
+    metric.cgroup = cgroup.cloned();
+    for event in metric.inputs.iter_mut().flat_map(|input| &mut input.events) {
+        *event += places;
+    }
+    metric
 }
 
 /// Repeats the events for each cgroup.

@@ -13,6 +13,7 @@
 //! It starts fast: no rings, no side-band, nothing is read from `/proc` that is not needed.
 
 mod events;
+pub(crate) mod metrics;
 mod output;
 mod record_file;
 mod run;
@@ -24,17 +25,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recrep_format::stat::{Aggregation, CpuTime, Format, Runs, Spread};
+use recrep_format::stat::{Aggregation, CpuTime, Format, Runs, Spread, Times, measure};
 
 use crate::event::EventSpec;
 use crate::kernel::Kernel;
 use crate::kernel::signals::Signals;
 use crate::machine::Machine;
+use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::messages::{Messages, Verbosity};
 use crate::plan::config::Only;
 use crate::tasks::Target;
 use crate::tasks::workload::Inherited;
+use metrics::MetricRequest;
 use output::Output;
 use record_file::RecordFile;
 use run::{Run, Runner};
@@ -51,6 +54,10 @@ pub(crate) struct Settings {
     pub each_cgroup: Vec<String>,
     /// How much more is counted by default (`-d`).
     pub detail: u8,
+    /// Metrics of the event tables (`-M`, `--topdown`).
+    pub metrics: MetricRequest,
+    /// Sources of their events.
+    pub sources: EventSources,
     /// Count nothing (`-n`).
     pub null: bool,
     pub target: Target,
@@ -82,6 +89,8 @@ pub(crate) struct Settings {
     /// Begin the lines of the sums with `summary` in CSV.
     pub csv_summary: bool,
     pub format: Format,
+    /// Print ratios and metrics without the counts.
+    pub metric_only: bool,
     pub destination: Destination,
     /// Data file (`rec stat record`).
     pub record: Option<PathBuf>,
@@ -119,6 +128,9 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
         Signals::leave_quit_to_command()?;
     }
     let chosen = events::choose(settings)?;
+    for note in &chosen.notes {
+        messages.note(note);
+    }
     let runner = Runner { settings, kernel, messages, signals: &signals, before, chosen };
     let mut output = Output::open(settings)?;
     let mut file = settings.record.as_deref().map(RecordFile::create).transpose()?;
@@ -202,6 +214,12 @@ impl Sums {
         report.interval_end = None;
         let elapsed = Duration::try_from_secs_f64(self.elapsed.mean()).unwrap_or_default();
         recrep_format::stat::add_ratios(&mut report.rows, &report.events, elapsed);
+        let times = Times {
+            elapsed: Some(self.elapsed.mean()),
+            user: report.cpu_time.map(|time| time.user.mean()),
+            sys: report.cpu_time.map(|time| time.sys.mean()),
+        };
+        report.metrics = measure(&run.metrics, &report.rows, times);
         report.csv_label = label;
         output.print(&report, &self.times)
     }

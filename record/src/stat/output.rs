@@ -50,7 +50,10 @@ impl<'a> Output<'a> {
                 if settings.format == (Format::Text { big_numbers: true }) { "" } else { "\n" };
             write!(to, "# started on {now}\n{blank}").map_err(failed)?;
         }
-        let printer = Printer::new(settings.format.clone());
+        let printer = match settings.metric_only {
+            true => Printer::of_metrics(settings.format.clone()),
+            false => Printer::new(settings.format.clone()),
+        };
         Ok(Self { settings, printer, to: (!settings.quiet).then_some(to) })
     }
 

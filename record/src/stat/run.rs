@@ -4,7 +4,9 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use recrep_format::stat::{Aggregation, Report, Row, Spread, add_ratios};
+use recrep_format::stat::{
+    Aggregation, Report, Row, Spread, TableMetric, Times, add_ratios, measure,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Settings;
@@ -41,6 +43,8 @@ pub(super) struct Run {
     pub(super) rows: Vec<Row>,
     /// Report with the events, for the rows.
     pub(super) report: Report,
+    /// Metrics of the events.
+    pub(super) metrics: Vec<TableMetric>,
     pub(super) elapsed: Duration,
     /// CPU time of the command.
     pub(super) user: Duration,
@@ -162,6 +166,7 @@ impl<K: Kernel> Runner<'_, K> {
         Ok(Run {
             rows: table.rows(&readings),
             report,
+            metrics: table.metrics,
             elapsed,
             user: user.saturating_sub(user_before),
             sys: sys.saturating_sub(sys_before),
@@ -214,7 +219,7 @@ impl<K: Kernel> Runner<'_, K> {
             // Nobody expects the cycles of a CPU that counts nothing.
             opened.remove_left_out();
         }
-        Ok((Table::new(settings, opened, tasks), probes))
+        Ok((Table::new(settings, &self.chosen, opened, tasks), probes))
     }
 
     /// Reads the counters, and prints what they counted since the interval before.
@@ -239,6 +244,9 @@ impl<K: Kernel> Runner<'_, K> {
         report.interval_end = Some(now);
         report.elapsed = Spread::of(length.as_secs_f64());
         add_ratios(&mut report.rows, &report.events, length);
+        // The CPU time of a command is known at its end.
+        let times = Times { elapsed: Some(length.as_secs_f64()), ..Times::default() };
+        report.metrics = measure(&table.metrics, &report.rows, times);
         output.print(report, &[])
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use recrep_format::stat::{Aggregation, Count, Event, Grouping, Reading, Row, Thread};
+use recrep_format::stat::{Aggregation, Count, Event, Grouping, Reading, Row, TableMetric, Thread};
 use rustc_hash::FxHashMap;
 
 use super::Settings;
+use super::events::Chosen;
 use crate::kernel::Kernel;
 use crate::kernel::counters::{Counter, Counters, Opened};
 use crate::machine::topology;
@@ -20,6 +21,8 @@ pub(super) struct Table {
     /// Events as they are printed.
     pub(super) events: Vec<Event>,
     pub(super) grouping: Grouping,
+    /// Metrics of these events.
+    pub(super) metrics: Vec<TableMetric>,
     /// For each counter, what it counts.
     cells: Vec<Cell>,
     /// Place of each counter, by its id.
@@ -49,9 +52,15 @@ pub(super) struct Value<'a> {
 }
 
 impl Table {
-    pub(super) fn new(settings: &Settings, opened: Opened, tasks: &[Task]) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        chosen: &Chosen,
+        opened: Opened,
+        tasks: &[Task],
+    ) -> Self {
         let Opened { counters, left_out } = opened;
-        let (events, shown) = events(&counters.events, &left_out, settings);
+        let (events, shown) = events(&counters.events, &left_out, &chosen.set_of, settings);
+        let metrics = chosen.metrics.iter().map(|metric| of_shown(metric, &shown)).collect();
         let by_location =
             !matches!(settings.by, Aggregation::Whole | Aggregation::Cpu | Aggregation::Thread);
         let cpus: BTreeSet<u32> =
@@ -86,7 +95,7 @@ impl Table {
         }
         let by_id = counters.all.iter().zip(0..).map(|(counter, place)| (counter.id, place));
         let by_id = by_id.collect();
-        Self { counters, events, grouping, cells, by_id, failed: BTreeSet::new() }
+        Self { counters, events, grouping, metrics, cells, by_id, failed: BTreeSet::new() }
     }
 
     /// Reads all counters.
@@ -134,16 +143,40 @@ impl Table {
     }
 }
 
+/// Events of several PMUs that are printed as one.
+#[derive(PartialEq, Eq, Hash)]
+struct Family {
+    /// Name with modifiers.
+    name: String,
+    cgroup: Option<String>,
+    /// Number of their set: the same event of two sets is not added up.
+    set: usize,
+}
+
+/// Returns a metric of the events that are printed. `shown`: for each planned one its index among
+/// them.
+fn of_shown(metric: &TableMetric, shown: &[usize]) -> TableMetric {
+    let mut metric = metric.clone();
+    for input in &mut metric.inputs {
+        let mut events: Vec<usize> =
+            input.events.iter().filter_map(|planned| shown.get(*planned).copied()).collect();
+        events.sort_unstable();
+        events.dedup();
+        input.events = events;
+    }
+    metric
+}
+
 /// Returns the events as they are printed, and for each planned one its index among them.
 fn events(
     planned: &[PlannedEvent],
     left_out: &BTreeSet<usize>,
+    set_of: &[usize],
     settings: &Settings,
 ) -> (Vec<Event>, Vec<usize>) {
     let mut events: Vec<Event> = Vec::new();
     let mut shown: Vec<usize> = Vec::new();
-    // Event that stands for those of a family, by their names with modifiers and cgroups.
-    let mut families: FxHashMap<(String, Option<String>), usize> = FxHashMap::default();
+    let mut families: FxHashMap<Family, usize> = FxHashMap::default();
     for (index, plan) in planned.iter().enumerate() {
         let mut event = event(plan);
         event.supported = !left_out.contains(&index);
@@ -156,7 +189,9 @@ fn events(
         };
         if let Some(family) = plan.family.as_ref().filter(|_| !settings.no_merge) {
             let name = PlannedEvent { name: family.clone(), ..plan.clone() }.full_name();
-            let place = families.entry((name.clone(), plan.cgroup.clone())).or_insert(events.len());
+            let set = set_of.get(index).copied().unwrap_or(0);
+            let key = Family { name: name.clone(), cgroup: plan.cgroup.clone(), set };
+            let place = families.entry(key).or_insert(events.len());
             let first = events.get_mut(*place);
             if let Some(first) = first.filter(|first| {
                 first.unit == event.unit && first.scale.to_bits() == event.scale.to_bits()

@@ -5,7 +5,7 @@ use crate::cli::target::TargetWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, ArgGroup, Parser};
 
 const AFTER: &str = "\
 Examples:
@@ -14,6 +14,7 @@ Examples:
   rec stat -e '{cycles,instructions}:u' ./app
   rec stat -a -I 1000 -e 'power/energy-pkg/'  The whole machine, a line for each second
   rec stat -a --per-socket -- sleep 10
+  rec stat -M TopdownL1 --event-tables arch ./app
   rec stat record -o out.data ./app           Into a file, for rep stat and perf stat report
 
 The table goes to standard error. Exit status: that of the command; 125 if rec failed, 126 if the \
@@ -31,6 +32,7 @@ stat is recorded by: rec -- stat";
                       [OPTIONS] -a | -C LIST | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]",
     after_help = AFTER
 )]
+#[command(group = ArgGroup::new("of_metrics").args(["metrics", "topdown"]).multiple(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent flag")]
 pub(in crate::cli) struct StatFlags {
     /// Events to count, comma-separated; may be repeated [default: time, switches, faults, and
@@ -44,6 +46,32 @@ pub(in crate::cli) struct StatFlags {
     /// Linux source)
     #[arg(long, value_name = "DIR", help_heading = "Events")]
     pub(super) event_tables: Option<PathBuf>,
+    /// Compute these metrics, or all of a group, from the tables of --event-tables: names,
+    /// comma-separated, each perhaps with modifiers (IPC:u)
+    #[arg(
+        short = 'M', long, value_name = "NAMES", action = ArgAction::Append,
+        help_heading = "Metrics"
+    )]
+    pub(super) metrics: Vec<String>,
+    /// Print ratios and metrics without the counts
+    #[arg(long, help_heading = "Metrics")]
+    pub(super) metric_only: bool,
+    /// Do not group the events of metrics
+    #[arg(long, requires = "of_metrics", help_heading = "Metrics")]
+    pub(super) metric_no_group: bool,
+    /// Count events for each metric anew, even if another one needs them too
+    #[arg(long, requires = "of_metrics", help_heading = "Metrics")]
+    pub(super) metric_no_merge: bool,
+    /// Do not tell values that are beyond their thresholds
+    #[arg(long, requires = "of_metrics", help_heading = "Metrics")]
+    pub(super) metric_no_threshold: bool,
+    /// Print the top-down metrics of the first level (-M TopdownL1 --metric-only)
+    #[arg(long, help_heading = "Metrics")]
+    pub(super) topdown: bool,
+    /// With --topdown, the level
+    #[arg(long, value_name = "LEVEL", requires = "topdown", help_heading = "Metrics")]
+    pub(super) td_level: Option<u32>,
+
     /// Count only what matches FILTER, of the preceding -e's tracepoints
     #[arg(long, value_name = "FILTER", action = ArgAction::Append, help_heading = "Events")]
     pub(super) filter: Vec<String>,
@@ -70,7 +98,7 @@ pub(in crate::cli) struct StatFlags {
     #[arg(long, help_heading = "Events")]
     pub(super) no_scale: bool,
     /// Count nothing: print the times only
-    #[arg(short, long, conflicts_with_all = ["event", "detailed"], help_heading = "Events")]
+    #[arg(short, long, conflicts_with_all = ["event", "detailed", "of_metrics"], help_heading = "Events")]
     pub(super) null: bool,
 
     /// Count all processes on all CPUs
@@ -205,20 +233,11 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--cputype", "name the PMU of the cores: -e cpu_core/cycles/"),
     ("--hybrid-merge", "the kinds of cores have lines of their own; add them up from --json"),
     ("--iostat", "name the events of the PMU (see rec list pmu)"),
-    ("-M", "give the metric's events with -e, and compute it from --json"),
-    ("--metrics", "give the metric's events with -e, and compute it from --json"),
-    ("--metric-no-group", "rec stat has no -M; groups are those of -e"),
-    ("--metric-no-merge", "rec stat has no -M; groups are those of -e"),
-    ("--metric-no-threshold", "rec stat has no -M"),
-    ("--metric-only", "the metrics alone are in the JSON (--json)"),
-    ("--no-metric-only", "the metrics alone are in the JSON (--json)"),
     ("--per-cache", "use --per-core or --per-die, or -A and add up the CPUs that share a cache"),
     ("--per-cluster", "use --per-core or --per-die, or -A and add up a cluster's CPUs"),
     ("--percore-show-thread", "-A has a line for each hardware thread, --per-core the sums"),
     ("--record-tpebs", "rec stat counts only; rec -e EVENT:p -W records latencies"),
     ("--smi-cost", "name the events: -e msr/aperf/,msr/smi/,cycles"),
-    ("--td-level", "name the events: -e '{slots,topdown-retiring,topdown-bad-spec}'"),
-    ("--topdown", "name the events: -e '{slots,topdown-retiring,topdown-bad-spec}'"),
     ("-b", "a BPF program's own counts need perf built for it; bpftool prog profile has them"),
     ("--bpf-prog", "a BPF program's own counts need perf built for it; see bpftool prog profile"),
     ("--bpf-counters", "rec opens counters of its own; leave it out"),

@@ -15,6 +15,7 @@ use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::messages::{Messages, Verbosity};
 use crate::plan::config::Delay;
+use crate::stat::metrics::MetricRequest;
 use crate::stat::{self, Destination, Repeat, Settings};
 use crate::tasks::{self, Target};
 use flags::PERFS_OWN;
@@ -79,8 +80,9 @@ fn settings(
     record: bool,
     cmdline: Vec<String>,
 ) -> Result<Settings, String> {
-    let (events, mut cgroups) =
-        selection::read(matches, None, flags.event_tables.as_deref(), &machine)?;
+    let metrics = metrics(&flags)?;
+    let sources = selection::sources(&machine, flags.event_tables.as_deref())?;
+    let (events, mut cgroups) = selection::read_from(matches, None, &sources)?;
     let target = flags.target_words().target()?;
     let each_cgroup: Vec<String> = flags
         .for_each_cgroup
@@ -116,13 +118,25 @@ fn settings(
     if let Some(ms) = flags.interval_print.filter(|ms| *ms == 0) {
         return Err(format!("-I: '{ms}' is no interval; give at least one millisecond"));
     }
+    if !flags.cgroup.is_empty() && flags.event_tables.is_some() && has_metrics(&flags) {
+        return Err(
+            "-G: its names are for the events of -e, one by one; count metrics in cgroups \
+                    with --for-each-cgroup"
+                .to_owned(),
+        );
+    }
     cgroups.resize(events.len(), None);
+    // Top-down metrics are many, and printed alone.
+    let alone = flags.topdown && !words::is_negated(matches, "metric_only");
     let ms = |ms: u32| Duration::from_millis(ms.into());
     Ok(Settings {
         cgroups,
         each_cgroup,
         by: aggregation(&flags),
         detail: flags.detailed,
+        metrics,
+        sources,
+        metric_only: flags.metric_only || alone,
         null: flags.null,
         unscaled: flags.no_scale,
         no_merge: flags.no_merge,
@@ -174,6 +188,36 @@ fn settings(
         command: flags.command,
         cmdline,
         machine,
+    })
+}
+
+fn has_metrics(flags: &StatFlags) -> bool {
+    !flags.metrics.is_empty() || flags.topdown
+}
+
+/// Returns the metrics that are asked for; without tables there are none.
+fn metrics(flags: &StatFlags) -> Result<MetricRequest, String> {
+    let flag = if flags.topdown { "--topdown" } else { "-M" };
+    if has_metrics(flags) && flags.event_tables.is_none() {
+        return Err(format!(
+            "{flag}: the metrics of this CPU are in perf's tables, which rec does not have; give \
+             their folder with --event-tables DIR: tools/perf/pmu-events/arch of the source of \
+             Linux, or of perf alone (kernel.org/pub/linux/kernel/tools/perf)"
+        ));
+    }
+    let names = flags.metrics.iter().flat_map(|names| names.split(','));
+    let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+    if names.iter().any(String::is_empty) {
+        return Err(
+            "-M: a name is empty; give names of metrics or groups, comma-separated".to_owned()
+        );
+    }
+    Ok(MetricRequest {
+        names,
+        topdown: flags.topdown.then(|| flags.td_level.unwrap_or(0)),
+        no_group: flags.metric_no_group,
+        no_merge: flags.metric_no_merge,
+        no_threshold: flags.metric_no_threshold,
     })
 }
 
@@ -313,7 +357,13 @@ mod tests {
             ("record -r 2 x", "single run"),
             ("-e nothing x", "nothing"),
             ("-D -1 x", "starts once"),
-            ("--topdown x", "is a flag of perf stat that rec stat does not have"),
+            ("--iostat x", "is a flag of perf stat that rec stat does not have"),
+            ("-M IPC x", "give their folder with --event-tables DIR"),
+            ("--topdown x", "give their folder with --event-tables DIR"),
+            ("-M a,,b --event-tables /x x", "a name is empty"),
+            ("-M IPC --event-tables /no/such/dir x", "there is no mapfile.csv"),
+            ("--td-level 1 x", "--topdown"),
+            ("--metric-no-group x", "--metrics"),
             ("--no-such x", "there is no option '--no-such'"),
         ] {
             let error = parsed(line).map(|_| ()).unwrap_err();

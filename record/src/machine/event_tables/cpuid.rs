@@ -92,7 +92,7 @@ fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
 /// An Arm row is for its version of the core and all later ones; other rows are regular
 /// expressions. Those of x86 that say nothing of the stepping are for all of them.
 pub(crate) fn is_meant_by(id: &str, pattern: &str) -> bool {
-    if let (Some(id), Some(row)) = (midr(id), midr(pattern)) {
+    if let (Some(id), Some(row)) = (midr(id, &[16]), midr(pattern, &[8, 16])) {
         return midr_part(id) == midr_part(row) && midr_version(id) >= midr_version(row);
     }
     let id = match id.rsplit_once('-') {
@@ -119,8 +119,9 @@ pub(super) fn is_match(pattern: &str, text: &str) -> bool {
     Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|pattern| pattern.is_match(text))
 }
 
-fn midr(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 16)?;
+/// Parses a MIDR with one of these numbers of digits: in the formulas of metrics it has 8.
+fn midr(text: &str, lengths: &[usize]) -> Option<u64> {
+    let digits = text.strip_prefix("0x").filter(|digits| lengths.contains(&digits.len()))?;
     u64::from_str_radix(digits, 16).ok()
 }
 

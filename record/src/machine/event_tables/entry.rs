@@ -75,12 +75,7 @@ impl EventEntry {
 
     /// The event; none: the entry is about a metric.
     pub(super) fn event(&self, standard: &Standard) -> Result<Option<TableEvent>, String> {
-        let base = match self.text("ArchStdEvent") {
-            None => None,
-            Some(base) => Some(standard.get(&base.to_lowercase()).ok_or_else(|| {
-                format!("there is no standard event '{base}' in the tables beside mapfile.csv")
-            })?),
-        };
+        let base = self.base(standard)?;
         let text = |key: &str| self.text(key).or_else(|| base?.text(key));
         let Some(name) = text("EventName").map(str::to_lowercase) else { return Ok(None) };
         let fixed =
@@ -98,7 +93,17 @@ impl EventEntry {
         Ok(Some(TableEvent { name, unit: Unit::new(text("Unit"), text("Compat")), alias }))
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
+    /// Returns the entry that it takes its other fields from.
+    pub(super) fn base<'a>(&self, standard: &'a Standard) -> Result<Option<&'a Self>, String> {
+        match self.text("ArchStdEvent") {
+            None => Ok(None),
+            Some(base) => standard.get(&base.to_lowercase()).map(Some).ok_or_else(|| {
+                format!("there is no standard event '{base}' in the tables beside mapfile.csv")
+            }),
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str().map(str::trim).filter(|text| !text.is_empty())
     }
 
@@ -147,7 +152,7 @@ impl EventEntry {
     }
 
     /// The description, with what else one has to know to use the event.
-    fn description(&self, brief: &str) -> String {
+    pub(super) fn description(&self, brief: &str) -> String {
         let mut text =
             brief.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "");
         text.truncate(text.trim_end_matches(['.', ' ']).len());
@@ -174,7 +179,7 @@ fn spelt(number: u64) -> String {
 }
 
 /// `64Bytes` in its parts.
-fn scale(text: &str) -> (String, String) {
+pub(super) fn scale(text: &str) -> (String, String) {
     let ends = (1..=text.len()).rev().filter(|_| starts_number(text));
     let split =
         { ends }.find(|at| text.get(..*at).is_some_and(|number| number.parse::<f64>().is_ok()));

@@ -1,4 +1,4 @@
-//! Names of a CPU's own events, from perf's tables (`tools/perf/pmu-events/arch`) in a directory
+//! Names of a CPU's own events, and its metrics, from perf's tables (`tools/perf/pmu-events/arch`) in a directory
 //! that the user has (`--event-tables`).
 //!
 //! ```text
@@ -9,19 +9,22 @@
 //! ```
 //!
 //! Each event becomes a named event of the PMU that counts it, as if sysfs had it:
-//! `event=0xc0,umask=0x1,period=2000003`.
+//! `event=0xc0,umask=0x1,period=2000003`. Entries with a `MetricExpr` are metrics.
 
 pub(crate) mod cpuid;
 mod entry;
+mod metrics;
 mod unit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::machine::pmu::Pmu;
 use crate::messages::error::why_words;
 use entry::{EventEntry, Standard, TableEvent};
+use metrics::PlacedMetric;
+pub(crate) use metrics::{Grouping, MetricEntry, Parts};
 
 const MAPFILE: &str = "mapfile.csv";
 /// Origin of the tables, for those who gave another directory.
@@ -41,6 +44,23 @@ struct Architecture {
     dir: PathBuf,
     /// Patterns of CPUIDs, and the folder for each, by decreasing priority.
     models: Vec<(String, String)>,
+}
+
+/// The tables of this machine's CPUs.
+#[derive(Debug)]
+pub(crate) struct NamedTables {
+    /// Names of those that were used.
+    pub(crate) used: Vec<String>,
+    pub(crate) metrics: Vec<MetricEntry>,
+}
+
+/// The table of a model.
+#[derive(Default)]
+struct ModelTable {
+    events: Vec<TableEvent>,
+    metrics: Vec<PlacedMetric>,
+    /// PMUs that it is for.
+    pmus: Vec<usize>,
 }
 
 impl EventTables {
@@ -65,16 +85,16 @@ impl EventTables {
     }
 
     /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that
-    /// says what it is (Arm). Gives the tables that were used.
+    /// says what it is (Arm). Returns the tables that were used, and their metrics.
     pub(crate) fn name_events(
         &self,
         pmus: &mut [Pmu],
         cpuid: Option<&str>,
         sysfs: &Path,
-    ) -> Result<Vec<String>, String> {
-        let mut tables: BTreeMap<PathBuf, Vec<TableEvent>> = BTreeMap::new();
+    ) -> Result<NamedTables, String> {
+        let mut tables: BTreeMap<PathBuf, ModelTable> = BTreeMap::new();
         let (mut unknown, mut used) = (Vec::new(), Vec::new());
-        for pmu in pmus.iter_mut() {
+        for (index, pmu) in pmus.iter_mut().enumerate() {
             let Some(id) = cpuid.map(str::to_owned).or_else(|| {
                 cpuid::of_core(
                     sysfs,
@@ -88,14 +108,15 @@ impl EventTables {
                 continue;
             };
             let path = architecture.dir.join(model);
-            let events = match tables.entry(path.clone()) {
+            let table = match tables.entry(path.clone()) {
                 std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::btree_map::Entry::Vacant(new) => {
                     new.insert(architecture.read(&path)?)
                 }
             };
+            table.pmus.push(index);
             let of_pmu =
-                events.iter().filter(|event| event.is_of(pmu)).cloned().collect::<Vec<_>>();
+                table.events.iter().filter(|event| event.is_of(pmu)).cloned().collect::<Vec<_>>();
             if !of_pmu.is_empty() {
                 used.push(format!("{model} for CPU {id}"));
             }
@@ -106,7 +127,7 @@ impl EventTables {
         used.sort_unstable();
         used.dedup();
         match (used.is_empty(), unknown.first(), tables.is_empty()) {
-            (false, ..) => Ok(used),
+            (false, ..) => Ok(NamedTables { used, metrics: metrics(tables.values(), pmus) }),
             (true, Some(id), _) => Err(format!(
                 "{} has no table for this machine's CPU, {id} (as {MAPFILE} spells CPUs); those \
                  of a newer perf may have one",
@@ -138,8 +159,8 @@ impl EventTables {
 }
 
 impl Architecture {
-    /// The events of a model, and of devices that can be beside it.
-    fn read(&self, model: &Path) -> Result<Vec<TableEvent>, String> {
+    /// The events and metrics of a model, and of devices that can be beside it.
+    fn read(&self, model: &Path) -> Result<ModelTable, String> {
         let mut standard = Standard::new();
         for file in json_files(&self.dir) {
             standard.extend(entries(&file)?.into_iter().filter_map(EventEntry::standard));
@@ -152,16 +173,44 @@ impl Architecture {
             ));
         }
         devices(&self.dir, 3, &mut files);
-        let mut events = Vec::new();
+        let mut table = ModelTable::default();
         for file in files {
             for entry in entries(&file)? {
-                events.extend(
-                    entry.event(&standard).map_err(|why| format!("{}: {why}", file.display()))?,
-                );
+                let wrong = |why: String| format!("{}: {why}", file.display());
+                table.events.extend(entry.event(&standard).map_err(wrong)?);
+                table.metrics.extend(entry.metric(&standard).map_err(wrong)?);
             }
         }
-        Ok(events)
+        Ok(table)
     }
+}
+
+/// Returns the metrics that are for PMUs of this machine, each once.
+fn metrics<'a>(tables: impl Iterator<Item = &'a ModelTable>, pmus: &[Pmu]) -> Vec<MetricEntry> {
+    let cores = pmus.iter().filter(|pmu| pmu.core).count();
+    let mut found = Vec::new();
+    let mut known: BTreeSet<(String, Option<String>)> = BTreeSet::new();
+    for table in tables {
+        for PlacedMetric { unit, metric } in &table.metrics {
+            let own: Vec<&Pmu> = table.pmus.iter().filter_map(|index| pmus.get(*index)).collect();
+            let of = own.iter().filter(|pmu| unit.has(pmu));
+            let of_cores: Vec<&str> =
+                of.clone().filter(|pmu| pmu.core).map(|pmu| &pmu.name[..]).collect();
+            let is_for_any = unit.is_of_cores() && of_cores.len() == cores;
+            let kinds: Vec<Option<&str>> = match of_cores.is_empty() {
+                _ if is_for_any => vec![None],
+                true => of.take(1).map(|_| None).collect(),
+                false => of_cores.into_iter().map(Some).collect(),
+            };
+            for kind in kinds {
+                let pmu = kind.map(str::to_owned);
+                if known.insert((metric.name.clone(), pmu.clone())) {
+                    found.push(MetricEntry { pmu, ..metric.clone() });
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Adds the tables of devices: those in folders that are called `sys`, at most so deep.

@@ -68,7 +68,8 @@ fn named(
     fs::create_dir_all(midr.parent().unwrap()).unwrap();
     fs::write(midr, "0x00000000411fd490\n").unwrap();
     let mut pmus = pmu::all(&sys);
-    let used = EventTables::open(&tables.path().join(dir))?.name_events(&mut pmus, cpuid, &sys)?;
+    let tables = EventTables::open(&tables.path().join(dir))?;
+    let used = tables.name_events(&mut pmus, cpuid, &sys)?.used;
     let of = |pmu: &Pmu| {
         pmu.table().map(|(name, e)| format!("{} {name} {}", pmu.name, e.terms)).collect::<Vec<_>>()
     };
@@ -110,6 +111,38 @@ fn cores_that_say_themselves_what_they_are() {
             "armv8_pmuv3 own config=0x100"
         ]
     );
+}
+
+/// The metrics of a machine with these PMUs, and the kind of cores that each is for.
+fn metrics_of(pmus: &[(&str, &str)], json: &str) -> Vec<(String, Option<String>)> {
+    let (tables, machine) = (tables(), machine(pmus));
+    fs::write(tables.path().join("arch/x86/new/metrics.json"), json).unwrap();
+    let sys = machine.path().join("sys");
+    let mut pmus = pmu::all(&sys);
+    let tables = EventTables::open(tables.path()).unwrap();
+    let named = tables.name_events(&mut pmus, Some("TestVendor-6-55-9"), &sys).unwrap();
+    named.metrics.into_iter().map(|metric| (metric.name, metric.pmu)).collect()
+}
+
+#[test]
+fn metrics_are_for_pmus_of_the_machine() {
+    let json = r#"[{"MetricName": "any", "MetricExpr": "1"},
+        {"MetricName": "big", "MetricExpr": "1", "Unit": "cpu_core"},
+        {"MetricName": "memory", "MetricExpr": "1", "Unit": "iMC"},
+        {"MetricName": "device", "MetricExpr": "1", "Unit": "arm_cmn", "Compat": "434.*"}]"#;
+    let plain = |names: &[&str]| -> Vec<(String, Option<String>)> {
+        names.iter().map(|name| ((*name).to_owned(), None)).collect()
+    };
+    assert_eq!(metrics_of(X86, json), plain(&["ipc", "any", "memory"]));
+    let hybrid = [
+        ("cpu_atom/type", "10"),
+        ("cpu_atom/cpus", "8-15"),
+        ("cpu_core/type", "4"),
+        ("cpu_core/cpus", "0-7"),
+    ];
+    let mut expected = plain(&["ipc", "any"]);
+    expected.push(("big".to_owned(), Some("cpu_core".to_owned())));
+    assert_eq!(metrics_of(&hybrid, json), expected);
 }
 
 #[test]

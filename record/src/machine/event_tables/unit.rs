@@ -53,6 +53,11 @@ impl Unit {
         Self { name, identifiers: identifiers.map(str::to_owned) }
     }
 
+    /// Returns whether it means the cores, of whatever kind.
+    pub(super) fn is_of_cores(&self) -> bool {
+        self.name.is_none()
+    }
+
     pub(super) fn has(&self, pmu: &Pmu) -> bool {
         let is_meant = match &self.name {
             None => pmu.core,

@@ -1,0 +1,164 @@
+//! The request for metrics, and the events that it takes.
+
+use recrep_format::stat::TableMetric;
+
+use super::facts::Facts;
+use super::sets::Sets;
+use super::wanted::{Found, LeftOut, Search, Wanted};
+use crate::event::EventSpec;
+use crate::machine::sources::EventSources;
+
+/// Metrics that the user asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag")]
+pub(crate) struct MetricRequest {
+    /// Names of metrics or groups, each perhaps with modifiers.
+    pub(crate) names: Vec<String>,
+    /// Level of the top-down metrics (`--topdown`, `--td-level`); 0 for the first.
+    pub(crate) topdown: Option<u32>,
+    /// Never group events.
+    pub(crate) no_group: bool,
+    /// Each metric has events of its own.
+    pub(crate) no_merge: bool,
+    pub(crate) no_threshold: bool,
+}
+
+/// Events for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct ChosenMetrics {
+    pub(crate) specs: Vec<EventSpec>,
+    /// For each event the number of its set: the same event can be in several.
+    pub(crate) set_of: Vec<usize>,
+    /// Metrics; the events of their inputs are places in `specs`.
+    pub(crate) metrics: Vec<TableMetric>,
+    /// What the user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Name of the groups of top-down metrics, with the level behind it.
+const TOPDOWN: &str = "TopdownL";
+
+/// Chooses metrics and their events.
+pub(crate) fn choose(
+    request: &MetricRequest,
+    sources: &EventSources,
+    facts: &Facts,
+) -> Result<ChosenMetrics, String> {
+    let (no_group, no_threshold) = (request.no_group, request.no_threshold);
+    let search = Search { sources, facts, no_group, no_threshold };
+    let mut chosen = ChosenMetrics::default();
+    let mut wanted: Vec<Asked> = Vec::new();
+    for name in &request.names {
+        let found = search.find(name).map_err(|why| format!("-M {name}: {why}"))?;
+        ask(found, name, &mut wanted, &mut chosen.notes);
+    }
+    if let Some(level) = request.topdown {
+        let name = topdown(level, sources)?;
+        let found = Search { no_threshold: true, ..search }.find(&name);
+        ask(
+            found.map_err(|why| format!("--topdown: {why}"))?,
+            &name,
+            &mut wanted,
+            &mut chosen.notes,
+        );
+    }
+    // Those with the most events first, so that others find theirs among them.
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|index| {
+        wanted.get(*index).map(|asked| usize::MAX - asked.metric.events.len())
+    });
+    let mut sets = Sets::default();
+    let mut inputs = vec![None; wanted.len()];
+    for index in order {
+        let Some(asked) = wanted.get(index) else { continue };
+        match sets.add(&asked.metric, request.no_merge, sources) {
+            Ok(own) => {
+                if let Some(slot) = inputs.get_mut(index) {
+                    *slot = Some(own);
+                }
+            }
+            Err(why) if asked.is_named => return Err(format!("-M {}: {why}", asked.by)),
+            Err(why) => {
+                chosen.notes.push(format!("-M {}: a metric is left out: {why}", asked.by));
+            }
+        }
+    }
+    let watched: Vec<&str> = wanted
+        .iter()
+        .filter(|asked| asked.metric.watched)
+        .map(|asked| &asked.metric.name[..])
+        .collect();
+    if !watched.is_empty() {
+        chosen.notes.push(format!(
+            "the NMI watchdog takes a counter, so that the events of {} are not counted as a \
+             group; to turn it off: echo 0 > /proc/sys/kernel/nmi_watchdog",
+            watched.join(", ")
+        ));
+    }
+    for (asked, inputs) in wanted.into_iter().zip(inputs) {
+        let (Wanted { entry, name, formula, threshold, .. }, Some(inputs)) = (asked.metric, inputs)
+        else {
+            continue;
+        };
+        let (unit, scale) = (entry.unit, entry.scale);
+        chosen.metrics.push(TableMetric {
+            name,
+            unit,
+            scale,
+            formula,
+            threshold,
+            inputs,
+            cgroup: None,
+        });
+    }
+    if let (true, Some(first)) = (chosen.metrics.is_empty(), chosen.notes.first()) {
+        return Err(format!("no metric is left: {first}"));
+    }
+    (chosen.specs, chosen.set_of) = (sets.specs, sets.set_of);
+    Ok(chosen)
+}
+
+/// A metric, and the name that the user gave for it.
+struct Asked {
+    metric: Wanted,
+    by: String,
+    /// `true` if that is its own name, not a group's.
+    is_named: bool,
+}
+
+/// Adds the metrics that a name means, each once, and a note on those that are left out.
+fn ask(found: Found, by: &str, wanted: &mut Vec<Asked>, notes: &mut Vec<String>) {
+    for metric in found.metrics {
+        let is_same = |asked: &Asked| {
+            asked.metric.name == metric.name && asked.metric.entry.pmu == metric.entry.pmu
+        };
+        if !wanted.iter().any(is_same) {
+            let plain = by.split(':').next().unwrap_or(by);
+            let is_named = plain.eq_ignore_ascii_case(&metric.entry.name);
+            wanted.push(Asked { metric, by: by.to_owned(), is_named });
+        }
+    }
+    if let Some(LeftOut { why, .. }) = found.left_out.first() {
+        let names: Vec<&str> = found.left_out.iter().map(|metric| &metric.name[..]).collect();
+        notes.push(format!("-M {by}: left out: {} ({why})", names.join(", ")));
+    }
+}
+
+/// Returns the group of the top-down metrics of a level.
+fn topdown(level: u32, sources: &EventSources) -> Result<String, String> {
+    let groups = sources.metrics().iter().flat_map(|metric| &metric.groups);
+    let levels = groups.filter_map(|group| {
+        let (start, level) = group.split_at_checked(TOPDOWN.len())?;
+        start.eq_ignore_ascii_case(TOPDOWN).then(|| level.parse::<u32>().ok())?
+    });
+    match (level, levels.max()) {
+        (_, None) => Err("--topdown: the tables of this CPU have no groups of metrics such as \
+                          TopdownL1; rec list metricgroup --event-tables DIR shows those that \
+                          there are"
+            .to_owned()),
+        (level, Some(most)) if level > most => {
+            Err(format!("--td-level {level}: the last level of this CPU's tables is {most}"))
+        }
+        (level, Some(_)) => Ok(format!("{TOPDOWN}{}", level.max(1))),
+    }
+}
