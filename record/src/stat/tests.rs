@@ -19,6 +19,8 @@ use crate::machine::pmu::fake;
 use crate::messages::error::Result;
 use crate::messages::{Messages, Verbosity};
 
+mod metrics;
+
 /// Value, and times enabled and running, of an attr's counter; `None`: in error state.
 type Values = fn(&Attr, Place) -> Option<[u64; 3]>;
 
@@ -32,6 +34,8 @@ struct Opened {
 /// A kernel that refuses some attrs, and whose other counters have given values.
 struct CountingKernel {
     refuse: fn(&Attr) -> Option<Errno>,
+    /// Groups do not fit on the PMU.
+    refuse_members: bool,
     values: Values,
     /// Open counters.
     opened: Mutex<HashMap<RawFd, Opened>>,
@@ -41,7 +45,7 @@ struct CountingKernel {
 impl CountingKernel {
     fn new(values: Values) -> Self {
         let (opened, attrs) = (Mutex::default(), Mutex::default());
-        Self { refuse: |_| None, values, opened, attrs }
+        Self { refuse: |_| None, refuse_members: false, values, opened, attrs }
     }
 
     /// Without events of a CPU's PMU.
@@ -63,6 +67,9 @@ impl Kernel for CountingKernel {
     ) -> Result<OwnedFd, Errno> {
         if let Some(errno) = (self.refuse)(attr) {
             return Err(errno);
+        }
+        if self.refuse_members && leader.is_some() {
+            return Err(Errno::INVAL);
         }
         let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
         let leader = leader.map(|leader| leader.as_raw_fd());

@@ -319,6 +319,12 @@ mod tests {
                 ("different", Err(said)) if tried.contains("--filter") => {
                     assert!(said.contains("tracepoint"), "{said}");
                 }
+                // Metrics are in tables that the user has.
+                ("same" | "different", Err(said))
+                    if ["-M ", "--topdown"].iter().any(|flag| tried.contains(flag)) =>
+                {
+                    assert!(said.contains("--event-tables DIR"), "{tried}: {said}");
+                }
                 ("same" | "different", Ok(_)) => {
                     assert!(answer == "same" || why.len() > 30, "{tried}: why different?");
                     if let [letter, long] = names[..] {
