@@ -172,7 +172,10 @@ impl<'a> Event<'a> {
         let head = self.written.head;
         let (name, modifiers) =
             head.split_once(':').map_or((head, None), |(name, rest)| (name, Some(rest)));
-        if let Some(events) = self.general(name.text).or_else(|| self.of_any_pmu(name)) {
+        if let Some(events) = self.general(name.text) {
+            return Ok((events, modifiers));
+        }
+        if let Some(events) = self.of_any_pmu(name)? {
             return Ok((events, modifiers));
         }
         if names::TOOL.contains(&name.text) {
@@ -224,22 +227,26 @@ impl<'a> Event<'a> {
 
     /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is
     /// called as it was typed.
-    fn of_any_pmu(&self, name: Span<'_>) -> Option<Vec<EventSpec>> {
+    fn of_any_pmu(&self, name: Span<'_>) -> Result<Option<Vec<EventSpec>>, Wrong> {
         let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
-        let event = |pmu: &Pmu| {
+        let (mut events, mut failed) = (Vec::new(), None);
+        for pmu in having {
             let full = format!("{}/{}/", pmu.name, name.text);
-            Some((
-                pmu.is_in_table(name.text),
-                pmu_event::parse(pmu, &full, name.at, &terms, false).ok()?,
-            ))
-        };
-        let mut events: Vec<_> = having.filter_map(event).collect();
+            match pmu_event::parse(pmu, &full, name.at, &terms, false) {
+                Ok(event) => events.push((pmu.is_in_table(name.text), event)),
+                Err(why) => failed = failed.or(Some(why)),
+            }
+        }
         if let [(true, only)] = events.as_mut_slice() {
             name.text.clone_into(&mut only.name);
         }
         let events: Vec<_> = events.into_iter().map(|(_, event)| event).collect();
-        (!events.is_empty()).then(|| of_family(events, name.text))
+        match (events.is_empty(), failed) {
+            (true, Some(why)) => Err(why),
+            (true, None) => Ok(None),
+            (false, _) => Ok(Some(of_family(events, name.text))),
+        }
     }
 
     /// Parses `pmu/terms/`, or a named event with common terms.

@@ -20,6 +20,8 @@ pub(super) enum EntryKind {
     Cache,
     Pmu,
     Tracepoint,
+    Metric,
+    MetricGroup,
 }
 
 /// An event, or a pattern with terms that stands for many.
@@ -43,10 +45,22 @@ pub(super) struct ListEntry {
     /// Names and C types of a tracepoint's fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fields: Vec<(String, String)>,
+    /// Expression of a metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expression: Option<String>,
+    /// Condition under which a metric's value is remarkable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) threshold: Option<String>,
+    /// Groups of a metric.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) groups: Vec<String>,
+    /// Metrics of a group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) metrics: Vec<String>,
 }
 
 impl ListEntry {
-    fn new(name: String, kind: EntryKind) -> Self {
+    pub(super) fn new(name: String, kind: EntryKind) -> Self {
         Self {
             name,
             kind,
@@ -55,6 +69,10 @@ impl ListEntry {
             unit: None,
             description: None,
             fields: Vec::new(),
+            expression: None,
+            threshold: None,
+            groups: Vec::new(),
+            metrics: Vec::new(),
         }
     }
 
@@ -82,17 +100,23 @@ const KINDS: &[(&str, EntryKind)] = &[
     ("hwcache", EntryKind::Cache),
     ("pmu", EntryKind::Pmu),
     ("tracepoint", EntryKind::Tracepoint),
+    ("metric", EntryKind::Metric),
+    ("metricgroup", EntryKind::MetricGroup),
 ];
+
+const NO_TABLES: &str = "no metrics: those of a CPU are in perf's tables; give their folder with \
+                         --event-tables DIR (tools/perf/pmu-events/arch of the source of Linux)";
 
 const NO_COUNTERS: &str = "no hardware or cache events: this machine has no counters for them, or \
                            does not allow this user to open them";
 
-/// Finds the machine's events of these kinds or with matching names. Also returns notes for the
-/// user.
+/// Finds the machine's events, and metrics among `metrics`, of these kinds or with matching names.
+/// Also returns notes for the user.
 pub(super) fn find(
     what: &[String],
     sources: &EventSources,
     is_there: &dyn Fn(&KnownEvent) -> bool,
+    metrics: Vec<ListEntry>,
 ) -> Result<(Vec<ListEntry>, Vec<String>), String> {
     let kinds: Vec<EntryKind> = what.iter().filter_map(kind_named).collect();
     let patterns: Vec<&String> = what.iter().filter(|word| kind_named(word).is_none()).collect();
@@ -111,6 +135,11 @@ pub(super) fn find(
     {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
+    let of_metrics = |kind: &EntryKind| [EntryKind::Metric, EntryKind::MetricGroup].contains(kind);
+    if metrics.is_empty() && kinds.iter().any(of_metrics) {
+        notes.push(NO_TABLES.to_owned());
+    }
+    all.extend(metrics);
     let found = all.iter().filter(|entry| {
         what.is_empty()
             || kinds.contains(&entry.kind)
@@ -285,7 +314,7 @@ mod tests {
         let dir = machine(CORE);
         let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
         let what: Vec<_> = what.iter().map(|word| (*word).to_owned()).collect();
-        find(&what, &sources, is_there)
+        find(&what, &sources, is_there, Vec::new())
             .map(|(entries, notes)| (entries.into_iter().map(|e| e.name).collect(), notes))
     }
 
@@ -336,7 +365,9 @@ mod tests {
     fn what_a_pmu_s_events_stand_for() {
         let dir = machine(CORE);
         let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
-        let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0.remove(0);
+        let find = |name: &str| {
+            find(&[name.to_owned()], &sources, &|_| true, Vec::new()).unwrap().0.remove(0)
+        };
         assert_eq!(find("cas").unit.as_deref(), Some("MiB"));
         assert_eq!(
             find("cpu/TERMS/").terms.as_deref(),
@@ -365,7 +396,8 @@ mod tests {
         let sources = EventSources::new(&dir.path().join("sys"), None)
             .with_tables(tables.path(), Some("Test-6-1"));
         let sources = sources.unwrap();
-        let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0;
+        let find =
+            |name: &str| find(&[name.to_owned()], &sources, &|_| true, Vec::new()).unwrap().0;
         let [ops] = &find("OPS.*")[..] else { panic!("one event") };
         assert_eq!((&ops.name[..], ops.terms.as_deref()), ("cpu/ops.done/", Some("event=0xc0")));
         assert_eq!(ops.description.as_deref(), Some("Done operations"));

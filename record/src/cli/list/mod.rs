@@ -4,10 +4,12 @@
 //!  event::known(), each tried with the kernel ────────────────┐
 //!  EventSources: PMUs, their named events and terms ──────────┼─▶ ListEntry … ──▶ text, or JSON (recrep-list/1)
 //!  EventSources: tracefs, and the fields of a tracepoint ─────┘      ▲
-//!                                       hw sw cache pmu tracepoint, patterns
+//!  EventSources: metrics of event tables, their groups ───────┘      │
+//!                                       hw sw cache pmu tracepoint metric metricgroup, patterns
 //! ```
 
 mod entries;
+mod metrics;
 mod pager;
 mod print;
 
@@ -19,6 +21,7 @@ use clap::{CommandFactory as _, Parser};
 
 use super::refusal::{name_nearest, sentence_with};
 use super::selection;
+use crate::event::KnownEvent;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
@@ -31,12 +34,12 @@ use crate::messages::error::{Error, Result};
     after_help = "To record a program named list: rec -- list"
 )]
 pub(super) struct ListFlags {
-    /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a
+    /// List these kinds (hw, sw, cache, pmu, tracepoint, metric, metricgroup) or names ('sched:*', '*fault*') only; a
     /// tracepoint's full name also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
-    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch
-    /// of the source of Linux)
+    /// Take the names of the CPU's own events, and its metrics, from perf's tables in DIR
+    /// (tools/perf/pmu-events/arch of the source of Linux)
     #[arg(long, value_name = "DIR")]
     event_tables: Option<PathBuf>,
     /// Print JSON
@@ -70,7 +73,8 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let machine = if flags.event_tables.is_some() { machine.with_cpuid() } else { machine };
     let sources =
         selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
-    let found = entries::find(&flags.what, &sources, &|event| entries::is_there(kernel, event));
+    let is_there = |event: &KnownEvent| entries::is_there(kernel, event);
+    let found = entries::find(&flags.what, &sources, &is_there, metrics::entries(&sources));
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };
     let written = pager::print(&text, !flags.no_pager && !flags.json);

@@ -19,6 +19,8 @@ pub(super) fn text(entries: &[ListEntry]) -> String {
             kind = Some(entry.kind);
         }
         let more = match (&entry.terms, entry.aliases.is_empty()) {
+            _ if !entry.metrics.is_empty() => entry.metrics.join(" "),
+            _ if !entry.groups.is_empty() => entry.groups.join(" "),
             (Some(terms), _) => terms.clone(),
             (None, false) => format!("or {}", entry.aliases.join(", ")),
             (None, true) => String::new(),
@@ -28,6 +30,9 @@ pub(super) fn text(entries: &[ListEntry]) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
         if let Some(description) = entry.description.as_ref().filter(|text| !text.is_empty()) {
             let _ = writeln!(text, "      {description}");
+        }
+        if let Some(expression) = &entry.expression {
+            let _ = writeln!(text, "      = {expression}");
         }
         for (name, kind) in &entry.fields {
             let _ = writeln!(text, "    {name}: {kind}");
@@ -43,6 +48,8 @@ fn title(kind: EntryKind) -> &'static str {
         EntryKind::Cache => "Caches",
         EntryKind::Pmu => "PMUs",
         EntryKind::Tracepoint => "Tracepoints",
+        EntryKind::Metric => "Metrics",
+        EntryKind::MetricGroup => "Metric groups",
     }
 }
 
@@ -65,15 +72,7 @@ mod tests {
     use super::*;
 
     fn entries() -> Vec<ListEntry> {
-        let entry = |name: &str, kind| ListEntry {
-            name: name.to_owned(),
-            kind,
-            aliases: Vec::new(),
-            terms: None,
-            unit: None,
-            description: None,
-            fields: Vec::new(),
-        };
+        let entry = |name: &str, kind| ListEntry::new(name.to_owned(), kind);
         vec![
             ListEntry {
                 aliases: vec!["faults".to_owned()],
@@ -92,6 +91,17 @@ mod tests {
                 fields: vec![("prio".to_owned(), "int".to_owned())],
                 ..entry("a:b", EntryKind::Tracepoint)
             },
+            ListEntry {
+                groups: vec!["Both".to_owned(), "Mem".to_owned()],
+                unit: Some("%".to_owned()),
+                description: Some("Share.".to_owned()),
+                expression: Some("a / b".to_owned()),
+                ..entry("share", EntryKind::Metric)
+            },
+            ListEntry {
+                metrics: vec!["share".to_owned()],
+                ..entry("Both", EntryKind::MetricGroup)
+            },
         ]
     }
 
@@ -100,9 +110,12 @@ mod tests {
         let name = |name: &str| format!("  {name:COLUMN$}");
         let expected = format!(
             "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n  cpu/a/\n      \
-             Counts.\n\nTracepoints\n  a:b\n    prio: int\n",
+             Counts.\n\nTracepoints\n  a:b\n    prio: int\n\nMetrics\n{} Both Mem (%)\n      Share.\n      \
+             = a / b\n\nMetric groups\n{} share\n",
             name("page-faults"),
-            name("imc/cas/")
+            name("imc/cas/"),
+            name("share"),
+            name("Both")
         );
         assert_eq!(text(&entries()), expected);
     }

@@ -42,8 +42,8 @@ pub(in crate::cli) struct StatFlags {
     /// Add events of the caches; twice and three times: more of them
     #[arg(short, long, action = ArgAction::Count, help_heading = "Events")]
     pub(super) detailed: u8,
-    /// Read names of this CPU's events from perf's tables in DIR (tools/perf/pmu-events/arch of the
-    /// Linux source)
+    /// Read names of this CPU's events, and its metrics, from perf's tables in DIR
+    /// (tools/perf/pmu-events/arch of the Linux source)
     #[arg(long, value_name = "DIR", help_heading = "Events")]
     pub(super) event_tables: Option<PathBuf>,
     /// Compute these metrics, or all of a group, from the tables of --event-tables: names,

@@ -161,7 +161,13 @@ impl Pmu {
     }
 
     pub(crate) fn alias(&self, name: &str) -> Option<Alias> {
-        self.table.get(&name.to_lowercase()).cloned().or_else(|| self.kernel_alias(name))
+        let small = name.to_lowercase();
+        let of_kernel = || {
+            let same = self.kernel_alias(name);
+            // Formulas of metrics call `tsc` TSC.
+            same.or_else(|| if small == name { None } else { self.kernel_alias(&small) })
+        };
+        self.table.get(&small).cloned().or_else(of_kernel)
     }
 
     fn kernel_alias(&self, name: &str) -> Option<Alias> {

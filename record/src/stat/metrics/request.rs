@@ -1,5 +1,7 @@
 //! The request for metrics, and the events that it takes.
 
+use std::collections::BTreeMap;
+
 use recrep_format::stat::TableMetric;
 
 use super::facts::Facts;
@@ -68,6 +70,7 @@ pub(crate) fn choose(
         wanted.get(*index).map(|asked| usize::MAX - asked.metric.events.len())
     });
     let mut sets = Sets::default();
+    let mut left_out: BTreeMap<&String, Vec<LeftOut>> = BTreeMap::new();
     let mut inputs = vec![None; wanted.len()];
     for index in order {
         let Some(asked) = wanted.get(index) else { continue };
@@ -79,9 +82,13 @@ pub(crate) fn choose(
             }
             Err(why) if asked.is_named => return Err(format!("-M {}: {why}", asked.by)),
             Err(why) => {
-                chosen.notes.push(format!("-M {}: a metric is left out: {why}", asked.by));
+                let name = asked.metric.name.clone();
+                left_out.entry(&asked.by).or_default().push(LeftOut { name, why });
             }
         }
+    }
+    for (by, metrics) in &left_out {
+        chosen.notes.extend(note(by, metrics));
     }
     let watched: Vec<&str> = wanted
         .iter()
@@ -138,10 +145,14 @@ fn ask(found: Found, by: &str, wanted: &mut Vec<Asked>, notes: &mut Vec<String>)
             wanted.push(Asked { metric, by: by.to_owned(), is_named });
         }
     }
-    if let Some(LeftOut { why, .. }) = found.left_out.first() {
-        let names: Vec<&str> = found.left_out.iter().map(|metric| &metric.name[..]).collect();
-        notes.push(format!("-M {by}: left out: {} ({why})", names.join(", ")));
-    }
+    notes.extend(note(by, &found.left_out));
+}
+
+/// Returns a note on metrics of a group that cannot be computed, with the first one's reason.
+fn note(by: &str, left_out: &[LeftOut]) -> Option<String> {
+    let first = left_out.first()?;
+    let names: Vec<&str> = left_out.iter().map(|metric| &metric.name[..]).collect();
+    Some(format!("-M {by}: left out are {}; {}", names.join(", "), first.why))
 }
 
 /// Returns the group of the top-down metrics of a level.

@@ -23,6 +23,8 @@ pub(super) struct Sets {
     /// Number of the set of each of them.
     pub(super) set_of: Vec<usize>,
     sets: Vec<Set>,
+    /// Events that were parsed, by their text and the PMU of the kind of cores.
+    parsed: BTreeMap<(String, Option<String>), Result<Vec<EventSpec>, String>>,
 }
 
 /// Events that are counted for the same metrics.
@@ -46,7 +48,12 @@ impl Sets {
     ) -> Result<Vec<MetricInput>, String> {
         let mut parsed = Vec::new();
         for event in &wanted.events {
-            let specs = parse(event, wanted, sources)?;
+            let text = spelt(event, &wanted.modifiers);
+            let pmu = wanted.entry.pmu.clone();
+            let known = self.parsed.entry((text, pmu));
+            let specs =
+                known.or_insert_with_key(|(text, pmu)| parse(text, pmu.as_deref(), sources));
+            let specs = specs.clone().map_err(|why| format!("metric '{}': {why}", wanted.name))?;
             parsed.push((event.clone(), specs));
         }
         let is_like =
@@ -117,20 +124,18 @@ impl Sets {
     }
 }
 
-/// Returns what counts an event of a formula.
-fn parse(event: &str, wanted: &Wanted, sources: &EventSources) -> Result<Vec<EventSpec>, String> {
-    let name = &wanted.name;
-    let mut specs = event::parse(&spelt(event, &wanted.modifiers), sources)
-        .map_err(|why| format!("metric '{name}': {why}"))?;
-    if let Some(pmu) = &wanted.entry.pmu {
+/// Returns what counts an event; of the cores only those of the PMU, if that is given.
+fn parse(text: &str, pmu: Option<&str>, sources: &EventSources) -> Result<Vec<EventSpec>, String> {
+    let mut specs = event::parse(text, sources).map_err(|why| why.to_string())?;
+    if let Some(pmu) = pmu {
         // Other kinds of cores have events of the same name.
-        let cores: Vec<&Pmu> = sources.pmus().iter().filter(|pmu| pmu.core).collect();
+        let is_core = |name: &str| sources.pmus().iter().any(|pmu| pmu.core && pmu.name == name);
         specs.retain(|spec| match &spec.pmu {
-            Some(own) => own.name == *pmu || !cores.iter().any(|core| core.name == own.name),
+            Some(own) => own.name == *pmu || !is_core(&own.name),
             None => true,
         });
         if specs.is_empty() {
-            return Err(format!("metric '{name}': the cores of {pmu} do not have '{event}'"));
+            return Err(format!("the cores of {pmu} do not have '{text}'"));
         }
     }
     Ok(specs)

@@ -270,7 +270,7 @@ fn what_cannot_be_computed_is_told() {
         assert!(error.contains(part) && error.contains(name), "{name}: {error}");
     }
     let (_, said) = fake.run(&kernel, request(&["Most"]), "true").unwrap();
-    assert!(said.contains("-M Most: a metric is left out: metric 'missing': "), "{said}");
+    assert!(said.contains("-M Most: left out are missing; metric 'missing': "), "{said}");
 }
 
 #[test]
