@@ -30,6 +30,7 @@ mod diff;
 mod directory;
 mod disassembly;
 mod dump;
+mod event_tables;
 mod evlist;
 mod firefox;
 mod fixtures;

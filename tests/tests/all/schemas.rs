@@ -4,12 +4,13 @@ use std::fs;
 
 use jsonschema::Validator;
 use recrep_fixtures::recorded;
-use recrep_tests::programs::{rep, workspace};
+use recrep_tests::programs::{rec, rep, workspace};
 use recrep_tests::run::run;
 use serde_json::{Value, json};
 
 fn schema(name: &str) -> Validator {
-    let path = workspace().join("report/docs/schema").join(name);
+    let package = if name == "recrep-stat-1.json" { "record" } else { "report" };
+    let path = workspace().join(package).join("docs/schema").join(name);
     let schema: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
@@ -110,4 +111,31 @@ fn annotations() {
         }
     }
     assert!(functions > 0);
+}
+
+#[test]
+fn counts() {
+    let schema = schema("recrep-stat-1.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts.json");
+    for flags in ["", "-r 2", "-A", "--per-core", "-d", "-I 1 --summary", "--metric-only"] {
+        let mut command = rec();
+        command.args(["stat", "-j", "-e", "task-clock,faults"]);
+        command.arg("-o").arg(&file).args(flags.split_whitespace()).arg("true");
+        run(&mut command);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.is_empty(), "{flags}");
+        for line in text.lines() {
+            let answer: Value = serde_json::from_str(line).unwrap();
+            assert_valid(&schema, &answer, flags);
+            for field in ["schema", "target", "runs", "seconds", "counts"] {
+                let mut without = answer.clone();
+                without.as_object_mut().unwrap().remove(field);
+                assert!(!schema.is_valid(&without), "{flags}: without {field}");
+            }
+            let mut with = answer.clone();
+            with["more"] = json!(1);
+            assert!(!schema.is_valid(&with), "{flags}: with a field more");
+        }
+    }
 }

@@ -79,8 +79,10 @@ impl ListEntry {
     fn is_called(&self, pattern: &str) -> bool {
         // Names in tables are written in capitals where the maker documents them.
         let (small, in_table) = (pattern.to_lowercase(), self.description.is_some());
-        let matches =
-            |name: &str| glob::matches(pattern, name) || (in_table && glob::matches(&small, name));
+        let matches = |name: &str| {
+            glob::matches(pattern, name)
+                || (in_table && glob::matches(&small, &name.to_lowercase()))
+        };
         std::iter::once(&self.name)
             .chain(&self.aliases)
             .any(|name| matches(name) || without_pmu(name).is_some_and(|name| matches(&name)))
