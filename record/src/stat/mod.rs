@@ -10,6 +10,8 @@
 //!  output: terminal, file ◀── recrep_format::stat: rows, ratios, text, CSV, JSON ◀┘
 //! ```
 //!
+//! `metrics` chooses the events of `-M`; their formulas are computed from the rows.
+//!
 //! It starts fast: no rings, no side-band, nothing is read from `/proc` that is not needed.
 
 mod events;

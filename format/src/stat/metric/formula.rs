@@ -14,7 +14,7 @@ const MOST_NESTED: usize = 100;
 /// The expression of a metric, ready to be computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// Metrics that it is made of, each behind those that it needs; the last is the metric itself.
+    /// Metrics that it is made of, each behind those that it needs.
     steps: Vec<Expr>,
     /// Place of the metric itself among them.
     own: usize,
@@ -77,6 +77,13 @@ impl Formula {
         // The name means the metric, which is known by now.
         let threshold = resolver.expression(name, condition, &mut Vec::new())?;
         Ok(Self { steps: resolver.steps, own: self.own, threshold: Some(threshold) })
+    }
+
+    /// Returns the formula without its condition, and without what only that needs.
+    pub fn without_threshold(&self) -> Self {
+        // Metrics that only the condition names are behind it.
+        let steps = self.steps.iter().take(self.own + 1).cloned().collect();
+        Self { steps, own: self.own, threshold: None }
     }
 
     /// Returns the names of the events, each once, in the order in which they are written.
@@ -268,9 +275,11 @@ mod tests {
         let left = left.with_threshold("Left", "left > 0.3 & Extra < 1", &TREE).unwrap();
         assert_eq!(left.events(), ["cycles", "issued", "retired", "Extra"]);
         assert_eq!(left.is_remarkable(&values), None, "Extra is unknown");
+        assert_eq!(left.without_threshold().events(), ["cycles", "issued", "retired"]);
         let left = Formula::new("Left", "1 - Bad", &TREE).unwrap();
         let left = left.with_threshold("Left", "Left > 0.3 & Good > 0.4", &TREE).unwrap();
         assert_eq!(left.is_remarkable(&values), Some(true));
+        assert_eq!(left.without_threshold(), Formula::new("Left", "1 - Bad", &TREE).unwrap());
     }
 
     #[test]

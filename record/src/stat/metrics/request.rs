@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recrep_format::stat::TableMetric;
+use recrep_format::stat::{MetricInput, TableMetric};
 
 use super::facts::Facts;
 use super::sets::Sets;
@@ -70,11 +70,18 @@ pub(crate) fn choose(
         wanted.get(*index).map(|asked| usize::MAX - asked.metric.events.len())
     });
     let mut sets = Sets::default();
-    let mut left_out: BTreeMap<&String, Vec<LeftOut>> = BTreeMap::new();
+    let mut left_out: BTreeMap<String, Vec<LeftOut>> = BTreeMap::new();
     let mut inputs = vec![None; wanted.len()];
     for index in order {
-        let Some(asked) = wanted.get(index) else { continue };
-        match sets.add(&asked.metric, request.no_merge, sources) {
+        let Some(asked) = wanted.get_mut(index) else { continue };
+        let mut added = sets.add(&asked.metric, request.no_merge, sources);
+        if let (Err(why), true) = (&added, asked.metric.threshold.is_some()) {
+            // What only the threshold needs may be missing.
+            let plain = asked.metric.without_threshold(why);
+            added = sets.add(&plain, request.no_merge, sources);
+            asked.metric = plain;
+        }
+        match added {
             Ok(own) => {
                 if let Some(slot) = inputs.get_mut(index) {
                     *slot = Some(own);
@@ -83,25 +90,14 @@ pub(crate) fn choose(
             Err(why) if asked.is_named => return Err(format!("-M {}: {why}", asked.by)),
             Err(why) => {
                 let name = asked.metric.name.clone();
-                left_out.entry(&asked.by).or_default().push(LeftOut { name, why });
+                left_out.entry(asked.by.clone()).or_default().push(LeftOut { name, why });
             }
         }
     }
     for (by, metrics) in &left_out {
         chosen.notes.extend(note(by, metrics));
     }
-    let watched: Vec<&str> = wanted
-        .iter()
-        .filter(|asked| asked.metric.watched)
-        .map(|asked| &asked.metric.name[..])
-        .collect();
-    if !watched.is_empty() {
-        chosen.notes.push(format!(
-            "the NMI watchdog takes a counter, so that the events of {} are not counted as a \
-             group; to turn it off: echo 0 > /proc/sys/kernel/nmi_watchdog",
-            watched.join(", ")
-        ));
-    }
+    chosen.notes.extend(remarks(&wanted, &inputs));
     for (asked, inputs) in wanted.into_iter().zip(inputs) {
         let (Wanted { entry, name, formula, threshold, .. }, Some(inputs)) = (asked.metric, inputs)
         else {
@@ -123,6 +119,30 @@ pub(crate) fn choose(
     }
     (chosen.specs, chosen.set_of) = (sets.specs, sets.set_of);
     Ok(chosen)
+}
+
+/// Returns notes on the metrics that have `inputs`: on those without their thresholds, and without
+/// groups.
+fn remarks(wanted: &[Asked], inputs: &[Option<Vec<MetricInput>>]) -> Vec<String> {
+    let counted = wanted.iter().zip(inputs).filter(|(_, inputs)| inputs.is_some());
+    let counted: Vec<&Wanted> = counted.map(|(asked, _)| &asked.metric).collect();
+    let mut notes = Vec::new();
+    let without: Vec<&&Wanted> =
+        counted.iter().filter(|metric| metric.no_threshold.is_some()).collect();
+    if let Some(why) = without.first().and_then(|metric| metric.no_threshold.as_ref()) {
+        let names: Vec<&str> = without.iter().map(|metric| &metric.name[..]).collect();
+        notes.push(format!("the thresholds are unknown of {}; {why}", names.join(", ")));
+    }
+    let watched: Vec<&str> =
+        counted.iter().filter(|metric| metric.watched).map(|metric| &metric.name[..]).collect();
+    if !watched.is_empty() {
+        notes.push(format!(
+            "the NMI watchdog takes a counter, so that the events of {} are not counted as a \
+             group; to turn it off: echo 0 > /proc/sys/kernel/nmi_watchdog",
+            watched.join(", ")
+        ));
+    }
+    notes
 }
 
 /// A metric, and the name that the user gave for it.

@@ -23,6 +23,8 @@ pub(super) struct Wanted {
     pub(super) threshold: Option<String>,
     /// Its events, in the spelling of formulas.
     pub(super) events: Vec<String>,
+    /// Reason why the condition in the table cannot be computed.
+    pub(super) no_threshold: Option<String>,
     /// `true` if the events should be on the PMU together.
     pub(super) grouped: bool,
     /// `true` if they would be, without the watchdog.
@@ -105,13 +107,15 @@ impl Search<'_> {
         let formula =
             Formula::new(&entry.name, &expression, &facts).map_err(|error| error.to_string())?;
         let condition = entry.threshold.as_ref().filter(|_| !self.no_threshold);
-        let with_threshold = condition.and_then(|condition| {
-            // A metric has its value, even if one that only tells more of it has none.
-            formula.clone().with_threshold(&entry.name, &of_part(condition, part), &facts).ok()
+        // A metric has its value, even if what only tells more of it is unknown.
+        let with_threshold = condition.map(|condition| {
+            formula.clone().with_threshold(&entry.name, &of_part(condition, part), &facts)
         });
-        let threshold = condition.filter(|_| with_threshold.is_some()).cloned();
-        let formula = with_threshold.unwrap_or(formula);
-        let events = formula.events().into_iter().filter(|name| !TIMES.contains(name));
+        let (formula, threshold, no_threshold) = match with_threshold {
+            Some(Ok(formula)) => (formula, condition.cloned(), None),
+            Some(Err(why)) => (formula, None, Some(why.to_string())),
+            None => (formula, None, None),
+        };
         let may_be_grouped = !self.no_group
             && !entry.ungrouped_in.iter().any(|group| group.eq_ignore_ascii_case(asked));
         let mut name = entry.name.clone();
@@ -126,7 +130,8 @@ impl Search<'_> {
             name,
             modifiers: modifiers.to_owned(),
             threshold,
-            events: events.map(str::to_owned).collect(),
+            no_threshold,
+            events: events_of(&formula),
             grouped: may_be_grouped
                 && match entry.grouping {
                     Grouping::Always => true,
@@ -139,6 +144,22 @@ impl Search<'_> {
             entry: entry.clone(),
         })
     }
+}
+
+impl Wanted {
+    /// Returns it without the condition of its threshold, which cannot be computed.
+    pub(super) fn without_threshold(&self, why: &str) -> Self {
+        let formula = self.formula.without_threshold();
+        let events = events_of(&formula);
+        let (threshold, no_threshold) = (None, Some(why.to_owned()));
+        Self { formula, events, threshold, no_threshold, ..self.clone() }
+    }
+}
+
+/// Returns the names of a formula that are events.
+fn events_of(formula: &Formula) -> Vec<String> {
+    let names = formula.events().into_iter().filter(|name| !TIMES.contains(name));
+    names.map(str::to_owned).collect()
 }
 
 /// Puts the number of a part of the machine into an expression.

@@ -44,6 +44,7 @@ const TABLE: &str = r#"[
     {"MetricName": "constant", "MetricExpr": "2 * #num_cpus_online"},
     {"MetricName": "loop", "MetricExpr": "pool + 1"},
     {"MetricName": "pool", "MetricExpr": "loop + 1"},
+    {"MetricName": "blind", "MetricExpr": "A.ONE", "MetricThreshold": "blind > 1 & missing > 2"},
     {"MetricName": "zero", "MetricExpr": "A.ONE / (B.TWO - B.TWO)"}
 ]"#;
 
@@ -271,6 +272,16 @@ fn what_cannot_be_computed_is_told() {
     }
     let (_, said) = fake.run(&kernel, request(&["Most"]), "true").unwrap();
     assert!(said.contains("-M Most: left out are missing; metric 'missing': "), "{said}");
+}
+
+#[test]
+fn a_threshold_that_is_unknown_does_not_matter() {
+    let (fake, kernel) = (Fake::new(), kernel());
+    let (text, said) = fake.run(&kernel, request(&["blind"]), "-j true").unwrap();
+    let found: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let expected = json!([{"name": "blind", "value": 450.0, "unit": "", "index": 0}]);
+    assert_eq!(found["metrics"], expected);
+    assert!(said.contains("the thresholds are unknown of blind; metric 'blind': "), "{said}");
 }
 
 #[test]
