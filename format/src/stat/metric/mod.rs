@@ -48,10 +48,12 @@ mod expr;
 mod fold;
 mod formula;
 mod measure;
+mod measured;
 mod parse;
 mod token;
 
 pub use expr::Counts;
 pub use fold::Facts;
 pub use formula::{Formula, FormulaError};
-pub use measure::{Measure, MetricInput, TableMetric, Threshold, Times, measure};
+pub use measure::{MetricInput, TableMetric, Times, measure};
+pub use measured::{Measure, Threshold};
