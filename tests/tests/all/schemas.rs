@@ -4,6 +4,7 @@ use std::fs;
 
 use jsonschema::Validator;
 use recrep_fixtures::recorded;
+use recrep_format::stat::{Event, Format, Measure, Place, Printer, Report, Threshold};
 use recrep_tests::programs::{rec, rep, workspace};
 use recrep_tests::run::run;
 use serde_json::{Value, json};
@@ -137,5 +138,31 @@ fn counts() {
             with["more"] = json!(1);
             assert!(!schema.is_valid(&with), "{flags}: with a field more");
         }
+    }
+}
+
+#[test]
+fn metrics_of_counts() {
+    let schema = schema("recrep-stat-1.json");
+    let mut report = Report::new("'x'".to_owned(), vec![Event::named("cycles")]);
+    for (value, met) in [(Some(1.5), Some(true)), (None, None)] {
+        report.metrics.push(Measure {
+            name: "share".to_owned(),
+            unit: "%".to_owned(),
+            value,
+            threshold: Some(Threshold { condition: "share > 1".to_owned(), met }),
+            place: Place::Core(0, 0, 1),
+            cgroup: Some("a".to_owned()),
+            event: met.map(|_| 0),
+        });
+    }
+    let mut text = Vec::new();
+    Printer::new(Format::Json).print(&report, &mut text).unwrap();
+    let answer: Value = serde_json::from_slice(&text).unwrap();
+    assert_valid(&schema, &answer, "metrics");
+    for field in ["name", "value", "unit"] {
+        let mut without = answer.clone();
+        without["metrics"][0].as_object_mut().unwrap().remove(field);
+        assert!(!schema.is_valid(&without), "without {field}");
     }
 }
