@@ -44,6 +44,7 @@ const TABLE: &str = r#"[
     {"MetricName": "constant", "MetricExpr": "2 * #num_cpus_online"},
     {"MetricName": "loop", "MetricExpr": "pool + 1"},
     {"MetricName": "pool", "MetricExpr": "loop + 1"},
+    {"MetricName": "more", "MetricExpr": "A.ONE@cmask\\=2@ + SLOTS"},
     {"MetricName": "blind", "MetricExpr": "A.ONE", "MetricThreshold": "blind > 1 & missing > 2"},
     {"MetricName": "zero", "MetricExpr": "A.ONE / (B.TWO - B.TWO)"}
 ]"#;
@@ -282,6 +283,14 @@ fn a_threshold_that_is_unknown_does_not_matter() {
     let expected = json!([{"name": "blind", "value": 450.0, "unit": "", "index": 0}]);
     assert_eq!(found["metrics"], expected);
     assert!(said.contains("the thresholds are unknown of blind; metric 'blind': "), "{said}");
+}
+
+#[test]
+fn named_events_take_terms_and_capitals() {
+    let (fake, kernel) = (Fake::new(), kernel());
+    let found = fake.json(&kernel, &["more"], "true");
+    assert_eq!(opened(&kernel), [(0x400, None), (0x0200_0010, Some(0x400))]);
+    assert_eq!(values(&found), named(&[("more", json!(307.0))]));
 }
 
 #[test]
