@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
+use recrep_format::abi::{AttrFlags, BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
 use crate::count::LOWER_VALUES;
@@ -251,7 +251,16 @@ fn of_session(
         profile.warnings.extend(counts.warnings);
     }
     if query.threads && profile.thread_counts.is_empty() {
-        let message = "no counts of threads were recorded; record with -s";
+        let attrs = session.file.attrs.entries().iter();
+        let are_asked =
+            attrs.map(|entry| &entry.attr).any(|attr| attr.flags.contains(AttrFlags::INHERIT_STAT));
+        let message = match are_asked {
+            true => {
+                "no counts of threads were recorded: the kernel writes them where a program with \
+                 several threads or processes is recorded; of one alone, see rec stat"
+            }
+            false => "no counts of threads were recorded; record with -s",
+        };
         profile.warnings.push(Warning::new("no-thread-counts", message));
     }
     profile.inputs.push(summary(query, input, session));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{Cpu, EventType, ReadFormat, StatRoundKind};
+use recrep_format::abi::{AttrFlags, Cpu, EventType, ReadFormat, StatRoundKind};
 use recrep_format::endian::Endian;
 use recrep_format::record::{Body, Counter, Stat, StatRound};
 use recrep_tests::needs;
@@ -255,6 +255,22 @@ fn values_of_threads_are_scaled_once_for_all_cpus() {
         .take_while(|words: &Vec<&str>| !words.is_empty())
         .collect();
     assert_eq!(rows[1..], [["7", "7", "100"], ["7", "8", "20"]]);
+}
+
+#[test]
+fn missing_counts_of_threads_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    for (flags, says) in [
+        (AttrFlags::empty(), "record with -s"),
+        (AttrFlags::INHERIT_STAT, "of one alone, see rec stat"),
+    ] {
+        let event = Event::new("cycles").with(|attr| attr.flags |= flags);
+        let stream = Stream::new(Endian::NATIVE).event(event);
+        fs::write(&file, stream.sample(SampleSpec::at(0x40_0000)).file()).unwrap();
+        let told = run(rep().arg("-T").arg(&file)).expect(0);
+        assert!(told.stderr.contains(says), "{}", told.stderr);
+    }
 }
 
 #[test]
