@@ -58,8 +58,14 @@ impl Counts {
     }
 
     /// Returns the summary line: contents of the file, and losses. `view`: the command of rep that
-    /// shows it; empty for the report.
-    pub(crate) fn summary(&self, chains: &Chains, bytes: u64, name: &str, view: &str) -> String {
+    /// shows it, empty for the report; `None` if there is nothing to show.
+    pub(crate) fn summary(
+        &self,
+        chains: &Chains,
+        bytes: u64,
+        name: &str,
+        view: Option<&str>,
+    ) -> String {
         let samples = count(self.samples, "sample");
         // A few samples have no time that would tell anything.
         let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
@@ -70,11 +76,14 @@ impl Counts {
                 format!("{}, {}", count(events, "lost event"), count(samples, "lost sample"))
             }
         };
-        let command = if view.is_empty() { String::new() } else { format!(" {view}") };
-        let view = match name {
-            "-" => String::new(),
-            "out.data" => format!("; view: rep{command}"),
-            name => format!("; view: rep{command} {}", units::quoted(name)),
+        let command = |view: &str| match view {
+            "" => "; view: rep".to_owned(),
+            view => format!("; view: rep {view}"),
+        };
+        let view = match (view.map(command), name) {
+            (None, _) | (_, "-") => String::new(),
+            (Some(command), "out.data") => command,
+            (Some(command), name) => format!("{command} {}", units::quoted(name)),
         };
         let chains = chains.summary().map(|chains| format!("{chains}, ")).unwrap_or_default();
         let bytes = units::bytes(bytes);
@@ -379,18 +388,22 @@ mod tests {
     fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
         let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
         assert_eq!(
-            counts.summary(&Chains::default(), 4096, "out.data", ""),
+            counts.summary(&Chains::default(), 4096, "out.data", Some("")),
             "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
         );
         let all =
             Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
         assert_eq!(
-            all.summary(&Chains::default(), 397_348, "-", "syscalls"),
+            all.summary(&Chains::default(), 397_348, "-", Some("syscalls")),
             "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -"
         );
         assert!(
-            all.summary(&Chains::default(), 1, "a b.data", "")
+            all.summary(&Chains::default(), 1, "a b.data", Some(""))
                 .ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'")
+        );
+        assert_eq!(
+            Counts::default().summary(&Chains::default(), 4096, "out.data", None),
+            "recorded 0 samples (4.0 KiB), none lost: out.data"
         );
         assert!(counts.is_lossy());
     }

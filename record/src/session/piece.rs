@@ -277,7 +277,10 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Prints the summary line of a completed file; with `-q` only if something was lost.
     fn sum_up(&self, written: &Written, bytes: u64, name: &str) {
-        let line = written.counts.summary(&written.chains, bytes, name, self.config.view);
+        // Counts alone (-n) are printed, and not in the file, but for those of threads (-s).
+        let sample = &self.config.sample;
+        let view = (!sample.none || sample.stat).then_some(self.config.view);
+        let line = written.counts.summary(&written.chains, bytes, name, view);
         if written.counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 

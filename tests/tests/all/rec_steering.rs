@@ -156,6 +156,8 @@ fn what_is_only_counted_is_told() {
     let file = dir.path().join("x.data");
     let counted = |args: &str, pages: u64| -> u64 {
         let outcome = record(&file, args, &workload(&format!("faults --pages {pages}")));
+        // Counts alone are not in the file.
+        assert_eq!(outcome.stderr.contains("view: rep"), !args.starts_with("-n"), "{args}");
         let line = outcome.stderr.lines().find(|line| line.contains("counted, not sampled: "));
         let line = line.unwrap_or_else(|| panic!("{args}: {}", outcome.stderr));
         let count = line.split("page-faults ").nth(1).unwrap().split(", ").next().unwrap();
