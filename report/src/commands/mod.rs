@@ -150,7 +150,7 @@ pub(crate) static COMMANDS: &[Entry] = &[
         ],
         place: Place::Name,
         definition: annotate::AnnotateArgs::command,
-        run: |line| stream(line.parse(annotate::query), annotate::run),
+        run: |line| stream(annotate::asked(line), annotate::run),
     },
     Entry {
         name: "bundle",

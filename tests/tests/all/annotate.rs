@@ -193,6 +193,10 @@ fn lines_inlined_functions_and_jumps_are_told() {
     for part in ["[.] hot (hot)", "[mix] hot.c:1  static inline", "─►", "hot.c:9  sum ^= i;"] {
         assert!(text.text().contains(part), "{part:?} in {}", text.text());
     }
+    // A recording in the place of the function is what is read, and nothing else is said to be.
+    let first = run(rep().arg("annotate").arg(&file).args(["--limit", "1"])).expect(0);
+    assert!(!first.stderr.contains("reading"), "{}", first.stderr);
+    run(rep().arg("annotate").arg(&file).args(["--percent-limit", "200"])).expect(2);
     // The same by a pattern, in whatever order of the words.
     let by_pattern = annotated(&file, &["h?t*", "--limit", "1"]);
     assert_eq!(by_pattern, functions);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, ValueEnum};
 
 use crate::analyses::derived::{self, Format, ViewArgs};
-use crate::cli;
+use crate::cli::{self, Asked, Line, Refusal};
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
@@ -89,6 +89,15 @@ pub struct AnnotateQuery {
     limits: Limits,
     full: bool,
     colour: Colour,
+    /// `true` if a file stands in the place of the function.
+    is_file_first: bool,
+}
+
+/// Parses a command line. The word in the place of the function may name an input.
+pub(crate) fn asked(line: &Line) -> Result<Asked<AnnotateQuery>, Refusal> {
+    let mut asked = line.parse(query)?;
+    asked.is_default_input &= !asked.query.is_file_first;
+    Ok(asked)
 }
 
 /// Makes a query of the options.
@@ -99,7 +108,10 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
     let AnnotateArgs { mut symbol, mut view, percent_limit, full, colour } = args;
     let (format, limit, are_named) = (view.format(), view.limit, view.names_functions());
     let is_file = |symbol: &mut String| are_named || is_recording(Path::new(symbol));
-    if let Some(path) = symbol.take_if(is_file) {
+    cli::check(percent_limit, None)?;
+    let first = symbol.take_if(is_file);
+    let is_file_first = first.is_some();
+    if let Some(path) = first {
         view.read_first(PathBuf::from(path));
     }
     let mut query = view.query(Mode::Samples)?;
@@ -121,7 +133,7 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
         AnnotateColour::Always => Colour::Always,
         AnnotateColour::Never => Colour::Never,
     };
-    Ok(AnnotateQuery { query, format, pattern, limits, full, colour })
+    Ok(AnnotateQuery { query, format, pattern, limits, full, colour, is_file_first })
 }
 
 /// Returns whether the file at a path begins as a recording does; `-` is standard input.
@@ -145,6 +157,10 @@ pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result
     if analysis.is_empty() && !warnings.iter().any(Warning::is_failure) {
         let message = match pattern {
             Some(pattern) => format!("no function with samples is named `{pattern}`"),
+            None if limits.least > 0.0 => {
+                let least = limits.least;
+                format!("no function has {least} % of its event (--percent-limit)")
+            }
             None => "no sample is in a function with a name: `rep modules` says why".into(),
         };
         warnings.push(Warning::new(Warning::NO_MATCH, message));
