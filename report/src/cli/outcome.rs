@@ -113,15 +113,28 @@ pub(crate) fn written(result: io::Result<()>) -> ExitCode {
     }
 }
 
-/// Writes a file, which takes its name when it is complete, and returns its size in bytes.
+/// Writes a file, which takes its name when it is complete, and returns its size in bytes. What a
+/// link names is written, and a device or a pipe is written to: it stays what it is, and has no
+/// size.
 pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<u64> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if path.metadata().is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        let mut file = File::options().write(true).open(path)?;
+        let mut out = BufWriter::new(&mut file);
+        write(&mut out)?;
+        return out.flush().map(|()| 0);
+    }
     let directory = path
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let missing = format!("there is no directory {}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, missing));
+    }
     let mut file = NamedTempFile::new_in(directory)?;
     let mut out = BufWriter::new(file.as_file_mut());
     write(&mut out)?;
@@ -164,4 +177,35 @@ pub(crate) fn say_default_input() {
 /// Prints a line to standard error, and ignores write errors.
 pub(crate) fn say(line: &str) {
     let _unwritten = writeln!(io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::thread;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    #[test]
+    fn links_and_pipes_stay_what_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let write = |name: &str| replace_file(&path(name), |out| out.write_all(b"page"));
+        fs::write(path("file"), "before").unwrap();
+        symlink("file", path("link")).unwrap();
+        assert_eq!(write("link").unwrap(), 4);
+        assert!(path("link").is_symlink());
+        assert_eq!(fs::read(path("file")).unwrap(), b"page");
+        mkfifoat(CWD, path("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+        let pipe = path("pipe");
+        let reader = thread::spawn(move || fs::read(pipe).unwrap());
+        assert_eq!(write("pipe").unwrap(), 0);
+        assert_eq!(reader.join().unwrap(), b"page");
+        assert!(path("pipe").metadata().unwrap().file_type().is_fifo());
+        let missing = write("none/file").unwrap_err().to_string();
+        assert!(missing.starts_with("there is no directory /"), "{missing}");
+    }
 }

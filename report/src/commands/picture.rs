@@ -169,7 +169,10 @@ pub(super) fn write_file(
     } else {
         let size = replace_file(path, |out| write(out))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        say(&format!("rep: wrote {} ({})", path.display(), units::size(size)));
+        match size {
+            0 => say(&format!("rep: wrote {}", path.display())),
+            size => say(&format!("rep: wrote {} ({})", path.display(), units::size(size))),
+        }
     }
     Ok(sides.into_iter().flat_map(|side| side.profile.warnings).collect())
 }
