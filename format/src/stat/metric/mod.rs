@@ -39,7 +39,7 @@
 //! }
 //!
 //! let formula = Formula::new("IPC", "instructions / half if #SMT_on else 0", &Machine).unwrap();
-//! assert_eq!(formula.events(), ["instructions", "cycles"]);
+//! assert_eq!(formula.events(), ["cycles", "instructions"]);
 //! assert_eq!(formula.value(&Machine), Some(0.5));
 //! assert!(Formula::new("IPC", "instructions / ", &Machine).is_err());
 //! ```
