@@ -11,7 +11,7 @@ use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::report::{gather, have_switches};
 use crate::input::{Input, settled};
-use crate::picture::{PictureBuilder, columns};
+use crate::picture::{PictureBuilder, Renamed, columns};
 use crate::profile::Profile;
 use crate::profile::recording::quoted;
 use crate::query::{ChainOptions, FrameKey, Mode, Needs, Query, Source, Steps, TimeSteps, Warning};
@@ -113,8 +113,15 @@ impl PictureQuery {
             let expanded: Vec<Vec<Source>> =
                 sources.iter().map(Input::sources).collect::<Result<_, _>>()?;
             let query = Query { sources: expanded.concat(), ..self.query.clone() };
-            let (side, answered) = side(&query)?;
-            picture.add(&side.profile, &answered, number, side.step);
+            let (mut side, answered) = side(&query)?;
+            let renamed = picture.add(&side.profile, &answered, number, side.step);
+            side.profile.warnings.extend(renamed.map(|Renamed { command, shown_as }| {
+                let message = format!(
+                    "the program {command} of the base is shown as {shown_as}, as each side has \
+                     but one of them"
+                );
+                Warning::new("renamed-program", message)
+            }));
             let is_whole = query.filters.events.is_none() && query.mode == Mode::Samples;
             if has_times && is_whole && side.has_switches {
                 for mode in [Mode::OffCpu, Mode::Wall] {

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::frames::{FrameTable, SortedFrames};
+use super::sides::Program;
 use super::{Cell, Entry, Picture, PictureEvent, PictureThread, TreeNode};
 use crate::callchain::Chains;
 use crate::count::merge_equal;
@@ -34,6 +35,15 @@ pub(crate) struct PictureBuilder {
     of_threads: FxHashMap<PictureThread, u32>,
     events: Vec<PictureEvent>,
     sides: usize,
+    /// Program of the first side.
+    program: Option<Program>,
+}
+
+/// A program of another side that has the place of the first side's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Renamed {
+    pub(crate) command: String,
+    pub(crate) shown_as: String,
 }
 
 /// Places of the columns in rows, behind the event.
@@ -67,9 +77,18 @@ struct RowPlace {
 
 impl PictureBuilder {
     /// Adds the profile that answers a query by [`columns`], with times in steps of `step`
-    /// nanoseconds since the first sample.
-    pub(crate) fn add(&mut self, profile: &Profile, query: &Query, side: u32, step: u64) {
+    /// nanoseconds since the first sample. Returns the program that is shown under another name, as
+    /// the first side's.
+    pub(crate) fn add(
+        &mut self,
+        profile: &Profile,
+        query: &Query,
+        side: u32,
+        step: u64,
+    ) -> Option<Renamed> {
+        let is_new = self.sides <= side as usize;
         self.sides = self.sides.max(side as usize + 1);
+        let renamed = if is_new { self.matched(profile, query, side) } else { None };
         let calls = &profile.calls;
         let frames = self.frames.numbers(profile);
         let frame = |number: u32| frames.get(number as usize).copied();
@@ -104,6 +123,26 @@ impl PictureBuilder {
                 }
             }
         }
+        renamed
+    }
+
+    /// Matches the program and the modules of a new side with those of the first one.
+    fn matched(&mut self, profile: &Profile, query: &Query, side: u32) -> Option<Renamed> {
+        let program = Program::of(profile, query);
+        if side == 0 {
+            self.program = program;
+            return None;
+        }
+        self.frames.match_modules(profile);
+        let (first, program) = (self.program.as_ref()?, program?);
+        if !first.is_renamed(&program) {
+            return None;
+        }
+        let shown_as = first.command.clone();
+        self.frames.take_for(&program.module, &first.module);
+        let number = self.of_commands.get(&shown_as).copied()?;
+        self.of_commands.insert(program.command.clone(), number);
+        Some(Renamed { command: program.command, shown_as })
     }
 
     /// Returns the events and cells of a profile's rows.

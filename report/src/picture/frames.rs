@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{FrameKind, PictureFrame, PictureModule};
+use super::{FrameKind, PictureFrame, PictureModule, sides};
+use crate::compare::matching::module_key;
 use crate::profile::Profile;
 use crate::profile::names::{CodeKind, NamedFrame, Subject};
 
@@ -30,6 +31,32 @@ impl FrameTable {
     /// Adds the frame that stands for stacks with few samples: a page may need it.
     pub(super) fn add_rare_stacks(&mut self) {
         self.number(PictureFrame::rare_stacks());
+    }
+
+    /// Takes each module of a profile for the one at another path whose name is the same between
+    /// builds, if they are the only ones of their sides with that name.
+    pub(super) fn match_modules(&mut self, profile: &Profile) {
+        let paths = sides::modules(profile);
+        let mut pairs = BTreeMap::<String, (Vec<u32>, Vec<&str>)>::new();
+        for (path, number) in self.of_modules.iter().filter(|(path, _)| !paths.contains(&path[..]))
+        {
+            pairs.entry(module_key(path).into_owned()).or_default().0.push(*number);
+        }
+        for path in paths.into_iter().filter(|path| !self.of_modules.contains_key(*path)) {
+            pairs.entry(module_key(path).into_owned()).or_default().1.push(path);
+        }
+        for (known, new) in pairs.into_values() {
+            if let ([number], [path]) = (&known[..], &new[..]) {
+                self.of_modules.insert((*path).to_owned(), *number);
+            }
+        }
+    }
+
+    /// Takes a module for a known one, by their paths.
+    pub(super) fn take_for(&mut self, path: &str, known: &str) {
+        if let Some(number) = self.of_modules.get(known).copied() {
+            self.of_modules.insert(path.to_owned(), number);
+        }
     }
 
     /// Returns the numbers of a profile's frames, by their numbers there.

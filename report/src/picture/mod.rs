@@ -14,11 +14,12 @@
 mod build;
 mod frames;
 pub(crate) mod page;
+mod sides;
 mod sums;
 pub(crate) mod svg;
 mod text;
 
-pub(crate) use build::{PictureBuilder, columns};
+pub(crate) use build::{PictureBuilder, Renamed, columns};
 
 use crate::count::Count;
 

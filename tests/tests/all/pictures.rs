@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use recrep_tests::campaign::originals;
 use recrep_tests::lock;
 use recrep_tests::needs;
-use recrep_tests::programs::{rep, workload, workspace};
+use recrep_tests::programs::{programs, rep, workload, workspace};
 use recrep_tests::record::record;
 use recrep_tests::report::without_hash;
 use recrep_tests::run::run;
@@ -198,6 +198,39 @@ fn a_page_of_two_sides_has_the_numbers_of_both() {
     page(&html, &["--diff", base, &new]);
     assert_same(&of_page(&opened(&html, &[])), &of_json(&[&new]), 0);
     assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0);
+}
+
+/// Builds in other directories are the same program, and so is one that was renamed.
+#[test]
+fn a_program_is_one_at_another_place_and_with_another_name() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let made = |place: &str| {
+        let program = dir.path().join(place);
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::copy(&programs().workload, &program).unwrap();
+        let data = program.with_extension("data");
+        let words = [program.to_str().unwrap(), "hot", "--ms", "200"].map(str::to_owned);
+        record(&data, "-g -e cpu-clock:u -F 1999", &words);
+        data
+    };
+    let new = made("new/program");
+    for (place, is_renamed) in [("old/program", false), ("old/first", true)] {
+        let mut flame = rep();
+        let outcome = run(flame.args(["flame", "-o", "-", "--diff"]).arg(made(place)).arg(&new));
+        let outcome = outcome.expect(0);
+        assert_eq!(outcome.stderr.contains("is shown as program"), is_renamed, "{place}");
+        let titles = outcome.text().split("<title>").filter_map(|text| text.split_once("</title>"));
+        let hot: Vec<&str> = titles
+            .map(|(title, _)| title)
+            .filter(|title| title.contains("hot_three_quarters (program)"))
+            .collect();
+        assert!(hot.len() == 1, "{place}: {hot:?}");
+        let base = hot[0].split("; ").nth(1).unwrap();
+        assert!(base.ends_with(" in the base") && !base.starts_with("0.00%"), "{place}: {hot:?}");
+    }
 }
 
 #[test]
