@@ -21,6 +21,8 @@ const MOST_RING: u64 = 1 << 30;
 /// Number of bytes of samples with copied stacks for which rec is woken: it takes longer to unwind
 /// them than the kernel to write them.
 const UNWOUND_AT_ONCE: u64 = 1 << 20;
+/// Maximum size of a sample without a copy of the stack, roughly.
+const MOST_OF_SAMPLE: u64 = 2048;
 /// Rings up to this size can overflow between the wakeup and rec's running, so they wake it before
 /// they are half full.
 const SMALL_RING: u64 = 128 << 10;
@@ -78,9 +80,9 @@ pub(super) fn previous_power_of_two(n: u64) -> usize {
     usize::try_from(n).ok().and_then(usize::checked_ilog2).map_or(1, |log| 1 << log)
 }
 
-/// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record,
-/// for small rings at a quarter; low enough that files do not grow far beyond a size limit, and that
-/// rec keeps up if it `unwinds`.
+/// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record, with
+/// `--max-samples` at so many if half of a ring holds them, for small rings at a quarter; low enough
+/// that files do not grow far beyond a size limit, and that rec keeps up if it `unwinds`.
 pub(super) fn wake(
     events: &mut [PlannedEvent],
     pages: usize,
@@ -99,9 +101,16 @@ pub(super) fn wake(
     let limited =
         [config.output.max_size, switch].into_iter().flatten().map(|size| (size / 4).max(page));
     let early = limited.chain(small).chain(unwound).min().filter(|early| *early < bytes / 2);
+    let copied = events.iter().map(|event| event.attr.sample_stack_user).max().unwrap_or(0);
+    let few = config
+        .output
+        .max_samples
+        .filter(|samples| samples.saturating_mul(MOST_OF_SAMPLE + u64::from(copied)) <= bytes / 2);
     for event in events {
         if config.rings.no_buffering {
             event.attr.wakeup = 1;
+        } else if let Some(few) = few {
+            event.attr.wakeup = u32::try_from(few).unwrap_or(u32::MAX);
         } else if let Some(early) =
             early.filter(|_| !event.attr.flags.contains(AttrFlags::WRITE_BACKWARD))
         {

@@ -16,6 +16,7 @@ use recrep_tests::report::report;
 use recrep_tests::run::{Running, has_thread, run, start, until};
 use recrep_tests::{lock, needs};
 use rustix::process::Signal;
+use serde_json::Value;
 
 /// The times of all samples, in seconds, in order.
 fn times(file: &Path) -> Vec<f64> {
@@ -193,6 +194,9 @@ fn so_much_and_no_more() {
         assert!(outcome.stderr.contains("--max-samples"), "{}", outcome.stderr);
         let samples = report(&file, "symbol").events.iter().map(|event| event.samples).sum::<u64>();
         assert!(samples >= most, "{args}: {samples}");
+        let plan = run(rec().args(["--dry-run", "--json"]).args(args.split(' ')).arg("true"));
+        let plan: Value = serde_json::from_str(plan.expect(0).text()).unwrap();
+        assert_eq!(plan["events"][0]["attr"]["wakeup_events"], most, "{plan}");
     }
     let pieces = dir.path().join("pieces");
     fs::create_dir(&pieces).unwrap();
