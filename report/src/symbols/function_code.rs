@@ -9,8 +9,11 @@
 //! A file that is not proven to be the recorded one has another function at the address: its code is
 //! not shown, and [`NoCode`] says why.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use object::elf::Machine;
@@ -18,7 +21,7 @@ use object::elf::Machine;
 use super::code::MachineCode;
 use super::elf::Segment;
 use super::kernel::vdso;
-use super::module::{Module, ModuleKind};
+use super::module::{JitDump, Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::resolver::Loaded;
 use super::table::SymbolId;
@@ -86,7 +89,7 @@ impl FunctionPlace {
                     "a JIT's map has no code, only names: let the JIT write a jitdump",
                 ));
             }
-            ModuleKind::PerfMap { .. } => self.jit_code(&range),
+            ModuleKind::PerfMap { dump: Some(dump), .. } => self.jit_code(&range, dump),
             ModuleKind::Opaque => None,
         };
         found.ok_or_else(|| {
@@ -125,7 +128,7 @@ impl FunctionPlace {
         code.map_err(|refusal| outcome.add(Source::Memory, "/proc/kcore", Err(refusal))).ok()
     }
 
-    fn jit_code(&self, range: &Range<u64>) -> Option<MachineCode> {
+    fn jit_code(&self, range: &Range<u64>, dump: &JitDump) -> Option<MachineCode> {
         let frames = self.loaded.search.jit_frames(self.module())?;
         let code = frames.all.get(frames.find(range.start)?)?;
         let (address, bytes) = code.code_at(range)?;
@@ -133,7 +136,7 @@ impl FunctionPlace {
             address,
             bytes: bytes.get(..bytes.len().min(MachineCode::MAX))?.to_vec(),
             machine: Machine(frames.machine),
-            path: self.module().as_path().to_owned(),
+            path: Path::new(OsStr::from_bytes(&dump.path)).to_owned(),
             segments: vec![Segment::moved(address, range.start)],
         })
     }
