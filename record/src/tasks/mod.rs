@@ -102,10 +102,9 @@ fn open_pidfd(id: u32, flags: PidfdFlags) -> Result<OwnedFd, Errno> {
 fn threads_of(pid: u32) -> Result<Vec<Task>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|why| {
         Error::Failed(match why.kind() {
-            std::io::ErrorKind::NotFound => format!(
-                "cannot record process {pid} (-p {pid}): there is no such process; it may have \
-                 ended already"
-            ),
+            std::io::ErrorKind::NotFound => {
+                format!("there is no process {pid} (-p {pid}); it may have ended already")
+            }
             _ => {
                 let why = why_words(&why);
                 format!("cannot list the threads of process {pid} (-p {pid}): {why}")
@@ -138,8 +137,7 @@ fn process_of(tid: u32) -> Result<u32> {
     let status =
         fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
             std::io::ErrorKind::NotFound => Error::Failed(format!(
-                "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended \
-             already"
+                "there is no thread {tid} (-t {tid}); it may have ended already"
             )),
             _ => Error::io(format!("cannot read the status of thread {tid} (-t {tid})"), why),
         })?;
@@ -307,8 +305,8 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_a_sentence() {
         let message = Target::Processes(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
-        assert!(message.contains("there is no such process"), "{message}");
+        assert!(message.contains("there is no process"), "{message}");
         let message = Target::Threads(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
-        assert!(message.contains("there is no such thread"), "{message}");
+        assert!(message.contains("there is no thread"), "{message}");
     }
 }

@@ -56,7 +56,7 @@ fn a_process_that_is_gone() {
     let (_dir, path) = place();
     let output = run(&path, &["-p", "2147483000"]);
     assert_eq!(output.status.code(), Some(125));
-    assert!(said(&output).contains("there is no such process"), "{}", said(&output));
+    assert!(said(&output).contains("there is no process"), "{}", said(&output));
     assert!(!path.exists());
 }
 

@@ -89,7 +89,8 @@ impl ChainEnds {
             let reason = if self.recorded < self.copied {
                 "too little stack was copied; record with a larger copy (--call-graph dwarf,SIZE)"
             } else {
-                "rec could not unwind the rest; a larger copy may help (--call-graph unwind,SIZE)"
+                "rec could not unwind the rest: its last line said why (copies that are too small: \
+                 --call-graph unwind,SIZE)"
             };
             let message = format!("{}: {reason}", lack(self.copied));
             warnings.push(Warning::new("truncated-stack", message));

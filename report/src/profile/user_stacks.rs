@@ -70,8 +70,8 @@ impl UserStacks {
     pub(crate) fn remedy(self, source: StackSource, limit: u32) -> String {
         let of_source = match source {
             StackSource::FramePointers => {
-                "code without frame pointers; record with --call-graph dwarf (or lbr), or build \
-                 with -fno-omit-frame-pointer (Rust: -C force-frame-pointers)"
+                "code without frame pointers; record with rec -g (perf: --call-graph dwarf), or \
+                 build with -fno-omit-frame-pointer (Rust: -C force-frame-pointers)"
             }
             StackSource::Copies => {
                 "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame \

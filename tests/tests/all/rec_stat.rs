@@ -378,7 +378,7 @@ fn ends_are_those_of_the_command() {
     assert!(status(2, "-e no-such-event -- true").contains("no-such-event"));
     assert!(status(2, "--no-such -- true").contains("no option '--no-such'"));
     assert!(status(2, "-e faults").contains("COMMAND"));
-    assert!(status(125, "-e faults -p 2147483632").contains("there is no such process"));
+    assert!(status(125, "-e faults -p 2147483632").contains("there is no process 2147483632"));
     assert!(status(143, "--timeout 50 -e faults -- sleep 60").contains("faults"));
     // A signal ends the command, and what was counted is printed.
     let stopped =

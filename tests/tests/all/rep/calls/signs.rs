@@ -36,10 +36,10 @@ fn hints(place: &Place, words: &str) -> Vec<(String, String)> {
 #[test]
 fn stacks_that_do_not_reach_their_start_are_told_by_program() {
     let place = Place::of(&stacks(60, 40));
-    let message = "40.0% of the user stacks do not reach the start of their program (app 40.0%), \
-                   so callers are missing: code without frame pointers; record with --call-graph \
-                   dwarf (or lbr), or build with -fno-omit-frame-pointer (Rust: -C \
-                   force-frame-pointers)";
+    let message = "40.0% of the user stacks do not reach the start of their program (app \
+                   40.0%), so callers are missing: code without frame pointers; record with rec \
+                   -g (perf: --call-graph dwarf), or build with -fno-omit-frame-pointer (Rust: \
+                   -C force-frame-pointers)";
     assert_eq!(hints(&place, "--children"), [("broken-stacks".to_owned(), message.to_owned())]);
     let shown = place.command("").output().unwrap();
     let said = String::from_utf8(shown.stderr).unwrap();
@@ -59,7 +59,7 @@ fn broken(place: &Place, words: &str) -> Value {
 
 #[test]
 fn programs_with_broken_stacks_are_listed() {
-    let remedy = "code without frame pointers; record with --call-graph dwarf (or lbr), or build \
+    let remedy = "code without frame pointers; record with rec -g (perf: --call-graph dwarf), or build \
                   with -fno-omit-frame-pointer (Rust: -C force-frame-pointers)";
     let of = |stacks: u64, broken: u64| serde_json::json!({ "stacks": stacks, "broken": broken, "cut": 0, "remedy": remedy });
     let mut of_program = of(100, 4);
