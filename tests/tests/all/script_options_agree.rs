@@ -78,7 +78,7 @@ fn which_samples() {
     let two: Vec<&str> = names.into_iter().take(2).collect();
     let by_name = format!("-S {}", two.join(","));
     for options in
-        ["-c md5sum", "-c ls,seq", "--dsos libc.so.6", &by_name, "--time 10%/2", "--time 0%-30%"]
+        ["-c md5sum", "-c ls,seq", "--dsos libc.so.6", &by_name, "--time 50%/2", "--time 0%-30%"]
     {
         assert!(same(&file, options) < all, "{options}");
     }

@@ -34,8 +34,8 @@ use crate::messages::error::{Error, Result};
     after_help = "To record a program named list: rec -- list"
 )]
 pub(super) struct ListFlags {
-    /// List these kinds (hw, sw, cache, pmu, tracepoint, metric, metricgroup) or names ('sched:*', '*fault*') only; a
-    /// tracepoint's full name also lists its fields
+    /// List these kinds (hw, sw, cache, pmu, tracepoint, metric, metricgroup) or names
+    /// ('sched:*', '*fault*') only; a tracepoint's full name also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
     /// Take the names of the CPU's own events, and its metrics, from perf's tables in DIR

@@ -49,8 +49,8 @@ fn chains_that_the_recorder_made_are_believed() {
     let recorded = "app;main;work;entry 1\napp;main;work;parse 1\napp;work;parse 1\n";
     assert_eq!(place.rep("--format folded --no-check-callchains"), recorded);
     assert_eq!(place.listed(""), ["main|work|parse|", "work|parse|", "main|work|entry|"]);
-    let message = "1 of 3 callchains (33.3%) lack outer frames: rec could not unwind the rest; a \
-                   larger copy may help (--call-graph unwind,SIZE)";
+    let message = "1 of 3 callchains (33.3%) lack outer frames: rec could not unwind the rest: \
+                   its last line said why (copies that are too small: --call-graph unwind,SIZE)";
     assert_eq!(warnings(&place), [("truncated-stack".to_owned(), message.to_owned())]);
     // In tables, they are a row.
     let rows = place.children("", "sym");
