@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
 use super::{Asked, Refusal};
@@ -115,13 +117,16 @@ pub(crate) fn written(result: io::Result<()>) -> ExitCode {
 
 /// Writes a file, which takes its name when it is complete, and returns its size in bytes. What a
 /// link names is written, and a device or a pipe is written to: it stays what it is, and has no
-/// size.
+/// size. Those of others than the user and root may be planted, and are replaced.
 pub(crate) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if path.metadata().is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+    let own = [0, geteuid().as_raw()];
+    let is_own = path.symlink_metadata().is_ok_and(|known| own.contains(&known.uid()));
+    let named = is_own.then(|| path.canonicalize().ok()).flatten();
+    let path = named.as_deref().unwrap_or(path);
+    if is_own && path.metadata().is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         let mut file = File::options().write(true).open(path)?;
         let mut out = BufWriter::new(&mut file);
         write(&mut out)?;
@@ -182,7 +187,7 @@ pub(crate) fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::os::unix::fs::{FileTypeExt as _, lchown, symlink};
     use std::thread;
 
     use rustix::fs::{CWD, Mode, mkfifoat};
@@ -205,6 +210,14 @@ mod tests {
         assert_eq!(write("pipe").unwrap(), 0);
         assert_eq!(reader.join().unwrap(), b"page");
         assert!(path("pipe").metadata().unwrap().file_type().is_fifo());
+        // What somebody else may have planted: only root can make it here.
+        fs::write(path("precious"), "before").unwrap();
+        symlink("precious", path("planted")).unwrap();
+        if lchown(path("planted"), Some(65534), None).is_ok() {
+            assert_eq!(write("planted").unwrap(), 4);
+            assert!(!path("planted").is_symlink());
+            assert_eq!(fs::read(path("precious")).unwrap(), b"before");
+        }
         let missing = write("none/file").unwrap_err().to_string();
         assert!(missing.starts_with("there is no directory /"), "{missing}");
     }
