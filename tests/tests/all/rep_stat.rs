@@ -116,10 +116,6 @@ fn threads_are_those_of_perf_report() {
     let file = dir.path().join("threads.data");
     // Each child is a thread that exits.
     let script = "for turn in 1 2 3; do ls /usr >/dev/null; done";
-    let mut recording = perf();
-    recording.args(["record", "-s", "-q", "-e", "task-clock,page-faults", "-o"]).arg(&file);
-    run(recording.args(["--", "sh", "-c", script])).expect(0);
-    let outcome = run(perf().args(["report", "-T", "--stdio", "-i"]).arg(&file)).expect(0);
     let table = |text: &str| {
         let after = text.lines().skip_while(|line| !line.contains("  PID "));
         let rows = after.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
@@ -128,8 +124,15 @@ fn threads_are_those_of_perf_report() {
         rows.sort();
         rows
     };
-    let theirs = table(outcome.text());
-    assert!(theirs.len() >= 2, "{}", outcome.text());
+    // The kernel does not write the counts of every thread that exits: of none, now and then.
+    let recorded = || {
+        let mut recording = perf();
+        recording.args(["record", "-s", "-q", "-e", "task-clock,page-faults", "-o"]).arg(&file);
+        run(recording.args(["--", "sh", "-c", script])).expect(0);
+        let outcome = run(perf().args(["report", "-T", "--stdio", "-i"]).arg(&file)).expect(0);
+        Some(table(outcome.text())).filter(|rows| rows.len() >= 2)
+    };
+    let theirs = (0..10).find_map(|_| recorded()).expect("perf shows threads");
     let text = run(rep().arg("-T").arg(&file)).expect(0);
     assert_eq!(table(text.text()), theirs);
     let answer = run(rep().args(["-T", "--json"]).arg(&file)).expect(0);
