@@ -70,14 +70,9 @@ pub mod endian;
 pub mod error;
 pub mod feature;
 pub mod fields;
-pub mod image;
 pub mod layout;
 pub mod read;
 pub mod record;
-#[cfg(feature = "stat")]
-pub mod stat;
-#[cfg(feature = "unwind")]
-pub mod unwind;
 pub mod wire;
 pub mod write;
 

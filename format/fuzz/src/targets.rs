@@ -20,9 +20,6 @@ use recrep_format::write::{FeatureWriter, FileWriter, copy};
 pub(crate) mod streams;
 #[path = "twin.rs"]
 mod twin;
-#[cfg(feature = "unwind")]
-#[path = "unwind.rs"]
-mod unwind;
 
 /// Function that takes the fuzzer's bytes.
 pub(crate) type Target = fn(&[u8]);
@@ -38,8 +35,6 @@ pub(crate) const TARGETS: &[(&str, &str, Target)] = &[
     ("features", "features", features),
     ("attr", "attr", attr),
     ("decompress", "decompress", decompress),
-    #[cfg(feature = "unwind")]
-    ("unwind", "unwind", unwind::unwind),
 ];
 
 /// A whole file: its parts, every record, every feature.

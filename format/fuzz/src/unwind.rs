@@ -4,7 +4,7 @@ use recrep_format::abi::{RegsAbi, RegsArch};
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::Regs;
-use recrep_format::unwind::{
+use recrep_unwind::{
     Code, End, Frame, Machine, Memory, Place, Registers, Rules, Section, Sections, Unreadable,
     Unwinder,
 };

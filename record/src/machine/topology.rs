@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recrep_counts::CpuTopology;
 use recrep_format::bytes::{Cursor, Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
@@ -15,7 +16,6 @@ use recrep_format::feature::{
     HeaderString, HybridCores, HybridTopology, MemNode, MemTopology, NumaNode, NumaTopology,
     PmuCap, PmuCaps, PmuCapsEntry,
 };
-use recrep_format::stat::CpuTopology;
 use recrep_format::wire::{List, Wire as _};
 use recrep_format::write::FeatureWriter;
 

@@ -5,7 +5,7 @@
 
 use recrep_format::abi::{AttrFlags, SampleType, SwEvent};
 use recrep_format::attr::Attr;
-use recrep_format::unwind;
+use recrep_unwind::Machine;
 
 use super::context::Context;
 use super::event::PlannedEvent;
@@ -38,17 +38,17 @@ pub(crate) fn is_unwound(attr: &Attr) -> bool {
 }
 
 /// Returns the machine whose stacks are unwound on this architecture.
-fn machine(arch: Arch) -> Option<unwind::Machine> {
+fn machine(arch: Arch) -> Option<Machine> {
     match arch {
-        Arch::X86_64 => Some(unwind::Machine::X86_64),
-        Arch::Aarch64 => Some(unwind::Machine::Aarch64),
+        Arch::X86_64 => Some(Machine::X86_64),
+        Arch::Aarch64 => Some(Machine::Aarch64),
         Arch::Other => None,
     }
 }
 
 /// Returns the registers that unwinding needs.
 pub(super) fn registers(arch: Arch) -> u64 {
-    machine(arch).map_or(0, unwind::Machine::sampled_registers)
+    machine(arch).map_or(0, Machine::sampled_registers)
 }
 
 /// Decides for an event how its callchains are found: one that would be unwound may have to be left

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use recrep_counts::Count;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{Body, LostSamples, Record, SampleId};
-use recrep_format::stat::Count;
 
 use crate::kernel::Place;
 use crate::kernel::counters::{Counters, Reading};

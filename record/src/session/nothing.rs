@@ -1,8 +1,8 @@
 //! The reason why a recording has no samples, or none of some programs, as far as its records and
 //! counters tell; the counts of events that are not sampled.
 
+use recrep_counts::Count;
 use recrep_format::abi::AttrFlags;
-use recrep_format::stat::Count;
 
 use super::losses;
 use super::state::Progress;

@@ -1,8 +1,8 @@
 //! The events that are counted: those that were named, or the machine's default ones; for each
 //! cgroup.
 
+use recrep_counts::TableMetric;
 use recrep_format::abi::EventType;
-use recrep_format::stat::TableMetric;
 
 use super::Settings;
 use super::metrics::{self, ChosenMetrics, Facts};

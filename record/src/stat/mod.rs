@@ -7,7 +7,7 @@
 //!    │                                                                           ▼
 //!    ├──────────────▶ record_file: STAT records          table: readings by event and place
 //!    ▼                                                                           │
-//!  output: terminal, file ◀── recrep_format::stat: rows, ratios, text, CSV, JSON ◀┘
+//!  output: terminal, file ◀── recrep_counts: rows, ratios, text, CSV, JSON ◀┘
 //! ```
 //!
 //! `metrics` chooses the events of `-M`; their formulas are computed from the rows.
@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recrep_format::stat::{Aggregation, CpuTime, Format, Runs, Spread, Times, measure};
+use recrep_counts::{Aggregation, CpuTime, Format, Runs, Spread, Times, measure};
 
 use crate::event::EventSpec;
 use crate::kernel::Kernel;
@@ -215,7 +215,7 @@ impl Sums {
         report.cpu_time = run.has_cpu_time.then_some(self.cpu_time);
         report.interval_end = None;
         let elapsed = Duration::try_from_secs_f64(self.elapsed.mean()).unwrap_or_default();
-        recrep_format::stat::add_ratios(&mut report.rows, &report.events, elapsed);
+        recrep_counts::add_ratios(&mut report.rows, &report.events, elapsed);
         let times = Times {
             elapsed: Some(self.elapsed.mean()),
             user: report.cpu_time.map(|time| time.user.mean()),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd as _;
 
 use jiff::Zoned;
-use recrep_format::stat::{Format, Printer, Report};
+use recrep_counts::{Format, Printer, Report};
 
 use super::{Destination, Settings};
 use crate::kernel::sys;

@@ -4,9 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use recrep_format::stat::{
-    Aggregation, Report, Row, Spread, TableMetric, Times, add_ratios, measure,
-};
+use recrep_counts::{Aggregation, Report, Row, Spread, TableMetric, Times, add_ratios, measure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Settings;

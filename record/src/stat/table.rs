@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use recrep_format::stat::{Aggregation, Count, Event, Grouping, Reading, Row, TableMetric, Thread};
+use recrep_counts::{Aggregation, Count, Event, Grouping, Reading, Row, TableMetric, Thread};
 use rustc_hash::FxHashMap;
 
 use super::Settings;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use recrep_format::unwind::{Cause, End};
+use recrep_unwind::{Cause, End};
 use rustc_hash::FxHashMap;
 
 use super::unwind::StackUnwinder;

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use recrep_format::unwind::{FramePointer, Machine};
+use recrep_unwind::{FramePointer, Machine};
 use rustc_hash::FxHashMap;
 
 use super::stacks::{CallSite, Step};

@@ -20,7 +20,7 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord, Sample, SampleFields};
-use recrep_format::unwind::End;
+use recrep_unwind::End;
 use rustc_hash::FxHashMap;
 
 use super::ends::WorkerEnds;

@@ -1,5 +1,5 @@
 //! Callchains from copied stacks (`--call-graph dwarf`): unwinds the copy of the user stack with
-//! the call frame information of the mapped files ([`recrep_format::unwind`]).
+//! the call frame information of the mapped files ([`recrep_unwind`]).
 //!
 //! ```text
 //!   registers at the sample ─► ip ─► mapping at that moment ─► its file's rules  ─► the caller's registers ─► ip …
@@ -22,7 +22,7 @@ use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;
 use recrep_format::record::Regs;
-use recrep_format::unwind::{
+use recrep_unwind::{
     Code, End, Frame, Machine, Memory, Place, Registers, Rules, Sections, Unreadable, Unwinder,
 };
 

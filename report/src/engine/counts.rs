@@ -11,16 +11,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use recrep_counts::{
+    Aggregation, Count, CpuTopology as CpuPlace, Event, Grouping, Reading, Report, Row, Spread,
+    Thread, add_ratios,
+};
 use recrep_format::abi::{Cpu, EventType, RecordType, StatConfigTag, StatRoundKind};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use recrep_format::feature::{Cmdline, CpuTopology, NrCpus, NumaTopology, Version};
 use recrep_format::read::File;
 use recrep_format::record::{
     Body, EventProperty, EventUpdate, RawRecord, ReadRecord, Stat, StatConfig, ThreadMapEntry,
-};
-use recrep_format::stat::{
-    Aggregation, Count, CpuTopology as CpuPlace, Event, Grouping, Reading, Report, Row, Spread,
-    Thread, add_ratios,
 };
 use rustc_hash::FxHashMap;
 

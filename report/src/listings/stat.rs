@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, ValueEnum};
-use recrep_format::stat::{Aggregation, Format, Printer};
+use recrep_counts::{Aggregation, Format, Printer};
 
 use crate::cli::{self, SourcesArgs};
 use crate::engine::counts::RecordedCounts;

@@ -20,7 +20,7 @@ use std::ops::Range;
 use object::Endianness;
 use object::elf::EM_ARM;
 use recrep_format::endian::Endian;
-use recrep_format::unwind::ArmIndex;
+use recrep_unwind::ArmIndex;
 use zerocopy::FromZeros;
 
 use super::elf::call_frames::CallFrames;

@@ -5,7 +5,8 @@ use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
 
 /// The packages of the workspace.
-const PACKAGES: [&str; 5] = ["format", "record", "report", "fixtures", "tests"];
+const PACKAGES: [&str; 7] =
+    ["format", "format/unwind", "format/counts", "record", "report", "fixtures", "tests"];
 
 /// Places where `unsafe` is allowed: files, or folders of them, that face the kernel.
 const UNSAFE: [&str; 5] = [
@@ -59,14 +60,22 @@ fn no_cycle_among_the_modules_imports() {
 
 #[test]
 fn packages_depend_on_those_below_them_only() {
-    let allowed: [(&str, &[&str]); 5] = [
-        ("format", &[]),
-        ("record", &["recrep-format"]),
-        ("report", &["recrep-format"]),
-        ("fixtures", &["recrep-format"]),
-        ("tests", &["recrep-format", "recrep-fixtures", "recrep-record", "recrep-report"]),
+    const BELOW: &[&str] = &["recrep-format", "recrep-unwind", "recrep-counts"];
+    const ALL: &[&str] = &[
+        "recrep-format",
+        "recrep-unwind",
+        "recrep-counts",
+        "recrep-fixtures",
+        "recrep-record",
+        "recrep-report",
     ];
-    for (package, allowed) in allowed {
+    for package in PACKAGES {
+        let allowed: &[&str] = match package {
+            "format" => &[],
+            "format/unwind" | "format/counts" | "fixtures" => &["recrep-format"],
+            "record" | "report" => BELOW,
+            _ => ALL,
+        };
         let manifest =
             std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
         let (_, sections) = manifest.split_once("[dependencies]").unwrap();
@@ -78,10 +87,14 @@ fn packages_depend_on_those_below_them_only() {
     }
 }
 
+/// Packages of the folder that know nothing but their input.
 #[test]
 fn the_format_knows_no_machine() {
-    let files: Vec<_> =
-        sources("format/src").iter().map(|source| (source.path.clone(), source.code())).collect();
+    let files: Vec<_> = ["format/src", "format/unwind/src", "format/counts/src"]
+        .iter()
+        .flat_map(|folder| sources(folder))
+        .map(|source| (source.path.clone(), source.code()))
+        .collect();
     let machine = [
         "std::fs",
         "std::thread",

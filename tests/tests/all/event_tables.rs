@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use recrep_format::stat::{Facts, Formula};
+use recrep_counts::{Facts, Formula};
 use serde_json::Value;
 
 /// The metrics of a folder, by their names in small letters.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use jsonschema::Validator;
+use recrep_counts::{Event, Format, Measure, Place, Printer, Report, Threshold};
 use recrep_fixtures::recorded;
-use recrep_format::stat::{Event, Format, Measure, Place, Printer, Report, Threshold};
 use recrep_tests::programs::{rec, rep, workspace};
 use recrep_tests::run::run;
 use serde_json::{Value, json};

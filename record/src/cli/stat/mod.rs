@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use recrep_format::stat::{Aggregation, Format};
+use recrep_counts::{Aggregation, Format};
 
 use super::{Refusal, given, one_of, refusal, selection, values, words};
 use crate::kernel::Kernel;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use recrep_format::build_id::BuildId;
-use recrep_format::image::{Contents, Reduction};
+use recrep_unwind::image::{Contents, Reduction};
 
 /// Suffix of kept programs and libraries.
 const SUFFIX: &str = "elf";

@@ -11,7 +11,7 @@ use object::{
 };
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
-use recrep_format::unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{Machine, Rules, Section, Sections};
 use rustc_hash::FxHashMap;
 
 use crate::output::build_ids::{FileId, MappedFile, vdso};

@@ -9,7 +9,7 @@ use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::record::{Body, RawRecord, Record, Regs, Sample, SampleFields, StackUser};
-use recrep_format::unwind::{
+use recrep_unwind::{
     Cause, Code, End, Frame, Machine, Memory, Place, Registers, Rules, Unreadable, Unwinder,
 };
 use rustc_hash::FxHashMap;

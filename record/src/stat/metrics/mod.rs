@@ -7,7 +7,7 @@
 //!               sets: EventSpecs, in weak groups; shared by the metrics that they suffice for
 //!                  │
 //!                  ▼
-//!               recrep_format::stat::TableMetric, with the places of its events
+//!               recrep_counts::TableMetric, with the places of its events
 //! ```
 
 mod facts;

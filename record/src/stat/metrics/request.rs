@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recrep_format::stat::{MetricInput, TableMetric};
+use recrep_counts::{MetricInput, TableMetric};
 
 use super::facts::Facts;
 use super::sets::Sets;

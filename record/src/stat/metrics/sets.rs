@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use recrep_counts::MetricInput;
 use recrep_format::abi::EventType;
-use recrep_format::stat::MetricInput;
 
 use super::wanted::{Wanted, spelt};
 use crate::event::{self, EventSpec};

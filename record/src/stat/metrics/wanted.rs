@@ -1,6 +1,6 @@
 //! The metrics that the user named, with their formulas.
 
-use recrep_format::stat::{Facts as FormulaFacts, Formula};
+use recrep_counts::{Facts as FormulaFacts, Formula};
 
 use super::facts::Facts;
 use crate::event;

@@ -3,7 +3,7 @@
 
 use object::Endianness;
 use recrep_format::endian::Endian;
-use recrep_format::unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{Machine, Rules, Section, Sections};
 
 use crate::input::map::Bytes;
 use crate::symbols::elf::{self, ElfImage, ElfSection, Segment};

@@ -2,7 +2,7 @@
 
 use object::elf::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
 use proptest::prelude::*;
-use recrep_format::image::{Contents, reduce};
+use recrep_unwind::image::{Contents, reduce};
 
 use super::plt;
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};

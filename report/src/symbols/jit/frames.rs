@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use recrep_format::endian::Endian;
-use recrep_format::unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{Machine, Rules, Section, Sections};
 
 use super::{Dump, DumpedCode};
 use crate::input::map::Bytes;

@@ -24,8 +24,8 @@ mod tests;
 use std::io::{Cursor, Read, Seek, SeekFrom, Write, copy};
 use std::ops::Range;
 
-use crate::error::{Error, Result};
 use layout::{ElfSection, Layout};
+use recrep_format::error::{Error, Result};
 
 /// Contents of a reduced file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub enum Aggregation {
 const RENUMBERED: [(u16, u16); 2] = [(6, 5), (6, 9)];
 
 impl Aggregation {
-    /// Returns the number in [`AGGR_MODE`](crate::abi::StatConfigTag::AGGR_MODE) that means this
+    /// Returns the number in [`AGGR_MODE`](recrep_format::abi::StatConfigTag::AGGR_MODE) that means this
     /// kind to perf 6.9 and newer.
     pub fn mode(self) -> u64 {
         match self {

@@ -1,8 +1,8 @@
 //! Texts of values and metrics.
 
-use crate::stat::event::Event;
-use crate::stat::metric::Measure;
-use crate::stat::report::{Metric, Quantity, Report, Row};
+use crate::event::Event;
+use crate::metric::Measure;
+use crate::report::{Metric, Quantity, Report, Row};
 
 /// What is printed in place of a value that there is not.
 pub(super) fn missing(event: &Event) -> &'static str {
@@ -79,7 +79,7 @@ fn decimal(value: f64, unit: &str) -> String {
 mod tests {
     use super::super::samples::row;
     use super::*;
-    use crate::stat::place::Place;
+    use crate::place::Place;
 
     #[test]
     fn rates_have_letters() {

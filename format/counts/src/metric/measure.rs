@@ -3,8 +3,8 @@
 use super::expr::Counts;
 use super::formula::Formula;
 use super::measured::{Measure, Threshold};
-use crate::stat::place::Place;
-use crate::stat::report::Row;
+use crate::place::Place;
+use crate::report::Row;
 
 /// A metric of event tables, and the events that it is computed from.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,7 +129,7 @@ impl Counts for PlaceCounts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stat::metric::Facts;
+    use crate::metric::Facts;
 
     struct NoFacts;
 

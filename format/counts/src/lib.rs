@@ -13,7 +13,7 @@
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use recrep_format::stat::{Aggregation, Count, Event, Format, Grouping, Printer, Reading, Report};
+//! use recrep_counts::{Aggregation, Count, Event, Format, Grouping, Printer, Reading, Report};
 //!
 //! # fn main() -> std::io::Result<()> {
 //! let mut report = Report::new("'./app'".to_owned(), vec![Event::named("page-faults")]);
@@ -27,6 +27,8 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#![forbid(unsafe_code)]
 
 mod aggregate;
 mod event;

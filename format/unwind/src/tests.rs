@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::Frame::{Exact, Missing, Return};
 use super::*;
-use crate::abi::RegsAbi;
-use crate::bytes::U64s;
-use crate::endian::Endian;
-use crate::record::Regs;
+use recrep_format::abi::RegsAbi;
+use recrep_format::bytes::U64s;
+use recrep_format::endian::Endian;
+use recrep_format::record::Regs;
 
 /// Linked address of `.eh_frame`; no code of a test is there.
 const EH_FRAME: u64 = 0x10_0000;

@@ -1,7 +1,7 @@
 //! Events that are counted, and the values of their counters.
 
-use crate::abi::{AttrFlags, CacheEvent, EventType, HwCache, HwCacheOp, HwEvent, SwEvent};
-use crate::attr::Attr;
+use recrep_format::abi::{AttrFlags, CacheEvent, EventType, HwCache, HwCacheOp, HwEvent, SwEvent};
+use recrep_format::attr::Attr;
 
 /// A counter's value, and how long it counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

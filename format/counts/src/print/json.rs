@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::stat::metric::Measure;
-use crate::stat::place::Place;
-use crate::stat::report::{Quantity, Report, Row};
-use crate::stat::spread::Spread;
+use crate::metric::Measure;
+use crate::place::Place;
+use crate::report::{Quantity, Report, Row};
+use crate::spread::Spread;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -12,7 +12,7 @@ use gimli::{
 
 use super::machine::Machine;
 use super::rule::{FramePointer, Rows, Rule, RuleContext};
-use crate::endian::Endian;
+use recrep_format::endian::Endian;
 
 /// A section of a module, at the address that it is linked at.
 #[derive(Clone, Copy, Debug)]

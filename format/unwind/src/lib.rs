@@ -1,4 +1,5 @@
-//! Unwinding of user stacks by call frame information (feature `unwind`).
+//! Unwinding of user stacks by call frame information; and [`image`], which reduces ELF files to
+//! what that and the names of functions need.
 //!
 //! ```text
 //!  registers of a sample ─┐
@@ -20,7 +21,10 @@
 //! Nothing here does I/O. Call frame information may be damaged or hostile: no input makes this
 //! panic, and the work for a frame is bounded.
 
+#![forbid(unsafe_code)]
+
 mod expression;
+pub mod image;
 mod index;
 mod machine;
 mod memory;

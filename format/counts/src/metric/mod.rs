@@ -12,7 +12,7 @@
 //! ```
 //!
 //! ```
-//! use recrep_format::stat::{Counts, Facts, Formula};
+//! use recrep_counts::{Counts, Facts, Formula};
 //!
 //! struct Machine;
 //! impl Facts for Machine {

@@ -1,8 +1,8 @@
 //! Ratios and metrics without counts (`--metric-only`): a column for each, a line for each place.
 
 use super::cell::{MetricText, metric};
-use crate::stat::place::{Aggregation, Place};
-use crate::stat::report::{Metric, Quantity, Report, Row};
+use crate::place::{Aggregation, Place};
+use crate::report::{Metric, Quantity, Report, Row};
 
 /// Least width of a column of text.
 const LEAST: usize = 10;

@@ -10,7 +10,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::stat::report::Report;
+use crate::report::Report;
 use only::Column;
 
 /// Form of the output.

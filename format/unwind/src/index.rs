@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, Range};
 
-use crate::endian::Endian;
+use recrep_format::endian::Endian;
 
 /// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, section 6): an entry of 8 bytes
 /// for each function, the distance to it and how it is unwound, in the order of their addresses. A

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::cell::{MetricText, metrics, missing, number};
 use super::only::{Column, Only, places_are_sums};
-use crate::stat::event::Event;
-use crate::stat::place::Place;
-use crate::stat::report::{Report, Row};
+use crate::event::Event;
+use crate::place::Place;
+use crate::report::{Report, Row};
 
 /// Writes a line for each row, and one for each of its metrics after the first.
 pub(super) fn write(report: &Report, separator: &str, out: &mut String) {
@@ -137,7 +137,7 @@ mod tests {
     use super::super::Format;
     use super::super::samples::{interval, measured, metrics_only, printed, report, row, two_runs};
     use super::*;
-    use crate::stat::place::Aggregation;
+    use crate::place::Aggregation;
 
     fn csv(separator: &str, report: &Report) -> String {
         printed(Format::Csv { separator: separator.to_owned() }, report)

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Format, Printer};
-use crate::stat::event::Event;
-use crate::stat::metric::{Measure, Threshold};
-use crate::stat::place::{Aggregation, Place, Thread};
-use crate::stat::report::CpuTime;
-use crate::stat::report::{Metric, Quantity, Report, Row};
-use crate::stat::spread::Spread;
+use crate::event::Event;
+use crate::metric::{Measure, Threshold};
+use crate::place::{Aggregation, Place, Thread};
+use crate::report::CpuTime;
+use crate::report::{Metric, Quantity, Report, Row};
+use crate::spread::Spread;
 
 pub(super) fn row(event: usize, place: Place, value: f64, running: u64) -> Row {
     Row {

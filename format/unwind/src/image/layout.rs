@@ -3,8 +3,8 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::endian::Endian;
-use crate::error::{Error, Result};
+use recrep_format::endian::Endian;
+use recrep_format::error::{Error, Result};
 
 /// Places of the fields in one class of ELF files.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use gimli::Register;
 
-use crate::abi::{RegsAbi, RegsArch};
-use crate::record::Regs;
+use recrep_format::abi::{RegsAbi, RegsArch};
+use recrep_format::record::Regs;
 
 /// A machine whose stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

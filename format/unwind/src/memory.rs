@@ -10,7 +10,7 @@
 //! to the next.
 
 use super::machine::{Machine, Registers};
-use crate::endian::Endian;
+use recrep_format::endian::Endian;
 
 /// A copied stack, and what the kernel's callchain says of memory that the copy lacks.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::event::{Event, Role};
 use super::place::Place;
 use super::report::{Metric, Quantity, Row};
-use crate::abi::{HwCache, HwEvent};
+use recrep_format::abi::{HwCache, HwEvent};
 
 /// Adds to each row its ratios to other events of the same place, group, cgroup and exclusions.
 /// `elapsed` is the wall time that was counted.
@@ -124,8 +124,8 @@ fn cache_name(cache: HwCache) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stat::aggregate::{Grouping, Reading};
-    use crate::stat::event::Count;
+    use crate::aggregate::{Grouping, Reading};
+    use crate::event::Count;
 
     fn metrics(events: &[(Role, u64)], change: impl Fn(&mut [Event])) -> Vec<Vec<(String, f64)>> {
         let mut all: Vec<Event> =

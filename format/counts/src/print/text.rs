@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::cell::{MetricText, metrics, missing, number};
 use super::only::{Column, Only, heading, places_are_sums};
-use crate::stat::event::Event;
-use crate::stat::place::Place;
-use crate::stat::report::{Report, Row};
-use crate::stat::spread::Spread;
+use crate::event::Event;
+use crate::place::Place;
+use crate::report::{Report, Row};
+use crate::spread::Spread;
 
 /// Width of the values.
 const VALUE: usize = 18;
@@ -280,7 +280,7 @@ mod tests {
     use super::super::Format;
     use super::super::samples::{interval, measured, metrics_only, printed, report, row, two_runs};
     use super::*;
-    use crate::stat::place::Aggregation;
+    use crate::place::Aggregation;
 
     const TEXT: Format = Format::Text { big_numbers: true };
 

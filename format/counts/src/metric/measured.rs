@@ -1,6 +1,6 @@
 //! Values of metrics, as they are printed.
 
-use crate::stat::place::Place;
+use crate::place::Place;
 
 /// Value of a [`TableMetric`](super::TableMetric) in a place.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::layout::Layout;
 use super::*;
-use crate::endian::Endian;
+use recrep_format::endian::Endian;
 
 /// A kind of ELF file.
 #[derive(Clone, Copy, Debug)]
