@@ -2,7 +2,9 @@
 //!
 //! A perf.data file is written in the byte order of the machine that recorded it, and says so only
 //! by how its magic reads. So the order is a value, not a type: one branch per read, always
-//! predicted, instead of every reader compiled twice.
+//! predicted, instead of every reader compiled twice. Each branch is one of byteorder's types.
+
+use byteorder::{BigEndian, ByteOrder, LittleEndian};
 
 /// The byte order of a perf.data stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,28 +16,30 @@ pub enum Endian {
 }
 
 macro_rules! numbers {
-    ($($number:ident: $len:literal, $bytes_of:ident, $number_at:ident;)*) => {$(
+    ($($number:ident: $len:literal, $read:ident, $write:ident, $bytes_of:ident, $at:ident;)*) => {$(
         /// Reads a number.
         #[inline]
         pub fn $number(self, bytes: [u8; $len]) -> $number {
             match self {
-                Self::Little => $number::from_le_bytes(bytes),
-                Self::Big => $number::from_be_bytes(bytes),
+                Self::Little => LittleEndian::$read(&bytes),
+                Self::Big => BigEndian::$read(&bytes),
             }
         }
 
         /// Returns the bytes of a number.
         #[inline]
         pub fn $bytes_of(self, value: $number) -> [u8; $len] {
+            let mut bytes = [0; $len];
             match self {
-                Self::Little => value.to_le_bytes(),
-                Self::Big => value.to_be_bytes(),
+                Self::Little => LittleEndian::$write(&mut bytes, value),
+                Self::Big => BigEndian::$write(&mut bytes, value),
             }
+            bytes
         }
 
-        /// Reads the number at byte `at` of `bytes`; `None` where it is not wholly inside.
+        /// Reads the number at byte `at` of `bytes`; `None` unless all of it lies inside.
         #[inline]
-        pub fn $number_at(self, bytes: &[u8], at: usize) -> Option<$number> {
+        pub fn $at(self, bytes: &[u8], at: usize) -> Option<$number> {
             let end = at.checked_add($len)?;
             bytes.get(at..end)?.try_into().ok().map(|bytes| self.$number(bytes))
         }
@@ -47,9 +51,9 @@ impl Endian {
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
     numbers! {
-        u16: 2, bytes_u16, u16_at;
-        u32: 4, bytes_u32, u32_at;
-        u64: 8, bytes_u64, u64_at;
+        u16: 2, read_u16, write_u16, bytes_u16, u16_at;
+        u32: 4, read_u32, write_u32, bytes_u32, u32_at;
+        u64: 8, read_u64, write_u64, bytes_u64, u64_at;
     }
 }
 

@@ -87,6 +87,39 @@ fn packages_depend_on_those_below_them_only() {
     }
 }
 
+/// Crates that the project is built on, and a folder of sources that uses each.
+const FOUNDATIONS: [(&str, &str); 6] = [
+    ("byteorder", "format"),
+    ("clap", "record"),
+    ("indexmap", "report"),
+    ("memmap2", "report"),
+    ("rayon", "report"),
+    ("zerocopy", "format"),
+];
+
+#[test]
+fn the_foundations_are_direct_dependencies_in_use() {
+    for (name, package) in FOUNDATIONS {
+        let manifest =
+            std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        let entry = format!("\n{name}");
+        assert!(manifest.contains(&entry), "{package} does not depend on {name}");
+        let path = format!("{name}::");
+        let is_used = |source: &Source| source.code().contains(&path);
+        let folder = format!("{package}/src");
+        assert!(sources(&folder).iter().any(is_used), "{package} does not use {name}");
+    }
+}
+
+/// Byte order is a value in one place, and byteorder's types are the two branches there.
+#[test]
+fn no_order_of_bytes_is_made_by_hand_in_the_format() {
+    let ways = ["from_le_bytes", "from_be_bytes", "to_be_bytes", "swap_bytes"];
+    let files: Vec<_> =
+        sources("format/src").iter().map(|source| (source.path.clone(), source.code())).collect();
+    assert_without(&files, &ways);
+}
+
 /// Packages of the folder that know nothing but their input.
 #[test]
 fn the_format_knows_no_machine() {
