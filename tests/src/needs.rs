@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use crate::campaign::originals;
 use crate::perf::{perf, recorder};
 use crate::programs::workspace;
-use crate::run::run;
+use crate::run::{probe, run};
 use crate::tracing::with_tracefs;
 
 /// perf, and the right to use it here: what nearly every test of this package needs.
@@ -127,10 +127,9 @@ fn probe_perf_events() -> Result<(), String> {
         );
     }
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let output = run(recorder()
-        .args(["-e", "cpu-clock", "-o"])
-        .arg(dir.path().join("probe.data"))
-        .arg("true"));
+    let output = probe(
+        recorder().args(["-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"),
+    );
     if output.code() == 0 {
         return Ok(());
     }

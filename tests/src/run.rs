@@ -100,13 +100,37 @@ pub struct Running {
     stderr: File,
 }
 
-/// Starts a program with empty standard input.
+/// Returns whether a command records or counts: `rec` or `perf record`, itself or by a shell.
+fn records(command: &Command) -> bool {
+    let is_recorder = |word: &OsStr| Path::new(word).ends_with("rec") || word == "record";
+    let only_prints = ["man", "completions", "list", "--help"];
+    let prints = |word: &OsStr| only_prints.iter().any(|name| word == *name);
+    std::iter::once(command.get_program()).chain(command.get_args()).any(is_recorder)
+        && !command.get_args().any(prints)
+}
+
+/// Starts a program with empty standard input. One that records is started by live tests only.
 #[track_caller]
 pub fn start(command: &mut Command) -> Running {
+    if records(command) {
+        assert_live(command);
+    }
+    start_of_any_test(command)
+}
+
+/// Fails in a test that is not live, as its name says. With one test thread, or on a thread of its
+/// own, a test cannot be told by its thread's name.
+#[track_caller]
+fn assert_live(command: &Command) {
+    let thread = thread::current();
+    let test = thread.name().filter(|name| *name != "main").unwrap_or("live::");
+    assert!(test.contains("live::"), "{test} records, but is in no module `live`: {command:?}");
+}
+
+#[track_caller]
+fn start_of_any_test(command: &mut Command) -> Running {
     let text = format!("{command:?}");
-    let is_recorder = |word: &OsStr| Path::new(word).ends_with("rec") || word == "record";
-    let records = std::iter::once(command.get_program()).chain(command.get_args()).any(is_recorder);
-    let cpus = records.then(cpus);
+    let cpus = records(command).then(cpus);
     let [stdout, stderr] =
         [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
     let child = command
@@ -123,6 +147,12 @@ pub fn start(command: &mut Command) -> Running {
 #[track_caller]
 pub fn run(command: &mut Command) -> Outcome {
     start(command).finish()
+}
+
+/// Runs a recording that shows whether tests can record here: any test may ask for that.
+#[track_caller]
+pub(crate) fn probe(command: &mut Command) -> Outcome {
+    start_of_any_test(command).finish()
 }
 
 impl Running {

@@ -1,5 +1,8 @@
 //! Running `rec` and reading what it wrote.
 
+use std::fs::File as StdFile;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,11 @@ use std::time::{Duration, Instant};
 use recrep_format::abi::RecordType;
 use recrep_format::read::File;
 use recrep_format::record::{Body, Record};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Columns of a [`terminal`].
+pub(crate) const COLUMNS: u16 = 40;
 
 /// The program under test.
 pub(crate) fn rec() -> Command {
@@ -42,8 +50,11 @@ pub(crate) fn said(output: &Output) -> String {
 }
 
 /// Returns whether the kernel lets this user count anything at all. Where not, the test is skipped;
-/// with `CI=true` it fails.
+/// with `CI=true` it fails. It is asked by live tests only.
 pub(crate) fn can_record() -> bool {
+    let thread = std::thread::current();
+    let test = thread.name().filter(|name| *name != "main").unwrap_or("live::");
+    assert!(test.contains("live::"), "{test} records, but is in no module `live`");
     let (_dir, path) = place();
     let output = run(&path, &["-e", "cpu-clock", "--", "true"]);
     if output.status.success() {
@@ -179,4 +190,29 @@ pub(crate) fn last_line(output: &Output) -> Told {
         })
     };
     told().unwrap_or_else(|| panic!("not all is told in: {line}"))
+}
+
+/// A terminal of so many columns: what is written to it can be read, and the end that programs
+/// have.
+pub(crate) fn terminal() -> (StdFile, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let end = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+    tcsetwinsize(&end, Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 })
+        .unwrap();
+    (StdFile::from(master), end)
+}
+
+/// All that is written until nobody can write any more; at each piece of it `seen` is called.
+pub(crate) fn read(mut master: StdFile, mut seen: impl FnMut(&str)) -> String {
+    let (mut all, mut bytes) = (Vec::new(), [0; 4096]);
+    // The kernel says EIO where a file would end.
+    while let Ok(count @ 1..) = master.read(&mut bytes) {
+        all.extend(&bytes[..count]);
+        seen(&String::from_utf8_lossy(&all));
+    }
+    String::from_utf8(all).unwrap()
 }

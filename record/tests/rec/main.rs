@@ -7,12 +7,7 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
-mod bpf;
-mod build_ids;
 mod cli;
 mod common;
-mod draining;
-mod off_cpu;
+mod live;
 mod pager;
-mod recording;
-mod status;

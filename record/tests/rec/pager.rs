@@ -4,8 +4,7 @@ use std::process::Stdio;
 
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::common::rec;
-use super::status::{read, terminal};
+use super::common::{read, rec, terminal};
 
 /// Runs `rec list` on a terminal with so many rows, in front of which `sed` marks each line that a
 /// pager shows.

@@ -130,28 +130,6 @@ fn filters_do_not_change_increments() {
     assert_eq!(counted(&["--event", "cycles"]), [200, 0]);
 }
 
-#[test]
-fn threads_of_a_recording_sum_to_the_truth() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("threads.data");
-    for target in ["", "-a "] {
-        let command = workload("hot --threads 6 --ms 200");
-        record(&path, &format!("{target}-e cpu-clock:S"), &command);
-        let event = &report(&path, "comm").events[0];
-        let of_workload = event
-            .rows
-            .iter()
-            .filter(|row| row.key["comm"].starts_with("hot-") || row.key["comm"] == "workload");
-        let seconds = of_workload.map(|row| row.period).sum::<u64>() as f64 / 1e9;
-        // Each of the six threads works for 0.2 s of CPU time.
-        assert!((1.1..2.5).contains(&seconds), "{target}: {seconds} s");
-        assert_eq!(script_total(&path, "cpu-clock"), event.period);
-    }
-}
-
 /// The times of a counter that ran for a quarter of the time that it was enabled, and its values.
 fn multiplexed(ids: &[u64], index: Option<IdIndexEntry>) -> Stream {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
@@ -224,4 +202,31 @@ fn read_records_tell_what_never_ran() {
         "cycles:D: was never on the PMU: a pinned counter in error state, or a PMU without room";
     let code = |code: &str, message: &str| (code.to_owned(), message.to_owned());
     assert_eq!(told, [code("multiplexed", shared), code("never-counted", never)]);
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_recording_sum_to_the_truth() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("threads.data");
+        for target in ["", "-a "] {
+            let command = workload("hot --threads 6 --ms 200");
+            record(&path, &format!("{target}-e cpu-clock:S"), &command);
+            let event = &report(&path, "comm").events[0];
+            let of_workload = event
+                .rows
+                .iter()
+                .filter(|row| row.key["comm"].starts_with("hot-") || row.key["comm"] == "workload");
+            let seconds = of_workload.map(|row| row.period).sum::<u64>() as f64 / 1e9;
+            // Each of the six threads works for 0.2 s of CPU time.
+            assert!((1.1..2.5).contains(&seconds), "{target}: {seconds} s");
+            assert_eq!(script_total(&path, "cpu-clock"), event.period);
+        }
+    }
 }

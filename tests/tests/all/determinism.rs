@@ -32,23 +32,6 @@ fn assert_same_bytes(file: &Path, args: &[&str]) {
     }
 }
 
-#[test]
-fn the_same_bytes_with_any_number_of_threads() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("threads.data");
-    let work = workload("hot --ms 300 --threads 3 --forks 1 --children 1");
-    record(&file, "-e cpu-clock,page-faults -F 8000 -g", &work);
-    for sort in ["comm,dso,symbol", "pid,tid", "ip", "cpu,event,comm", "symbol"] {
-        assert_same_bytes(&file, &["--sort", sort]);
-        assert_same_bytes(&file, &["--json", "--sort", sort]);
-    }
-    assert_same_bytes(&file, &[]);
-    assert_same_bytes(&file, &["--format", "folded"]);
-}
-
 /// Samples with all that views are made of, by several threads on several CPUs, from two events, in
 /// several pieces.
 fn rich() -> Stream {
@@ -195,4 +178,26 @@ fn the_corpus_is_borne_and_the_same_with_any_number_of_threads() {
         assert!(!outcome.stderr.contains("panicked"), "{name}: {}", outcome.stderr);
     }
     assert!(files > 0, "no perf.data file in {}", corpus.display());
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn the_same_bytes_with_any_number_of_threads() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("threads.data");
+        let work = workload("hot --ms 300 --threads 3 --forks 1 --children 1");
+        record(&file, "-e cpu-clock,page-faults -F 8000 -g", &work);
+        for sort in ["comm,dso,symbol", "pid,tid", "ip", "cpu,event,comm", "symbol"] {
+            assert_same_bytes(&file, &["--sort", sort]);
+            assert_same_bytes(&file, &["--json", "--sort", sort]);
+        }
+        assert_same_bytes(&file, &[]);
+        assert_same_bytes(&file, &["--format", "folded"]);
+    }
 }

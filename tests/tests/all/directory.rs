@@ -82,21 +82,6 @@ fn what_perf_left_is_perfs() {
     }
 }
 
-#[test]
-fn what_perf_records_here_is_perfs() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    for (name, args) in [("flat", ""), ("packed", "-z -g")] {
-        let path = dir.path().join(name);
-        let args = format!("--threads=cpu -e cpu-clock --sample-cpu {args}");
-        perf::record(&path, &args, &workload("hot --ms 100 --threads 2 --forks 1"));
-        assert!(path.join("data.0").is_file(), "perf made a directory");
-        assert_agrees(&path, Extent::Command);
-    }
-}
-
 /// The rows of several files together.
 fn merged(tables: impl IntoIterator<Item = Table>) -> BTreeMap<Vec<String>, Counts> {
     let mut all = Table::new("");
@@ -125,4 +110,24 @@ fn a_directory_of_files_is_all_of_them() {
         names.iter().map(|name| report(&dir.path().join(name), "comm,dso").tables().remove(0));
     assert_eq!(merged(whole.tables()), merged(each));
     assert_eq!(whole.events.len(), 1, "one event by one name");
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn what_perf_records_here_is_perfs() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        for (name, args) in [("flat", ""), ("packed", "-z -g")] {
+            let path = dir.path().join(name);
+            let args = format!("--threads=cpu -e cpu-clock --sample-cpu {args}");
+            perf::record(&path, &args, &workload("hot --ms 100 --threads 2 --forks 1"));
+            assert!(path.join("data.0").is_file(), "perf made a directory");
+            assert_agrees(&path, Extent::Command);
+        }
+    }
 }

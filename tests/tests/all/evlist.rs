@@ -110,36 +110,6 @@ fn held(file: &Path) -> Found {
 }
 
 #[test]
-fn recordings_are_listed_alike() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let spin = workload("hot --ms 20");
-    for args in [
-        "-e cpu-clock",
-        "-e cpu-clock:u,page-faults -c 100 -g",
-        "-e task-clock -F 77 -d",
-        "-e context-switches:k",
-    ] {
-        for (name, recorder) in
-            [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
-        {
-            let file = dir.path().join(name);
-            recorder(&file, args, &spin);
-            assert_eq!(held(&file), Found::Same, "{name} {args}");
-            for flag in ["-F", "-g"] {
-                assert_eq!(
-                    listed(rep(), flag, &file),
-                    listed(perf::perf(), flag, &file),
-                    "{name} {args} {flag}"
-                );
-            }
-        }
-    }
-}
-
-#[test]
 fn fixtures_are_listed_alike() {
     if !needs::perf_events() {
         return;
@@ -182,4 +152,39 @@ fn a_corpus_is_listed_alike() {
     }
     println!("{found:#?}");
     assert!(found.get(&Found::Same).is_some_and(|same| same.len() > 3), "{found:?}");
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn recordings_are_listed_alike() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let spin = workload("hot --ms 20");
+        for args in [
+            "-e cpu-clock",
+            "-e cpu-clock:u,page-faults -c 100 -g",
+            "-e task-clock -F 77 -d",
+            "-e context-switches:k",
+        ] {
+            for (name, recorder) in
+                [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+            {
+                let file = dir.path().join(name);
+                recorder(&file, args, &spin);
+                assert_eq!(held(&file), Found::Same, "{name} {args}");
+                for flag in ["-F", "-g"] {
+                    assert_eq!(
+                        listed(rep(), flag, &file),
+                        listed(perf::perf(), flag, &file),
+                        "{name} {args} {flag}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -121,30 +121,6 @@ fn assert_agrees(file: &Path, flags: &[&str]) -> usize {
     empty
 }
 
-#[test]
-fn callchains_recorded_by_perf() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("perf.data");
-    let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn \
-                  | md5sum; done";
-    perf::record(&file, "-e cpu-clock -g", &["sh", "-c", script].map(str::to_owned));
-    assert_agrees(&file, &[]);
-}
-
-#[test]
-fn callchains_recorded_by_rec() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("rec.data");
-    record(&file, "-e cpu-clock -g", &workload("hot --ms 200 --threads 2 --forks 1 --children 1"));
-    assert_agrees(&file, &[]);
-}
-
 /// Samples with callchains, without, and with one that is damaged, in code that has names.
 #[test]
 fn samples_with_empty_callchains() {
@@ -267,19 +243,52 @@ fn lines_of_a_corpus_add_up() {
     assert!(files > 0);
 }
 
-/// A line's number is its samples where that is asked for, and its leaf is the sampled function
-/// where there is no chain.
-#[test]
-fn samples_without_callchains() {
-    if !needs::perf_events() {
-        return;
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn callchains_recorded_by_perf() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("perf.data");
+        let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn \
+                      | md5sum; done";
+        perf::record(&file, "-e cpu-clock -g", &["sh", "-c", script].map(str::to_owned));
+        assert_agrees(&file, &[]);
     }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("flat.data");
-    record(&file, "-e cpu-clock", &workload("hot --ms 300"));
-    let outcome = run(rep().args(["--format", "folded", "-n"]).arg(&file)).expect(0);
-    let samples: u64 = lines_of(outcome.text()).values().sum();
-    assert_eq!(samples, recrep_tests::report::report(&file, "comm").events[0].samples);
-    let hot = format!("workload;{} ", recrep_fixtures::HOT_THREE_QUARTERS);
-    assert!(outcome.text().contains(&hot), "{hot}: {}", outcome.text());
+
+    #[test]
+    fn callchains_recorded_by_rec() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rec.data");
+        record(
+            &file,
+            "-e cpu-clock -g",
+            &workload("hot --ms 200 --threads 2 --forks 1 --children 1"),
+        );
+        assert_agrees(&file, &[]);
+    }
+
+    /// A line's number is its samples where that is asked for, and its leaf is the sampled function
+    /// where there is no chain.
+    #[test]
+    fn samples_without_callchains() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("flat.data");
+        record(&file, "-e cpu-clock", &workload("hot --ms 300"));
+        let outcome = run(rep().args(["--format", "folded", "-n"]).arg(&file)).expect(0);
+        let samples: u64 = lines_of(outcome.text()).values().sum();
+        assert_eq!(samples, recrep_tests::report::report(&file, "comm").events[0].samples);
+        let hot = format!("workload;{} ", recrep_fixtures::HOT_THREE_QUARTERS);
+        assert!(outcome.text().contains(&hot), "{hot}: {}", outcome.text());
+    }
 }

@@ -71,59 +71,6 @@ fn held(file: &Path) -> usize {
 }
 
 #[test]
-fn headers_say_what_perf_says_of_them() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let spin = workload("hot --ms 20");
-    for (name, recorder) in
-        [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
-    {
-        let file = dir.path().join(name);
-        recorder(&file, "-e cpu-clock -g", &spin);
-        let compared = held(&file);
-        assert!(compared > 15, "{name}: {compared}");
-    }
-    for file in recorded::ALL.iter().filter(|file| !file.is_pipe) {
-        let path = dir.path().join(file.name);
-        std::fs::write(&path, file.bytes).unwrap();
-        assert!(held(&path) > 15, "{}", file.name);
-    }
-}
-
-#[test]
-fn rec_tells_of_the_machine_what_perf_tells() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let spin = workload("hot --ms 20");
-    let told = |name: &str, recorder: fn(&Path, &str, &[String]) -> _| {
-        let file = dir.path().join(name);
-        recorder(&file, "-e cpu-clock", &spin);
-        let outcome =
-            run(perf::perf().args(["report", "--header-only", "-I", "-i"]).arg(&file)).expect(0);
-        outcome.text().lines().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let (by_perf, by_rec) = (told("perf", perf::record), told("rec", record));
-    // What is of the recording, what changes meanwhile, and what has no order.
-    let own = "captured|header|data |feat |perf version|cmdline|event |time of|sample \
-               duration|missing|nr_|pmu mappings|bpf|btf|context|clockid: |reference time|=====";
-    let of_machine =
-        |line: &&String| !own.split('|').any(|own| line.trim_start_matches("# ").starts_with(own));
-    let fixed = |lines: &[String]| -> Vec<String> {
-        let cut = |line: &String| line.split(", free =").next().unwrap().to_owned();
-        lines.iter().filter(of_machine).map(cut).collect()
-    };
-    // perf says what its clock showed only if that was chosen (-k).
-    assert!(by_rec.iter().any(|line| line.starts_with("# reference time: ")), "{by_rec:?}");
-    let (by_perf, by_rec) = (fixed(&by_perf), fixed(&by_rec));
-    assert!(by_perf.iter().any(|line| line.contains("sibling")), "{by_perf:?}");
-    assert_eq!(by_rec, by_perf);
-}
-
-#[test]
 fn records_are_counted_as_the_manifest_counts_them() {
     let dir = tempfile::tempdir().unwrap();
     for case in cases() {
@@ -156,5 +103,65 @@ fn text_and_json_tell_of_the_same_features() {
             assert!(text.text().contains(&line), "{}: {line}", file.name);
             assert!(!feature["value"].is_null(), "{}: {feature}", file.name);
         }
+    }
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn headers_say_what_perf_says_of_them() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let spin = workload("hot --ms 20");
+        for (name, recorder) in
+            [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+        {
+            let file = dir.path().join(name);
+            recorder(&file, "-e cpu-clock -g", &spin);
+            let compared = held(&file);
+            assert!(compared > 15, "{name}: {compared}");
+        }
+        for file in recorded::ALL.iter().filter(|file| !file.is_pipe) {
+            let path = dir.path().join(file.name);
+            std::fs::write(&path, file.bytes).unwrap();
+            assert!(held(&path) > 15, "{}", file.name);
+        }
+    }
+
+    #[test]
+    fn rec_tells_of_the_machine_what_perf_tells() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let spin = workload("hot --ms 20");
+        let told = |name: &str, recorder: fn(&Path, &str, &[String]) -> _| {
+            let file = dir.path().join(name);
+            recorder(&file, "-e cpu-clock", &spin);
+            let outcome =
+                run(perf::perf().args(["report", "--header-only", "-I", "-i"]).arg(&file))
+                    .expect(0);
+            outcome.text().lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (by_perf, by_rec) = (told("perf", perf::record), told("rec", record));
+        // What is of the recording, what changes meanwhile, and what has no order.
+        let own = "captured|header|data |feat |perf version|cmdline|event |time of|sample \
+                   duration|missing|nr_|pmu mappings|bpf|btf|context|clockid: |reference time|=====";
+        let of_machine = |line: &&String| {
+            !own.split('|').any(|own| line.trim_start_matches("# ").starts_with(own))
+        };
+        let fixed = |lines: &[String]| -> Vec<String> {
+            let cut = |line: &String| line.split(", free =").next().unwrap().to_owned();
+            lines.iter().filter(of_machine).map(cut).collect()
+        };
+        // perf says what its clock showed only if that was chosen (-k).
+        assert!(by_rec.iter().any(|line| line.starts_with("# reference time: ")), "{by_rec:?}");
+        let (by_perf, by_rec) = (fixed(&by_perf), fixed(&by_rec));
+        assert!(by_perf.iter().any(|line| line.contains("sibling")), "{by_perf:?}");
+        assert_eq!(by_rec, by_perf);
     }
 }

@@ -157,83 +157,6 @@ fn the_pages_scripts_pass_their_own_tests() {
 }
 
 #[test]
-fn functions_of_a_page_have_the_numbers_of_json() {
-    if !needs::perf_events() || !needs::browser() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let (data, html) = (recorded(dir.path()), dir.path().join("x.html"));
-    page(&html, &[&data]);
-    let opened_page = opened(&html, &[]);
-    assert_same(&of_page(&opened_page), &of_json(&[&data]), 0);
-
-    // A thread is a lane, a range of time is --time.
-    let threads = run(rep().args(["-s", "tid", "--json", "--no-children", &data])).expect(0);
-    let threads: Value = serde_json::from_str(threads.text()).unwrap();
-    let thread = text(&threads["events"][0]["rows"][0]["key"]["tid"]);
-    let tid = thread.split(':').next().unwrap();
-    let lane = opened(&html, &["--lane", &format!("thread:{tid}")]);
-    assert_same(&of_page(&lane), &of_json(&["--tid", tid, &data]), 1);
-    let step = number(&opened_page["step_ns"]);
-    let begin = text(&opened_page["begin"]);
-    let (seconds, below) = begin.split_once('.').unwrap();
-    let begin = seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap();
-    let steps = number(&opened_page["steps"]);
-    let [from, to] = [steps / 4, steps / 2].map(|number| number * step);
-    let at = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
-    let range = opened(&html, &["--time", &format!("{}-{}", at(from), at(to))]);
-    let asked = format!("{},{}", at(begin + from), at(begin + to - 1));
-    assert_same(&of_page(&range), &of_json(&["--time", &asked, &data]), 1);
-}
-
-#[test]
-fn a_page_of_two_sides_has_the_numbers_of_both() {
-    if !needs::perf_events() || !needs::browser() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let (new, base) = (recorded(dir.path()), dir.path().join("base.data"));
-    record(&base, "-g -F 2999", &workload("hot --ms 300"));
-    let (base, html) = (base.to_str().unwrap(), dir.path().join("x.html"));
-    page(&html, &["--diff", base, &new]);
-    assert_same(&of_page(&opened(&html, &[])), &of_json(&[&new]), 0);
-    assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0);
-}
-
-/// Builds in other directories are the same program, and so is one that was renamed.
-#[test]
-fn a_program_is_one_at_another_place_and_with_another_name() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let made = |place: &str| {
-        let program = dir.path().join(place);
-        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-        std::fs::copy(&programs().workload, &program).unwrap();
-        let data = program.with_extension("data");
-        let words = [program.to_str().unwrap(), "hot", "--ms", "200"].map(str::to_owned);
-        record(&data, "-g -e cpu-clock:u -F 1999", &words);
-        data
-    };
-    let new = made("new/program");
-    for (place, is_renamed) in [("old/program", false), ("old/first", true)] {
-        let mut flame = rep();
-        let outcome = run(flame.args(["flame", "-o", "-", "--diff"]).arg(made(place)).arg(&new));
-        let outcome = outcome.expect(0);
-        assert_eq!(outcome.stderr.contains("is shown as program"), is_renamed, "{place}");
-        let titles = outcome.text().split("<title>").filter_map(|text| text.split_once("</title>"));
-        let hot: Vec<&str> = titles
-            .map(|(title, _)| title)
-            .filter(|title| title.contains("hot_three_quarters (program)"))
-            .collect();
-        assert!(hot.len() == 1, "{place}: {hot:?}");
-        let base = hot[0].split("; ").nth(1).unwrap();
-        assert!(base.ends_with(" in the base") && !base.starts_with("0.00%"), "{place}: {hot:?}");
-    }
-}
-
-#[test]
 fn pages_and_flame_graphs_of_real_recordings_open() {
     let Some(corpus) = needs::corpus() else { return };
     if !needs::browser() {
@@ -269,5 +192,92 @@ fn pages_and_flame_graphs_of_real_recordings_open() {
         let samples: u64 = samples.map(|row| number(&row["samples"])).sum();
         let of_page: u64 = of_page(opened).values().map(|sums| sums.own[0]).sum();
         assert_eq!(of_page, samples, "{}", file.display());
+    }
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn functions_of_a_page_have_the_numbers_of_json() {
+        if !needs::perf_events() || !needs::browser() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (data, html) = (recorded(dir.path()), dir.path().join("x.html"));
+        page(&html, &[&data]);
+        let opened_page = opened(&html, &[]);
+        assert_same(&of_page(&opened_page), &of_json(&[&data]), 0);
+
+        // A thread is a lane, a range of time is --time.
+        let threads = run(rep().args(["-s", "tid", "--json", "--no-children", &data])).expect(0);
+        let threads: Value = serde_json::from_str(threads.text()).unwrap();
+        let thread = text(&threads["events"][0]["rows"][0]["key"]["tid"]);
+        let tid = thread.split(':').next().unwrap();
+        let lane = opened(&html, &["--lane", &format!("thread:{tid}")]);
+        assert_same(&of_page(&lane), &of_json(&["--tid", tid, &data]), 1);
+        let step = number(&opened_page["step_ns"]);
+        let begin = text(&opened_page["begin"]);
+        let (seconds, below) = begin.split_once('.').unwrap();
+        let begin = seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap();
+        let steps = number(&opened_page["steps"]);
+        let [from, to] = [steps / 4, steps / 2].map(|number| number * step);
+        let at = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+        let range = opened(&html, &["--time", &format!("{}-{}", at(from), at(to))]);
+        let asked = format!("{},{}", at(begin + from), at(begin + to - 1));
+        assert_same(&of_page(&range), &of_json(&["--time", &asked, &data]), 1);
+    }
+
+    #[test]
+    fn a_page_of_two_sides_has_the_numbers_of_both() {
+        if !needs::perf_events() || !needs::browser() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (new, base) = (recorded(dir.path()), dir.path().join("base.data"));
+        record(&base, "-g -F 2999", &workload("hot --ms 300"));
+        let (base, html) = (base.to_str().unwrap(), dir.path().join("x.html"));
+        page(&html, &["--diff", base, &new]);
+        assert_same(&of_page(&opened(&html, &[])), &of_json(&[&new]), 0);
+        assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0);
+    }
+
+    /// Builds in other directories are the same program, and so is one that was renamed.
+    #[test]
+    fn a_program_is_one_at_another_place_and_with_another_name() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let made = |place: &str| {
+            let program = dir.path().join(place);
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::copy(&programs().workload, &program).unwrap();
+            let data = program.with_extension("data");
+            let words = [program.to_str().unwrap(), "hot", "--ms", "200"].map(str::to_owned);
+            record(&data, "-g -e cpu-clock:u -F 1999", &words);
+            data
+        };
+        let new = made("new/program");
+        for (place, is_renamed) in [("old/program", false), ("old/first", true)] {
+            let mut flame = rep();
+            let outcome =
+                run(flame.args(["flame", "-o", "-", "--diff"]).arg(made(place)).arg(&new));
+            let outcome = outcome.expect(0);
+            assert_eq!(outcome.stderr.contains("is shown as program"), is_renamed, "{place}");
+            let titles =
+                outcome.text().split("<title>").filter_map(|text| text.split_once("</title>"));
+            let hot: Vec<&str> = titles
+                .map(|(title, _)| title)
+                .filter(|title| title.contains("hot_three_quarters (program)"))
+                .collect();
+            assert!(hot.len() == 1, "{place}: {hot:?}");
+            let base = hot[0].split("; ").nth(1).unwrap();
+            assert!(
+                base.ends_with(" in the base") && !base.starts_with("0.00%"),
+                "{place}: {hot:?}"
+            );
+        }
     }
 }

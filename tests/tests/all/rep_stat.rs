@@ -45,113 +45,6 @@ fn ours(file: &Path, flags: &[&str]) -> String {
     run(rep().arg("stat").args(flags).arg(file)).expect(0).text().to_owned()
 }
 
-#[test]
-fn counts_are_those_of_perf_stat_report() {
-    if !needs::perf_events() || !needs::root() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let sleep = ["sleep", "0.25"];
-    let own = std::process::id().to_string();
-    for (recorded, command, shown) in [
-        (&[][..], &["ls", "/usr"][..], &[&[][..]][..]),
-        (
-            &["-a"],
-            &sleep,
-            &[&[], &["-A"], &["--per-core"], &["--per-socket"], &["--per-node"], &["--per-die"]],
-        ),
-        (&["-a", "-A"], &sleep, &[&[], &["--per-core"]]),
-        (&["-a", "--per-core"], &sleep, &[&[], &["-A"]]),
-        (&["-a", "-I", "100"], &sleep, &[&[], &["-A"]]),
-        (&["-I", "100"], &sleep, &[&[]]),
-        (&["--per-thread", "-p", &own], &sleep, &[&[]]),
-    ] {
-        let file = counted(dir.path(), recorded, command);
-        for flags in shown {
-            let outcome =
-                run(perf().args(["stat", "report", "-i"]).arg(&file).args(*flags)).expect(0);
-            let theirs = lines(&[outcome.text(), &outcome.stderr].concat());
-            let said = ours(&file, flags);
-            assert!(theirs.len() >= 3, "{recorded:?} {flags:?}: {outcome:?}");
-            assert_eq!(lines(&said), theirs, "{recorded:?} {flags:?}: {said}");
-            let elapsed = |text: &str| {
-                let line = text.lines().find(|line| line.contains("seconds time elapsed"));
-                line.map(|line| line.trim().to_owned())
-            };
-            assert_eq!(elapsed(&said), elapsed(&[outcome.text(), &outcome.stderr].concat()));
-        }
-    }
-    // Through a pipe.
-    let file = dir.path().join("piped.data");
-    let line = "\"$0\" stat record -o - -e page-faults true 2>/dev/null >\"$1\"";
-    let recorder = perf().get_program().to_owned();
-    run(Command::new("sh").args(["-c", line]).arg(recorder).arg(&file)).expect(0);
-    let outcome = run(perf().args(["stat", "report", "-i"]).arg(&file)).expect(0);
-    assert_eq!(lines(&ours(&file, &[])), lines(&[outcome.text(), &outcome.stderr].concat()));
-}
-
-#[test]
-fn ratios_are_those_of_perf_stat_report() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = counted(dir.path(), &[], &["ls", "/usr"]);
-    let outcome = run(perf().args(["stat", "report", "-i"]).arg(&file)).expect(0);
-    let ratios = |text: &str| {
-        let lines = text.lines().filter_map(|line| line.split_once(" # ").map(|(_, ratio)| ratio));
-        lines.map(|ratio| ratio.trim().to_owned()).collect::<Vec<_>>()
-    };
-    let theirs = ratios(&[outcome.text(), &outcome.stderr].concat());
-    assert_eq!(ratios(&ours(&file, &[])), theirs);
-    assert_eq!(theirs.len(), 3);
-}
-
-#[test]
-fn threads_are_those_of_perf_report() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("threads.data");
-    // Each child is a thread that exits.
-    let script = "for turn in 1 2 3; do ls /usr >/dev/null; done";
-    let table = |text: &str| {
-        let after = text.lines().skip_while(|line| !line.contains("  PID "));
-        let rows = after.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        let rows = rows.take_while(|words| !words.is_empty());
-        let mut rows: Vec<Vec<String>> = rows.collect();
-        rows.sort();
-        rows
-    };
-    // The kernel does not write the counts of every thread that exits: of none, now and then.
-    let recorded = || {
-        let mut recording = perf();
-        recording.args(["record", "-s", "-q", "-e", "task-clock,page-faults", "-o"]).arg(&file);
-        run(recording.args(["--", "sh", "-c", script])).expect(0);
-        let outcome = run(perf().args(["report", "-T", "--stdio", "-i"]).arg(&file)).expect(0);
-        Some(table(outcome.text())).filter(|rows| rows.len() >= 2)
-    };
-    let theirs = (0..10).find_map(|_| recorded()).expect("perf shows threads");
-    let text = run(rep().arg("-T").arg(&file)).expect(0);
-    assert_eq!(table(text.text()), theirs);
-    let answer = run(rep().args(["-T", "--json"]).arg(&file)).expect(0);
-    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    let threads = answer["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), theirs.len() - 1);
-    let sum = |event: &str| {
-        let counts = threads.iter().flat_map(|thread| thread["counts"].as_array().unwrap());
-        let of_event = counts.filter(|count| count["event"] == event);
-        of_event.map(|count| count["value"].as_u64().unwrap()).sum::<u64>()
-    };
-    for event in answer["events"].as_array().unwrap() {
-        assert_eq!(event["count"]["value"], sum(event["name"].as_str().unwrap()));
-    }
-    assert_eq!(lines(&ours(&file, &[])).len(), 2 * threads.len());
-    let without = run(rep().args(["-T", "--format", "folded"]).arg(&file)).expect(2);
-    assert!(without.stderr.contains("-T"), "{}", without.stderr);
-}
-
 /// Counts of two threads and two CPUs, of which one event was multiplexed.
 fn known(endian: Endian) -> Stream {
     let fault = Event::new("faults:u").counting(EventType::SOFTWARE, 2).ids(&[20]);
@@ -309,5 +202,126 @@ fn damaged_counts_are_told() {
         let outcome = run(rep().arg("stat").arg(&file));
         assert!([0, 1].contains(&outcome.code()), "{at}: {outcome:?}");
         assert!(!outcome.stderr.contains("panicked"), "{at}: {outcome:?}");
+    }
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_perf_stat_report() {
+        if !needs::perf_events() || !needs::root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let sleep = ["sleep", "0.25"];
+        let own = std::process::id().to_string();
+        for (recorded, command, shown) in [
+            (&[][..], &["ls", "/usr"][..], &[&[][..]][..]),
+            (
+                &["-a"],
+                &sleep,
+                &[
+                    &[],
+                    &["-A"],
+                    &["--per-core"],
+                    &["--per-socket"],
+                    &["--per-node"],
+                    &["--per-die"],
+                ],
+            ),
+            (&["-a", "-A"], &sleep, &[&[], &["--per-core"]]),
+            (&["-a", "--per-core"], &sleep, &[&[], &["-A"]]),
+            (&["-a", "-I", "100"], &sleep, &[&[], &["-A"]]),
+            (&["-I", "100"], &sleep, &[&[]]),
+            (&["--per-thread", "-p", &own], &sleep, &[&[]]),
+        ] {
+            let file = counted(dir.path(), recorded, command);
+            for flags in shown {
+                let outcome =
+                    run(perf().args(["stat", "report", "-i"]).arg(&file).args(*flags)).expect(0);
+                let theirs = lines(&[outcome.text(), &outcome.stderr].concat());
+                let said = ours(&file, flags);
+                assert!(theirs.len() >= 3, "{recorded:?} {flags:?}: {outcome:?}");
+                assert_eq!(lines(&said), theirs, "{recorded:?} {flags:?}: {said}");
+                let elapsed = |text: &str| {
+                    let line = text.lines().find(|line| line.contains("seconds time elapsed"));
+                    line.map(|line| line.trim().to_owned())
+                };
+                assert_eq!(elapsed(&said), elapsed(&[outcome.text(), &outcome.stderr].concat()));
+            }
+        }
+        // Through a pipe.
+        let file = dir.path().join("piped.data");
+        let line = "\"$0\" stat record -o - -e page-faults true 2>/dev/null >\"$1\"";
+        let recorder = perf().get_program().to_owned();
+        run(Command::new("sh").args(["-c", line]).arg(recorder).arg(&file)).expect(0);
+        let outcome = run(perf().args(["stat", "report", "-i"]).arg(&file)).expect(0);
+        assert_eq!(lines(&ours(&file, &[])), lines(&[outcome.text(), &outcome.stderr].concat()));
+    }
+
+    #[test]
+    fn ratios_are_those_of_perf_stat_report() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = counted(dir.path(), &[], &["ls", "/usr"]);
+        let outcome = run(perf().args(["stat", "report", "-i"]).arg(&file)).expect(0);
+        let ratios = |text: &str| {
+            let lines =
+                text.lines().filter_map(|line| line.split_once(" # ").map(|(_, ratio)| ratio));
+            lines.map(|ratio| ratio.trim().to_owned()).collect::<Vec<_>>()
+        };
+        let theirs = ratios(&[outcome.text(), &outcome.stderr].concat());
+        assert_eq!(ratios(&ours(&file, &[])), theirs);
+        assert_eq!(theirs.len(), 3);
+    }
+
+    #[test]
+    fn threads_are_those_of_perf_report() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("threads.data");
+        // Each child is a thread that exits.
+        let script = "for turn in 1 2 3; do ls /usr >/dev/null; done";
+        let table = |text: &str| {
+            let after = text.lines().skip_while(|line| !line.contains("  PID "));
+            let rows =
+                after.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+            let rows = rows.take_while(|words| !words.is_empty());
+            let mut rows: Vec<Vec<String>> = rows.collect();
+            rows.sort();
+            rows
+        };
+        // The kernel does not write the counts of every thread that exits: of none, now and then.
+        let recorded = || {
+            let mut recording = perf();
+            recording.args(["record", "-s", "-q", "-e", "task-clock,page-faults", "-o"]).arg(&file);
+            run(recording.args(["--", "sh", "-c", script])).expect(0);
+            let outcome = run(perf().args(["report", "-T", "--stdio", "-i"]).arg(&file)).expect(0);
+            Some(table(outcome.text())).filter(|rows| rows.len() >= 2)
+        };
+        let theirs = (0..10).find_map(|_| recorded()).expect("perf shows threads");
+        let text = run(rep().arg("-T").arg(&file)).expect(0);
+        assert_eq!(table(text.text()), theirs);
+        let answer = run(rep().args(["-T", "--json"]).arg(&file)).expect(0);
+        let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        let threads = answer["threads"].as_array().unwrap();
+        assert_eq!(threads.len(), theirs.len() - 1);
+        let sum = |event: &str| {
+            let counts = threads.iter().flat_map(|thread| thread["counts"].as_array().unwrap());
+            let of_event = counts.filter(|count| count["event"] == event);
+            of_event.map(|count| count["value"].as_u64().unwrap()).sum::<u64>()
+        };
+        for event in answer["events"].as_array().unwrap() {
+            assert_eq!(event["count"]["value"], sum(event["name"].as_str().unwrap()));
+        }
+        assert_eq!(lines(&ours(&file, &[])).len(), 2 * threads.len());
+        let without = run(rep().args(["-T", "--format", "folded"]).arg(&file)).expect(2);
+        assert!(without.stderr.contains("-T"), "{}", without.stderr);
     }
 }

@@ -142,29 +142,6 @@ fn of_fixtures() {
 }
 
 #[test]
-fn of_recordings() {
-    if !needs::perf_events() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let mut files = Vec::new();
-    for args in ["-e cpu-clock -g", "-e cpu-clock,page-faults -d", "-e cpu-clock -z"] {
-        for (who, recorder) in
-            [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
-        {
-            // rec does not pack.
-            if who == "rec" && args.contains("-z") {
-                continue;
-            }
-            let file = dir.path().join(format!("{who}{args}"));
-            recorder(&file, args, &workload("hot --ms 100 --threads 2"));
-            files.push((format!("{who} {args}"), std::fs::read(&file).unwrap()));
-        }
-    }
-    assert_same(&files);
-}
-
-#[test]
 fn of_a_corpus() {
     let Some(folder) = needs::corpus() else { return };
     if !needs::perf_events() {
@@ -173,4 +150,32 @@ fn of_a_corpus() {
     let files: Vec<_> =
         originals(&folder).unwrap().into_iter().map(|(name, file)| (name, file.bytes)).collect();
     assert_same(&files);
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn of_recordings() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = Vec::new();
+        for args in ["-e cpu-clock -g", "-e cpu-clock,page-faults -d", "-e cpu-clock -z"] {
+            for (who, recorder) in
+                [("perf", perf::record as fn(&Path, &str, &[String]) -> _), ("rec", record)]
+            {
+                // rec does not pack.
+                if who == "rec" && args.contains("-z") {
+                    continue;
+                }
+                let file = dir.path().join(format!("{who}{args}"));
+                recorder(&file, args, &workload("hot --ms 100 --threads 2"));
+                files.push((format!("{who} {args}"), std::fs::read(&file).unwrap()));
+            }
+        }
+        assert_same(&files);
+    }
 }

@@ -56,71 +56,6 @@ fn both(args: &str, extent: Extent<'_>, command: &[String], fields: &[&str]) {
 }
 
 #[test]
-fn flat() {
-    both(
-        "-e cpu-clock",
-        Extent::Command,
-        &shell(),
-        &["comm", "pid", "tid", "time", "event", "ip", "sym", "dso", "period"],
-    );
-}
-
-#[test]
-fn callchains() {
-    both("-e cpu-clock -g", Extent::Command, &shell(), &["ip", "sym", "dso"]);
-}
-
-#[test]
-fn system_wide() {
-    if needs::root() {
-        both(
-            "-e cpu-clock -a -F 999",
-            Extent::System(&["workload"]),
-            &workload("hot --ms 150 --threads 2 --forks 1"),
-            &["cpu"],
-        );
-    }
-}
-
-#[test]
-fn two_events() {
-    both("-e cpu-clock,page-faults", Extent::Command, &shell(), &["event"]);
-}
-
-#[test]
-fn page_faults_with_addresses() {
-    both("-e page-faults -c 1 -d", Extent::Command, &workload("faults --pages 200"), &["addr"]);
-}
-
-#[test]
-fn tracepoints() {
-    if !needs::perf_events() || !needs::root() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("perf.data");
-    // In a mount namespace, so that nothing is left of it here.
-    let script = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--mount", "sh", "-c", script, "sh"]).arg(perf::perf().get_program());
-    unshare.args(perf::recorder().get_args()).args([
-        "-e",
-        "sched:sched_switch,sched:sched_process_exec",
-        "-a",
-        "-o",
-    ]);
-    unshare.arg(&file);
-    let recorded =
-        run(unshare.args(["--", "sh", "-c", "ls >/dev/null; sleep 0.02; ls >/dev/null"]));
-    if recorded.code() != 0 {
-        println!("did not run: no tracefs can be mounted: {}", recorded.stderr.trim());
-        return;
-    }
-    let listing = agreed(&file, Extent::System(&["sh", "ls", "sleep"]), &FIELDS);
-    assert!(listing.lines > 4, "{listing:?}");
-}
-
-#[test]
 fn fixtures() {
     if !needs::perf_events() {
         return;
@@ -194,4 +129,74 @@ fn a_corpus() {
     let known = |said: &String| whys.iter().any(|why| said.contains(why));
     assert!(refused.iter().all(|(_, said)| known(said)), "{refused:?}");
     assert!(read > refused.len() * 4, "{read} files");
+}
+
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn flat() {
+        both(
+            "-e cpu-clock",
+            Extent::Command,
+            &shell(),
+            &["comm", "pid", "tid", "time", "event", "ip", "sym", "dso", "period"],
+        );
+    }
+
+    #[test]
+    fn callchains() {
+        both("-e cpu-clock -g", Extent::Command, &shell(), &["ip", "sym", "dso"]);
+    }
+
+    #[test]
+    fn system_wide() {
+        if needs::root() {
+            both(
+                "-e cpu-clock -a -F 999",
+                Extent::System(&["workload"]),
+                &workload("hot --ms 150 --threads 2 --forks 1"),
+                &["cpu"],
+            );
+        }
+    }
+
+    #[test]
+    fn two_events() {
+        both("-e cpu-clock,page-faults", Extent::Command, &shell(), &["event"]);
+    }
+
+    #[test]
+    fn page_faults_with_addresses() {
+        both("-e page-faults -c 1 -d", Extent::Command, &workload("faults --pages 200"), &["addr"]);
+    }
+
+    #[test]
+    fn tracepoints() {
+        if !needs::perf_events() || !needs::root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("perf.data");
+        // In a mount namespace, so that nothing is left of it here.
+        let script = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "sh", "-c", script, "sh"]).arg(perf::perf().get_program());
+        unshare.args(perf::recorder().get_args()).args([
+            "-e",
+            "sched:sched_switch,sched:sched_process_exec",
+            "-a",
+            "-o",
+        ]);
+        unshare.arg(&file);
+        let recorded =
+            run(unshare.args(["--", "sh", "-c", "ls >/dev/null; sleep 0.02; ls >/dev/null"]));
+        if recorded.code() != 0 {
+            println!("did not run: no tracefs can be mounted: {}", recorded.stderr.trim());
+            return;
+        }
+        let listing = agreed(&file, Extent::System(&["sh", "ls", "sleep"]), &FIELDS);
+        assert!(listing.lines > 4, "{listing:?}");
+    }
 }

@@ -1,10 +1,9 @@
 //! `rep diff` and gates, on recordings that the tests make: of given counts, and of a program.
 
-mod builds;
 mod gates;
 mod golden;
+mod live;
 mod modes;
-mod recorded;
 
 use std::path::{Path, PathBuf};
 

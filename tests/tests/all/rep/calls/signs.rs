@@ -168,57 +168,66 @@ fn interpreters_have_a_remedy() {
     assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "other"), "-s comm"), []);
 }
 
-#[test]
-fn a_program_without_frame_pointers_is_told_of() {
-    if !needs::perf_events() || !needs::commands("cc") {
-        return;
-    }
-    let place = Place::new();
-    let source = "
-        #include <time.h>
-        volatile unsigned long sink;
-        __attribute__((noinline)) static void leaf(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * n; }
-        __attribute__((noinline)) static void branch(int depth) {
-            volatile unsigned long here[4] = {1, 2, 3, 4};
-            if (depth > 0) branch(depth - 1); else leaf(20000);
-            sink += here[depth & 3];
+/// Tests that record.
+mod live {
+    use super::*;
+
+    #[test]
+    fn a_program_without_frame_pointers_is_told_of() {
+        if !needs::perf_events() || !needs::commands("cc") {
+            return;
         }
-        int main(void) {
-            clock_t end = clock() + CLOCKS_PER_SEC / 2;
-            while (clock() < end) branch(8);
-            return 0;
-        }";
-    let source = place.put("app.c", source);
-    for (flag, is_told) in [("-fomit-frame-pointer", true), ("-fno-omit-frame-pointer", false)] {
-        let app = place.at(&format!("app{flag}"));
-        tool(&format!("cc -O1 -fno-optimize-sibling-calls {flag} -o"), &[&app, &source]);
-        assert!(app.metadata().unwrap().permissions().mode() & 0o100 != 0);
-        let file = place.at("app.data");
+        let place = Place::new();
+        let source = "
+            #include <time.h>
+            volatile unsigned long sink;
+            __attribute__((noinline)) static void leaf(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * n; }
+            __attribute__((noinline)) static void branch(int depth) {
+                volatile unsigned long here[4] = {1, 2, 3, 4};
+                if (depth > 0) branch(depth - 1); else leaf(20000);
+                sink += here[depth & 3];
+            }
+            int main(void) {
+                clock_t end = clock() + CLOCKS_PER_SEC / 2;
+                while (clock() < end) branch(8);
+                return 0;
+            }";
+        let source = place.put("app.c", source);
+        for (flag, is_told) in [("-fomit-frame-pointer", true), ("-fno-omit-frame-pointer", false)]
+        {
+            let app = place.at(&format!("app{flag}"));
+            tool(&format!("cc -O1 -fno-optimize-sibling-calls {flag} -o"), &[&app, &source]);
+            assert!(app.metadata().unwrap().permissions().mode() & 0o100 != 0);
+            let file = place.at("app.data");
+            record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
+            let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
+            let has = codes(&answer).contains(&"broken-stacks");
+            let samples = answer["events"][0]["samples"].as_u64().unwrap();
+            assert!(samples < 20 || has == is_told, "{flag}: {answer}");
+            let broken = &answer["broken_stacks"][0];
+            let number = |name: &str| broken[name].as_u64().unwrap_or(0);
+            assert!(!is_told || number("stacks") == samples, "{flag}: {answer}");
+            let most = if is_told { samples } else { samples / 10 };
+            assert!(
+                number("broken") <= most && (!is_told || number("broken") * 2 > most),
+                "{answer}"
+            );
+            assert_eq!(number("cut"), 0, "{flag}: {answer}");
+        }
+        // Its stack is deeper than the kernel follows it.
+        let (app, file) = (place.at("deep"), place.at("deep.data"));
+        let flags = "-O1 -fno-optimize-sibling-calls -fno-omit-frame-pointer";
+        let deep = fs::read_to_string(&source).unwrap().replace("branch(8)", "branch(400)");
+        let source = place.put("deep.c", deep);
+        tool(&format!("cc {flags} -o"), &[&app, &source]);
         record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
         let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
-        let has = codes(&answer).contains(&"broken-stacks");
-        let samples = answer["events"][0]["samples"].as_u64().unwrap();
-        assert!(samples < 20 || has == is_told, "{flag}: {answer}");
-        let broken = &answer["broken_stacks"][0];
-        let number = |name: &str| broken[name].as_u64().unwrap_or(0);
-        assert!(!is_told || number("stacks") == samples, "{flag}: {answer}");
-        let most = if is_told { samples } else { samples / 10 };
-        assert!(number("broken") <= most && (!is_told || number("broken") * 2 > most), "{answer}");
-        assert_eq!(number("cut"), 0, "{flag}: {answer}");
+        let [broken] = list(&answer["broken_stacks"]) else { panic!("{answer}") };
+        let number = |name: &str| broken[name].as_u64().unwrap();
+        assert_eq!(broken["program"], "deep");
+        // Some are taken on the way up or down.
+        assert!(number("cut") * 10 > number("stacks") * 8, "{broken}");
+        assert!(number("broken") - number("cut") <= number("stacks") / 20, "{broken}");
+        assert!(broken["remedy"].as_str().unwrap().contains("cut at 127 frames"), "{answer}");
     }
-    // Its stack is deeper than the kernel follows it.
-    let (app, file) = (place.at("deep"), place.at("deep.data"));
-    let flags = "-O1 -fno-optimize-sibling-calls -fno-omit-frame-pointer";
-    let deep = fs::read_to_string(&source).unwrap().replace("branch(8)", "branch(400)");
-    let source = place.put("deep.c", deep);
-    tool(&format!("cc {flags} -o"), &[&app, &source]);
-    record(&file, "-e cpu-clock:u --call-graph fp", &[app.to_str().unwrap().to_owned()]);
-    let answer = parsed(run_json(rep().args(["--json", "--children"]).arg(&file)));
-    let [broken] = list(&answer["broken_stacks"]) else { panic!("{answer}") };
-    let number = |name: &str| broken[name].as_u64().unwrap();
-    assert_eq!(broken["program"], "deep");
-    // Some are taken on the way up or down.
-    assert!(number("cut") * 10 > number("stacks") * 8, "{broken}");
-    assert!(number("broken") - number("cut") <= number("stacks") / 20, "{broken}");
-    assert!(broken["remedy"].as_str().unwrap().contains("cut at 127 frames"), "{answer}");
 }

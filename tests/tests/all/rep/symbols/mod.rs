@@ -1,12 +1,12 @@
 //! Symbols, source lines and `rep modules`, tested with programs that are compiled here.
 
-mod against_perf;
 mod annotated;
 mod explained;
 mod fetched;
 mod go;
 mod lines;
 mod listed;
+mod live;
 mod proven;
 mod recorded;
 mod sources;

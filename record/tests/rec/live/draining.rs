@@ -13,7 +13,7 @@ use recrep_format::read::Recording as Records;
 
 use recrep_record::messages::units;
 
-use super::common::{
+use crate::common::{
     Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped,
     wait_until,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use recrep_record::messages::units;
 
-use super::common::{
+use crate::common::{
     Recording, Told, can_record, can_record_system, last_line, nobody_records_user_space, place,
     rec, run, run_as_nobody, said, skipped, wait_until,
 };

@@ -33,7 +33,7 @@ fn shares(flags: &str, options: &str) -> Option<Shares> {
     }
     let dir = tempfile::tempdir().unwrap();
     let (program, file) = (dir.path().join("chains"), dir.path().join("chains.data"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/known_chains/chains.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/live/known_chains/chains.c");
     let mut gcc = Command::new("gcc");
     gcc.args(["-w", "-O2", "-g"]).args(flags.split_whitespace());
     run(gcc.arg("-o").arg(&program).arg(&source).args(["-lm", "-lpthread"])).expect(0);

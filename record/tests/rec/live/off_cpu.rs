@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use recrep_format::abi::{RecordType, SwEvent, misc};
 
-use super::common::{
+use crate::common::{
     Recording, can_record_system, last_line, nobody_records_user_space, place, run, run_as_nobody,
     said, skipped,
 };

@@ -9,7 +9,7 @@ use object::Object as _;
 use recrep_format::feature::BuildIds;
 use recrep_format::record::Body;
 
-use super::common::{Recording, can_record, place, run, said, skipped};
+use crate::common::{Recording, can_record, place, run, said, skipped};
 
 /// Mounts a file system of its own at `$1`, where the same path has another file outside, and runs
 /// a program there.

@@ -13,7 +13,7 @@ use recrep_tests::run::{Outcome, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::bundle::PROGRAM;
+use super::bundle::PROGRAM;
 
 const GO_PROGRAM: &str = r#"
 package main

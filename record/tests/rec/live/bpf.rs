@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use recrep_format::record::Body;
 
-use super::common::{Recording, can_record_system, place, rec, said, skipped};
+use crate::common::{Recording, can_record_system, place, rec, said, skipped};
 
 /// Loads a program of two functions (r0 = 0 in the second), prints its id, and keeps it until
 /// standard input ends.

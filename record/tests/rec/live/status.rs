@@ -1,32 +1,12 @@
 //! The status line on a terminal.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-
-use super::common::{can_record_system, place, rec, run, said};
+use crate::common::{COLUMNS, can_record_system, place, read, rec, run, said, terminal};
 
 const CLEARED: &str = "\r\x1b[K";
-const COLUMNS: u16 = 40;
-
-/// A terminal of so many columns: what is written to it can be read, and the end that programs
-/// have.
-pub(crate) fn terminal() -> (File, OwnedFd) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
-    let end = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
-    tcsetwinsize(&end, Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 })
-        .unwrap();
-    (File::from(master), end)
-}
 
 /// Runs rec with the terminal as its standard error.
 fn start(path: &Path, words: &[&str]) -> (Child, File) {
@@ -34,17 +14,6 @@ fn start(path: &Path, words: &[&str]) -> (Child, File) {
     let mut rec = rec();
     rec.env("TERM", "xterm").arg("-o").arg(path).args(["-e", "cpu-clock"]).args(words);
     (rec.stdin(Stdio::null()).stderr(end).spawn().unwrap(), master)
-}
-
-/// All that is written until nobody can write any more; at each piece of it `seen` is called.
-pub(crate) fn read(mut master: File, mut seen: impl FnMut(&str)) -> String {
-    let (mut all, mut bytes) = (Vec::new(), [0; 4096]);
-    // The kernel says EIO where a file would end.
-    while let Ok(count @ 1..) = master.read(&mut bytes) {
-        all.extend(&bytes[..count]);
-        seen(&String::from_utf8_lossy(&all));
-    }
-    String::from_utf8(all).unwrap()
 }
 
 fn interrupt(rec: &Child) {

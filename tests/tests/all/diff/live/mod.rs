@@ -1,0 +1,4 @@
+//! Tests that record.
+
+mod builds;
+mod recorded;

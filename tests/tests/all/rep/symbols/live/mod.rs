@@ -1,0 +1,5 @@
+//! Tests that record.
+
+use super::*;
+
+mod against_perf;
