@@ -328,6 +328,16 @@ fn no_file_is_over_500_lines() {
     }
 }
 
+/// In `target/release`, a program with the name of a common command would hide that command.
+#[test]
+fn programs_of_the_tests_hide_no_command() {
+    let programs = std::fs::read_dir(workspace().join("tests/src/bin")).unwrap();
+    for program in programs {
+        let name = program.unwrap().file_name().into_string().unwrap();
+        assert!(name.starts_with("recrep-"), "tests/src/bin/{name}");
+    }
+}
+
 #[test]
 fn each_package_keeps_the_workspaces_lints() {
     for package in PACKAGES {

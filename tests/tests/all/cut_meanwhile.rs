@@ -1,4 +1,4 @@
-//! A small part of what the program `cut` does with a file of hundreds of megabytes.
+//! A small part of what the program `recrep-cut` does with a file of hundreds of megabytes.
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;

@@ -1,5 +1,5 @@
-//! A thousand of the damaged variants (two with `RECREP_FULL=1`) that the program `damage` makes by
-//! the ten thousands.
+//! A thousand of the damaged variants (two with `RECREP_FULL=1`) that the program `recrep-damage`
+//! makes by the ten thousands.
 
 use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;

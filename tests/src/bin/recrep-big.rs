@@ -1,8 +1,8 @@
 //! Makes a large perf.data file by the fixture builders, for measurements of what this machine
 //! cannot record.
 //!
-//!     cargo run --release -p recrep-tests --bin big -- branches branches.data
-//!     cargo run --release -p recrep-tests --bin big -- accesses accesses.data
+//!     cargo run --release -p recrep-tests --bin recrep-big -- branches branches.data
+//!     cargo run --release -p recrep-tests --bin recrep-big -- accesses accesses.data
 //!
 //! All addresses are in this program's own code, so that both `rep` and `perf report` find
 //! functions for them. A few places are met often and many seldom, as in programs. The same command
@@ -20,7 +20,7 @@ use recrep_format::endian::Endian;
 
 /// Makes a large perf.data file
 #[derive(Debug, Parser)]
-#[command(name = "big")]
+#[command(name = "recrep-big")]
 struct Args {
     /// Contents of its samples
     #[arg(value_enum)]
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("big: cannot make {}: {error}", args.file.display());
+            eprintln!("recrep-big: cannot make {}: {error}", args.file.display());
             ExitCode::FAILURE
         }
     }

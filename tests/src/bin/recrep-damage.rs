@@ -1,6 +1,6 @@
 //! Damages perf.data files in very many ways and holds `rep --json` to its rules on each.
 //!
-//!     cargo run --release -p recrep-tests --bin damage -- --variants 20000 DIR
+//!     cargo run --release -p recrep-tests --bin recrep-damage -- --variants 20000 DIR
 //!
 //! The same number is the same damage in every run: `--first N --variants 1` repeats one,
 //! `--keep DIR` leaves the files that broke a rule. The exit status is 1 if any did.
@@ -15,7 +15,7 @@ use recrep_tests::programs::programs;
 
 /// Runs `rep --json` on damaged variants of every perf.data file in a folder
 #[derive(Debug, Parser)]
-#[command(name = "damage")]
+#[command(name = "recrep-damage")]
 struct Args {
     /// The folder
     dir: PathBuf,
@@ -45,17 +45,17 @@ fn main() -> ExitCode {
     let Args { dir, variants, first, jobs, keep, rep } = Args::parse();
     let originals = match originals(&dir) {
         Ok(originals) if originals.is_empty() => {
-            eprintln!("damage: there is no perf.data file in {}", dir.display());
+            eprintln!("recrep-damage: there is no perf.data file in {}", dir.display());
             return ExitCode::from(2);
         }
         Ok(originals) => originals,
         Err(error) => {
-            eprintln!("damage: cannot read {}: {error}", dir.display());
+            eprintln!("recrep-damage: cannot read {}: {error}", dir.display());
             return ExitCode::from(2);
         }
     };
     if let Some(Err(error)) = keep.as_ref().map(std::fs::create_dir_all) {
-        eprintln!("damage: cannot make the folder of what is kept: {error}");
+        eprintln!("recrep-damage: cannot make the folder of what is kept: {error}");
         return ExitCode::from(2);
     }
     let rep = rep.unwrap_or_else(|| programs().rep.clone());

@@ -1,7 +1,7 @@
 //! Cuts a file short while `rep` reads it, very often, and holds `rep` to its rules.
 //!
-//!     cargo run --release -p recrep-tests --bin big -- branches big.data
-//!     cargo run --release -p recrep-tests --bin cut -- --times 500 big.data
+//!     cargo run --release -p recrep-tests --bin recrep-big -- branches big.data
+//!     cargo run --release -p recrep-tests --bin recrep-cut -- --times 500 big.data
 //!
 //! The exit status is 1 if a rule was broken.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
@@ -15,7 +15,7 @@ use recrep_tests::programs::programs;
 
 /// Runs `rep`, in several views, on copies of a file that are cut short or rewritten meanwhile
 #[derive(Debug, Parser)]
-#[command(name = "cut")]
+#[command(name = "recrep-cut")]
 struct Args {
     /// The file
     file: PathBuf,
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let folder = match tempfile::tempdir_in(&folder) {
         Ok(folder) => folder,
         Err(error) => {
-            eprintln!("cut: cannot make a folder in {}: {error}", folder.display());
+            eprintln!("recrep-cut: cannot make a folder in {}: {error}", folder.display());
             return ExitCode::from(2);
         }
     };

@@ -1,7 +1,7 @@
 //! Tries `rep diff` on recordings of which the truth is known: how often does it see a change where
 //! there is none, how often does it find one, and do its intervals hold the truth?
 //!
-//!     CARGO_PROFILE_RELEASE_STRIP=none cargo run --release -p recrep-tests --bin experiment
+//!     CARGO_PROFILE_RELEASE_STRIP=none cargo run --release -p recrep-tests --bin recrep-experiment
 //!
 //! It records a program of 60 functions of known shares as it is and with one function slower, and
 //! real programs as they are, all in one random order. Then it draws runs for two sides, lets
@@ -24,7 +24,7 @@ use serde::Deserialize;
 
 /// Try `rep diff` on recordings of which the truth is known
 #[derive(Debug, Parser)]
-#[command(name = "experiment")]
+#[command(name = "recrep-experiment")]
 struct Args {
     /// Number of recordings of each program as it is
     #[arg(long, default_value_t = 60)]
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     match experiment(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("experiment: {error}");
+            eprintln!("recrep-experiment: {error}");
             ExitCode::FAILURE
         }
     }
