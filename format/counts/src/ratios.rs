@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use recrep_format::abi::{HwCache, HwEvent};
+
 use super::event::{Event, Role};
 use super::place::Place;
 use super::report::{Metric, Quantity, Row};
-use recrep_format::abi::{HwCache, HwEvent};
 
 /// Adds to each row its ratios to other events of the same place, group, cgroup and exclusions.
 /// `elapsed` is the wall time that was counted.

@@ -9,8 +9,9 @@
 //! A symbol is a number that is no address, far from all others, so that no offset leads from one
 //! to the next.
 
-use super::machine::{Machine, Registers};
 use recrep_format::endian::Endian;
+
+use super::machine::{Machine, Registers};
 
 /// A copied stack, and what the kernel's callchain says of memory that the copy lacks.
 #[derive(Clone, Copy, Debug)]

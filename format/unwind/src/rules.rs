@@ -9,10 +9,10 @@ use gimli::{
     Expression, Format, FrameDescriptionEntry, RunTimeEndian, UnwindContext, UnwindExpression,
     UnwindSection, UnwindTable, Vendor,
 };
+use recrep_format::endian::Endian;
 
 use super::machine::Machine;
 use super::rule::{FramePointer, Rows, Rule, RuleContext};
-use recrep_format::endian::Endian;
 
 /// A section of a module, at the address that it is linked at.
 #[derive(Clone, Copy, Debug)]

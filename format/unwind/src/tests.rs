@@ -2,13 +2,13 @@
 //! ABI for x86-64, section 4.2.4), and the chains that follow from it.
 
 use proptest::prelude::*;
-
-use super::Frame::{Exact, Missing, Return};
-use super::*;
 use recrep_format::abi::RegsAbi;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::Regs;
+
+use super::Frame::{Exact, Missing, Return};
+use super::*;
 
 /// Linked address of `.eh_frame`; no code of a test is there.
 const EH_FRAME: u64 = 0x10_0000;

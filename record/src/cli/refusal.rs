@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{Arg, Command};
-
-use crate::event::nearest;
+use recrep_console::nearest::nearest;
+use recrep_console::usage;
 
 /// Returns what is wrong, without clap's prefix, tips and usage.
 pub(super) fn sentence(error: &clap::Error) -> String {
@@ -15,10 +15,8 @@ pub(super) fn sentence(error: &clap::Error) -> String {
 
 /// The same, with the place to look at.
 pub(super) fn sentence_with(error: &clap::Error, help: &str) -> String {
-    let text = error.render().to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let end = text.find("\n\n").unwrap_or(text.len());
-    let lines = text.get(..end).unwrap_or(text).lines().map(str::trim);
+    let reason = usage::reason(error);
+    let lines = reason.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let sentence = lines.collect::<Vec<_>>().join(" ");
     // What says where to look needs no other place.
     if sentence.contains("(see rec ") { sentence } else { format!("{sentence} (see {help})") }
@@ -27,12 +25,7 @@ pub(super) fn sentence_with(error: &clap::Error, help: &str) -> String {
 /// Replaces the error about an unknown option by one that suggests an option that help shows, or
 /// its negation.
 pub(super) fn name_nearest(error: clap::Error, command: &mut Command) -> clap::Error {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    else {
-        return error;
-    };
-    let name = given.split('=').next().unwrap_or(given).to_owned();
+    let Some(name) = usage::unknown_option(&error).map(str::to_owned) else { return error };
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
     let shown: Vec<String> = shown.map(|long| format!("--{long}")).collect();
     let positive = name.strip_prefix("--no-").map(|rest| format!("--{rest}"));

@@ -5,8 +5,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use recrep_console::usage;
 
 /// Adds the negation of each flag. The last of a flag and its negations on the command line counts.
 pub(super) fn with_negations(mut command: Command) -> Command {
@@ -166,15 +167,10 @@ pub(super) fn name_unsupported(
     of: &str,
     flags: &[(&str, &str)],
 ) -> clap::Error {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    else {
-        return error;
-    };
-    let name = flag.split('=').next().unwrap_or(flag);
-    match flags.iter().find(|(own, _)| *own == name) {
+    let unknown = usage::unknown_option(&error);
+    match flags.iter().find(|(own, _)| Some(*own) == unknown) {
         None => error,
-        Some((_, why)) => {
+        Some((name, why)) => {
             let ours = of.replace("perf record", "rec").replace("perf", "rec");
             let message = format!("{name} is a flag of {of} that {ours} does not have: {why}");
             command.error(ErrorKind::InvalidValue, message)

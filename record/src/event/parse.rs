@@ -1,11 +1,11 @@
 //! Parser of event lists: from pieces of text to events.
 
+use recrep_console::nearest::nearest;
 use recrep_format::abi::EventType;
 
 use super::error::{Problem, SpecError};
 use super::modifiers::Modifiers;
 use super::names;
-use super::nearest::nearest;
 use super::pmu_event::{self, PMU_TYPE_SHIFT, pmu_use};
 use super::spec::EventSpec;
 use super::terms::{self, Term};

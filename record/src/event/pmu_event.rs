@@ -4,12 +4,12 @@
 //! term in the PMU's `format` directory; a named event of the PMU, which stands for terms; on a
 //! core PMU, a generalized event or `rNNN`.
 
+use recrep_console::nearest::nearest;
 use recrep_format::abi::EventType;
 use recrep_format::attr::Attr;
 
 use super::error::Problem;
 use super::names;
-use super::nearest::nearest;
 use super::probe::{self, Draft};
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};

@@ -1,9 +1,9 @@
 //! Common terms, which events of any kind can have: sampling rate, contents of samples.
 
+use recrep_console::nearest::nearest;
 use recrep_format::abi::BranchSampleType;
 
 use super::error::Problem;
-use super::nearest::nearest;
 use super::spec::{EventSpec, Terms};
 use super::text::{Span, Wrong};
 use crate::event::sampling::{self, Callchain, Rate};

@@ -1,12 +1,12 @@
 //! Tracepoints by name or by pattern: `sched:sched_switch`, `syscalls:sys_enter_*`, `*:*`.
 
+use recrep_console::glob;
+use recrep_console::nearest::nearest;
 use recrep_format::abi::EventType;
 
 use super::error::Problem;
-use super::nearest::nearest;
 use super::spec::EventSpec;
 use super::text::{Span, Wrong};
-use crate::machine::pmu::glob;
 use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 

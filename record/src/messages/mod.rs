@@ -6,7 +6,6 @@
 
 pub mod error;
 mod terminal;
-pub mod units;
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;

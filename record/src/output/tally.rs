@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use recrep_console::units;
 use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
@@ -16,7 +17,6 @@ use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, RecordHeader, Sample};
 
-use crate::messages::units;
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 use crate::output::silenced::Executions;
 use crate::output::unwind::{self, Chains, Unwinding};
@@ -69,7 +69,8 @@ impl Counts {
         let samples = count(self.samples, "sample");
         // A few samples have no time that would tell anything.
         let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
-        let time = time.map(|nanos| format!(" in {}", units::seconds(nanos))).unwrap_or_default();
+        let time =
+            time.map(|nanos| format!(" in {}", units::rough_time(nanos))).unwrap_or_default();
         let lost = match (self.lost_events, self.lost_samples) {
             (0, 0) => "none lost".to_owned(),
             (events, samples) => {

@@ -3,6 +3,7 @@
 //! What is copied with each sample is gone when it is unwound, but the kernel has to copy it, and a
 //! ring has to hold it for a while: so the rate has to be known.
 
+use recrep_console::units;
 use recrep_format::abi::{AttrFlags, SampleType, SwEvent};
 use recrep_format::attr::Attr;
 use recrep_unwind::Machine;
@@ -15,7 +16,6 @@ use crate::event::EventSpec;
 use crate::event::sampling::{Callchain, Rate};
 use crate::machine::registers::Arch;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::plan::config::{Only, RingSize};
 use crate::tasks::Target;
 

@@ -9,13 +9,13 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use recrep_console::units;
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::Attr;
 use serde_json::{Map, Value, json};
 
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::plan::config::Config;
 use crate::plan::{self, Plan, PlannedEvent};
 use crate::tasks::Target;

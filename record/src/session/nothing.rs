@@ -1,13 +1,13 @@
 //! The reason why a recording has no samples, or none of some programs, as far as its records and
 //! counters tell; the counts of events that are not sampled.
 
+use recrep_console::units;
 use recrep_counts::Count;
 use recrep_format::abi::AttrFlags;
 
 use super::losses;
 use super::state::Progress;
 use crate::kernel::counters::{Counters, Reading};
-use crate::messages::units;
 use crate::plan::PlannedEvent;
 use crate::plan::config::{Config, Delay};
 
@@ -56,7 +56,8 @@ pub(super) fn silenced(names: &[String]) -> Option<String> {
 /// leader is sampled for all), as a line; `None` if all are sampled.
 pub(super) fn counted(counters: &Counters, readings: &[Reading]) -> Option<String> {
     let of_event = |Occurred { event, count }: &Occurred<'_>| {
-        let count = if event.is_clock() { units::seconds(*count) } else { units::grouped(*count) };
+        let count =
+            if event.is_clock() { units::rough_time(*count) } else { units::grouped(*count) };
         format!("{} {count}", event.full_name())
     };
     let all = occurred(counters, readings);
@@ -121,7 +122,7 @@ fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
     };
     if most.count < period {
         return Some(if most.event.is_clock() {
-            let [ran, due] = [most.count, period].map(units::seconds);
+            let [ran, due] = [most.count, period].map(units::rough_time);
             format!(
                 "the end came before one was due: {ran} of CPU time, a sample every {due} (-F and \
                  -c change that)"

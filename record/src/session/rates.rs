@@ -1,7 +1,8 @@
 //! Samples that the kernel left out because they came too fast.
 
+use recrep_console::units;
+
 use crate::machine::Machine;
-use crate::messages::units;
 use crate::plan::PlannedEvent;
 
 /// The kernel's limits as they are now.

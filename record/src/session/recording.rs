@@ -22,6 +22,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use recrep_console::units;
 use recrep_format::abi::AttrFlags;
 
 use super::piece::{MappedFiles, Piece};
@@ -34,7 +35,6 @@ use crate::drain::wait::{Descriptors, Waiter, Wakeup};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::output::Output;
 use crate::output::keep::Kept;
 use crate::plan::config::{Delay, Switch};

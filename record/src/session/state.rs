@@ -1,5 +1,6 @@
 //! State of a recording: a constant part and a changing part.
 
+use recrep_console::units;
 use recrep_format::attr::AttrEntry;
 use recrep_format::write::FeatureWriter;
 
@@ -18,7 +19,6 @@ use crate::machine::Machine;
 use crate::machine::tracepoint;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
 use crate::output::keep::Keeper;

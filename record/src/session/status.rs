@@ -7,9 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use recrep_console::units;
+
 use super::timer::Timer;
+use crate::messages::Messages;
 use crate::messages::error::Result;
-use crate::messages::{Messages, units};
 use crate::output::Output;
 use crate::plan::config::Config;
 use crate::tasks::Target;

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use clap::Parser;
 use indexmap::IndexMap;
+use recrep_console::units;
 use serde::Serialize;
 
 use crate::analyses::derived::{self, Format, ViewArgs};
@@ -17,7 +18,6 @@ use crate::exports::sheet::{Analysis, Sheet, SheetColumn, SheetRow};
 use crate::query::{Column, Mode, Query, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
-use crate::terminal::units;
 
 /// Maximum number of characters per thread in text; with more slices, a character covers several of
 /// them.

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use recrep_console::nearest::near;
+
 use super::line::{Entry, named as command};
-use crate::query::nearest::near;
 
 /// Options of perf that a command lacks: how they are written, and why or what to do instead.
 type Lacking = &'static [(&'static [&'static str], &'static str)];

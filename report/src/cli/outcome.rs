@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use recrep_console::pager::Output;
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
@@ -14,7 +15,6 @@ use super::{Asked, Refusal};
 use crate::compare::rules::NoSecondSide;
 use crate::query::{KeyError, Source, Warning};
 use crate::terminal::escape::escape;
-use crate::terminal::pager::Output;
 use crate::terminal::parts::CANNOT_WRITE;
 use crate::terminal::when::{ago, date};
 
@@ -33,7 +33,7 @@ pub(crate) type Out = BufWriter<Output>;
 /// quarter of the time of `rep script`.
 pub(crate) fn output(no_pager: bool) -> Out {
     let _size = rustix::pipe::fcntl_setpipe_size(io::stdout(), 1 << 20);
-    BufWriter::with_capacity(1 << 16, Output::new(!no_pager))
+    BufWriter::with_capacity(1 << 16, Output::new("REP_PAGER", !no_pager))
 }
 
 /// Writes the rest of the output, and waits for the pager to end.

@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::fmt;
 
 use clap::Command;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
+use recrep_console::usage;
 
 use super::line::Line;
 use super::{help, lacking};
@@ -57,18 +58,11 @@ fn message(error: &clap::Error, command: &str) -> String {
     {
         return own.clone();
     }
-    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    {
-        let flag = flag.split('=').next().unwrap_or(flag);
-        if let Some(why) = lacking::option(command, flag) {
-            return why;
-        }
+    let unknown = usage::unknown_option(error);
+    if let Some(why) = unknown.and_then(|option| lacking::option(command, option)) {
+        return why;
     }
-    let text = error.render().to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let text = text.split_once("\n\nUsage:").map_or(text, |(text, _)| text);
-    let text = text.split_once("\n\nFor more information").map_or(text, |(text, _)| text);
+    let text = usage::reason(error);
     // The advice to put `--` in front is of no use: words that begin with a dash are hardly ever
     // files.
     let lines = text.lines().filter(|line| !line.is_empty() && !line.contains("to pass '"));

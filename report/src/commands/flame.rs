@@ -6,12 +6,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use clap::Parser;
+use recrep_console::units;
 
 use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
 use crate::picture::PictureBuilder;
 use crate::picture::svg::FlameGraph;
 use crate::query::{Mode, Warning};
-use crate::terminal::units;
 use crate::terminal::when::date;
 
 /// Write a flame graph as SVG: for READMEs, tickets, papers

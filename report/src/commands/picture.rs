@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueHint};
+use recrep_console::units;
 
 use crate::cli::outcome::{replace_file, say};
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
@@ -15,7 +16,6 @@ use crate::picture::{PictureBuilder, Renamed, columns};
 use crate::profile::Profile;
 use crate::profile::recording::quoted;
 use crate::query::{ChainOptions, FrameKey, Mode, Needs, Query, Source, Steps, TimeSteps, Warning};
-use crate::terminal::units;
 
 /// Options of pictures.
 #[derive(Debug, Args)]
@@ -178,7 +178,7 @@ pub(super) fn write_file(
             .with_context(|| format!("cannot write {}", path.display()))?;
         match size {
             0 => say(&format!("rep: wrote {}", path.display())),
-            size => say(&format!("rep: wrote {} ({})", path.display(), units::size(size))),
+            size => say(&format!("rep: wrote {} ({})", path.display(), units::bytes(size))),
         }
     }
     Ok(sides.into_iter().flat_map(|side| side.profile.warnings).collect())

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
+use recrep_console::units;
 use recrep_format::abi::{EventType, RecordType, SampleType, SwEvent};
 use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{SampleTime, SimpleperfInitMap};
@@ -24,7 +25,6 @@ use crate::profile::Event;
 use crate::query::{Mode, SampleFilters, Steps, TimeSteps, Times, Warning};
 use crate::scan::SampleFilter;
 use crate::symbols::{Functions, Module, Resolver};
-use crate::terminal::units;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
 /// A file with its side-band frozen.
@@ -279,7 +279,7 @@ impl Session<'_> {
             all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
         }
         if self.side_band.aux_bytes > 0 {
-            let size = units::size(self.side_band.aux_bytes);
+            let size = units::bytes(self.side_band.aux_bytes);
             let message =
                 format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
             all.push(Warning::new("aux-not-decoded", message));

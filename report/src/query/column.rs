@@ -1,7 +1,8 @@
 //! Columns: sort keys with the names that the user typed, tracepoint fields, and numbers. `-F`
 //! takes all of them.
 
-use super::nearest::did_you_mean;
+use recrep_console::nearest::did_you_mean;
+
 use super::{Availability, Mode, Needs, SortKey};
 
 /// A sort key, with the name that the user typed.

@@ -1,7 +1,8 @@
 //! Filters as lists of values: which of them no sample has, and what samples have in their place.
 
+use recrep_console::nearest::near;
+
 use super::filters::Filters;
-use super::nearest::near;
 use super::warning::Warning;
 
 /// What a filter selects samples by.

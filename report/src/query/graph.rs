@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::nearest::did_you_mean;
+use recrep_console::nearest::did_you_mean;
 
 /// The form of call trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ pub(crate) mod graph;
 mod key;
 pub(crate) mod lists;
 mod mode;
-pub(crate) mod nearest;
 mod needs;
 mod request;
 mod shown;

@@ -1,7 +1,10 @@
 //! Options for finding and showing symbols, shared by all commands that print function names.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use recrep_console::demangle::{demangled, demangled_fully};
 
 /// How names of functions are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +16,17 @@ pub enum Demangle {
     Normal,
     /// With parameters.
     Full,
+}
+
+impl Demangle {
+    /// Returns the text of a name in a symbol table.
+    pub(crate) fn spelt(self, name: &[u8]) -> Cow<'_, str> {
+        match self {
+            Self::No => String::from_utf8_lossy(name),
+            Self::Normal => demangled(name),
+            Self::Full => demangled_fully(name),
+        }
+    }
 }
 
 /// Options for finding and showing symbols.

@@ -12,10 +12,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use recrep_console::demangle;
+
+use super::Module;
 use super::module::ModuleKind;
 use super::resolver::Loaded;
 use super::table::{SymbolId, name_hash};
-use super::{Module, demangle};
 use crate::query::Demangle;
 
 /// A function of a module.

@@ -25,7 +25,8 @@
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count
 //! (`elf::symbols`), where a symbol without size ends and which of several names at an address is
-//! shown (`table.rs`), how C++ and Rust names are demangled (`demangle`).
+//! shown (`table.rs`), how C++ and Rust names are demangled
+//! (`recrep_console::demangle`).
 //!
 //! # Errors
 //! Loading never fails: a module without available symbols is `Loaded` with an empty table and an
@@ -37,7 +38,6 @@
 
 mod coarse;
 mod code;
-mod demangle;
 mod elf;
 mod explain;
 mod function;
@@ -56,7 +56,6 @@ mod table;
 mod wall_clock;
 
 pub(crate) use code::MachineCode;
-pub(crate) use demangle::whole as demangled_whole;
 pub(crate) use elf::call_frames::CallFrames;
 pub(crate) use elf::lines::LineId;
 pub use elf::lines::SourceFrame;

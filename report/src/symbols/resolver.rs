@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 use zerocopy::FromZeros;
 
-use super::demangle;
 use super::elf::ElfImage;
 use super::elf::call_frames::CallFrames;
 use super::elf::lines::SourceLines;
@@ -201,16 +200,14 @@ impl Loaded {
 
     /// Returns a name from this module's table with all that tells functions apart.
     pub(super) fn whole<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
-        demangle::shown(
-            name,
-            if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full },
-        )
+        let demangle = if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full };
+        demangle.spelt(name)
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for
     /// the kernel's names is a separate option.
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
-        demangle::shown(name, self.demangle)
+        self.demangle.spelt(name)
     }
 }
 

@@ -33,10 +33,10 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use object::elf::STB_GLOBAL;
+use recrep_console::demangle;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::coarse::Coarse;
-use super::demangle;
 pub(super) use super::names::{NameRef, name_at, name_hash};
 use super::names::{Names, TIE};
 use crate::input::map::Bytes;

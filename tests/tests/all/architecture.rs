@@ -5,8 +5,16 @@ use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
 
 /// The packages of the workspace.
-const PACKAGES: [&str; 7] =
-    ["format", "format/unwind", "format/counts", "record", "report", "fixtures", "tests"];
+const PACKAGES: [&str; 8] = [
+    "format",
+    "format/unwind",
+    "format/counts",
+    "format/console",
+    "record",
+    "report",
+    "fixtures",
+    "tests",
+];
 
 /// Places where `unsafe` is allowed: files, or folders of them, that face the kernel.
 const UNSAFE: [&str; 5] = [
@@ -60,19 +68,21 @@ fn no_cycle_among_the_modules_imports() {
 
 #[test]
 fn packages_depend_on_those_below_them_only() {
-    const BELOW: &[&str] = &["recrep-format", "recrep-unwind", "recrep-counts"];
+    const BELOW: &[&str] = &["recrep-format", "recrep-unwind", "recrep-counts", "recrep-console"];
     const ALL: &[&str] = &[
         "recrep-format",
         "recrep-unwind",
         "recrep-counts",
+        "recrep-console",
         "recrep-fixtures",
         "recrep-record",
         "recrep-report",
     ];
     for package in PACKAGES {
         let allowed: &[&str] = match package {
-            "format" => &[],
-            "format/unwind" | "format/counts" | "fixtures" => &["recrep-format"],
+            "format" | "format/console" => &[],
+            "format/counts" => &["recrep-format", "recrep-console"],
+            "format/unwind" | "fixtures" => &["recrep-format"],
             "record" | "report" => BELOW,
             _ => ALL,
         };
@@ -85,6 +95,37 @@ fn packages_depend_on_those_below_them_only() {
             assert!(allowed.contains(&name), "{package} may not depend on {name}");
         }
     }
+}
+
+/// Crates that `rec` and `rep` would each use in a way of their own.
+const OF_THE_CONSOLE: [&str; 5] =
+    ["clap_complete", "clap_mangen", "cpp_demangle", "rustc-demangle", "strsim"];
+
+#[test]
+fn what_both_programs_show_alike_is_made_in_the_console() {
+    for package in ["record", "report"] {
+        let manifest =
+            std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        for name in OF_THE_CONSOLE {
+            let entry = format!("\n{name}.");
+            assert!(!manifest.contains(&entry), "{package} uses {name} beside recrep-console");
+        }
+    }
+}
+
+/// Modules of `format/src`: a part of perf.data each, or what all parts need.
+const FORMAT: [&str; 13] = [
+    "abi", "attr", "build_id", "bytes", "endian", "error", "feature", "fields", "layout", "read",
+    "record", "wire", "write",
+];
+
+#[test]
+fn the_format_is_perf_data_only() {
+    let files = sources("format/src");
+    let modules: std::collections::BTreeSet<_> =
+        files.iter().filter_map(|source| source.module.first()).collect();
+    let others: Vec<_> = modules.iter().filter(|name| !FORMAT.contains(&name.as_str())).collect();
+    assert!(others.is_empty(), "{others:?}: what is not of perf.data is a package of its own");
 }
 
 /// Crates that the project is built on, and a folder of sources that uses each.

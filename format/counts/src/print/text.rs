@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use recrep_console::units::grouped_digits;
+
 use super::cell::{MetricText, metrics, missing, number};
 use super::only::{Column, Only, heading, places_are_sums};
 use crate::event::Event;
@@ -149,7 +151,7 @@ impl<'a> Table<'a> {
             true => number(row, event),
             false => missing(event).to_owned(),
         };
-        let value = if self.big_numbers { separated(&value) } else { value };
+        let value = if self.big_numbers { grouped_digits(&value) } else { value };
         let _ = write!(line, "{value:>VALUE$} ");
         if self.unit > 0 {
             let _ = write!(line, "{:<1$} ", event.unit, self.unit);
@@ -258,23 +260,6 @@ fn fit(text: &str, width: usize) -> &str {
     text.get(..width).unwrap_or(text)
 }
 
-/// Separates the thousands of a number by commas.
-fn separated(number: &str) -> String {
-    let whole = number.find('.').unwrap_or(number.len());
-    let (digits, fraction) = number.split_at(whole);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return number.to_owned();
-    }
-    let mut text = String::with_capacity(number.len() + number.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text + fraction
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Format;
@@ -335,13 +320,6 @@ mod tests {
         let text = printed(TEXT, &report);
         let line = "S0-D0-C11    2                  5      faults                   /a\n";
         assert!(text.contains(line), "{text}");
-    }
-
-    #[test]
-    fn thousands() {
-        let texts = ["1", "123", "1234", "123456.78", "1234567", "-1234", "<not counted>"];
-        let expected = ["1", "123", "1,234", "123,456.78", "1,234,567", "-1234", "<not counted>"];
-        assert_eq!(texts.map(separated), expected);
     }
 
     #[test]

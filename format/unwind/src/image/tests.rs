@@ -1,8 +1,8 @@
 use proptest::prelude::*;
+use recrep_format::endian::Endian;
 
 use super::layout::Layout;
 use super::*;
-use recrep_format::endian::Endian;
 
 /// A kind of ELF file.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,15 @@
 //! The entries of the list: generalized events, PMU events, tracepoints.
 
+use recrep_console::glob;
+use recrep_console::nearest::did_you_mean;
 use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::event::{KnownEvent, known, nearest, probe_terms};
+use crate::event::{KnownEvent, known, probe_terms};
 use crate::kernel::{Kernel, Place};
-use crate::machine::pmu::{Pmu, glob};
+use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::Unreadable;
 use crate::plan::ATTR_SIZE;
@@ -151,8 +153,7 @@ pub(super) fn find(
     match (found.is_empty(), what) {
         (false, _) => Ok((found, notes)),
         (true, [word]) if patterns.len() == 1 => {
-            let near = nearest(word, all.iter().map(|entry| &entry.name[..]));
-            let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            let near = did_you_mean(word, all.iter().map(|entry| &entry.name[..]));
             Err(notes
                 .into_iter()
                 .fold(format!("this machine has no event named '{word}'{near}"), |all, note| {

@@ -10,7 +10,6 @@
 
 mod entries;
 mod metrics;
-mod pager;
 mod print;
 
 use std::ffi::OsString;
@@ -18,6 +17,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser};
+use recrep_console::pager::Output;
 
 use super::refusal::{name_nearest, sentence_with};
 use super::selection;
@@ -77,7 +77,8 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let found = entries::find(&flags.what, &sources, &is_there, metrics::entries(&sources));
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };
-    let written = pager::print(&text, !flags.no_pager && !flags.json);
+    let mut out = Output::new("REC_PAGER", !flags.no_pager && !flags.json);
+    let written = out.write_all(text.as_bytes()).and(out.finish());
     for note in notes {
         // If it cannot be written, there is no place left to report that.
         let _ = writeln!(io::stderr(), "rec: {note}");

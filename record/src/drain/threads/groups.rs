@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use recrep_console::units;
 use rustix::thread::CpuSet;
 
 use crate::machine::Machine;
 use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::plan::config::Split;
 use crate::tasks;
 

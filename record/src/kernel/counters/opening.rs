@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use recrep_console::units;
 use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +19,6 @@ use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
-use crate::messages::units;
 use crate::plan::{Plan, PlannedEvent};
 use crate::tasks::Target;
 

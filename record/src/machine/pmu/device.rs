@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recrep_console::glob;
+
 use super::format::Format;
-use super::glob;
 use crate::tasks;
 
 /// A PMU.

@@ -14,7 +14,6 @@
 
 mod device;
 mod format;
-pub(crate) mod glob;
 pub(crate) mod intel_pt;
 pub(crate) mod symbol;
 

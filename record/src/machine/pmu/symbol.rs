@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use recrep_console::demangle::{CppParts, cpp_name, rust_path};
+use recrep_console::nearest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
@@ -32,7 +33,7 @@ pub(crate) struct Named {
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { symbol, function } = self;
-        match cpp_name(symbol, CppParts::Whole).or_else(|| rust_name(symbol)) {
+        match cpp_name(symbol, CppParts::Full).or_else(|| rust_path(symbol)) {
             Some(name) => write!(f, "{symbol} ({name}, offset {:#x})", function.offset),
             None => write!(f, "{symbol} (offset {:#x})", function.offset),
         }
@@ -66,10 +67,10 @@ pub(crate) fn near(path: &Path, name: &str) -> Result<Vec<Named>, String> {
     let plain = name.split('(').next().unwrap_or(name);
     let inner = plain.rsplit("::").next().unwrap_or(plain);
     let likeness = |named: &Named| {
-        let shown = cpp_name(&named.symbol, CppParts::Name).or_else(|| rust_name(&named.symbol));
+        let shown = cpp_name(&named.symbol, CppParts::Name).or_else(|| rust_path(&named.symbol));
         let shown = shown.as_deref().unwrap_or(&named.symbol);
         let own = shown.rsplit("::").next().unwrap_or(shown);
-        let alike = strsim::normalized_damerau_levenshtein(shown, plain);
+        let alike = nearest::likeness(shown, plain);
         if own == inner { alike + 1.0 } else { alike }
     };
     let mut all: Vec<_> = all(path)?.into_iter().map(|named| (likeness(&named), named)).collect();
@@ -104,23 +105,9 @@ fn all(path: &Path) -> Result<Vec<Named>, String> {
 /// Returns whether a symbol has this name, or demangles to this Rust path or C++ function.
 fn is_called(symbol: &str, name: &str) -> bool {
     symbol == name
-        || name.contains("::") && rust_name(symbol).is_some_and(|path| path == name)
+        || name.contains("::") && rust_path(symbol).is_some_and(|path| path == name)
         // The parts of a function that the compiler split off have a suffix.
         || is_cpp(symbol, name) && !symbol.contains('.') && is_cpp_name(symbol, name)
-}
-
-fn rust_name(symbol: &str) -> Option<String> {
-    let is_mangled = symbol.starts_with("_ZN") || symbol.starts_with("_R");
-    let name = if is_mangled { rustc_demangle::try_demangle(symbol).ok() } else { None };
-    name.map(|path| format!("{path:#}"))
-}
-
-/// Parts of a C++ name that are shown.
-#[derive(Clone, Copy, Debug)]
-enum CppParts {
-    Name,
-    NameAndParameters,
-    Whole,
 }
 
 /// Returns whether a symbol may be this C++ function: mangled names have the identifiers of what
@@ -135,43 +122,13 @@ fn is_cpp(symbol: &str, name: &str) -> bool {
 fn is_cpp_name(symbol: &str, name: &str) -> bool {
     // Spaces differ between demanglers.
     let name = unspaced(name);
-    [CppParts::Name, CppParts::NameAndParameters, CppParts::Whole]
+    [CppParts::Name, CppParts::NameAndParameters, CppParts::Full]
         .into_iter()
         .any(|parts| cpp_name(symbol, parts).is_some_and(|shown| unspaced(&shown) == name))
 }
 
 fn unspaced(text: &str) -> String {
     text.split_whitespace().collect::<String>()
-}
-
-/// Returns parts of what a C++ symbol demangles to; `None` if it is none.
-fn cpp_name(symbol: &str, parts: CppParts) -> Option<String> {
-    if !symbol.starts_with("_Z") || rust_name(symbol).is_some() {
-        return None;
-    }
-    let options = match parts {
-        CppParts::Name => DemangleOptions::new().no_params().no_return_type(),
-        CppParts::NameAndParameters => DemangleOptions::new().no_return_type(),
-        CppParts::Whole => DemangleOptions::new(),
-    };
-    let (parsed, _) = BorrowedSymbol::with_tail(symbol.as_bytes()).ok()?;
-    let mut name = Bounded(String::new());
-    parsed.structured_demangle(&mut name, &options).ok()?;
-    Some(name.0)
-}
-
-/// Text of limited length: a short symbol can stand for a very long name.
-struct Bounded(String);
-
-impl fmt::Write for Bounded {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        const LIMIT: usize = 1 << 16;
-        if self.0.len() + part.len() > LIMIT {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
 }
 
 /// Returns the range from the first function of a file to the end of the last.

@@ -1,5 +1,6 @@
 //! The metrics that the user named, with their formulas.
 
+use recrep_console::nearest::did_you_mean;
 use recrep_counts::{Facts as FormulaFacts, Formula};
 
 use super::facts::Facts;
@@ -85,8 +86,7 @@ impl Search<'_> {
                     std::iter::once(&metric.name[..])
                         .chain(metric.groups.iter().map(String::as_str))
                 });
-                let near = event::nearest(plain, names);
-                let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+                let near = did_you_mean(plain, names);
                 Err(format!(
                     "the tables have no metric or group '{plain}' for this CPU{near} (rec list \
                      metric --event-tables DIR shows them)"

@@ -11,7 +11,7 @@ use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::DirFormat;
 use recrep_format::read::Recording as Records;
 
-use recrep_record::messages::units;
+use recrep_console::units;
 
 use crate::common::{
     Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped,

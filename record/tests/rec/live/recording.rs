@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use recrep_record::messages::units;
+use recrep_console::units;
 
 use crate::common::{
     Recording, Told, can_record, can_record_system, last_line, nobody_records_user_space, place,

@@ -1,8 +1,9 @@
 //! Answers to rules, as text and as JSON: all violations, then every rule with its value and limit.
 
+use recrep_console::units::grouped;
 use serde::Serialize;
 
-use super::numbers::{percent, short_interval, signed, whole};
+use super::numbers::{percent, short_interval, signed};
 use crate::compare::rules::{
     Finding, GateReport, GateRule, Judgement, Reason, RuleOutcome, RuleSubject,
 };
@@ -28,7 +29,7 @@ fn value(rule: &GateRule, value: f64) -> String {
         RuleSubject::Delta(..) | RuleSubject::DeltaTotal => format!("{} %", signed(value, 1)),
         RuleSubject::Impact(..) => format!("{} %", signed(value, 2)),
         subject if subject.is_share() => format!("{:.2} %", value * 100.0),
-        _ => whole(to_count(value)),
+        _ => grouped(to_count(value)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Numbers as the text of comparisons has them: signed, with a true minus, thousands apart.
+//! Numbers as the text of comparisons has them: signed, with a true minus.
 
 /// Formats a part as a signed percentage with these decimals, without its sign `%`.
 pub(super) fn signed(part: f64, decimals: usize) -> String {
@@ -42,19 +42,6 @@ pub(super) fn short_interval(low: Option<f64>, high: Option<f64>) -> String {
     interval(low, high).replace(' ', "").replace(',', ", ")
 }
 
-/// Formats a number with its thousands apart: `25,580`.
-pub(super) fn whole(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Formats a length of time in seconds as one unit: `14 min`, `3 h`, `0.3 s`, `40 ms`.
 pub(super) fn length(seconds: f64) -> String {
     match seconds {
@@ -89,7 +76,6 @@ mod tests {
 
     #[test]
     fn numbers_and_lengths_are_for_people() {
-        assert_eq!([7, 999, 25_580, 1_000_000].map(whole), ["7", "999", "25,580", "1,000,000"]);
         let lengths = [0.04, 0.3, 40.0, 840.0, 9000.0, 864_000.0].map(length);
         assert_eq!(lengths, ["40 ms", "0.3 s", "40 s", "14 min", "2 h", "10 days"]);
         assert_eq!([1, 2].map(|count| counted(count, "run")), ["1 run", "2 runs"]);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
+use recrep_console::demangle::demangled_fully;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::runs::RunFacts;
@@ -14,7 +15,6 @@ use crate::engine::report::Apart;
 use crate::profile::names::Subject;
 use crate::profile::stacks::RowIndex;
 use crate::query::{Column, Query, SortKey};
-use crate::symbols::demangled_whole;
 use crate::table::Cells;
 
 /// Adds the columns that tell a function's module, if there is a column of functions.
@@ -396,7 +396,7 @@ impl Grouping<'_> {
         for name in all {
             let (whole, alias) = match &name.code {
                 Some(SideCode::Function(function)) => {
-                    (demangled_whole(function.as_bytes()).into_owned(), Some(function.as_str()))
+                    (demangled_fully(function.as_bytes()).into_owned(), Some(function.as_str()))
                 }
                 Some(SideCode::Address(address)) => (format!("{}+{address:#x}", name.module), None),
                 None => (name.texts.join(" "), None),

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use recrep_console::units::grouped;
 
 use super::answer::{ComparedEvent, DiffAnswer};
-use super::numbers::{counted, interval, length, percent, share, signed, whole};
+use super::numbers::{counted, interval, length, percent, share, signed};
 use super::words;
 use crate::compare::{Normalization, RowChange, Status, Verdict};
 use crate::terminal::escape::{columns, escape};
@@ -59,7 +60,7 @@ fn heading(event: &ComparedEvent, answer: &DiffAnswer<'_>) -> String {
     let mut parts = Vec::new();
     for ((name, runs), total) in ["base", "new"].iter().zip(&answer.runs).zip(&event.totals) {
         let mut part =
-            format!("{name} {}, {} samples", counted(runs.len(), "run"), whole(total.samples));
+            format!("{name} {}, {} samples", counted(runs.len(), "run"), grouped(total.samples));
         if event.counts_time {
             part.push_str(&format!(" ({})", seconds(total.period)));
         }

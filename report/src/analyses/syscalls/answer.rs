@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
+use recrep_console::units;
 use rustc_hash::FxBuildHasher;
 use serde::Serialize;
 
@@ -13,7 +14,6 @@ use super::calls::{Calls, Found, Key, OneSided};
 use super::{By, SortBy, SyscallsQuery};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::terminal::escape::escape;
-use crate::terminal::units;
 
 #[derive(Serialize)]
 pub(super) struct SyscallsAnalysis {

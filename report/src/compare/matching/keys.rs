@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::symbols::demangled_whole;
+use recrep_console::demangle::demangled_fully;
 
 /// Returns what the names of a module have in common between builds and processes.
 pub(crate) fn module_key(module: &str) -> Cow<'_, str> {
@@ -94,7 +94,7 @@ fn without_clones(mut name: &str) -> &str {
 pub(super) fn function_key(name: &str) -> FunctionKey {
     let plain = without_clones(name);
     let suffix = name.get(plain.len()..).unwrap_or_default();
-    let whole = demangled_whole(plain.as_bytes());
+    let whole = demangled_fully(plain.as_bytes());
     let whole = without_hash(&whole);
     let is_rust = plain.starts_with("_R");
     let without_tags = without_brackets(whole, is_rust);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::glob::Glob;
+use recrep_console::glob::Glob;
+
 use super::rule::{Certainty, GateRule, RowKind, RuleSubject};
 use crate::compare::comparison::Comparison;
 use crate::compare::family::holm;

@@ -17,7 +17,6 @@
 
 mod evaluate;
 mod file;
-mod glob;
 mod parse;
 mod rule;
 

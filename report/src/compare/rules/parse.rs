@@ -1,6 +1,7 @@
 //! Parser of one rule.
 
-use super::glob::Glob;
+use recrep_console::glob::Glob;
+
 use super::rule::{Certainty, GateRule, Relation, RowKind, RuleSubject};
 
 /// A rule that cannot be read.
@@ -165,7 +166,7 @@ impl<'t> Parser<'t> {
             return Err(self.error_at(start, "a name"));
         }
         self.expect(')')?;
-        Ok(Glob::new(&name))
+        Ok(Glob::escaped(&name))
     }
 
     fn quoted(&mut self, quoted: &str) -> Result<String, RuleError> {
@@ -273,8 +274,8 @@ mod tests {
 
     #[test]
     fn rules_are_read() {
-        let delta = |kind, name: &str| RuleSubject::Delta(kind, Glob::new(name));
-        let share = |kind, name: &str| RuleSubject::Share(kind, Glob::new(name));
+        let delta = |kind, name: &str| RuleSubject::Delta(kind, Glob::escaped(name));
+        let share = |kind, name: &str| RuleSubject::Share(kind, Glob::escaped(name));
         use Certainty::*;
         use Relation::*;
         for (text, subject, relation, limit, certainty) in [
@@ -304,7 +305,7 @@ mod tests {
             ("delta(total) > 2%", RuleSubject::DeltaTotal, More, 0.02, Significant),
             (
                 "impact(self, *) > 1%",
-                RuleSubject::Impact(RowKind::Own, Glob::new("*")),
+                RuleSubject::Impact(RowKind::Own, Glob::escaped("*")),
                 More,
                 0.01,
                 Significant,

@@ -1,6 +1,6 @@
 //! A rule: what it asks for, and when it is violated.
 
-use super::glob::Glob;
+use recrep_console::glob::Glob;
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use recrep_console::units;
+
 use crate::count::metrics::share;
 use crate::profile::recording::When;
 use crate::profile::{InputSummary, Profile};
@@ -11,7 +13,6 @@ use crate::query::{Number, Query};
 use crate::table::EventTable;
 use crate::terminal::escape::escape;
 use crate::terminal::style::Screen;
-use crate::terminal::units;
 use crate::terminal::when::{ago, date};
 
 /// Maximum number of files that are described one by one.

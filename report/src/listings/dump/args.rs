@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use clap::{Args, Parser};
+use recrep_console::nearest::did_you_mean;
 use recrep_format::abi::RecordType;
 
 use crate::cli::SourceArgs;
 use crate::query::UsageError;
-use crate::query::nearest::did_you_mean;
 
 /// Print every record with its offset, its bytes and its fields
 ///

@@ -14,7 +14,7 @@
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attr::Attr;
 
-use crate::query::nearest::did_you_mean;
+use recrep_console::nearest::did_you_mean;
 
 macro_rules! fields {
     ($($(#[$meta:meta])* $name:ident = $text:literal, $bit:expr;)*) => {

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use recrep_console::units;
+
 use self::colours::{CHANGE_STEPS, Fill, Slots};
 use self::layout::{BoxKind, BoxSums, FlameBox, Layout, Subject, kind};
 use super::text::{clean, fitting, xml};
 use super::{Picture, PictureEvent};
 use crate::count::metrics::share;
-use crate::terminal::units;
 
 /// What a picture shows.
 #[derive(Clone, Debug)]

@@ -21,15 +21,16 @@ use std::{fmt, io};
 use addr2line::Loader;
 use addr2line::gimli::ReaderOffset;
 use indexmap::IndexSet;
+use recrep_console::demangle;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tempfile::TempDir;
 
 use super::scopes::{self, Scopes};
 use crate::input::map;
 use crate::query::Demangle;
+use crate::symbols::elf;
 use crate::symbols::search::DebugFile;
 use crate::symbols::search::bundle::{Bundled, BundledSource};
-use crate::symbols::{demangle, elf};
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl SourceLines {
         let mut frames = self.raw_frames(address);
         if self.demangle != Demangle::No {
             for name in frames.iter_mut().filter_map(|frame| frame.function.as_mut()) {
-                *name = demangle::shown(name.as_bytes(), self.demangle).into_owned();
+                *name = self.demangle.spelt(name.as_bytes()).into_owned();
             }
         }
         frames

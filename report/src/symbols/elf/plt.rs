@@ -22,8 +22,8 @@ use object::elf::{
     SHT_RELA,
 };
 use object::read::elf::{FileHeader, Rela, Sym};
+use recrep_console::demangle::PLT_SUFFIX;
 
-use crate::symbols::demangle::PLT_SUFFIX;
 use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
 use crate::symbols::table::{TableBuilder, name_at};
 

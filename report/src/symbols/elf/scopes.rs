@@ -26,10 +26,10 @@ use addr2line::gimli::{
     EndianSlice, RunTimeEndian, SectionId, Unit, UnitOffset,
 };
 use object::{Object, ObjectKind, ObjectSection};
+use recrep_console::demangle;
 use rustc_hash::FxHashMap;
 
 use crate::input::map::Bytes;
-use crate::symbols::demangle;
 use crate::symbols::search::file::{self, kept};
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use recrep_record::messages::units;
+use recrep_console::units;
 use recrep_tests::agreement::{Extent, assert_reads};
 use recrep_tests::needs;
 use recrep_tests::programs::{rec, workload};

@@ -13,24 +13,14 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use cpp::Bounded;
-
-use crate::query::Demangle;
+pub use cpp::{CppParts, cpp_name};
 
 /// Suffix that perf appends to the names of PLT entries.
-pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
-
-/// Returns `name` as it is printed.
-pub(crate) fn shown(name: &[u8], demangle: Demangle) -> Cow<'_, str> {
-    match demangle {
-        Demangle::No => String::from_utf8_lossy(name),
-        Demangle::Normal => demangled(name),
-        Demangle::Full => whole(name),
-    }
-}
+pub const PLT_SUFFIX: &[u8] = b"@plt";
 
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8
 /// replaced.
-pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
+pub fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     let (mangled, suffix) = match name.strip_suffix(PLT_SUFFIX) {
         Some(mangled) => (mangled, "@plt"),
@@ -48,7 +38,7 @@ pub(crate) fn demangled(name: &[u8]) -> Cow<'_, str> {
 
 /// Returns `name` demangled with all that tells functions apart: the parameters, return types and
 /// clones of C++, the hashes of Rust.
-pub(crate) fn whole(name: &[u8]) -> Cow<'_, str> {
+pub fn demangled_fully(name: &[u8]) -> Cow<'_, str> {
     let (mangled, plt) = match name.strip_suffix(PLT_SUFFIX) {
         Some(mangled) => (mangled, "@plt"),
         None => (name, ""),
@@ -59,7 +49,7 @@ pub(crate) fn whole(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     let end = match rust(mangled, &mut text, true) {
         Some(end) => end,
-        None => match cpp::whole_into(mangled, &mut text) {
+        None => match cpp::demangle_fully_into(mangled, &mut text) {
             Some(end) => end,
             None => return String::from_utf8_lossy(name),
         },
@@ -91,13 +81,13 @@ fn push_clones(suffixes: &[u8], text: &mut String) {
 }
 
 /// Returns whether `name` has the prefix of a mangled name.
-pub(super) fn is_mangled(name: &[u8]) -> bool {
+pub fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
 /// Returns `true` if two different names certainly demangle to the same text: they differ only in
 /// the symbol version, or they are variants of one constructor or destructor.
-pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
+pub fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     if !a.starts_with(b"_Z") {
         return false;
     }
@@ -116,9 +106,16 @@ pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     matches!(before, Some(b'C' | b'D')) && x.is_ascii_digit() && y.is_ascii_digit()
 }
 
-/// Writes a name of Rust into the empty `text`; with its hash, if it is to be `whole`. Returns the
-/// end of the name, which suffixes may follow; `None` if it is not one.
-fn rust(name: &[u8], text: &mut String, whole: bool) -> Option<usize> {
+/// Returns the path that a name of Rust stands for, without its hash; `None` if it is not one.
+pub fn rust_path(name: &str) -> Option<String> {
+    let is_mangled = name.starts_with("_ZN") || name.starts_with("_R");
+    let path = if is_mangled { rustc_demangle::try_demangle(name).ok()? } else { return None };
+    Some(format!("{path:#}"))
+}
+
+/// Writes a name of Rust into the empty `text`, perhaps with its hash. Returns the end of the name,
+/// which suffixes may follow; `None` if it is not one.
+fn rust(name: &[u8], text: &mut String, with_hash: bool) -> Option<usize> {
     // A v0 name ends at a `.` or `@`, a legacy one after its hash.
     let end = if name.starts_with(b"_R") {
         memchr::memchr2(b'.', b'@', name).or(Some(name.len()))
@@ -129,8 +126,11 @@ fn rust(name: &[u8], text: &mut String, whole: bool) -> Option<usize> {
     let name = std::str::from_utf8(name.get(..end)?).ok()?;
     let symbol = rustc_demangle::try_demangle(name).ok()?;
     // The alternate format omits hashes and the types of constants.
-    let written =
-        if whole { write!(Bounded(text), "{symbol}") } else { write!(Bounded(text), "{symbol:#}") };
+    let written = if with_hash {
+        write!(Bounded(text), "{symbol}")
+    } else {
+        write!(Bounded(text), "{symbol:#}")
+    };
     written.ok()?;
     Some(end)
 }
@@ -195,7 +195,7 @@ mod tests {
                 "core::fmt::write::h0123456789abcdef [clone .cold]",
             ),
         ] {
-            assert_eq!(whole(name.as_bytes()), spelt, "{name}");
+            assert_eq!(demangled_fully(name.as_bytes()), spelt, "{name}");
         }
     }
 

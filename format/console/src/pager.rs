@@ -1,5 +1,5 @@
 //! Standard output, or a pager in front of it: on a terminal, output that does not fit is shown in
-//! `$REP_PAGER`, else `$PAGER`, else `less -FRX`.
+//! the program's own pager (`$REP_PAGER`), else `$PAGER`, else `less -FRX`.
 //!
 //! ```text
 //!   Held (up to a screen of text) ─► Paged (the pager's input)    the screen is full
@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-/// Where the output goes.
+/// Standard output, or the pager in front of it.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub struct Output {
     state: State,
     stdout: StdoutLock<'static>,
 }
@@ -59,13 +59,13 @@ impl Room {
 
 impl Output {
     /// Returns standard output; with `may_page`, output that does not fit on a terminal goes to a
-    /// pager.
-    pub(crate) fn new(may_page: bool) -> Self {
+    /// pager: the one that the environment variable `own` names, or the user's.
+    pub fn new(own: &str, may_page: bool) -> Self {
         let stdout = io::stdout().lock();
         let mut state = State::Direct;
         if may_page
             && stdout.is_terminal()
-            && let Some(pager) = pager(|name| std::env::var_os(name))
+            && let Some(pager) = pager(own, |name| std::env::var_os(name))
             && let Some((width, height)) = terminal_size::terminal_size()
         {
             let (rows, width) = (height.0.into(), usize::from(width.0).max(1));
@@ -76,7 +76,10 @@ impl Output {
     }
 
     /// Writes what is still held, and waits until the user leaves the pager.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Returns I/O errors of standard output.
+    pub fn finish(mut self) -> io::Result<()> {
         match &mut self.state {
             State::Direct => self.stdout.flush(),
             State::Held { text, .. } => {
@@ -124,10 +127,9 @@ impl Write for Output {
 
 /// Returns the command of the pager, given environment variables; `None` if the user or the
 /// terminal wants none.
-fn pager(variable: impl Fn(&str) -> Option<OsString>) -> Option<Vec<OsString>> {
+fn pager(own: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<Vec<OsString>> {
     variable("TERM").filter(|kind| !kind.is_empty() && kind != "dumb")?;
-    let words = |line: &str| line.split_whitespace().map(OsString::from).collect();
-    let Some(line) = variable("REP_PAGER").or_else(|| variable("PAGER")) else {
+    let Some(line) = variable(own).or_else(|| variable("PAGER")) else {
         return Some(words("less -FRX"));
     };
     match line.to_str() {
@@ -139,6 +141,10 @@ fn pager(variable: impl Fn(&str) -> Option<OsString>) -> Option<Vec<OsString>> {
     }
 }
 
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
 /// Starts the pager; returns `None` if that is impossible.
 fn start(pager: &[OsString]) -> Option<Child> {
     let (program, args) = pager.split_first()?;
@@ -148,11 +154,11 @@ fn start(pager: &[OsString]) -> Option<Child> {
         command.env("LESS", "FRX");
     }
     let child = command.spawn().ok()?;
-    // The keys that end rep are the pager's now: the user leaves it by its own keys, and it
+    // The keys that end the program are the pager's now: the user leaves it by its own keys, and it
     // restores the terminal.
     for signal in [SIGINT, SIGQUIT] {
-        // Without a handler, rep ends and leaves the pager alone, which is no reason to show
-        // nothing.
+        // Without a handler, the program ends and leaves the pager alone, which is no reason to
+        // show nothing.
         let _registered = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
     Some(child)
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn the_pager_is_the_users() {
         let of = |variables: &[(&str, &str)]| {
-            let words = pager(|name| {
+            let words = pager("REP_PAGER", |name| {
                 variables.iter().find(|(is, _)| *is == name).map(|(_, value)| value.into())
             })?;
             Some(words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(","))

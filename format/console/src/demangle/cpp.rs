@@ -56,7 +56,7 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
 
 /// Writes a C++ name with parameters and return type into the empty `text`. Returns the end of the
 /// name, which suffixes may follow; `None` if it is not one.
-pub(super) fn whole_into(name: &[u8], text: &mut String) -> Option<usize> {
+pub(super) fn demangle_fully_into(name: &[u8], text: &mut String) -> Option<usize> {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
     match thunk(name) {
@@ -72,6 +72,33 @@ pub(super) fn whole_into(name: &[u8], text: &mut String) -> Option<usize> {
         spell_empty_packs(text);
     }
     Some(end)
+}
+
+/// Parts of a C++ name that are shown.
+#[derive(Clone, Copy, Debug)]
+pub enum CppParts {
+    /// The qualified name.
+    Name,
+    /// The name and the types of the parameters.
+    NameAndParameters,
+    /// Also the return type.
+    Full,
+}
+
+/// Returns parts of what a C++ name stands for, as the demangler spells it; `None` if it is not
+/// one.
+pub fn cpp_name(name: &str, parts: CppParts) -> Option<String> {
+    if !name.starts_with("_Z") || super::rust_path(name).is_some() {
+        return None;
+    }
+    let options = match parts {
+        CppParts::Name => DemangleOptions::new().no_params().no_return_type(),
+        CppParts::NameAndParameters => DemangleOptions::new().no_return_type(),
+        CppParts::Full => DemangleOptions::new(),
+    };
+    let mut text = String::new();
+    write_name(name.as_bytes(), options, &mut text)?;
+    Some(text)
 }
 
 fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> Option<()> {
