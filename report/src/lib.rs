@@ -15,6 +15,7 @@
 //!  table         │    rows of a profile in order and within limits, cells as texts
 //!  profile       │    what was counted: events, rows of typed cells, callchains, modules
 //!  scan          │    samples ─► packed keys, on all cores
+//!  samples       │    a file opened: its side-band, its filters, the pass over its samples
 //!  callchain     │    callchains ─► frames; unwinding of copied stacks
 //!  code          │    function ─► instructions with counts, source lines, jumps
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
@@ -51,6 +52,7 @@ mod picture;
 mod pprof;
 mod profile;
 mod query;
+mod samples;
 mod scan;
 mod symbols;
 mod table;

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::report;
-use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, write_csv, write_json};
-use crate::input::settled;
+use crate::input::retry_if_changed;
 use crate::profile::Profile;
 use crate::query::{Column, Mode, Needs, Query, Warning};
+use crate::samples::Session;
 use crate::terminal::parts::CANNOT_WRITE;
 
 /// Options that all these commands share.
@@ -116,7 +116,7 @@ pub(crate) fn profile<T: Send>(
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
-    settled(&query.sources, || report::gather(&query, &of))
+    retry_if_changed(&query.sources, || report::gather(&query, &of))
 }
 
 /// Prints an analysis in a format. Returns the warnings.

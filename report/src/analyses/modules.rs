@@ -9,8 +9,8 @@
 use std::io::{self, Write};
 
 use clap::Parser;
-use rayon::prelude::*;
 use recrep_format::abi::SampleType;
+use recrep_format::attr::AttrTable;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, SampleFields};
 use serde::{Serialize, Serializer};
@@ -19,13 +19,14 @@ use crate::analyses::derived;
 use crate::analyses::derived::Format;
 use crate::cli::{SourcesArgs, SymbolArgs};
 use crate::count::metrics::{rounded, share};
-use crate::engine::session::Session;
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::listings::info::{InfoValue, map, number};
 use crate::profile::Profile;
 use crate::profile::modules::ModuleUse;
 use crate::query::{Column, MAX_STACK, Query, Warning};
+use crate::samples::{PieceWorker, Session, by_piece, for_each_sample};
 use crate::symbols::{Attempt, Explanation, Module};
 use crate::terminal::escape::escape;
 
@@ -309,42 +310,30 @@ impl StackSummary {
         if !session.samples_have(wanted) {
             return Self::default();
         }
-        session
-            .split
-            .pieces
-            .par_iter()
-            .map_init(UnpackBuffer::default, |buffer, piece| {
-                Self::of_records(session, piece.records(buffer))
-            })
-            .reduce(Self::default, Self::and)
+        let new = |_| StackWorker { attrs: &session.file.attrs, summary: Self::default() };
+        let workers = by_piece(&session.split.pieces, new).into_iter();
+        workers.map(|worker| worker.summary).fold(Self::default(), Self::and)
     }
 
-    fn of_records<'r>(session: &Session<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
-        let attrs = &session.file.attrs;
-        let mut all = Self::default();
-        for (event, sample) in records.filter_map(|raw| attrs.sample(raw)) {
-            let mut fields = SampleFields::default();
-            if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
-                continue;
-            }
-            if let Some(chain) = &fields.callchain {
-                let asked = attrs
-                    .entries()
-                    .get(event.0)
-                    .map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
-                let most = if asked == 0 { MAX_STACK } else { asked };
-                all.callchains += 1;
-                all.callchains_at_limit += u64::from(chain.len() >= most);
-            }
-            if let Some(stack) = fields.stack_user.filter(|stack| !stack.bytes.is_empty()) {
-                let size = stack.bytes.len() as u64;
-                all.copies += 1;
-                all.copies_truncated +=
-                    u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
-                all.copy_bytes = all.copy_bytes.max(size);
-            }
+    fn add(&mut self, attrs: &AttrTable, raw: RawRecord<'_>) {
+        let Some((event, sample)) = attrs.sample(raw) else { return };
+        let mut fields = SampleFields::default();
+        if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
+            return;
         }
-        all
+        if let Some(chain) = &fields.callchain {
+            let asked =
+                attrs.get(event).map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
+            let most = if asked == 0 { MAX_STACK } else { asked };
+            self.callchains += 1;
+            self.callchains_at_limit += u64::from(chain.len() >= most);
+        }
+        if let Some(stack) = fields.stack_user.filter(|stack| !stack.bytes.is_empty()) {
+            let size = stack.bytes.len() as u64;
+            self.copies += 1;
+            self.copies_truncated += u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
+            self.copy_bytes = self.copy_bytes.max(size);
+        }
     }
 
     fn and(self, other: Self) -> Self {
@@ -355,5 +344,17 @@ impl StackSummary {
             copies_truncated: self.copies_truncated + other.copies_truncated,
             copy_bytes: self.copy_bytes.max(other.copy_bytes),
         }
+    }
+}
+
+/// Summarizes the stacks of one worker's samples.
+struct StackWorker<'a> {
+    attrs: &'a AttrTable,
+    summary: StackSummary,
+}
+
+impl PieceWorker for StackWorker<'_> {
+    fn read(&mut self, _: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
+        for_each_sample(piece, buffer, |raw| self.summary.add(self.attrs, raw));
     }
 }

@@ -17,7 +17,7 @@ use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::report::gather;
 use crate::exports::pprof;
-use crate::input::{Input, each, settled};
+use crate::input::{Input, each, retry_if_changed};
 use crate::profile::Profile;
 use crate::query::{ChainOptions, Column, FrameKey, Mode, Needs, Query, Source, Warning};
 
@@ -154,7 +154,7 @@ fn export(
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<Warning>> {
     let query = Query { sources: vec![source.clone()], ..asked.query.clone() };
-    let (profile, query, facts) = settled(&query.sources, || gather(&query, facts))?;
+    let (profile, query, facts) = retry_if_changed(&query.sources, || gather(&query, facts))?;
     let failure = profile.warnings.iter().find(|warning| warning.is_failure());
     if let Some(failure) = failure {
         bail!("{}", failure.message);

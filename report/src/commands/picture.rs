@@ -11,7 +11,7 @@ use crate::cli::outcome::{replace_file, say};
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::report::{gather, have_switches};
-use crate::input::{Input, settled};
+use crate::input::{Input, retry_if_changed};
 use crate::picture::{PictureBuilder, Renamed, columns};
 use crate::profile::Profile;
 use crate::profile::recording::quoted;
@@ -146,7 +146,7 @@ fn side(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
 }
 
 fn counted(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
-    let (profile, answered, made) = settled(&query.sources, || {
+    let (profile, answered, made) = retry_if_changed(&query.sources, || {
         gather(query, |session| {
             (facts(session), session.steps(query.steps), have_switches(session))
         })

@@ -11,7 +11,7 @@ use crate::cli::outcome::{
 use crate::cli::{Asked, Line};
 use crate::engine::report;
 use crate::exports;
-use crate::input::{settled, several};
+use crate::input::{retry_if_changed, several};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::stat::{self, StatQuery};
 use crate::listings::{info, tasks};
@@ -63,7 +63,7 @@ fn gated(status: ExitCode, ReportQuery { query, gates, .. }: &ReportQuery) -> Ex
     if !gates.is_asked() {
         return status;
     }
-    match settled(&query.sources, || diff::gates_of_profile(query, gates)) {
+    match retry_if_changed(&query.sources, || diff::gates_of_profile(query, gates)) {
         Ok(report) => {
             let told = diff::tell_gates(&report, gates.is_strict);
             // Without samples there is no answer, which no gate lets pass.

@@ -2,18 +2,19 @@
 //! profile.
 
 use rayon::prelude::*;
-use recrep_format::attr::AttrIndex;
+use recrep_format::abi::{EventType, SwEvent};
+use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use super::session::Session;
 use super::setup::{Setup, answerable};
 use super::{Labeller, loaded, multiplexed, numbers};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Rows};
-use crate::profile::Profile;
 use crate::profile::modules::ModuleUses;
 use crate::profile::names::AnswerLabels;
+use crate::profile::{Event, Profile};
 use crate::query::{Field, KeyError, Meta, Mode, Query, SortKey};
+use crate::samples::Session;
 use crate::scan::{Dropped, Scan, Scanned};
 use crate::symbols::{Module, Resolver};
 use crate::timeline::Role;
@@ -176,6 +177,24 @@ impl Labeller<'_> {
         let keys = self.query.columns.iter().map(|column| column.key);
         profile.set_rows(words, metrics, rows.layout().is_told_by(keys));
     }
+}
+
+/// Returns the events of a profile in a mode.
+pub(crate) fn profile_events(session: &Session<'_>, mode: Mode) -> Vec<Event> {
+    if let Some(name) = mode.event() {
+        return vec![Event { counts_time: true, ..Event::named(name) }];
+    }
+    let event = |(entry, name): (&AttrEntry, &String)| {
+        let (kind, config) = (entry.attr.kind, entry.attr.config);
+        let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&config)
+            && kind == EventType::SOFTWARE;
+        Event {
+            counts_time: is_clock && mode == Mode::Samples,
+            is_tracepoint: kind == EventType::TRACEPOINT,
+            ..Event::named(name)
+        }
+    };
+    session.file.attrs.entries().iter().zip(&session.events).map(event).collect()
 }
 
 /// Adds the totals of the events, with what was lost of each.

@@ -24,10 +24,10 @@ use recrep_format::record::{
 };
 use rustc_hash::FxHashMap;
 
-use super::session::Session;
 use crate::profile::counts::{EventCount, ThreadCounts};
 use crate::query::Warning;
 use crate::query::lists::cpus;
+use crate::samples::Session;
 
 /// Counts of a recording.
 #[derive(Debug)]

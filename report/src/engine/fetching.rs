@@ -11,9 +11,9 @@
 use recrep_format::abi::SampleType;
 
 use crate::engine::counted::module_uses;
-use crate::engine::session::Session;
 use crate::profile::modules::{ModuleUse, ModuleUses};
 use crate::query::{ChainOptions, Column, Filters, KeyError, Query, Servers, Warning};
+use crate::samples::Session;
 use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
 use crate::terminal::progress;
 

@@ -5,9 +5,6 @@
 //!            setup      samples to keys     naming      of all inputs
 //!              └─ fetching (debuginfod, on request)
 //! ```
-//!
-//! Truncation and damage are found by `recrep_format::read` and `crate::input::split`; [`session`]
-//! warns of them and decides whether a file is complete.
 
 mod ancestors;
 pub(crate) mod counted;
@@ -19,7 +16,6 @@ mod labeller;
 mod module_uses;
 pub(crate) mod multiplexed;
 pub(crate) mod report;
-pub(crate) mod session;
 mod setup;
 pub(crate) mod signs;
 mod texts;

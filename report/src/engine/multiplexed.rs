@@ -7,8 +7,8 @@ use recrep_format::abi::RecordType;
 use recrep_format::record::{Body, RawRecord, ReadRecord};
 
 use crate::count::{CounterTimes, Reading, times};
-use crate::engine::session::Session;
 use crate::query::Warning;
+use crate::samples::Session;
 
 /// Returns warnings about multiplexed events, given the times that samples tell, and which events
 /// are scaled.

@@ -12,13 +12,12 @@ use recrep_format::abi::{AttrFlags, BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
 use crate::count::LOWER_VALUES;
-use crate::engine::counted::{Names, Purpose, histogram};
+use crate::engine::counted::{Names, Purpose, histogram, profile_events};
 use crate::engine::counts::RecordedCounts;
-use crate::engine::session::{self, Session};
 use crate::engine::{fetching, unmatched};
-use crate::input::several::{each_merged, settled};
-use crate::input::streams::Keep;
-use crate::input::{Input, OpenError};
+use crate::input::several::{each_merged, retry_if_changed};
+use crate::input::split::Split;
+use crate::input::{Input, Keep, OpenError, OpenedInput};
 use crate::profile::names::{AnswerLabels, Labels, ModuleName};
 use crate::profile::recording::{Recording, When};
 use crate::profile::tell_apart;
@@ -27,6 +26,7 @@ use crate::query::{
     ChainOptions, Column, Field, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source,
     Warning,
 };
+use crate::samples::{self, Session};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::timeline::{Role, SwitchCounts, is_switches, total};
@@ -38,7 +38,7 @@ use crate::tracepoints::Formats;
 /// # Errors
 /// Returns an error if no input can be read, or if an input lacks data that the query asks for.
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
-    settled(&query.sources, || {
+    retry_if_changed(&query.sources, || {
         if query.inspection == Some(Inspection::Stats) {
             // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
@@ -72,15 +72,23 @@ impl<'q> Answering<'q> {
         source: &Source,
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<(Profile, T)> {
-        let Self { query, resolver, labels, answered } = self;
         let input = Input::open(source)?;
-        session::named(&input, (query.mode, Keep::Some), Some(resolver), |session| {
-            let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
-            let query = answered
-                .get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
-            let profile = of_session(query, &input, session, Names { resolver, labels })?;
-            Ok((profile, of(session)))
-        })
+        input.unless_changed(self.opened_input(&input, of))
+    }
+
+    fn opened_input<T>(
+        &self,
+        input: &Input,
+        of: &dyn Fn(&Session<'_>) -> T,
+    ) -> anyhow::Result<(Profile, T)> {
+        let Self { query, resolver, labels, answered } = self;
+        let opened = OpenedInput::new(input, Keep::Some)?;
+        let session = &Session::open(&opened, query.mode, Some(resolver));
+        let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
+        let query =
+            answered.get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
+        let profile = of_session(query, session, Names { resolver, labels })?;
+        Ok((profile, of(session)))
     }
 
     /// Calls `make` with inputs and merges what it returns, in their order.
@@ -193,7 +201,7 @@ pub(crate) fn apart<T: Send>(
 fn unknown_events(query: &Query, profile: &Profile) -> Vec<Warning> {
     let events: Vec<&str> = profile.events().iter().map(|event| event.name.as_str()).collect();
     let warning = |wanted: &String| {
-        let is_known = events.iter().any(|event| session::is_named(event, wanted));
+        let is_known = events.iter().any(|event| samples::is_named(event, wanted));
         let message = || {
             format!(
                 "--event: no event is named `{wanted}`; events of the input: {}",
@@ -218,12 +226,8 @@ fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
 }
 
 /// Answers the query for one input.
-fn of_session(
-    query: &Query,
-    input: &Input,
-    session: &Session<'_>,
-    names: Names<'_>,
-) -> anyhow::Result<Profile> {
+fn of_session(query: &Query, session: &Session<'_>, names: Names<'_>) -> anyhow::Result<Profile> {
+    let input = session.input;
     let is_timed = query.needs(Field::Time) || query.filters.samples.times.is_some();
     if is_timed || query.mode != Mode::Samples {
         input.check_recording("what has times, branches or memory accesses")?;
@@ -231,7 +235,7 @@ fn of_session(
     check_recorded(&input.name, query.mode, session)?;
     check_chains(&input.name, query, session)?;
     let not_fetched = fetching::fetch(query, session, names.resolver)?;
-    let mut profile = Profile::of_events(session.profile_events(query.mode));
+    let mut profile = Profile::of_events(profile_events(session, query.mode));
     let dropped = histogram(&mut profile, query, session, names, Purpose::Rows)?;
     if query.inspection.is_none() {
         let recorded = unmatched::Recorded {
@@ -263,7 +267,7 @@ fn of_session(
         };
         profile.warnings.push(Warning::new("no-thread-counts", message));
     }
-    profile.inputs.push(summary(query, input, session));
+    profile.inputs.push(summary(query, session));
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);
     profile.warnings.extend(dropped_warnings(&dropped));
@@ -277,20 +281,19 @@ fn of_session(
 }
 
 /// Returns what is said of an input.
-pub(crate) fn summary(query: &Query, input: &Input, session: &Session<'_>) -> InputSummary {
-    let (split, side_band) = (session.split, &session.side_band);
+pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
+    let Session { input, split, side_band, .. } = session;
     let count = |kind: RecordType| split.counts.get(&kind).copied().unwrap_or(0);
     let mut recording = Recording::of(session.file, count(RecordType::THROTTLE));
     if query.is_default_input {
         recording.when = When::of(session.file, Path::new(&input.name));
     }
-    // A profile has no records but samples; those that were made of it are nobody's.
-    let summed = input.profile_samples().map(|samples| [(RecordType::SAMPLE, samples)].into());
+    let summed = input.profile_samples().map(Split::counts_of_profile);
     let records = summed.as_ref().unwrap_or(&split.counts);
     InputSummary {
         path: input.name.clone(),
         bytes: input.len(),
-        samples: records.get(&RecordType::SAMPLE).copied().unwrap_or(0),
+        samples: input.profile_samples().unwrap_or_else(|| split.samples()),
         records: records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
         lost_samples: total(&side_band.lost_samples),

@@ -3,14 +3,15 @@
 use recrep_format::abi::{AttrFlags, BranchSampleType, SampleType};
 use recrep_format::attr::AttrEntry;
 
-use super::session::Session;
 use crate::callchain::{
     ChainChecks, ChainLimit, ChainOrigin, Deferred, FrameFields, FramePointers, RecordedChains,
     StackUnwinder, deferred_chains,
 };
 use crate::count::Layout;
 use crate::query::{ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Mode, Query, SortKey};
-use crate::scan::{SampleFilter, Scan, counted_by_thread, scaled};
+use crate::samples::Session;
+use crate::samples::{SampleFilter, counted_by_thread, scaled};
+use crate::scan::Scan;
 use crate::symbols::{Functions, Resolver};
 use crate::timeline::{Groups, Timeline};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
@@ -125,7 +126,7 @@ impl<'s> Setup<'s> {
     pub(super) fn filter(&self) -> SampleFilter<'_> {
         let filters = &self.query.filters;
         let socket = filters.socket.map(|socket| self.groups.cpus_of(socket));
-        self.session.filters(&filters.samples, filters.events.as_deref(), socket)
+        SampleFilter::new(self.session, &filters.samples, filters.events.as_deref(), socket)
     }
 
     /// Returns the columns of tracepoints, and for each of them whether any event has it.

@@ -10,7 +10,6 @@ use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
 
 use super::labeller::{Labeller, frame_at};
-use super::session::Session;
 use super::setup::are_calls;
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
@@ -19,6 +18,7 @@ use crate::profile::user_stacks::{
     BrokenStacks, ProgramStacks, StackKind, StackSource, UserStacks,
 };
 use crate::query::{End, Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
+use crate::samples::Session;
 use crate::symbols::Module;
 use crate::timeline::{CommRef, ThreadRef};
 

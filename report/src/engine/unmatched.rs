@@ -4,13 +4,13 @@
 //! This reads the samples again. It happens where nothing passed, and where a list names several
 //! values.
 
-use crate::engine::counted::{Names, Purpose, histogram};
-use crate::engine::session::Session;
+use crate::engine::counted::{Names, Purpose, histogram, profile_events};
 use crate::profile::Profile;
 use crate::profile::names::{AnswerLabels, Subject};
 use crate::query::{
     ChainOptions, Column, FilterBy, FilterValues, Filters, KeyError, Mode, Query, SymbolOptions,
 };
+use crate::samples::Session;
 use crate::symbols::Resolver;
 use crate::table::{self, EventTable, Row};
 
@@ -114,7 +114,7 @@ impl Recorded<'_> {
 
     fn profile(self, query: &Query) -> Result<Profile, KeyError> {
         let labels = AnswerLabels::default();
-        let mut profile = Profile::of_events(self.session.profile_events(query.mode));
+        let mut profile = Profile::of_events(profile_events(self.session, query.mode));
         let names = Names { resolver: self.resolver, labels: &labels };
         histogram(&mut profile, query, self.session, names, Purpose::Rows)?;
         profile.labels = labels.into_parts().0;

@@ -19,5 +19,5 @@ pub(crate) mod unpack;
 
 pub use open::Input;
 pub(crate) use open::{Changed, OpenError, Stream};
-pub(crate) use several::{each, settled};
-pub(crate) use streams::Keep;
+pub(crate) use several::{each, retry_if_changed};
+pub(crate) use streams::{Keep, OpenedInput};

@@ -241,16 +241,14 @@ impl Input {
         self.torn.as_deref()
     }
 
-    /// Parses the file and calls `act` with it. Returns [`Changed`] if it changed while `act` ran.
-    pub fn read<R>(
-        &self,
-        act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>,
-    ) -> anyhow::Result<R> {
-        let outcome = self.parsed().map_err(anyhow::Error::from).and_then(|file| act(&file));
+    /// Returns what reading the input gave, or [`Changed`] if it changed meanwhile: then neither an
+    /// answer nor an error counts.
+    pub(crate) fn unless_changed<R>(&self, outcome: anyhow::Result<R>) -> anyhow::Result<R> {
         self.changed().map_or(outcome, |changed| Err(changed.into()))
     }
 
-    fn parsed(&self) -> Result<read::File<'_>, OpenError> {
+    /// Parses the file.
+    pub(crate) fn parsed(&self) -> Result<read::File<'_>, OpenError> {
         let path = || PathBuf::from(&self.name);
         let file = read::File::parse(self.bytes()).map_err(|error| match error.kind {
             ErrorKind::Magic => others::describe(self.bytes()).map_or_else(

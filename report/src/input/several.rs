@@ -166,7 +166,7 @@ impl Outcomes {
 /// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt
 /// opens it at its new size. The error of the last attempt counts. Standard input cannot be read
 /// again.
-pub(crate) fn settled<R>(
+pub(crate) fn retry_if_changed<R>(
     sources: &[Source],
     mut answer: impl FnMut() -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {

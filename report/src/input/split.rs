@@ -80,6 +80,16 @@ pub(crate) struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
+    /// Returns the records of a profile: its samples. Those that were made of it are nobody's.
+    pub(crate) fn counts_of_profile(samples: u64) -> BTreeMap<RecordType, u64> {
+        [(RecordType::SAMPLE, samples)].into()
+    }
+
+    /// Returns the number of samples.
+    pub(crate) fn samples(&self) -> u64 {
+        self.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0)
+    }
+
     /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
     pub(crate) fn walk(&mut self, parts: &'a [Part<'a, Skimmed>], mut offset: u64, endian: Endian) {
         let mut all = Vec::new();

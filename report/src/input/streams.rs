@@ -15,10 +15,30 @@ use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames};
 
-use crate::input::Input;
 use crate::input::split::{Skimmed, Split};
 use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
+use crate::input::{Input, OpenError};
 use crate::query::Warning;
+
+/// An input, parsed and unpacked.
+#[derive(Debug)]
+pub(crate) struct OpenedInput<'i> {
+    pub(crate) input: &'i Input,
+    pub(crate) file: File<'i>,
+    pub(crate) streams: Streams<'i>,
+}
+
+impl<'i> OpenedInput<'i> {
+    /// Parses and unpacks an input, with as much in memory as asked for.
+    ///
+    /// # Errors
+    /// Returns an error if it is not a perf.data file.
+    pub(crate) fn new(input: &'i Input, keep: Keep) -> Result<Self, OpenError> {
+        let file = input.parsed()?;
+        let streams = Streams::of(input, &file, keep);
+        Ok(Self { input, file, streams })
+    }
+}
 
 /// All streams of an input.
 #[derive(Debug)]
@@ -51,7 +71,7 @@ const KEPT: usize = 16 << 20;
 
 impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
-    pub(crate) fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
+    fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let mut all = vec![(None, file.data_bytes(), file.data.offset)];
         all.extend(input.streams().iter().map(|of| (Some(of.name.as_str()), &*of.bytes, 0)));
         let kept = AtomicUsize::new(0);

@@ -8,9 +8,9 @@ use recrep_counts::{Aggregation, Format, Printer};
 
 use crate::cli::{self, SourcesArgs};
 use crate::engine::counts::RecordedCounts;
-use crate::engine::session;
-use crate::input::{Input, Keep, each};
-use crate::query::{Source, Warning};
+use crate::input::{Input, Keep, OpenedInput, each};
+use crate::query::{Mode, Source, Warning};
+use crate::samples::Session;
 use crate::terminal::parts::CANNOT_WRITE;
 
 /// Show the counts of events that perf stat record or rec stat record wrote, and those that threads
@@ -123,28 +123,37 @@ pub(crate) fn run(asked: &StatQuery, out: &mut impl Write) -> anyhow::Result<Vec
     let mut has_counts = false;
     let mut warnings = each(&asked.sources, |source| {
         let input = Input::recording(source, "counts")?;
-        session::on(&input, Keep::Some, |session| {
-            let mut warnings = session.warnings();
-            let Some(counts) = RecordedCounts::of(session) else { return Ok(warnings) };
-            has_counts = true;
-            warnings.extend(counts.warnings.iter().cloned());
-            let mut by = asked.by;
-            if let Some(places) = by.and_then(|by| counts.has_no(by)) {
-                let message =
-                    format!("counts were not recorded for single {places}: all are shown");
-                warnings.push(Warning::new("no-places", message));
-                by = Some(Aggregation::Whole);
-            }
-            let mut printer = Printer::new(asked.format.clone());
-            for report in counts.reports(by) {
-                printer.print(&report, out).context(CANNOT_WRITE)?;
-            }
-            Ok(warnings)
-        })
+        let (has_own, warnings) = input.unless_changed(print_input(asked, &input, out))?;
+        has_counts |= has_own;
+        Ok(warnings)
     })?;
     if !has_counts {
         let message = "the recording has no counts: record with rec stat record, or with rec -s";
         warnings.push(Warning::new(Warning::NO_SAMPLES, message));
     }
     Ok(warnings)
+}
+
+/// Prints the counts of an input; returns whether there are any, and warnings.
+fn print_input(
+    asked: &StatQuery,
+    input: &Input,
+    out: &mut impl Write,
+) -> anyhow::Result<(bool, Vec<Warning>)> {
+    let opened = OpenedInput::new(input, Keep::Some)?;
+    let session = Session::open(&opened, Mode::Samples, None);
+    let mut warnings = session.warnings();
+    let Some(counts) = RecordedCounts::of(&session) else { return Ok((false, warnings)) };
+    warnings.extend(counts.warnings.iter().cloned());
+    let mut by = asked.by;
+    if let Some(places) = by.and_then(|by| counts.has_no(by)) {
+        let message = format!("counts were not recorded for single {places}: all are shown");
+        warnings.push(Warning::new("no-places", message));
+        by = Some(Aggregation::Whole);
+    }
+    let mut printer = Printer::new(asked.format.clone());
+    for report in counts.reports(by) {
+        printer.print(&report, out).context(CANNOT_WRITE)?;
+    }
+    Ok((true, warnings))
 }

@@ -18,12 +18,12 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use crate::cli::args::ReportQuery;
-use crate::engine::session::{self, Session};
 use crate::exports::write_json;
-use crate::input::{Input, Keep, each, settled};
+use crate::input::{Input, Keep, OpenedInput, each, retry_if_changed};
 use crate::listings::dump;
 use crate::listings::info::{InfoValue, number};
-use crate::query::{Inspection, Warning};
+use crate::query::{Inspection, Mode, Warning};
+use crate::samples::Session;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
 use crate::timeline::{Life, Moment, VisiblePart, mapping_in};
@@ -90,9 +90,9 @@ pub(crate) fn run(asked: &ReportQuery, out: &mut impl Write) -> anyhow::Result<V
     let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
     let unreadable = each(&query.sources, |source| {
-        lists.push(settled(std::slice::from_ref(source), || {
+        lists.push(retry_if_changed(std::slice::from_ref(source), || {
             let input = Input::recording(source, "a list of tasks")?;
-            session::on(&input, Keep::Some, |session| Ok(list(&input.name, session, with_mappings)))
+            input.unless_changed(read(&input, with_mappings))
         })?);
         Ok(Vec::new())
     })?;
@@ -103,6 +103,12 @@ pub(crate) fn run(asked: &ReportQuery, out: &mut impl Write) -> anyhow::Result<V
     };
     printed.context(CANNOT_WRITE)?;
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
+}
+
+fn read(input: &Input, with_mappings: bool) -> anyhow::Result<TaskList> {
+    let opened = OpenedInput::new(input, Keep::Some)?;
+    let session = Session::open(&opened, Mode::Samples, None);
+    Ok(list(&input.name, &session, with_mappings))
 }
 
 fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {

@@ -16,8 +16,6 @@
 mod branches;
 mod chains;
 mod common;
-mod counters;
-mod filter;
 mod off_cpu;
 mod recent;
 mod run;
@@ -25,7 +23,5 @@ mod short;
 mod task;
 mod worker;
 
-pub(crate) use counters::{counted_by_thread, scaled};
-pub(crate) use filter::SampleFilter;
 pub(crate) use run::{Naming, Scanned};
 pub(crate) use task::{Dropped, Scan};

@@ -1,6 +1,4 @@
-//! Runs the scan: workers count the pieces, then their results are named and merged.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Runs the scan: workers count the samples of pieces, then their results are named and merged.
 
 use rayon::prelude::*;
 
@@ -13,7 +11,7 @@ use crate::count::{
 };
 use crate::input::split::Piece;
 use crate::query::{Field, Key};
-use crate::terminal::progress;
+use crate::samples::by_piece;
 use crate::timeline::ModuleId;
 
 /// Result of a scan.
@@ -59,22 +57,11 @@ impl Scan<'_> {
         prepare: impl FnOnce(&[bool]) -> F,
     ) -> (Scanned, F) {
         self.preload(pieces);
-        let next = AtomicUsize::new(0);
-        let workers = rayon::broadcast(|context| {
+        let workers = by_piece(pieces, |number| {
             let mut worker = Worker::new(self);
-            if context.index() == 0 {
+            if number == 0 {
                 worker.times_before_samples();
             }
-            let next = std::iter::from_fn(|| {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                Some((index, pieces.get(index)?))
-            });
-            for (index, piece) in next {
-                worker.piece(index, piece);
-                progress::advance(piece.size);
-            }
-            worker.recent.settle(&mut worker.histogram);
-            worker.histogram.settle();
             worker
         });
         let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);

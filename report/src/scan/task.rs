@@ -2,10 +2,10 @@
 
 use recrep_format::attr::AttrTable;
 
-use super::filter::SampleFilter;
 use crate::callchain::{ChainChecks, ChainEnds, FrameFields, RecordedChains, StackUnwinder};
 use crate::count::Layout;
 use crate::query::{Field, Query, Steps};
+use crate::samples::SampleFilter;
 use crate::symbols::Functions;
 use crate::timeline::{Clock, Groups, OffCpu, Timeline};
 use crate::tracepoints::Traced;

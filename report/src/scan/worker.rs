@@ -1,8 +1,6 @@
 //! One worker: turns samples into keys and counts them.
 
-use recrep_format::abi::{
-    CpuMode, DataSrc, ReadFormat, RecordType, SampleType, Weight, WeightParts,
-};
+use recrep_format::abi::{CpuMode, DataSrc, ReadFormat, SampleType, Weight, WeightParts};
 use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
@@ -19,6 +17,7 @@ use crate::count::{
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
+use crate::samples::{PieceWorker, for_each_sample};
 use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Task, ThreadRef};
 use crate::tracepoints::PayloadTexts;
 
@@ -53,8 +52,19 @@ pub(super) struct Worker<'s> {
     /// What samples that are counted the short way need; `None` if all must be counted the long
     /// way.
     short: Option<Short<'s>>,
-    /// Memory for the records of compressed pieces.
-    buffer: UnpackBuffer,
+}
+
+impl PieceWorker for Worker<'_> {
+    /// Counts the samples of a piece.
+    fn read(&mut self, number: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
+        let width = self.short.as_ref().map_or(0, |_| self.layout.len());
+        for_width!(width, self.samples(number, piece, buffer));
+    }
+
+    fn finish(&mut self) {
+        self.recent.settle(&mut self.histogram);
+        self.histogram.settle();
+    }
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
@@ -117,7 +127,6 @@ impl<'s> Worker<'s> {
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
             short: Short::of(&layout, scan),
-            buffer: UnpackBuffer::default(),
             layout,
         }
     }
@@ -130,10 +139,8 @@ impl<'s> Worker<'s> {
         // Unpacking pieces again for this would take longer than it saves.
         let bytes = piece.kept().unwrap_or_default();
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
-        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
-        for (index, sample) in
-            samples.step_by(STEP).take(wanted).filter_map(|raw| attrs.sample(raw))
-        {
+        let samples = frames.filter_map(|raw| attrs.sample(raw));
+        for (index, sample) in samples.step_by(STEP).take(wanted) {
             let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(&sample);
             let at = self.scan.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
@@ -144,36 +151,30 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Counts the samples of a piece.
-    pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
-        let width = self.short.as_ref().map_or(0, |_| self.layout.len());
-        for_width!(width, self.samples(index, piece));
-    }
-
     /// Counts the samples of a piece, the short way if `WIDTH`, the number of words of the keys, is
     /// not 0.
-    fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
+    fn samples<const WIDTH: usize>(
+        &mut self,
+        number: usize,
+        piece: &Piece<'_>,
+        buffer: &mut UnpackBuffer,
+    ) {
         let attrs = self.scan.attrs;
-        let mut reads = PieceReads::new(index);
-        let (mut short, mut buffer) = (self.short.take(), std::mem::take(&mut self.buffer));
-        let mut frames = piece.frames(&mut buffer);
-        // Records stay in registers: an adapter of the iterator would pass them through memory.
-        while let Some(Ok(raw)) = frames.next() {
-            if raw.header.kind != RecordType::SAMPLE {
-                continue;
-            }
+        let mut reads = PieceReads::new(number);
+        let mut short = self.short.take();
+        for_each_sample(piece, buffer, |raw| {
             if WIDTH > 0
                 && short.as_mut().is_some_and(|short| self.count_short::<WIDTH>(short, raw))
             {
-                continue;
+                return;
             }
             match attrs.sample(raw) {
                 Some((event, sample)) => self.sample(event, &sample, &mut reads),
                 None => self.dropped.unknown_id += 1,
             }
-        }
+        });
         self.reads.push(reads);
-        (self.short, self.buffer) = (short, buffer);
+        self.short = short;
     }
 
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {

@@ -86,7 +86,7 @@ pub(super) fn is_time(time: u64) -> bool {
 #[derive(Debug)]
 pub(crate) struct Clock<'f> {
     attrs: &'f AttrTable,
-    pieces: &'f [Piece<'f>],
+    pieces: Vec<Piece<'f>>,
     first_round: u64,
     ordered: bool,
     limits: OnceLock<FlushLimits>,
@@ -99,13 +99,13 @@ impl<'f> Clock<'f> {
     pub(crate) fn new(
         attrs: &'f AttrTable,
         mode: Mode,
-        pieces: &'f [Piece<'f>],
+        pieces: &[Piece<'f>],
         first_round: Option<u64>,
     ) -> Self {
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
         Self {
             attrs,
-            pieces,
+            pieces: pieces.to_vec(),
             first_round: first_round.unwrap_or(u64::MAX),
             ordered: all || mode == Mode::Pipe,
             limits: OnceLock::new(),
@@ -142,7 +142,7 @@ impl<'f> Clock<'f> {
 
     fn find_limits(&self) -> FlushLimits {
         let (mut limits, mut buffer) = (FlushLimits::default(), UnpackBuffer::default());
-        for piece in self.pieces {
+        for piece in &self.pieces {
             for raw in piece.records(&mut buffer) {
                 if raw.header.kind == RecordType::FINISHED_ROUND {
                     limits.round(raw.offset);

@@ -242,6 +242,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "table",
             "profile",
             "scan",
+            "samples",
             "callchain",
             "code",
             "count",
@@ -359,6 +360,35 @@ fn bytes_are_read_in_the_format() {
         found, allowed,
         "read bytes of the format in `format`, and name other places in BYTES"
     );
+}
+
+/// Files of `report` that look for samples among records. All others get samples from
+/// `samples::by_piece` or `samples::positions`.
+const LOOK_FOR_SAMPLES: [&str; 5] = [
+    "report/src/input/split.rs",
+    "report/src/input/unpack.rs",
+    "report/src/listings/dump/record.rs",
+    "report/src/samples/pass.rs",
+    "report/src/timeline/off_cpu/walk.rs",
+];
+
+/// Files of `report` whose workers share work that they take in turn.
+const SHARE_WORK: [&str; 3] = [
+    "report/src/callchain/cumulate.rs",
+    "report/src/samples/pass.rs",
+    "report/src/symbols/resolver.rs",
+];
+
+#[test]
+fn there_is_one_pass_over_samples() {
+    let using = |word: &str| {
+        let all = sources("report/src").into_iter().filter(|source| source.code().contains(word));
+        let mut paths: Vec<String> = all.map(|source| source.path).collect();
+        paths.sort();
+        paths
+    };
+    assert_eq!(using("RecordType::SAMPLE"), LOOK_FOR_SAMPLES);
+    assert_eq!(using("broadcast("), SHARE_WORK);
 }
 
 #[test]

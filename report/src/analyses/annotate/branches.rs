@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::analyses::derived;
 use crate::count::metrics::{rounded, share};
 use crate::engine::report::have_branches;
-use crate::engine::session::Session;
 use crate::profile::names::Subject;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Filters, Mode, Needs, Query, Warning};
+use crate::samples::Session;
 use crate::symbols::{Module, ModuleKind};
 use crate::table::{self, EventTable};
 

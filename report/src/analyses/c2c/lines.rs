@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 
 use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
-use crate::engine::session::Session;
 use crate::query::{Column, KeyError, Mode, SortKey, lists};
+use crate::samples::Session;
 use crate::table::EventTable;
 
 /// A cache line.

@@ -40,7 +40,7 @@ pub(crate) use gates::of_profile as gates_of_profile;
 use crate::cli::outcome::{GATE, end, failed, output, refused, say, warn, written};
 use crate::cli::{Asked, Line};
 use crate::compare::rules::GateReport;
-use crate::input::settled;
+use crate::input::retry_if_changed;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
 use crate::terminal::progress::Bar;
@@ -54,7 +54,7 @@ pub(crate) fn main(line: &Line) -> ExitCode {
         Err(refusal) => return refused(&refusal),
     };
     let bar = Bar::start();
-    let answer = settled(&asked.query.query.sources, || answer::answer(&asked.query));
+    let answer = retry_if_changed(&asked.query.query.sources, || answer::answer(&asked.query));
     drop(bar);
     match answer.and_then(|answer| print(&answer, &asked)) {
         Ok(status) => status,

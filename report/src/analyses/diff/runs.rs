@@ -10,9 +10,9 @@ use recrep_format::feature::{
 
 use crate::compare::SideRun;
 use crate::engine::report::Apart;
-use crate::engine::session::Session;
 use crate::profile::recording::known;
 use crate::query::Warning;
+use crate::samples::Session;
 
 /// A recording.
 #[derive(Clone, Debug, Default)]

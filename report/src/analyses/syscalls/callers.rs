@@ -11,8 +11,8 @@ use crate::callchain::{
     CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder,
     RecordedChains, StackUnwinder, for_each_frame,
 };
-use crate::engine::session::Session;
 use crate::query::MAX_STACK;
+use crate::samples::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::timeline::SampleContext;
 

@@ -15,8 +15,8 @@ use super::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
 use super::{By, SyscallsQuery};
 use crate::callchain::deferred_chains;
 use crate::engine::fetching;
-use crate::engine::session::Session;
 use crate::query::{ChainOptions, Column, Query, Warning};
+use crate::samples::{SampleFilter, Session};
 use crate::symbols::Resolver;
 use crate::timeline::ThreadRef;
 
@@ -127,7 +127,7 @@ impl Found {
         }
         let (deferred, functions, unwinding);
         let collected = {
-            let filter = session.filters(&asked.query.filters.samples, None, None);
+            let filter = SampleFilter::new(session, &asked.query.filters.samples, None, None);
             if found.has_callers {
                 found.warnings.extend(fetch(session, asked, resolver));
                 deferred = deferred_chains(session.file, &session.split.side_band);

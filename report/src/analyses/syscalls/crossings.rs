@@ -1,9 +1,7 @@
 //! The pass over the samples: workers collect the entries and exits of each thread.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use indexmap::IndexMap;
-use recrep_format::abi::{EventType, RecordType};
+use recrep_format::abi::EventType;
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{EventField, EventFormat, RawFields, Tracing};
 use recrep_format::read::File;
@@ -13,10 +11,9 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::callers::{Caller, Callers};
 use super::pair::{self, CallResult, Crossing, Crossings, Side};
 use crate::callchain::ChainOrigin;
-use crate::engine::session::Session;
+use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::scan::SampleFilter;
-use crate::terminal::progress;
+use crate::samples::{PieceWorker, SampleFilter, Session, by_piece, for_each_sample};
 use crate::timeline::{RecentSpans, SampleContext, Task, ThreadRef};
 
 /// The events of a file that tell of system calls.
@@ -159,43 +156,24 @@ impl Collected {
         filter: &SampleFilter<'_>,
         callers: &(dyn Fn() -> Option<Callers<'s>> + Sync),
     ) -> Self {
-        let (pieces, next) = (&session.split.pieces, AtomicUsize::new(0));
-        let workers = rayon::broadcast(|_| {
-            let mut worker = Worker {
-                session,
-                events,
-                filter,
-                callers: callers(),
-                spans: RecentSpans::default(),
-                numbers: vec![None; events.events.len()],
-                threads: Vec::new(),
-                of_piece: FxHashMap::default(),
-                last: (ThreadRef::Bare(-1), None),
-                found: Self::default(),
-            };
-            let mut buffer = UnpackBuffer::default();
-            let indexes = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
-            for (index, piece) in indexes.map_while(|index| Some((index, pieces.get(index)?))) {
-                worker.begin_piece();
-                let mut frames = piece.frames(&mut buffer);
-                // Records stay in registers: an adapter of the iterator would pass them through
-                // memory.
-                while let Some(Ok(raw)) = frames.next() {
-                    if raw.header.kind == RecordType::SAMPLE {
-                        worker.sample(index, raw);
-                    }
-                }
-                progress::advance(piece.size);
-            }
-            let callers = worker.callers.map(Callers::into_found).unwrap_or_default();
-            (worker.threads, Self { callers, ..worker.found })
+        let workers = by_piece(&session.split.pieces, |_| Worker {
+            session,
+            events,
+            filter,
+            callers: callers(),
+            spans: RecentSpans::default(),
+            numbers: vec![None; events.events.len()],
+            threads: Vec::new(),
+            of_piece: FxHashMap::default(),
+            last: (ThreadRef::Bare(-1), None),
+            found: Self::default(),
         });
         let mut all = Self::default();
         let mut numbers = IndexMap::<Caller, u32, FxBuildHasher>::default();
         let mut parts = Vec::new();
-        for (mut threads, worker) in workers {
-            let of_worker: Vec<u32> = worker
-                .callers
+        for Worker { mut threads, callers, found: worker, .. } in workers {
+            let callers = callers.map(Callers::into_found).unwrap_or_default();
+            let of_worker: Vec<u32> = callers
                 .into_iter()
                 .map(|caller| {
                     let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
@@ -245,12 +223,15 @@ struct Worker<'s, 'w> {
     found: Collected,
 }
 
-impl Worker<'_, '_> {
-    fn begin_piece(&mut self) {
+impl PieceWorker for Worker<'_, '_> {
+    fn read(&mut self, number: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
         self.of_piece.clear();
         self.last.1 = None;
+        for_each_sample(piece, buffer, |raw| self.sample(number, raw));
     }
+}
 
+impl Worker<'_, '_> {
     #[inline]
     fn sample(&mut self, piece: usize, raw: RawRecord<'_>) {
         let offset = raw.offset;

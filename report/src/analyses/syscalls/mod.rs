@@ -27,11 +27,11 @@ use self::calls::{Found, OneSided};
 use crate::analyses::derived::{self, Format};
 use crate::cli::{SourcesArgs, SymbolArgs, TaskFilterArgs};
 use crate::engine::report;
-use crate::engine::session;
 use crate::engine::unmatched::{self, Recorded};
-use crate::input::{Input, Keep, each, settled};
+use crate::input::{Input, Keep, OpenedInput, each, retry_if_changed};
 use crate::profile::InputSummary;
-use crate::query::{FilterValues, Filters, Query, Warning};
+use crate::query::{FilterValues, Filters, Mode, Query, Warning};
+use crate::samples::Session;
 use crate::symbols::Resolver;
 
 /// Show system calls: how many, which errors, how long they took
@@ -134,25 +134,15 @@ pub(crate) fn query(args: SyscallsArgs) -> Result<SyscallsQuery, String> {
 pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let (found, inputs, filters, mut warnings) = settled(&query.sources, || {
+    let (found, inputs, filters, mut warnings) = retry_if_changed(&query.sources, || {
         let (mut found, mut inputs, mut filters) = (Found::default(), Vec::new(), Vec::new());
         let warnings = each(&query.sources, |source| {
             let input = Input::recording(source, "single system calls")?;
-            session::named_on(&input, Keep::Some, &resolver, |session| {
-                let of_input = Found::of(session, asked, &resolver);
-                let recorded = Recorded {
-                    session,
-                    resolver: &resolver,
-                    symbol_sources: &query.symbol_sources,
-                    mode: query.mode,
-                };
-                let is_empty = of_input.calls.is_empty();
-                let values = unmatched::filter_values(&query.filters, is_empty, recorded)?;
-                FilterValues::merge(&mut filters, values);
-                found.add(of_input);
-                inputs.push(report::summary(query, &input, session));
-                Ok(session.warnings())
-            })
+            let of_input = input.unless_changed(read(asked, &input, &resolver))?;
+            FilterValues::merge(&mut filters, of_input.filters);
+            found.add(of_input.found);
+            inputs.push(of_input.summary);
+            Ok(of_input.warnings)
         })?;
         resolver.check_unchanged()?;
         Ok((found, inputs, filters, warnings))
@@ -179,6 +169,27 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
     warnings.extend(lost(&inputs, found.one_sided));
     let answer = SyscallsAnalysis::of(found, asked);
     derived::print(asked.format, &inputs, &answer, &warnings, out)
+}
+
+/// The calls of one input.
+struct InputCalls {
+    found: Found,
+    filters: Vec<FilterValues>,
+    summary: InputSummary,
+    warnings: Vec<Warning>,
+}
+
+/// Reads the calls of an input.
+fn read(asked: &SyscallsQuery, input: &Input, resolver: &Resolver) -> anyhow::Result<InputCalls> {
+    let query = &asked.query;
+    let opened = OpenedInput::new(input, Keep::Some)?;
+    let session = &Session::open(&opened, Mode::Samples, Some(resolver));
+    let found = Found::of(session, asked, resolver);
+    let symbol_sources = &query.symbol_sources;
+    let recorded = Recorded { session, resolver, symbol_sources, mode: query.mode };
+    let filters = unmatched::filter_values(&query.filters, found.calls.is_empty(), recorded)?;
+    let (summary, warnings) = (report::summary(query, session), session.warnings());
+    Ok(InputCalls { found, filters, summary, warnings })
 }
 
 /// Returns warnings of calls that are missing.

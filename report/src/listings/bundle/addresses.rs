@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-use recrep_format::abi::{CpuMode, RecordType};
+use recrep_format::abi::CpuMode;
 use recrep_format::record::{RawRecord, SampleFields};
 use rustc_hash::FxHashSet;
 
@@ -12,8 +11,9 @@ use crate::callchain::{
     ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, RecordedChains,
     StackUnwinder, for_each_frame,
 };
-use crate::engine::session::Session;
+use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
+use crate::samples::{PieceWorker, Session, by_piece, for_each_sample};
 use crate::timeline::{RecentSpans, SampleContext};
 
 /// What the samples of a recording are read with.
@@ -28,25 +28,14 @@ impl Samples<'_> {
     /// Returns the addresses in each module, ascending, by the module's number.
     pub(super) fn addresses(self) -> Vec<BTreeSet<u64>> {
         let count = self.session.side_band.modules.len();
-        let found = self.session.split.pieces.par_iter().map_init(
-            || (Collector::new(self, count), UnpackBuffer::default()),
-            |(collector, buffer), piece| {
-                for raw in piece.records(buffer) {
-                    collector.add_sample(raw);
-                }
-                std::mem::replace(&mut collector.found, vec![FxHashSet::default(); count])
-            },
-        );
-        let all = found.reduce(
-            || vec![FxHashSet::default(); count],
-            |mut all, part| {
-                for (addresses, more) in all.iter_mut().zip(part) {
-                    addresses.extend(more);
-                }
-                all
-            },
-        );
-        all.into_iter().map(|addresses| addresses.into_iter().collect()).collect()
+        let workers = by_piece(&self.session.split.pieces, |_| Collector::new(self, count));
+        let mut all = vec![BTreeSet::new(); count];
+        for worker in workers {
+            for (addresses, more) in all.iter_mut().zip(worker.found) {
+                addresses.extend(more);
+            }
+        }
+        all
     }
 }
 
@@ -59,6 +48,12 @@ struct Collector<'s> {
     words: Vec<u64>,
     /// Addresses by the number of their module.
     found: Vec<FxHashSet<u64>>,
+}
+
+impl PieceWorker for Collector<'_> {
+    fn read(&mut self, _: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
+        for_each_sample(piece, buffer, |raw| self.add_sample(raw));
+    }
 }
 
 impl<'s> Collector<'s> {
@@ -82,9 +77,6 @@ impl<'s> Collector<'s> {
     }
 
     fn add_sample(&mut self, raw: RawRecord<'_>) {
-        if raw.header.kind != RecordType::SAMPLE {
-            return;
-        }
         let Some((event, sample)) = self.session.file.attrs.sample(raw) else { return };
         let mode = sample.cpu_mode();
         let mut fields = SampleFields::default();

@@ -23,9 +23,9 @@ use recrep_format::write::{FeatureWriter, copy_with};
 use crate::callchain::deferred_chains;
 use crate::cli::outcome::replace_file;
 use crate::cli::{SourceArgs, SymbolArgs};
-use crate::engine::session::{self, Session};
-use crate::input::{Input, Keep};
-use crate::query::{Source, SymbolOptions, Warning};
+use crate::input::{Input, Keep, OpenedInput};
+use crate::query::{Mode, Source, SymbolOptions, Warning};
+use crate::samples::Session;
 use crate::symbols::Resolver;
 use addresses::Samples;
 use pack::{ModuleAddresses, Totals};
@@ -73,28 +73,36 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
             input.name
         );
     }
+    input.unless_changed(bundle(query, &input, out))
+}
+
+/// Writes the bundle of an input and returns warnings.
+fn bundle(
+    query: &BundleQuery,
+    input: &Input,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::named_on(&input, Keep::All, &resolver, |session| {
-        let deferred = deferred_chains(session.file, &session.split.side_band);
-        let unwinding = session.unwinding(&resolver);
-        let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };
-        let modules = session.side_band.modules.iter().zip(samples.addresses());
-        let modules =
-            modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
-        let named = pack::named(modules, &resolver, unwinding.is_some());
-        let (body, totals) = pack::body(&named, session.file.endian)?;
-        resolver.check_unchanged()?;
-        let size = write(&query.output, session, &body)
-            .with_context(|| format!("cannot write {}", query.output.display()))?;
-        let Totals { modules, functions, places } = totals;
-        writeln!(
-            out,
-            "{}: {size} bytes; {functions} functions and {places} source lines of {modules} \
-             modules",
-            query.output.display()
-        )?;
-        Ok(session.warnings())
-    })
+    let opened = OpenedInput::new(input, Keep::All)?;
+    let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
+    let deferred = deferred_chains(session.file, &session.split.side_band);
+    let unwinding = session.unwinding(&resolver);
+    let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };
+    let modules = session.side_band.modules.iter().zip(samples.addresses());
+    let modules =
+        modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
+    let named = pack::named(modules, &resolver, unwinding.is_some());
+    let (body, totals) = pack::body(&named, session.file.endian)?;
+    resolver.check_unchanged()?;
+    let size = write(&query.output, session, &body)
+        .with_context(|| format!("cannot write {}", query.output.display()))?;
+    let Totals { modules, functions, places } = totals;
+    writeln!(
+        out,
+        "{}: {size} bytes; {functions} functions and {places} source lines of {modules} modules",
+        query.output.display()
+    )?;
+    Ok(session.warnings())
 }
 
 /// Writes the recording with the body of a bundle, and returns its size in bytes.

@@ -53,41 +53,45 @@ pub(crate) fn print(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
     let input = Input::recording(source, "a list of records")?;
-    input.read(|file| {
-        let known = &FileFacts::of(file);
-        let streams = input.streams().iter().map(|stream| {
-            (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name)))
-        });
-        let mut walk = Walk::new(
-            known,
-            options,
-            std::iter::once((file.records(), String::new())).chain(streams),
-        );
-        let mut malformed: Option<(u64, Warning)> = None;
-        let buffers = Workers::<Vec<u8>>::default();
-        let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
-        in_order(&mut walk, false, print, |(text, wrong): Printed| {
-            if let Some((count, first)) = wrong {
-                malformed.get_or_insert((0, first)).0 += count;
-            }
-            out.write_all(&text)?;
-            buffers.put(text);
-            Ok::<_, io::Error>(ControlFlow::Continue(()))
-        })
-        .context(CANNOT_WRITE)?;
-        let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
-        warnings.extend(walk.warnings);
-        if let Some((count, first)) = malformed {
-            let message = format!(
-                "{count} records do not have the layout of their type; the first: {}",
-                first.message
-            );
-            warnings.push(Warning { code: "bad-record", message, ..first });
+    input.unless_changed(print_input(&input, options, out))
+}
+
+fn print_input(
+    input: &Input,
+    options: &DumpOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
+    let file = &input.parsed()?;
+    let known = &FileFacts::of(file);
+    let streams = input.streams().iter().map(|stream| {
+        (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name)))
+    });
+    let mut walk =
+        Walk::new(known, options, std::iter::once((file.records(), String::new())).chain(streams));
+    let mut malformed: Option<(u64, Warning)> = None;
+    let buffers = Workers::<Vec<u8>>::default();
+    let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
+    in_order(&mut walk, false, print, |(text, wrong): Printed| {
+        if let Some((count, first)) = wrong {
+            malformed.get_or_insert((0, first)).0 += count;
         }
-        if file.attrs.entries().is_empty() {
-            let message = "the file describes no events, so its samples cannot be decoded";
-            warnings.push(Warning::new("no-events", message));
-        }
-        Ok(warnings)
+        out.write_all(&text)?;
+        buffers.put(text);
+        Ok::<_, io::Error>(ControlFlow::Continue(()))
     })
+    .context(CANNOT_WRITE)?;
+    let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
+    warnings.extend(walk.warnings);
+    if let Some((count, first)) = malformed {
+        let message = format!(
+            "{count} records do not have the layout of their type; the first: {}",
+            first.message
+        );
+        warnings.push(Warning { code: "bad-record", message, ..first });
+    }
+    if file.attrs.entries().is_empty() {
+        let message = "the file describes no events, so its samples cannot be decoded";
+        warnings.push(Warning::new("no-events", message));
+    }
+    Ok(warnings)
 }

@@ -43,20 +43,23 @@ pub(crate) struct EvlistQuery {
 /// hold the header in pipe mode.
 pub(crate) fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source.source())?;
-    input.read(|file| {
-        let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
-        if query.group {
-            warnings.extend(groups(file, out).context(CANNOT_WRITE)?);
-        } else {
-            for entry in file.attrs.entries() {
-                event(entry, query, out).context(CANNOT_WRITE)?;
-            }
+    input.unless_changed(list(query, &input, out))
+}
+
+fn list(query: &EvlistQuery, input: &Input, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let file = &input.parsed()?;
+    let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
+    if query.group {
+        warnings.extend(groups(file, out).context(CANNOT_WRITE)?);
+    } else {
+        for entry in file.attrs.entries() {
+            event(entry, query, out).context(CANNOT_WRITE)?;
         }
-        if file.attrs.entries().is_empty() {
-            warnings.push(Warning::new("no-events", "the file describes no events"));
-        }
-        Ok(warnings)
-    })
+    }
+    if file.attrs.entries().is_empty() {
+        warnings.push(Warning::new("no-events", "the file describes no events"));
+    }
+    Ok(warnings)
 }
 
 fn name(entry: &AttrEntry) -> String {

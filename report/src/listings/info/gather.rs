@@ -15,15 +15,14 @@ use serde::ser::{SerializeMap as _, Serializer};
 use super::attr;
 use super::features;
 use super::value::{InfoValue, hex, map, maps, number};
-use crate::engine::session::Session;
-use crate::input::{Input, Stream, unpack};
+use crate::input::{Stream, unpack};
 use crate::query::Warning;
+use crate::samples::Session;
 use crate::terminal::escape::escape;
 use crate::timeline::total;
 
 /// A file, and what had to be found out about it.
 pub(super) struct Info<'s> {
-    input: &'s Input,
     session: &'s Session<'s>,
     /// Header features: in file mode by number, in pipe mode in the order of the stream.
     features: Vec<Feature>,
@@ -49,7 +48,7 @@ struct Feature {
 }
 
 impl<'s> Info<'s> {
-    pub(super) fn gather(input: &'s Input, session: &'s Session<'s>) -> Self {
+    pub(super) fn gather(session: &'s Session<'s>) -> Self {
         let features: Vec<Feature> = features(session.file);
         let mut warnings = session.warnings();
         warnings.extend(features.iter().filter_map(|feature| {
@@ -63,7 +62,7 @@ impl<'s> Info<'s> {
             session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
         let lost_samples = total(&session.side_band.lost_samples);
         let filtered_samples = total(&session.side_band.filtered_samples);
-        Self { input, session, features, records, lost_samples, filtered_samples, warnings }
+        Self { session, features, records, lost_samples, filtered_samples, warnings }
     }
 
     /// Returns the magic, its version, the byte order and the mode.
@@ -138,9 +137,9 @@ impl Serialize for Info<'_> {
         let times = session.sample_times();
         let mut json = serializer.serialize_map(None)?;
         json.serialize_entry("schema", "recrep-info/1")?;
-        json.serialize_entry("path", &self.input.name)?;
-        json.serialize_entry("bytes", &self.input.len())?;
-        json.serialize_entry("streams", &maps(self.input.streams(), stream))?;
+        json.serialize_entry("path", &self.session.input.name)?;
+        json.serialize_entry("bytes", &self.session.input.len())?;
+        json.serialize_entry("streams", &maps(self.session.input.streams(), stream))?;
         json.serialize_entry("container", &Container(self))?;
         json.serialize_entry("events", &maps(events, event))?;
         json.serialize_entry("features", &self.features)?;
@@ -196,7 +195,7 @@ pub(super) fn print(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
-    let (input, file) = (info.input, info.session.file);
+    let (input, file) = (info.session.input, info.session.file);
     let header = &file.header;
     writeln!(out, "file: {}, {} bytes", escape(&input.name), input.len())?;
     for stream in input.streams() {
@@ -205,7 +204,7 @@ fn print_container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     let (magic, version, order, mode) = info.format();
     let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
     let whole = if info.session.is_complete() { "complete" } else { "not complete" };
-    if info.input.profile_samples().is_some() {
+    if info.session.input.profile_samples().is_some() {
         writeln!(out, "format: pprof profile; what follows is the recording that rep reads it as")?;
     }
     writeln!(

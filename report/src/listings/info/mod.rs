@@ -23,10 +23,10 @@ use anyhow::Context as _;
 use clap::Parser;
 
 use crate::cli::SourceArgs;
-use crate::engine::session::{self, Session};
 use crate::exports::write_json;
-use crate::input::{Input, Keep, settled};
+use crate::input::{Input, Keep, OpenedInput, retry_if_changed};
 use crate::query::{Mode, Source, Warning};
+use crate::samples::Session;
 use crate::terminal::parts::CANNOT_WRITE;
 
 pub(crate) use attr::text as attr_text;
@@ -57,16 +57,21 @@ pub(crate) fn print(
     is_json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    let (text, warnings) = settled(std::slice::from_ref(source), || {
+    let (text, warnings) = retry_if_changed(std::slice::from_ref(source), || {
         let input = Input::open(source)?;
-        session::without_timeline(&input, Mode::Samples, Keep::Some, |session| {
-            let (info, mut text) = (Info::gather(&input, session), Vec::new());
-            if is_json { write_json(&info, &mut text) } else { gather::print(&info, &mut text) }?;
-            Ok((text, info.warnings))
-        })
+        input.unless_changed(described(&input, is_json))
     })?;
     out.write_all(&text).context(CANNOT_WRITE)?;
     Ok(warnings)
+}
+
+/// Returns the description of an input, and warnings.
+fn described(input: &Input, is_json: bool) -> anyhow::Result<(Vec<u8>, Vec<Warning>)> {
+    let opened = OpenedInput::new(input, Keep::Some)?;
+    let session = Session::open(&opened, Mode::Samples, None);
+    let (info, mut text) = (Info::gather(&session), Vec::new());
+    if is_json { write_json(&info, &mut text) } else { gather::print(&info, &mut text) }?;
+    Ok((text, info.warnings))
 }
 
 /// Prints the description of a file as text, with `#` in front of each line.
@@ -78,13 +83,9 @@ pub(crate) fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<V
 }
 
 /// Does the same as [`comment`], for an input whose session exists already.
-pub(crate) fn comment_on(
-    input: &Input,
-    session: &Session<'_>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+pub(crate) fn comment_on(session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    gather::print(&Info::gather(input, session), &mut text)?;
+    gather::print(&Info::gather(session), &mut text)?;
     commented(&text, out)
 }
 

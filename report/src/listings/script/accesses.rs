@@ -5,19 +5,19 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use recrep_format::abi::{DataSrc, RecordType};
+use recrep_format::abi::DataSrc;
 use recrep_format::record::SampleFields;
 
 use super::args::Switches;
 use super::filter::ListingFilter;
 use super::frames::Finder;
 use super::sample::Found;
-use super::{order, values};
+use super::values;
 use crate::engine::fetching;
-use crate::engine::session::{self, Session};
 use crate::engine::unmatched::{self, Recorded};
-use crate::input::{Input, Keep, each};
-use crate::query::{Column, FilterValues, Query, SortKey, Warning};
+use crate::input::{Input, Keep, OpenedInput, each};
+use crate::query::{Column, FilterValues, Mode, Query, SortKey, Warning};
+use crate::samples::{Session, positions, record_at};
 use crate::symbols::{Module, Resolver};
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
@@ -75,11 +75,12 @@ impl AccessQuery {
     }
 }
 
-/// Accesses of one input.
+/// What was listed of one input.
 struct ListedAccesses {
     accesses: usize,
-    /// Warnings about unproven names.
-    unproven: Vec<Warning>,
+    samples: u64,
+    filters: Vec<FilterValues>,
+    warnings: Vec<Warning>,
 }
 
 pub(crate) fn list_accesses(
@@ -92,27 +93,11 @@ pub(crate) fn list_accesses(
     let (mut filters, mut accesses, mut samples) = (Vec::new(), 0, 0);
     let mut warnings = each(&query.sources, |source| {
         let input = Input::recording(source, "a list of accesses")?;
-        session::named_on(&input, Keep::All, &resolver, |session| {
-            let symbol_sources = query.symbol_sources.clone();
-            let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
-            let not_fetched = fetching::fetch(
-                &Query { columns, symbol_sources, ..Query::default() },
-                session,
-                &resolver,
-            )?;
-            let listed = list(asked, session, &resolver, out)?;
-            let mut warnings = session.warnings();
-            warnings.extend(not_fetched.into_iter().chain(listed.unproven));
-            let symbol_sources = &query.symbol_sources;
-            let recorded =
-                Recorded { session, resolver: &resolver, symbol_sources, mode: query.mode };
-            let of_input =
-                unmatched::filter_values(&query.filters, listed.accesses == 0, recorded)?;
-            FilterValues::merge(&mut filters, of_input);
-            accesses += listed.accesses;
-            samples += session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
-            Ok(warnings)
-        })
+        let listed = input.unless_changed(list_input(asked, &input, &resolver, out))?;
+        FilterValues::merge(&mut filters, listed.filters);
+        accesses += listed.accesses;
+        samples += listed.samples;
+        Ok(listed.warnings)
     })?;
     resolver.check_unchanged()?;
     if accesses > 0 || query.limit == Some(0) {
@@ -132,21 +117,44 @@ fn heading(asked: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Prints the accesses of one input.
+fn list_input(
+    asked: &AccessQuery,
+    input: &Input,
+    resolver: &Resolver,
+    out: &mut impl Write,
+) -> anyhow::Result<ListedAccesses> {
+    let (query, mut warnings) = (&asked.query, Vec::new());
+    let opened = OpenedInput::new(input, Keep::All)?;
+    let session = &Session::open(&opened, Mode::Samples, Some(resolver));
+    let symbol_sources = query.symbol_sources.clone();
+    let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
+    let by_function = Query { columns, symbol_sources, ..Query::default() };
+    let not_fetched = fetching::fetch(&by_function, session, resolver)?;
+    let (accesses, unproven) = list(asked, session, resolver, out)?;
+    warnings.extend(session.warnings());
+    warnings.extend(not_fetched.into_iter().chain(unproven));
+    let symbol_sources = &query.symbol_sources;
+    let recorded = Recorded { session, resolver, symbol_sources, mode: query.mode };
+    let filters = unmatched::filter_values(&query.filters, accesses == 0, recorded)?;
+    Ok(ListedAccesses { accesses, samples: session.split.samples(), filters, warnings })
+}
+
+/// Prints the accesses of a file; returns their number, and warnings about unproven names.
 fn list(
     asked: &AccessQuery,
     session: &Session<'_>,
     resolver: &Resolver,
     out: &mut impl Write,
-) -> anyhow::Result<ListedAccesses> {
+) -> anyhow::Result<(usize, Vec<Warning>)> {
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
     let filter = ListingFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
     let mut spans = RecentSpans::default();
-    let positions = order::listed(session, &BTreeSet::new()).into_iter().enumerate();
+    let positions = positions(session, &BTreeSet::new()).into_iter().enumerate();
     let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
         let mut fields = SampleFields::default();
-        let found = Found::of(session, &mut spans, order::record_at(session, at)?, &mut fields)?;
+        let found = Found::of(session, &mut spans, record_at(session, at)?, &mut fields)?;
         line(asked, &filter, &mut finder, &found)
     });
     let mut accesses = 0;
@@ -154,10 +162,7 @@ fn list(
         writeln!(out, "{line}").context(CANNOT_WRITE)?;
         accesses += 1;
     }
-    Ok(ListedAccesses {
-        accesses,
-        unproven: Finder::doubts([finder], &functions).warnings("addresses"),
-    })
+    Ok((accesses, Finder::doubts([finder], &functions).warnings("addresses")))
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.

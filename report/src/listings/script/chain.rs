@@ -12,7 +12,7 @@ use crate::callchain::{
     CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, FrameWord,
     RecordedChains, StackUnwinder, for_each_frame,
 };
-use crate::engine::session::Session;
+use crate::samples::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;

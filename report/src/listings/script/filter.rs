@@ -4,13 +4,12 @@ use recrep_format::attr::AttrIndex;
 
 use super::args::Switches;
 use super::sample::Found;
-use crate::engine::session::Session;
 use crate::query::SampleFilters;
-use crate::scan;
+use crate::samples::{SampleFilter, Session};
 use crate::timeline::ModuleId;
 
 pub(super) struct ListingFilter<'q> {
-    pub(super) compiled: scan::SampleFilter<'q>,
+    pub(super) compiled: SampleFilter<'q>,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
     /// Event whose samples switch samples off.
@@ -29,7 +28,7 @@ impl<'q> ListingFilter<'q> {
     ) -> anyhow::Result<Self> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
-        let compiled = session.filters(filters, None, None);
+        let compiled = SampleFilter::new(session, filters, None, None);
         Ok(Self { compiled, on, off, shows_switches: switches.show_on_off_events })
     }
 

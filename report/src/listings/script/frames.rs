@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Fields, OutputField};
 use super::sample::Found;
-use crate::engine::session::Session;
 use crate::profile::modules::{Doubts, NamedShare};
+use crate::samples::Session;
 use crate::symbols::{
     Attempt, Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId,
 };

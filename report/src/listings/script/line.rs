@@ -21,9 +21,8 @@ use super::start::{LineStart, Start};
 use super::{records, values};
 use crate::callchain::{Deferred, StackUnwinder};
 use crate::count::{CounterKey, Reading};
-use crate::engine::session::Session;
 use crate::query::Warning;
-use crate::scan::{counted_by_thread, scaled};
+use crate::samples::{Session, counted_by_thread, scaled};
 use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -175,9 +174,9 @@ impl<'s> Printer<'s> {
         lines: &mut OutputLines,
     ) -> io::Result<()> {
         self.chains.finder.now = position;
-        match raw.header.kind {
-            RecordType::SAMPLE => self.sample(raw, lines),
-            _ => self.record(raw, &mut lines.main),
+        match self.listing.session.file.attrs.sample(raw) {
+            Some(_) => self.sample(raw, lines),
+            None => self.record(raw, &mut lines.main),
         }
     }
 

@@ -25,7 +25,6 @@ mod fields;
 mod filter;
 mod frames;
 mod line;
-mod order;
 mod outputs;
 mod records;
 mod sample;
@@ -45,25 +44,23 @@ use std::ops::ControlFlow;
 
 use crate::callchain::deferred_chains;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
-use crate::engine::session::{self, Session};
 use crate::engine::unmatched::{self, Recorded};
 use crate::engine::{fetching, multiplexed};
-use crate::input::{Input, Keep};
+use crate::input::{Input, Keep, OpenedInput};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::info;
 use crate::profile::modules::Doubts;
 use crate::query::{
     ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning,
 };
+use crate::samples::{RecordPosition, Session, positions, record_at};
 use crate::symbols::Resolver;
 use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
 use crate::tracepoints::Formats;
 use anyhow::Context as _;
 use frames::Finder;
 use line::{Listing, Printer};
-use order::RecordPosition;
 use outputs::Outputs;
-use recrep_format::abi::RecordType;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
 fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
@@ -102,43 +99,53 @@ pub(crate) fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<V
         return dump::print(&source, &DumpOptions { limit, ..DumpOptions::default() }, out);
     }
     let input = Input::recording(&source, "a list of samples")?;
+    input.unless_changed(list(query, &source, &input, out))
+}
+
+/// Lists the samples of an input.
+fn list(
+    query: &ScriptQuery,
+    source: &Source,
+    input: &Input,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::named_on(&input, Keep::All, &resolver, |session| {
-        if query.header.is_asked() || query.header_only {
-            info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
-        }
-        if query.header_only {
-            return Ok(session.warnings());
-        }
-        let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;
-        let formats = Formats::read(session.file);
-        let deferred = deferred_chains(session.file, &session.split.side_band);
-        let unwinding = session.unwinding(&resolver);
-        let functions = session.functions(&resolver);
-        let listing =
-            Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
-        let event_files = match &source {
-            Source::Path(path) if query.per_event_dump => Some(&**path),
-            _ => None,
-        };
-        let mut outputs = Outputs::new(out, event_files, &session.events)
-            .context("cannot write the files of --per-event-dump")?;
-        let Printed { samples, doubts, lower_values, times } =
-            print(&listing, &mut outputs).context(CANNOT_WRITE)?;
-        outputs.finish().context(CANNOT_WRITE)?;
-        resolver.check_unchanged()?;
-        let mut warnings = session.warnings();
-        warnings.extend(not_fetched);
-        warnings.extend(listing.missing.iter().cloned());
-        warnings.extend(doubts.warnings("addresses"));
-        warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
-        warnings.extend(multiplexed::warnings(session, &times, &listing.scales));
-        if listing.has(OutputField::Trace) {
-            warnings.extend(formats.warnings.iter().cloned());
-        }
-        warnings.extend(unmatched(&listing, samples, &resolver)?);
-        Ok(warnings)
-    })
+    let opened = OpenedInput::new(input, Keep::All)?;
+    let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
+    if query.header.is_asked() || query.header_only {
+        info::comment_on(session, out).context(CANNOT_WRITE)?;
+    }
+    if query.header_only {
+        return Ok(session.warnings());
+    }
+    let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;
+    let formats = Formats::read(session.file);
+    let deferred = deferred_chains(session.file, &session.split.side_band);
+    let unwinding = session.unwinding(&resolver);
+    let functions = session.functions(&resolver);
+    let listing =
+        Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
+    let event_files = match source {
+        Source::Path(path) if query.per_event_dump => Some(&**path),
+        _ => None,
+    };
+    let mut outputs = Outputs::new(out, event_files, &session.events)
+        .context("cannot write the files of --per-event-dump")?;
+    let Printed { samples, doubts, lower_values, times } =
+        print(&listing, &mut outputs).context(CANNOT_WRITE)?;
+    outputs.finish().context(CANNOT_WRITE)?;
+    resolver.check_unchanged()?;
+    let mut warnings = session.warnings();
+    warnings.extend(not_fetched);
+    warnings.extend(listing.missing.iter().cloned());
+    warnings.extend(doubts.warnings("addresses"));
+    warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
+    warnings.extend(multiplexed::warnings(session, &times, &listing.scales));
+    if listing.has(OutputField::Trace) {
+        warnings.extend(formats.warnings.iter().cloned());
+    }
+    warnings.extend(unmatched(&listing, samples, &resolver)?);
+    Ok(warnings)
 }
 
 /// Returns the reason if no sample is listed, otherwise warnings about values of filters that no
@@ -162,7 +169,7 @@ fn unmatched(
     let recorded =
         Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: Mode::Samples };
     let all = unmatched::filter_values(&filters, is_without_samples, recorded)?;
-    let samples = session.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
+    let samples = session.split.samples();
     if !is_without_samples {
         return Ok(FilterValues::partly(&all).collect());
     }
@@ -201,7 +208,7 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
         let (mut printer, mut hits) =
             (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
         for position in listed.iter().step_by(listed.len().div_ceil(SAMPLES).max(1)) {
-            let sample = order::record_at(listing.session, *position);
+            let sample = record_at(listing.session, *position);
             let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
             module.into_iter().for_each(|hits| *hits += 1);
         }
@@ -217,7 +224,7 @@ fn print<'s>(
     let (session, workers, buffers) =
         (listing.session, Workers::default(), Workers::<outputs::OutputLines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
-    let listed = order::listed(session, &listing.query.records.kinds());
+    let listed = positions(session, &listing.query.records.kinds());
     preload(listing, &listed);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
         workers.with(
@@ -226,8 +233,8 @@ fn print<'s>(
                 let mut lines = buffers.take(Default::default);
                 lines.clear(files);
                 let positions = (number * CHUNK..).zip(chunk);
-                for (position, raw) in positions
-                    .filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)))
+                for (position, raw) in
+                    positions.filter_map(|(at, listed)| Some((at, record_at(session, *listed)?)))
                 {
                     if printer.is_done() {
                         return Ok((lines, ControlFlow::Break(())));

@@ -5,7 +5,7 @@ use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::{RawRecord, Sample, SampleFields};
 
 use super::start::LineStart;
-use crate::engine::session::Session;
+use crate::samples::Session;
 use crate::timeline::{Moment, RecentSpans, Task};
 
 /// A sample with its event and task.

@@ -111,7 +111,7 @@ fn by_values(attrs: &AttrTable, pieces: &[Piece<'_>], of_threads: &mut [bool]) {
     let mut open = of_threads.to_vec();
     let mut ids = FxHashMap::<u64, Values>::default();
     for piece in pieces {
-        for raw in piece.records(&mut buffer).filter(|raw| raw.header.kind == RecordType::SAMPLE) {
+        for raw in piece.records(&mut buffer) {
             let Some((event, sample)) = attrs.sample(raw) else { continue };
             if open.get(event.0) != Some(&true) {
                 continue;

@@ -1,102 +1,62 @@
 //! A file with all that is known before its samples are decoded: the start of every view.
 //!
 //! ```text
-//!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
+//!   OpenedInput: File (parts), Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
 //! ```
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use rayon::prelude::*;
 use recrep_console::units;
-use recrep_format::abi::{EventType, RecordType, SampleType, SwEvent};
-use recrep_format::attr::AttrEntry;
+use recrep_format::abi::SampleType;
 use recrep_format::feature::{SampleTime, SimpleperfInitMap};
 use recrep_format::read::{self, File, Frames};
 use recrep_format::record::RawRecord;
 
+use super::pass::{PieceWorker, by_piece, for_each_sample};
 use crate::callchain::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
-use crate::input::streams::{Keep, Streams};
+use crate::input::streams::{OpenedInput, Streams};
 use crate::input::unpack::UnpackBuffer;
-use crate::profile::Event;
-use crate::query::{Mode, SampleFilters, Steps, TimeSteps, Times, Warning};
-use crate::scan::SampleFilter;
-use crate::symbols::{Functions, Module, Resolver};
+use crate::query::{Mode, Steps, TimeSteps, Warning};
+use crate::symbols::{Functions, Resolver};
+use crate::terminal::progress;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
 pub(crate) struct Session<'f> {
+    pub input: &'f Input,
     /// The parsed file.
     pub file: &'f File<'f>,
     /// The records, cut into pieces.
-    pub split: &'f Split<'f>,
+    pub split: Split<'f>,
     /// Moments at which records take effect.
     pub clock: Clock<'f>,
     /// Mapped modules and lost records; the changes are moved to the timeline.
     pub side_band: SideBand,
-    /// Threads and mappings over time; built when it is first used.
+    /// Threads and mappings over time, built when it is first used: not all queries need it. The
+    /// first use must not be by one of several workers, as the others could not help to build it.
     pub timeline: LazyLock<Timeline, Box<dyn FnOnce() -> Timeline + Send>>,
     /// Names of the events.
     pub events: Vec<String>,
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
-    pub(crate) input: &'f Input,
     streams: &'f Streams<'f>,
 }
 
-/// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and
-/// returns the result of `act`.
-pub(crate) fn on<R>(
-    input: &Input,
-    keep: Keep,
-    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    without_timeline(input, Mode::Samples, keep, |session| {
-        LazyLock::force(&session.timeline);
-        act(session)
-    })
-}
-
-/// Like [`on`], for an act that shows names of `resolver`: JITs' code has the names of its time,
-/// and text that was moved to anonymous memory those of its file.
-pub(crate) fn named_on<R>(
-    input: &Input,
-    keep: Keep,
-    resolver: &Resolver,
-    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    named(input, (Mode::Samples, keep), Some(resolver), |session| {
-        LazyLock::force(&session.timeline);
-        act(session)
-    })
-}
-
-/// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all
-/// queries need. It must be used before workers use it: those that wait for it could have been
-/// given its building.
-pub(crate) fn without_timeline<R>(
-    input: &Input,
-    mode: Mode,
-    keep: Keep,
-    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    named(input, (mode, keep), None, act)
-}
-
-/// Like [`without_timeline`], with the names of `resolver` as [`named_on`].
-pub(crate) fn named<R>(
-    input: &Input,
-    (mode, keep): (Mode, Keep),
-    resolver: Option<&Resolver>,
-    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    input.read(|file| {
-        let streams = Streams::of(input, file, keep);
-        let split = &streams.split(file.endian);
+impl<'f> Session<'f> {
+    /// Reads what comes before the samples, with all that counting in this mode needs. With a
+    /// `resolver`, the code of JITs has the names of its time, and text that was moved to anonymous
+    /// memory those of its file.
+    pub(crate) fn open(
+        opened: &'f OpenedInput<'f>,
+        mode: Mode,
+        resolver: Option<&Resolver>,
+    ) -> Self {
+        let OpenedInput { input, file, streams } = opened;
+        let split = streams.split(file.endian);
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
         let records = with_earlier(file, &split.side_band);
         let mut side_band = SideBand::read(file, &records, &clock, input.written());
@@ -112,51 +72,10 @@ pub(crate) fn named<R>(
         let timeline = LazyLock::new(
             Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>
         );
-        let events =
-            file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
-        act(&Session {
-            file,
-            split,
-            clock,
-            side_band,
-            timeline,
-            events,
-            off_cpu,
-            streams: &streams,
-            input,
-        })
-    })
-}
-
-impl Session<'_> {
-    /// Compiles filters for this file: `socket` has the CPUs of the selected one.
-    pub(crate) fn filters<'q>(
-        &self,
-        filters: &'q SampleFilters,
-        events: Option<&[String]>,
-        socket: Option<HashSet<u32>>,
-    ) -> SampleFilter<'q> {
-        let passes = |wanted: &HashSet<String>| {
-            self.timeline.comms.iter().map(|comm| wanted.contains(comm)).collect()
-        };
-        let comms = filters.comms.as_ref().map(passes);
-        let modules = filters.dsos.as_ref().map(|wanted| {
-            let has = |name: &str| wanted.contains(name);
-            let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
-            self.side_band.modules.iter().map(is_wanted).collect()
-        });
-        let events = events.map(|wanted| {
-            let is_wanted = |name: &String| wanted.iter().any(|wanted| is_named(name, wanted));
-            self.events.iter().map(is_wanted).collect()
-        });
-        let times = filters.times.as_ref().map(|times| {
-            let (first, last) = match times {
-                Times::Absolute(_) => (0, 0),
-                Times::Shares(_) => self.sampled_between(),
-            };
-            times.intervals(first, last)
-        });
-        SampleFilter { filters, comms, events, modules, socket, times }
+        let entries = file.attrs.entries().iter();
+        let events = entries.map(|entry| entry.event_name().into_owned()).collect();
+        drop(records);
+        Self { input, file, split, clock, side_band, timeline, events, off_cpu, streams }
     }
 
     /// Returns the names of the events that are counted in a mode: those of the file, or the mode's
@@ -164,24 +83,6 @@ impl Session<'_> {
     pub(crate) fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
         mode.event()
             .map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
-    }
-
-    /// Returns the events of a profile in a mode.
-    pub(crate) fn profile_events(&self, mode: Mode) -> Vec<Event> {
-        if let Some(name) = mode.event() {
-            return vec![Event { counts_time: true, ..Event::named(name) }];
-        }
-        let event = |(entry, name): (&AttrEntry, &String)| {
-            let (kind, config) = (entry.attr.kind, entry.attr.config);
-            let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&config)
-                && kind == EventType::SOFTWARE;
-            Event {
-                counts_time: is_clock && mode == Mode::Samples,
-                is_tracepoint: kind == EventType::TRACEPOINT,
-                ..Event::named(name)
-            }
-        };
-        self.file.attrs.entries().iter().zip(&self.events).map(event).collect()
     }
 
     /// Returns a finder of functions in the modules of the file.
@@ -210,26 +111,17 @@ impl Session<'_> {
             TimeSteps::Length(length) => Steps { origin: 0, length },
             TimeSteps::Fitting => {
                 let (first, last) = self.sampled_between();
-                let samples = self.split.counts.get(&RecordType::SAMPLE).copied().unwrap_or(0);
-                Steps::fitting(first, last, samples)
+                Steps::fitting(first, last, self.split.samples())
             }
         }
     }
 
     /// Returns the earliest and the latest time of a sample, from the samples.
     pub(crate) fn sample_times(&self) -> Option<(u64, u64)> {
-        let attrs = &self.file.attrs;
-        let both = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
-        let times = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
-            let samples = piece.records(buffer).filter(|raw| raw.header.kind == RecordType::SAMPLE);
-            samples.filter_map(|raw| attrs.time_of(&raw)).map(|time| (time, time)).reduce(both)
-        };
-        self.split
-            .pieces
-            .par_iter()
-            .map_init(UnpackBuffer::default, times)
-            .flatten()
-            .reduce_with(both)
+        let pieces = &self.split.pieces;
+        progress::expect(pieces.iter().map(|piece| piece.size as u64).sum());
+        let workers = by_piece(pieces, |_| SampledTimes { file: self.file, range: None });
+        workers.iter().filter_map(|worker| worker.range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     /// Returns whether the samples of any event have one of these fields.
@@ -294,6 +186,23 @@ impl Session<'_> {
             ));
         }
         all
+    }
+}
+
+/// The earliest and the latest time of the samples that one worker read.
+struct SampledTimes<'f> {
+    file: &'f File<'f>,
+    range: Option<(u64, u64)>,
+}
+
+impl PieceWorker for SampledTimes<'_> {
+    fn read(&mut self, _: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
+        for_each_sample(piece, buffer, |raw| {
+            if let Some(time) = self.file.attrs.time_of(&raw) {
+                let (first, last) = self.range.unwrap_or((time, time));
+                self.range = Some((first.min(time), last.max(time)));
+            }
+        });
     }
 }
 

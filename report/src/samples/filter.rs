@@ -5,7 +5,9 @@ use std::collections::HashSet;
 
 use recrep_format::record::Sample;
 
-use crate::query::{Interval, SampleFilters};
+use super::session::{Session, is_named};
+use crate::query::{Interval, SampleFilters, Times};
+use crate::symbols::Module;
 use crate::timeline::{CommRef, ModuleId, Task};
 
 /// Filters in the terms of one file.
@@ -25,7 +27,38 @@ pub(crate) struct SampleFilter<'f> {
     pub times: Option<Vec<Interval>>,
 }
 
-impl SampleFilter<'_> {
+impl<'f> SampleFilter<'f> {
+    /// Compiles filters for a file: `events` has the names of the selected events, `socket` the
+    /// CPUs of the selected one.
+    pub(crate) fn new(
+        session: &Session<'_>,
+        filters: &'f SampleFilters,
+        events: Option<&[String]>,
+        socket: Option<HashSet<u32>>,
+    ) -> Self {
+        let passes = |wanted: &HashSet<String>| {
+            session.timeline.comms.iter().map(|comm| wanted.contains(comm)).collect()
+        };
+        let comms = filters.comms.as_ref().map(passes);
+        let modules = filters.dsos.as_ref().map(|wanted| {
+            let has = |name: &str| wanted.contains(name);
+            let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
+            session.side_band.modules.iter().map(is_wanted).collect()
+        });
+        let events = events.map(|wanted| {
+            let is_wanted = |name: &String| wanted.iter().any(|wanted| is_named(name, wanted));
+            session.events.iter().map(is_wanted).collect()
+        });
+        let times = filters.times.as_ref().map(|times| {
+            let (first, last) = match times {
+                Times::Absolute(_) => (0, 0),
+                Times::Shares(_) => session.sampled_between(),
+            };
+            times.intervals(first, last)
+        });
+        Self { filters, comms, events, modules, socket, times }
+    }
+
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
     pub(crate) fn takes_time(&self, time: Option<u64>) -> bool {
@@ -43,13 +76,13 @@ impl SampleFilter<'_> {
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time,
     /// as in perf.
     #[inline]
-    pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
+    pub(crate) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
         self.counts_event(event) && self.counts_sample(sample)
     }
 
     /// Returns whether samples of this event count at all.
     #[inline]
-    pub(super) fn counts_event(&self, event: usize) -> bool {
+    pub(crate) fn counts_event(&self, event: usize) -> bool {
         self.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
     }
 
@@ -64,12 +97,12 @@ impl SampleFilter<'_> {
     }
 
     /// Returns whether any filter may leave out samples ([`SampleFilter::counts`]).
-    pub(super) fn leaves_out_samples(&self) -> bool {
+    pub(crate) fn leaves_out_samples(&self) -> bool {
         self.events.is_some() || self.filters.cpus.is_some() || self.times.is_some()
     }
 
     /// Returns whether time from this moment on, after running on this CPU, counts at all.
-    pub(super) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
+    pub(crate) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
         self.filters.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
             && self.takes_time(Some(time))
     }
@@ -90,7 +123,7 @@ impl SampleFilter<'_> {
 
     /// Returns whether the samples of a CPU get rows.
     #[inline]
-    pub(super) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
+    pub(crate) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
         self.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 }
