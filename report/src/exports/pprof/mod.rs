@@ -12,12 +12,12 @@
 mod frames;
 mod mappings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use flate2::{Compression, GzBuilder};
 use prost::Message as _;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::frames::{CodePlace, Frames};
 use self::mappings::Mappings;
@@ -91,6 +91,27 @@ enum LabelValue {
     Number(i64),
     /// CPU mode, which is left out if it follows from the address.
     Mode(String),
+}
+
+/// Moves callers into their call where another place has their address, which is that behind the
+/// call: a sample may have been taken right there, in another line. An address of a profile has the
+/// lines of one place.
+fn keep_callers_apart<'s>(places: &mut [CodePlace], stacks: impl Iterator<Item = &'s [usize]>) {
+    let (mut sampled, mut callers) = (BTreeSet::new(), BTreeSet::new());
+    for stack in stacks {
+        if let [innermost, outer @ ..] = stack {
+            sampled.insert(*innermost);
+            callers.extend(outer);
+        }
+    }
+    let mut taken = FxHashSet::default();
+    for number in sampled.iter().chain(callers.difference(&sampled)) {
+        if let Some(place) = places.get_mut(*number)
+            && !taken.insert((place.module, place.address))
+        {
+            place.address = place.address.map(|address| address.wrapping_sub(1));
+        }
+    }
 }
 
 /// Labels of samples: names and values.
@@ -187,6 +208,7 @@ impl<'p> ProfileBuilder<'p> {
         for place in frames.starts() {
             number(place);
         }
+        keep_callers_apart(&mut all, found.iter().map(|(_, _, places, _)| places.as_slice()));
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by(|a, b| all.get(*a).cmp(&all.get(*b)));
         let mut ranks = vec![0; all.len()];

@@ -351,3 +351,38 @@ fn rows_by_source_line_and_file() {
     tool("strip -g", &[&program]);
     assert_eq!(rows("srcline,srcfile")[1], "main+0|.");
 }
+
+/// A sample may be taken where a call returns to, which the call's own line and inlined functions
+/// are not those of. A profile tells both, as the recording does.
+#[test]
+fn callers_and_samples_at_one_address_have_their_own_lines_in_a_profile() {
+    let Some(place) = Place::with("gcc objdump") else { return };
+    let program = place.compiled("gcc -O2 -g", ("lines.c", C), "lines");
+    let (_, bias) = addresses(&program, 1);
+    let listed = tool("objdump -d --no-show-raw-insn", &[&program]);
+    let lines: Vec<(u64, &str)> = listed
+        .lines()
+        .filter_map(|line| {
+            let (address, text) = line.trim().split_once(":\t")?;
+            Some((u64::from_str_radix(address, 16).ok()?, text))
+        })
+        .collect();
+    let calls = lines.windows(2).filter(|pair| pair[0].1.starts_with("call"));
+    let returns: Vec<u64> = calls.map(|pair| BASE + pair[1].0 - bias).collect();
+    let mut stream =
+        mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &program);
+    for (time, at) in (2..).zip(&returns) {
+        let called = [context::USER, BASE + 0x10, *at];
+        stream = stream.at(time).sample(SampleSpec::at(*at).callchain(&[context::USER, *at]));
+        stream = stream.sample(SampleSpec::at(BASE + 0x10).callchain(&called));
+    }
+    let profile = place.at("x.pb.gz");
+    rep(&place, &["export", "--trust-paths", "-o", profile.to_str().unwrap()], &stream);
+    let views =
+        [&["--format", "folded", "--inline"][..], &["--format", "folded", "--inline", "-n"]];
+    for view in views {
+        let ours = rep(&place, &[view, &["--trust-paths"]].concat(), &stream);
+        assert!(ours.lines().any(|line| line.contains("work;twice")), "{ours}");
+        assert_eq!(run(super::super::rep().args(view).arg(&profile)), ours);
+    }
+}
