@@ -144,7 +144,7 @@ fn held(
     };
     let mut wrong = Vec::new();
     for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
-        if matches!(extent, Extent::System(_)) && is_named_memory(our, their) {
+        if matches!(extent, Extent::System(_)) && is_named_by_its_process(our, their) {
             continue;
         }
         let right = |theirs: &str| {
@@ -184,10 +184,6 @@ impl<'a> Strangers<'a> {
         let Some(line) = self.spelt.get(number) else { return false };
         let (our, spelt) = (squeezed(our), squeezed(line));
         let is_stranger = our.first().is_some_and(|comm| !self.known.contains(&comm.as_str()));
-        // perf does not look for the files of living processes that are deleted otherwise.
-        if is_stranger && line.contains(" (deleted)") && theirs.starts_with("[unknown]") {
-            return true;
-        }
         let Some((name, path, offset)) = spelt_function(&spelt) else { return false };
         is_stranger && self.witness.confirms(path, offset, &name, theirs)
     }
@@ -323,16 +319,22 @@ fn without_name(our: &str, their: &str) -> Option<String> {
 }
 
 /// Returns whether two lines are equal but for the name of a function in a program of others that
-/// runs from memory: rep finds it while the program runs, perf does not look for it.
-fn is_named_memory(our: &str, their: &str) -> bool {
-    const FILE: &str = " (/memfd:";
+/// runs from memory, or whose file is deleted: rep finds it while the program runs, perf does not
+/// look for it.
+fn is_named_by_its_process(our: &str, their: &str) -> bool {
     let (Some((ours, our_file)), Some((theirs, their_file))) =
-        (our.split_once(FILE), their.split_once(FILE))
+        (without_file(our), without_file(their))
     else {
         return false;
     };
     let nameless = theirs.strip_suffix("[unknown]").map(squeezed);
     our_file == their_file && nameless.is_some_and(|words| squeezed(ours).starts_with(&words))
+}
+
+/// Splits the file off a line, if only its process leads to it.
+fn without_file(line: &str) -> Option<(&str, &str)> {
+    let (before, file) = line.split_at(line.rfind(" (/")?);
+    (file.starts_with(" (/memfd:") || file.ends_with(" (deleted))")).then_some((before, file))
 }
 
 /// Returns the place in perf's line that names another function of the same program's file.
@@ -398,6 +400,25 @@ fn with_older_branches(words: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_in_files_that_are_gone_may_differ() {
+        let line = |name: &str, file: &str| {
+            format!("b  7/8 [000] 5.1: 100 cpu-clock: 7f {name} (/{file})")
+        };
+        let is_same = |ours: &str, theirs: &str, file: &str| {
+            is_named_by_its_process(&line(ours, file), &line(theirs, file))
+        };
+        for file in ["memfd:x (deleted)", "tmp/a (deleted)"] {
+            assert!(is_same("f<(a, b)>::g", "[unknown]", file));
+            assert!(!is_same("f", "g", file) && !is_same("[unknown]", "f", file));
+        }
+        assert!(!is_same("f", "[unknown]", "tmp/a"));
+        assert!(!is_named_by_its_process(
+            &line("f", "a (deleted)"),
+            &line("[unknown]", "b (deleted)")
+        ));
+    }
 
     #[test]
     fn only_the_forms_may_differ() {

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
 
 use crate::programs::rec;
-use crate::run::{Outcome, run};
+use crate::run::{Outcome, cpu_times, run, start, until};
 
 /// `rec -o FILE ARGS -- COMMAND`, `args` split at spaces.
 pub fn recording(file: &Path, args: &str, command: &[String]) -> Command {
@@ -17,6 +20,27 @@ pub fn recording(file: &Path, args: &str, command: &[String]) -> Command {
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
     run(&mut recording(file, args, command)).expect(0)
+}
+
+/// Records what runs already, until each thread of these processes has had so much CPU time: on a
+/// busy machine that may take a while. The recorder has no command yet.
+#[track_caller]
+pub fn record_for(time: Duration, pids: &[&str], recorder: &mut Command) -> Outcome {
+    let dir = tempfile::tempdir().expect("a temporary directory can be made");
+    let started = dir.path().join("started");
+    let recorder =
+        start(recorder.args(["--", "sh", "-c", ": > \"$0\"; exec sleep 100"]).arg(&started));
+    until(|| started.exists(), || format!("nothing is recorded: {}", recorder.said()));
+    for pid in pids {
+        let before = cpu_times(pid);
+        let has_run = || {
+            let now = cpu_times(pid);
+            now.len() >= before.len() && now.iter().zip(&before).all(|(now, t)| *now >= *t + time)
+        };
+        until(has_run, || format!("process {pid} does not run: {}", recorder.said()));
+    }
+    recorder.signal(Signal::INT);
+    recorder.finish().expect(128 + 15)
 }
 
 /// The last line on standard error.

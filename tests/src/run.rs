@@ -5,7 +5,7 @@
 //! the limit ends all of it.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -23,10 +23,10 @@ use crate::lock::{Cpus, cpus};
 /// what hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits, half a minute at most.
+/// Waits, a minute at most.
 #[track_caller]
 pub fn until(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "{}", otherwise());
         thread::sleep(Duration::from_millis(1));
@@ -42,12 +42,25 @@ pub fn until_it_has(bytes: u64, file: &Path, recorder: &Running) {
     });
 }
 
+/// The folders of a process's threads, as long as it is there.
+fn tasks(pid: &str) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten()
+}
+
 /// Returns whether a process has a thread of this name.
 pub fn has_thread(pid: &str, name: &str) -> bool {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.into_iter().any(|task| {
+    tasks(pid).any(|task| {
         fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
     })
+}
+
+/// Returns the CPU time so far of each thread of a process.
+pub fn cpu_times(pid: &str) -> Vec<Duration> {
+    let of_task = |task: DirEntry| {
+        let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        schedstat.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    };
+    tasks(pid).filter_map(of_task).collect()
 }
 
 /// Result of a program, and what it said.
@@ -164,21 +177,11 @@ impl Running {
     /// The CPU time so far of the children that any of its threads has, and of their threads; zero
     /// as long as there are none.
     pub fn childs_cpu_time(&self) -> Duration {
-        let tasks =
-            |pid: &str| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let threads = tasks(&self.pid().as_raw_nonzero().to_string());
-        let children =
-            threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-        let children: Vec<_> = children
-            .flat_map(|pids| pids.split(' ').map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-        let tasks =
-            children.iter().filter(|pid| !pid.trim().is_empty()).flat_map(|pid| tasks(pid.trim()));
-        let nanoseconds = tasks.filter_map(|task| {
-            let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            schedstat.split(' ').next()?.parse::<u64>().ok()
-        });
-        Duration::from_nanos(nanoseconds.sum())
+        let pid = self.pid().as_raw_nonzero().to_string();
+        let children = tasks(&pid)
+            .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+            .collect::<String>();
+        children.split_whitespace().flat_map(cpu_times).sum()
     }
 
     /// Sends a signal to it alone.

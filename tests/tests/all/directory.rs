@@ -29,7 +29,7 @@ fn fixtures(act: impl Fn(&DirectoryCase, Endian, &Path)) {
 fn all_files_are_one_profile() {
     fixtures(|case, endian, path| {
         let report = report(path, "comm,ip");
-        assert_untroubled(&report);
+        assert_untroubled(&report, Extent::Foreign);
         let mut records = report.records();
         // rep counts the containers, as perf does; the manifest does not.
         records.remove("COMPRESSED");
@@ -76,7 +76,7 @@ fn what_perf_left_is_perfs() {
     recorded::THREADS.directory().write(&path).unwrap();
     let (ours, stats) = (report(&path, "comm"), perf::stats(&path));
     assert_eq!(ours.records(), stats.records);
-    assert_untroubled(&ours);
+    assert_untroubled(&ours, Extent::Foreign);
     for sort in ["comm", "comm,dso", "cpu", "tid"] {
         assert_eq!(report(&path, sort).tables(), perf::tables(&path, sort), "{sort}");
     }

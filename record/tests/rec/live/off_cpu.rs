@@ -1,6 +1,7 @@
 //! `--off-cpu`: where threads wait, and for how long.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recrep_format::abi::{RecordType, SwEvent, misc};
 
@@ -12,6 +13,14 @@ use crate::common::{
 /// Sleeps of a known length, one after the other.
 const NAPS: &str = "for i in 1 2 3 4 5; do sleep 0.05; done";
 const NAP: u64 = 50_000_000;
+
+/// Held by each test: where another recording samples the same software event, the kernel fills one
+/// `perf_sample_data` for both, so that the second's sample has the first's id.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Kind of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,9 +39,7 @@ fn switches(recording: &Recording) -> BTreeMap<u32, Vec<(u64, What)>> {
     for raw in file.records().map(Result::unwrap) {
         let (tid, time, what) = match raw.header.kind {
             RecordType::SAMPLE => {
-                // Where another recording (of a test beside this one) samples the same software
-                // event, the kernel fills one perf_sample_data for both, so that the second's
-                // sample has the first's id.
+                // Another recording on this machine may sample the same software event.
                 let Some((event, sample)) = file.attrs.sample(raw) else { continue };
                 if Some(event.0) != sampled {
                     continue;
@@ -75,6 +82,7 @@ fn each_switch_is_a_sample_and_two_records() {
     if !can_record_system() {
         return;
     }
+    let _alone = alone();
     let (_dir, path) = place();
     let output = run(&path, &["--off-cpu", "-e", "cpu-clock", "--", "sh", "-c", NAPS]);
     assert!(output.status.success(), "{}", said(&output));
@@ -106,6 +114,7 @@ fn samples_of_switches_have_callchains_up_to_the_user_s() {
     if !can_record_system() {
         return;
     }
+    let _alone = alone();
     let (_dir, path) = place();
     assert!(run(&path, &["--off-cpu", "-e", "cpu-clock", "--", "sleep", "0.01"]).status.success());
     let recording = Recording::read(&path);
@@ -132,6 +141,7 @@ fn on_all_cpus_each_sample_has_its_record() {
     if !can_record_system() {
         return;
     }
+    let _alone = alone();
     let (_dir, path) = place();
     let output = run(&path, &["--off-cpu", "-a", "-e", "cpu-clock", "--", "sh", "-c", NAPS]);
     assert!(output.status.success(), "{}", said(&output));
@@ -158,6 +168,7 @@ fn plain_users_get_the_records_alone_with_a_line_that_says_so() {
     if !nobody_records_user_space() {
         return;
     }
+    let _alone = alone();
     let (_dir, path) = place();
     let output = run_as_nobody(&path, &["--off-cpu", "--", "sh", "-c", NAPS]);
     assert!(output.status.success(), "{}", said(&output));

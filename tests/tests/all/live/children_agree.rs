@@ -120,7 +120,7 @@ fn totals_are_perfs_to_the_sample() {
     ];
     for (number, command) in commands.iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
-        record(&file, "-e cpu-clock -F 1499 --call-graph fp", command);
+        record(&file, "-e cpu-clock -F 997 --call-graph fp", command);
         assert_agrees(&file);
     }
 }

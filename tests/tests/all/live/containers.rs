@@ -5,17 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use recrep_tests::needs;
 use recrep_tests::perf::recorder;
 use recrep_tests::programs::{rec, rep};
+use recrep_tests::record::record_for;
 use recrep_tests::run::{Running, run, start, until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Runs a function of its own, and code in anonymous memory that a map or a dump in `/tmp` calls
-/// `made_at_run_time`. Arguments: `map`, `dump` or `none`; milliseconds; `memfd` to run itself from
-/// memory first.
+/// `made_at_run_time`, until it has had a tenth of a second on a CPU at least. Arguments: `map`,
+/// `dump` or `none`; milliseconds; `memfd` to run itself from memory first.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,7 +31,7 @@ const PROGRAM: &str = r#"
 volatile unsigned long sink;
 __attribute__((noinline)) void compiled_code(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
 __attribute__((noinline)) unsigned long copied_code(unsigned long n) { while (n) { n--; __asm__ volatile(""); } return n; }
-static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }
+static long now(clockid_t clock) { struct timespec t; clock_gettime(clock, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }
 int main(int argc, char **argv) {
     if (argc > 3) {
         static char bytes[1 << 22];
@@ -60,7 +62,7 @@ int main(int argc, char **argv) {
         fflush(dump);
         mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
     }
-    for (long end = now() + atol(argv[2]); now() < end;) { compiled_code(300000); ((unsigned long (*)(unsigned long))code)(600000); }
+    for (long end = now(CLOCK_MONOTONIC) + atol(argv[2]); now(CLOCK_MONOTONIC) < end || now(CLOCK_PROCESS_CPUTIME_ID) < 100;) { compiled_code(300000); ((unsigned long (*)(unsigned long))code)(600000); }
 }
 "#;
 
@@ -133,8 +135,9 @@ impl Place {
             "499",
             "-o",
         ]);
-        command.arg(self.at(file)).args(options).arg("-p").arg(pid.as_raw_nonzero().to_string());
-        run(command.args(["--", "sleep", "0.4"])).expect(0);
+        let pid = pid.as_raw_nonzero().to_string();
+        command.arg(self.at(file)).args(options).args(["-p", &pid]);
+        record_for(Duration::from_millis(200), &[&pid], &mut command);
     }
 
     fn rep(&self, words: &[&str], file: &str) -> String {
@@ -341,7 +344,7 @@ fn a_map_of_another_process_with_the_same_pid_is_refused() {
         let map = recorded_map(&place, recorder(), "true", "map");
         assert!(place.names("x.data")[1], "{}", place.rep(&["modules"], "x.data"));
         // A process that has the pid now.
-        std::thread::sleep(std::time::Duration::from_millis(1100));
+        std::thread::sleep(Duration::from_millis(1100));
         fs::write(&map, "20000000 40 made_at_run_time\n").unwrap();
         let said = refusal(&place);
         assert!(said.contains("after the end of the recorded process"), "{said}");

@@ -304,6 +304,35 @@ fn pieces_by_signal() {
     }
 }
 
+/// Records by a flight recorder; returns whether all samples are from the second half of the
+/// command's time. On a busy machine it may have had most of its time on a CPU in the first half.
+#[track_caller]
+fn has_the_end(args: &str) -> bool {
+    let args = format!("-e cpu-clock:u --overwrite -m 4 -F 5000 {args}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let command =
+        ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
+    let outcome = record(&file, &args, &command.collect::<Vec<_>>());
+    assert_pieces(dir.path(), &outcome);
+    let show = ["script", "--show-task-events", "-F", "comm,time", "-i"];
+    let script = run(perf().args(show).arg(&file)).expect(0);
+    let time = |line: &str| line.trim().split(':').next()?.trim().parse::<f64>().ok();
+    // taskset itself may have begun on another CPU, whose ring it did not fill.
+    let lines = || script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
+    let of = |event: &str| lines().find(|line| line.contains(event)).and_then(time).unwrap();
+    let (exec, exit) = (of("PERF_RECORD_COMM exec: workload"), of("PERF_RECORD_EXIT"));
+    let times: Vec<f64> =
+        lines().filter(|line| !line.contains("PERF_RECORD")).filter_map(time).collect();
+    let (first, last, middle) = (times[0], times[times.len() - 1], (exec + exit) / 2.0);
+    let table = report(&file, "dso").events[0].table();
+    assert!(table.samples_where(|key| key[0] == "workload") * 2 > table.samples(), "{table:?}");
+    // Of 3000 samples a ring holds a tenth.
+    assert!(last > first && times.len() < 1000, "{args}: {} samples", times.len());
+    println!("{args}: {first} to {last} of {exec} to {exit}");
+    first > middle
+}
+
 /// The file has what is in the rings at the end: the last samples, not the first; with the mappings
 /// that they need.
 #[test]
@@ -312,27 +341,7 @@ fn a_flight_recorder_has_the_end() {
         return;
     }
     for args in ["", "-z", "-e page-faults"] {
-        let args = format!("-e cpu-clock:u --overwrite -m 4 -F 5000 {args}");
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("x.data");
-        let command =
-            ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
-        let outcome = record(&file, &args, &command.collect::<Vec<_>>());
-        assert_pieces(dir.path(), &outcome);
-        let show = ["script", "--show-task-events", "-F", "comm,time", "-i"];
-        let script = run(perf().args(show).arg(&file)).expect(0);
-        let time = |line: &str| line.trim().split(':').next()?.trim().parse::<f64>().ok();
-        // taskset itself may have begun on another CPU, whose ring it did not fill.
-        let lines =
-            || script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
-        let of = |event: &str| lines().find(|line| line.contains(event)).and_then(time).unwrap();
-        let (exec, exit) = (of("PERF_RECORD_COMM exec: workload"), of("PERF_RECORD_EXIT"));
-        let times: Vec<f64> =
-            lines().filter(|line| !line.contains("PERF_RECORD")).filter_map(time).collect();
-        let (first, last, middle) = (times[0], times[times.len() - 1], (exec + exit) / 2.0);
-        assert!(first > middle && last > middle, "{args}: {first} to {last} of {exec} to {exit}");
-        let table = report(&file, "dso").events[0].table();
-        assert!(table.samples_where(|key| key[0] == "workload") * 2 > table.samples(), "{table:?}");
+        assert!((0..5).any(|_| has_the_end(args)), "{args}");
     }
 }
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_console::units;
-use recrep_tests::agreement::{Extent, assert_reads};
+use recrep_tests::agreement::{Extent, assert_reads, assert_untroubled};
 use recrep_tests::needs;
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::record;
+use recrep_tests::report::report;
 use recrep_tests::run::{Outcome, run};
 
 /// A small file system.
@@ -71,9 +72,16 @@ fn side_band_kib() -> u32 {
     u32::try_from(fs::metadata(&file).unwrap().len().next_multiple_of(64 << 10) >> 10).unwrap()
 }
 
-/// The child goes on and is told of, and of the file is true what the last line says.
+/// What a recording that filled a disk has left there.
+#[derive(Debug)]
+struct Left {
+    samples: u64,
+    bytes: u64,
+}
+
+/// The command goes on, which rec says, and what its last line says of the file is true.
 #[track_caller]
-fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) {
+fn overflowed(small: &Small, args: &str, status: u8, code: i32) -> Left {
     let file = small.path("x.data");
     let outcome = overflowing(&file, args, status).expect(code);
     assert_eq!(outcome.text(), "went on\n", "{args}: {}", outcome.stderr);
@@ -96,34 +104,49 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     let summary = outcome.stderr.lines().find(|line| line.starts_with("rec: recorded ")).unwrap();
     let extent = if args.contains("-a") { Extent::System(&["workload"]) } else { Extent::Command };
     let samples = assert_reads(&file, extent);
-    assert!(samples > 100, "{args}: {summary}");
     let told = format!("rec: recorded {} samples in ", units::grouped(samples));
     assert!(summary.starts_with(&told), "{args}: {samples}, but {summary}");
-    let length = fs::metadata(&file).unwrap().len();
-    // A batch that is packed is kept whole or not at all.
+    let bytes = fs::metadata(&file).unwrap().len();
     assert!(
-        (kib << 9..=kib << 10).contains(&length),
-        "{args}: {length} of {kib} KiB were kept: {}",
-        outcome.stderr
-    );
-    assert!(
-        summary.contains(&format!("({})", units::bytes(length))),
-        "{args}: {length}, but {summary}"
+        summary.contains(&format!("({})", units::bytes(bytes))),
+        "{args}: {bytes}, but {summary}"
     );
     fs::remove_file(&file).unwrap();
+    Left { samples, bytes }
+}
+
+/// Fills a small disk, of which half at least is used in one of several attempts, by samples: what
+/// is packed is kept in whole batches, and on a busy machine one may be larger than the rest of the
+/// disk.
+#[track_caller]
+fn assert_overflows(kib: impl Fn() -> u32, args: &str, status: u8, code: i32) {
+    let mut all = Vec::new();
+    let is_used = |_| {
+        let kib = kib();
+        let Some(small) = Small::new(kib) else { return true };
+        let left = overflowed(&small, args, status, code);
+        let disk = u64::from(kib) << 10;
+        assert!(left.bytes <= disk, "{args}: {left:?} on {kib} KiB");
+        let is_used = left.samples > 100 && left.bytes >= disk / 2;
+        all.push(left);
+        is_used
+    };
+    assert!((0..5).any(is_used), "{args}: {all:?}");
 }
 
 #[test]
 fn what_was_written_is_valid_and_the_command_goes_on() {
-    let Some(small) = Small::new(256) else { return };
-    assert_overflows(&small, 256, "-g -m 256K", 0, 125);
-    assert_overflows(&small, 256, "-g -m 256K", 7, 7);
-    // How much is written of the tasks that run already depends on the machine.
-    let of_tasks = side_band_kib();
-    let Some(system) = Small::new(of_tasks + 256) else { return };
-    assert_overflows(&system, (of_tasks + 256).into(), "-g -m 256K -a", 0, 125);
-    let Some(small) = Small::new(64) else { return };
-    assert_overflows(&small, 64, "-z -I -m 64K", 0, 125);
+    assert_overflows(|| 256, "-g -m 256K", 0, 125);
+    assert_overflows(|| 256, "-g -m 256K", 7, 7);
+    assert_overflows(|| 64, "-z -I -m 64K", 0, 125);
+}
+
+/// How much is written of the tasks that run already depends on the machine.
+#[test]
+fn everybodys_tasks_and_what_was_recorded_are_valid() {
+    if needs::perf_events() && needs::root() {
+        assert_overflows(|| side_band_kib() + 256, "-g -m 256K -a", 0, 125);
+    }
 }
 
 #[test]
@@ -136,7 +159,7 @@ fn pieces_that_were_finished_stay_as_they_are() {
     assert!(files.len() >= 3, "{files:?}: {}", outcome.stderr);
     for file in files {
         // perf warns of what the kernel lost: rings are small here.
-        recrep_tests::agreement::assert_untroubled(&recrep_tests::report::report(&file, "comm"));
+        assert_untroubled(&report(&file, "comm"), Extent::Command);
     }
 }
 

@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::Path;
 
+use recrep_tests::agreement::{Extent, assert_untroubled};
+use recrep_tests::needs;
 use recrep_tests::perf::{parse_stats, version, versions, without_loss};
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::report::report;
 use recrep_tests::run::run;
-use recrep_tests::{agreement, needs};
 
 /// Bytes of the stack in a sample.
 const STACK: u64 = 65528;
@@ -18,7 +19,7 @@ const STACK: u64 = 65528;
 #[track_caller]
 fn assert_unpacks(file: &Path, samples: u64) {
     let ours = report(file, "comm");
-    agreement::assert_untroubled(&ours);
+    assert_untroubled(&ours, Extent::Command);
     assert_eq!(ours.records()["SAMPLE"], samples, "samples by rep");
     for name in versions() {
         let said =

@@ -67,8 +67,12 @@ fn short_processes_have_their_names_and_maps() {
         ["sh".to_owned(), "-c".to_owned(), format!("cd {}; {script}", dir.path().display())];
     let (mut all, mut astray) = (0, 0);
     for _ in 0..if is_full() { 10 } else { 1 } {
-        let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
-        assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
+        // On a busy machine rec may come too late, now and then: then names and maps are missing.
+        let is_whole = |_| {
+            let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
+            (summary.lost_events, summary.lost_samples) == (0, 0)
+        };
+        assert!((0..5).any(is_whole), "something is always lost");
         let report = report(&file, "comm,dso");
         let records = report.records();
         assert!(records.get("FORK").is_some_and(|&forks| forks >= PROCESSES), "{records:?}");

@@ -11,9 +11,9 @@ use std::time::Duration;
 use recrep_tests::agreement::{Extent, assert_reads};
 use recrep_tests::perf::perf;
 use recrep_tests::programs::{programs, rec, workload};
-use recrep_tests::record::{record, recording};
+use recrep_tests::record::{record, record_for, recording};
 use recrep_tests::report::report;
-use recrep_tests::run::{Running, has_thread, run, start, until};
+use recrep_tests::run::{Running, has_thread, run, start, until, until_it_has};
 use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -22,6 +22,15 @@ use serde_json::Value;
 fn times(file: &Path) -> Vec<f64> {
     let script = run(perf().args(["script", "-F", "time", "-i"]).arg(file)).expect(0);
     script.text().lines().map(|line| line.trim().trim_end_matches(':').parse().unwrap()).collect()
+}
+
+/// A time of a thread in which a recording of 2000 samples a second has enough of them.
+const SOME_TIME: Duration = Duration::from_millis(100);
+
+fn attaching(file: &Path, whom: &[&str]) -> Command {
+    let mut recorder = rec();
+    recorder.args(["-e", "cpu-clock", "-F", "2000"]).args(whom).arg("-o").arg(file);
+    recorder
 }
 
 /// The workload as a process of its own, ended when dropped.
@@ -68,6 +77,14 @@ impl Controlled {
         Controlled { rec, commands, acks: BufReader::new(acks) }
     }
 
+    /// Waits until the workload has had [`SOME_TIME`].
+    #[track_caller]
+    fn let_it_run(&self) {
+        let before = self.rec.childs_cpu_time();
+        let has_run = || self.rec.childs_cpu_time() >= before + SOME_TIME;
+        until(has_run, || format!("the workload does not run: {}", self.rec.said()));
+    }
+
     #[track_caller]
     fn tell(&mut self, command: &str) {
         self.commands.write_all(format!("{command}\n").as_bytes()).unwrap();
@@ -89,11 +106,11 @@ fn commands_are_done_and_acknowledged() {
     sleep(Duration::from_millis(200));
     rec.tell("evlist");
     rec.tell("enable");
-    sleep(Duration::from_millis(300));
+    rec.let_it_run();
     rec.tell("disable");
     sleep(Duration::from_millis(300));
     rec.tell("enable cpu-clock");
-    sleep(Duration::from_millis(300));
+    rec.let_it_run();
     rec.tell("disable cpu-clock");
     rec.tell("stop");
     let outcome = rec.rec.finish();
@@ -225,11 +242,8 @@ fn several_processes_at_once() {
     let file = dir.path().join("x.data");
     let all = [(); 3].map(|()| Busy::start("hot --ms 60000"));
     let pids = all.each_ref().map(Busy::pid);
-    record(
-        &file,
-        &format!("-e cpu-clock -F 2000 -p {},{}", pids[0], pids[2]),
-        &["sleep", "0.6"].map(str::to_owned),
-    );
+    let both = format!("{},{}", pids[0], pids[2]);
+    record_for(SOME_TIME, &[&pids[0], &pids[2]], &mut attaching(&file, &["-p", &both]));
     assert_reads(&file, Extent::Command);
     let table = report(&file, "pid").events[0].table();
     let found: Vec<_> =
@@ -239,10 +253,10 @@ fn several_processes_at_once() {
     assert_eq!(found, asked, "{table:?}");
     // One that ends is no end; the last one is.
     let [first, _, last] = all;
-    let rec = start(
-        rec().args(["-e", "cpu-clock", "-p", &format!("{},{}", pids[0], pids[2]), "-o"]).arg(&file),
-    );
-    sleep(Duration::from_millis(300));
+    fs::remove_file(&file).unwrap();
+    let rec = start(rec().args(["-e", "cpu-clock", "-p", &both, "-o"]).arg(&file));
+    // With the mappings of both, which are written when their counters are open.
+    until_it_has(2000, &file, &rec);
     drop(first);
     sleep(Duration::from_millis(200));
     drop(last);
@@ -266,7 +280,7 @@ fn all_of_a_user_and_nobody_else() {
     let ours = Busy::start("hot --ms 60000");
     let pid = theirs.pid().as_raw_nonzero().to_string();
     until(|| has_thread(&pid, "hot-1"), || format!("no second thread: {}", theirs.said()));
-    record(&file, "-e cpu-clock -F 2000 -u 54321", &["sleep", "0.5"].map(str::to_owned));
+    record_for(SOME_TIME, &[&pid], &mut attaching(&file, &["-u", "54321"]));
     let table = report(&file, "comm").events[0].table();
     assert_eq!(
         table.rows.keys().map(|key| key[0].as_str()).collect::<Vec<_>>(),
@@ -328,9 +342,8 @@ fn a_cgroup_and_nothing_else() {
     fs::write(group.0.join("cgroup.procs"), inside.pid()).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
-    let args = format!("-a -e cpu-clock -F 2000 -G {name}");
-    record(&file, &args, &["sleep", "0.5"].map(str::to_owned));
     let pid = inside.pid();
+    record_for(SOME_TIME, &[&pid, &outside.pid()], &mut attaching(&file, &["-a", "-G", &name]));
     drop((inside, outside));
     let table = report(&file, "pid").events[0].table();
     assert!(
