@@ -18,8 +18,8 @@
 //! [`session`] runs a recording from beginning to end; if the disk is full, the recorded program
 //! runs on, and `output::data_file` makes a valid file of what was written. A module imports only
 //! modules that come after it in this order: `cli`, `stat`, `session`, `synthesize`, `drain`, `aux`,
-//! `output`, `kernel`, `plan`, `event`, `machine`, `tasks`, `messages`. `fake_kernel` replaces the
-//! kernel in tests. `unsafe` code is only in `kernel::sys` (the syscall), `kernel::ring` (the
+//! `output`, `kernel`, `plan`, `event`, `machine`, `tasks`, `messages`. The package in
+//! `record/testkit` has the fakes that stand in for the kernel in tests. `unsafe` code is only in `kernel::sys` (the syscall), `kernel::ring` (the
 //! shared memory) and `tasks::workload` (between fork and exec).
 
 #![allow(missing_docs, reason = "a program's crate: comments say what names and types do not")]
@@ -28,9 +28,6 @@ mod aux;
 pub mod cli;
 mod drain;
 mod event;
-#[cfg(any(test, feature = "fake-kernel"))]
-#[doc(hidden)]
-pub mod fake_kernel;
 mod kernel;
 mod machine;
 pub mod messages;
@@ -45,13 +42,23 @@ pub use event::{EventSpec, PmuUse};
 pub use kernel::probes::guard;
 pub use kernel::sys::Perf;
 
-/// Parts of the drain, for the example `scale`.
+/// What the fakes of the tests implement and map, and the parts of the drain that the example
+/// `scale` measures.
 #[doc(hidden)]
 pub mod parts {
-    pub use crate::drain::Drain;
-    pub use crate::kernel::ring::Ring;
-    #[cfg(any(test, feature = "fake-kernel"))]
-    pub use crate::kernel::ring::kernel_side::{KernelSide, RingPart};
+    pub use crate::drain::{Drain, Rounds};
+    pub use crate::kernel::bpf::BpfProgram;
+    pub use crate::kernel::ring::{AuxRing, Clock, Ring, SharedMemory, SharedWord};
+    pub use crate::kernel::{Kernel, Place};
     pub use crate::output::tally::Tally;
     pub use crate::output::{Layout, Output};
 }
+
+// Unit tests have the fakes as a module, since those of the package implement the traits of the
+// library that was compiled without tests.
+#[cfg(test)]
+extern crate self as recrep_record;
+#[cfg(test)]
+#[doc(hidden)]
+#[path = "../testkit/src/lib.rs"]
+pub mod testkit;

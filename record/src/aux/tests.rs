@@ -11,9 +11,8 @@ use recrep_format::record::{Auxtrace, Body};
 use recrep_format::write::FeatureWriter;
 
 use super::{Areas, add_index};
-use crate::drain::Drain;
+use crate::drain::{Drain, Rounds};
 use crate::event::{EventSpec, PmuUse};
-use crate::fake_kernel::{FakeKernel, Step, Traced};
 use crate::kernel::Place;
 use crate::kernel::counters::{self, Counters};
 use crate::kernel::ring::{Clock, Ring};
@@ -22,6 +21,7 @@ use crate::messages::{Messages, Verbosity};
 use crate::output::tally::{Counts, Tally};
 use crate::output::{Layout, Output};
 use crate::plan::config::Config;
+use crate::testkit::fake_kernel::{FakeKernel, Step, Traced};
 
 struct Recorded {
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ impl<'k> Session<'k> {
 
     fn round(&mut self) {
         self.areas.drain(self.kernel, &self.counters, &self.output).unwrap();
-        self.drain.round(&mut self.rings, &self.output).unwrap();
+        self.drain.round(&mut self.rings, &mut Rounds::next(&self.output), false).unwrap();
     }
 
     fn snapshot(&mut self) {
@@ -103,7 +103,7 @@ impl<'k> Session<'k> {
         if self.areas.snapshots() == Some(true) {
             self.snapshot();
         }
-        self.drain.round(&mut self.rings, &self.output).unwrap();
+        self.drain.round(&mut self.rings, &mut Rounds::next(&self.output), false).unwrap();
         let mut features = FeatureWriter::new(Endian::NATIVE);
         let written = self.output.settle().unwrap();
         add_index(&mut features, &written.traces);

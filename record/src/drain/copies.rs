@@ -55,7 +55,7 @@ impl StackCopies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::ring::fake::fake_record;
+    use crate::testkit::fake_ring::fake_record;
     use recrep_format::attr::Attr;
 
     fn copies() -> StackCopies {

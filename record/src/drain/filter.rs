@@ -106,13 +106,13 @@ impl Filter {
     }
 
     /// Updates the state that [`keeps`](Self::keeps) depends on by the records of all rings.
-    pub(super) fn look(&mut self, rings: &[Pending<'_>]) {
+    pub(super) fn observe(&mut self, rings: &[Pending<'_>]) {
         let mut forks = BTreeSet::new();
         let mut scratch = Vec::new();
         for ring in rings {
             ring.records(&mut scratch, |record| match &mut self.kind {
                 FilterKind::Members(members) => forks.extend(members.fork(record, &self.layouts)),
-                FilterKind::OneCounter(once) => once.look(record, &self.layouts),
+                FilterKind::OneCounter(once) => once.observe(record, &self.layouts),
             });
         }
         if let FilterKind::Members(members) = &mut self.kind {
@@ -174,8 +174,9 @@ impl Members {
 }
 
 impl OneCounter {
-    /// A sample of a thread by another thread's counter is by an inherited one.
-    fn look(&mut self, record: &RawRecord<'_>, layouts: &Layouts) {
+    /// Notes the counters of threads that have inherited ones, too: a sample of such a thread has the
+    /// id of another thread's counter.
+    fn observe(&mut self, record: &RawRecord<'_>, layouts: &Layouts) {
         let Some(sample) = layouts.sample(record) else { return };
         let Some((tid, id)) = sample.tid().zip(sample.event_id()) else { return };
         if !self.threads.contains(&tid) {
@@ -220,8 +221,8 @@ mod tests {
     use super::*;
     use crate::kernel::Place;
     use crate::kernel::counters::Counter;
-    use crate::kernel::ring::fake::fake_record;
     use crate::plan::PlannedEvent;
+    use crate::testkit::fake_ring::fake_record;
     use recrep_format::abi::SampleType as S;
 
     fn attr() -> Attr {
@@ -255,7 +256,7 @@ mod tests {
     fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
         let rings: Vec<Vec<u8>> = rings.iter().map(|ring| ring.concat()).collect();
         let rings: Vec<_> = rings.iter().map(|ring| Pending::new(ring, &[], 0)).collect();
-        filter.look(&rings);
+        filter.observe(&rings);
         let mut all = Vec::new();
         for ring in &rings {
             ring.records(&mut Vec::new(), |record| {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::kernel::ring::fake::{FakeRing, fake_record};
 use crate::output::Layout;
+use crate::testkit::fake_ring::{FakeRing, fake_record};
 use recrep_format::abi::{AttrFlags, RecordType, SampleType};
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::read::File;
@@ -36,7 +36,7 @@ fn recorded(
     let mut drain = Drain::new(Tally::new(&attr()));
     for round in 0..rounds {
         fill(round, &mut fakes);
-        drain.round(&mut rings, &output).unwrap();
+        drain.round(&mut rings, &mut Rounds::next(&output), false).unwrap();
     }
     let counts = output.settle().unwrap().counts;
     output.finish(FeatureWriter::new(Endian::NATIVE)).unwrap();

@@ -107,7 +107,7 @@ fn of(pmu: &Pmu, latency: u32) -> Vec<MemoryEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::pmu::fake::machine;
+    use crate::testkit::sysfs::machine;
 
     fn specs(pmus: &[(&str, &str)]) -> Vec<String> {
         let dir = machine(pmus);

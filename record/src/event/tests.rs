@@ -7,8 +7,8 @@ use recrep_format::abi::{BranchSampleType, EventType};
 use super::*;
 use crate::event::parse::parse;
 use crate::event::sampling::{Callchain, Rate};
-use crate::machine::pmu::fake::{CORE, HYBRID, machine};
 use crate::machine::sources::EventSources;
+use crate::testkit::sysfs::{CORE, HYBRID, machine};
 
 fn on(pmus: &[(&str, &str)], list: &str) -> Result<Vec<EventSpec>, String> {
     let dir = machine(pmus);

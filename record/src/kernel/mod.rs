@@ -1,5 +1,5 @@
-//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and by fakes in
-//! tests.
+//! Interface to the kernel's perf events, as a trait: implemented by [`sys::Perf`], and in
+//! tests by fakes (`record/testkit`).
 
 pub(crate) mod bpf;
 pub(crate) mod counters;

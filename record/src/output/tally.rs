@@ -343,7 +343,7 @@ fn is_user_code(header: RecordHeader) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::ring::fake::fake_record;
+    use crate::testkit::fake_ring::fake_record;
     use recrep_format::abi::{AttrFlags, SampleType};
     use recrep_format::read::Frames;
 

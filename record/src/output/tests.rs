@@ -27,7 +27,7 @@ fn create_with(to: &config::OutputOptions, groups: &[Vec<usize>]) -> Result<Outp
 }
 
 fn round() -> Vec<u8> {
-    crate::kernel::ring::fake::fake_record(68, &[])
+    crate::testkit::fake_ring::fake_record(68, &[])
 }
 
 #[test]

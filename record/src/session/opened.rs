@@ -47,8 +47,8 @@ pub(super) fn open<K: Kernel>(
 mod tests {
     use super::*;
     use crate::event::{EventSpec, PmuUse};
-    use crate::fake_kernel::FakeKernel;
     use crate::messages::Verbosity;
+    use crate::testkit::fake_kernel::FakeKernel;
     use recrep_format::abi::EventType;
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
                 &kernel,
                 &config,
                 plan.clone(),
-                &Coverage::These(vec![None]),
+                &Coverage::Listed(vec![None]),
                 &machine,
                 &messages,
             )

@@ -12,9 +12,9 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::event::{EventSpec, PmuUse};
-use crate::fake_kernel::{FakeKernel, Step};
 use crate::messages::Verbosity;
 use crate::plan::config::Control;
+use crate::testkit::fake_kernel::{FakeKernel, Step};
 
 /// A directory, and the configuration of a recording into `x.data` in it.
 fn config(words: &str) -> (tempfile::TempDir, Config) {

@@ -15,9 +15,9 @@ use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::Ring;
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
-use crate::machine::pmu::fake;
 use crate::messages::error::Result;
 use crate::messages::{Messages, Verbosity};
+use crate::testkit::sysfs;
 
 mod metrics;
 
@@ -266,7 +266,7 @@ fn default_events_depend_on_the_machine() {
 
 #[test]
 fn each_kind_of_core_has_its_default_events() {
-    let machine = fake::machine(fake::HYBRID);
+    let machine = sysfs::machine(sysfs::HYBRID);
     let kernel = CountingKernel::new(|_, _| Some([4, 1000, 1000]));
     let (lines, _) = counted(&kernel, "-C 0 true", &machine.path().join("sys"));
     // Those of the other kind are on none of the CPUs.
@@ -276,7 +276,7 @@ fn each_kind_of_core_has_its_default_events() {
 
 #[test]
 fn pmus_of_the_machine_have_units_and_their_own_cpus() {
-    let machine = fake::machine(&[
+    let machine = sysfs::machine(&[
         ("imc_0/type", "20"),
         ("imc_0/cpumask", "1"),
         ("imc_0/format/event", "config:0-7"),

@@ -5,21 +5,23 @@ use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
 
 /// The packages of the workspace.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "format",
     "format/unwind",
     "format/counts",
     "format/console",
     "record",
+    "record/testkit",
     "report",
     "fixtures",
     "tests",
 ];
 
 /// Places where `unsafe` is allowed: files, or folders of them, that face the kernel.
-const UNSAFE: [&str; 5] = [
+const UNSAFE: [&str; 6] = [
     "record/src/kernel/sys",
     "record/src/kernel/ring",
+    "record/testkit/src/kernel_side.rs",
     "record/src/tasks/workload",
     "report/src/input/map.rs",
     "fixtures/src/bin/workload/process.rs",
@@ -84,6 +86,7 @@ fn packages_depend_on_those_below_them_only() {
             "format/counts" => &["recrep-format", "recrep-console"],
             "format/unwind" | "fixtures" => &["recrep-format"],
             "record" | "report" => BELOW,
+            "record/testkit" => &["recrep-format", "recrep-record"],
             _ => ALL,
         };
         let manifest =
@@ -212,7 +215,6 @@ const ROOMS: [(&str, &[&str]); 2] = [
     (
         "record/src",
         &[
-            "fake_kernel",
             "cli",
             "stat",
             "session",
@@ -301,7 +303,7 @@ fn unsafe_code_is_where_the_kernel_is() {
 
 /// Places where `report` and `record` take numbers out of bytes themselves: file, number of lines,
 /// and the reason. All bytes of the perf.data format are read in `format`.
-const BYTES: [(&str, usize, &str); 14] = [
+const BYTES: [(&str, usize, &str); 12] = [
     ("report/src/code/aarch64.rs", 1, "machine code"),
     ("report/src/symbols/elf/plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/elf/go.rs", 2, "the table of functions in a Go program"),
@@ -318,13 +320,7 @@ const BYTES: [(&str, usize, &str); 14] = [
         "each entry of the feature table, also those that repeat a number",
     ),
     ("record/src/tasks/workload.rs", 1, "a process id in the pipe to the command's own process"),
-    (
-        "record/src/kernel/ring/kernel_side.rs",
-        2,
-        "the page that the kernel maps before a ring, as a fake writes it",
-    ),
     ("record/src/kernel/ring/clock.rs", 3, "the page that the kernel maps before a ring"),
-    ("record/src/kernel/ring/fake.rs", 1, "words of fake records"),
     (
         "record/src/machine/topology.rs",
         1,
@@ -389,6 +385,18 @@ fn there_is_one_pass_over_samples() {
     };
     assert_eq!(using("RecordType::SAMPLE"), LOOK_FOR_SAMPLES);
     assert_eq!(using("broadcast("), SHARE_WORK);
+}
+
+/// Tests stand beside the code; what they put in the place of the kernel or a machine does not.
+#[test]
+fn no_fake_is_compiled_into_a_program() {
+    for source in ["format/src", "record/src", "report/src"].iter().flat_map(|dir| sources(dir)) {
+        let fake = source.module.iter().find(|name| name.contains("fake") || *name == "model");
+        assert_eq!(fake, None, "{} belongs into a package of the tests", source.path);
+        // In two parts, so that this line is none of them.
+        let gated = ["cfg(any(", "test"].concat();
+        assert!(!source.text.contains(&gated), "{} has code for tests of others", source.path);
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use recrep_format::abi::EventType;
 use recrep_format::record::{AuxOutputHwId, Body};
-use recrep_record::fake_kernel::{FakeKernel, Step, Traced};
 use recrep_record::messages::{Messages, Verbosity};
 use recrep_record::{EventSpec, PmuUse, cli, session};
+use recrep_record_testkit::fake_kernel::{FakeKernel, Step, Traced};
 use recrep_tests::perf::{perf, stats};
 use recrep_tests::report::report;
 use recrep_tests::run::run;

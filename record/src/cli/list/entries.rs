@@ -308,7 +308,7 @@ fn tracepoints(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::pmu::fake::{CORE, machine};
+    use crate::testkit::sysfs::{CORE, machine};
 
     fn listed(
         what: &[&str],

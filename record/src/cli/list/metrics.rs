@@ -40,7 +40,7 @@ pub(super) fn entries(sources: &EventSources) -> Vec<ListEntry> {
 mod tests {
     use super::*;
     use crate::cli::list::entries::find;
-    use crate::machine::pmu::fake::{CORE, machine};
+    use crate::testkit::sysfs::{CORE, machine};
 
     #[test]
     fn metrics_and_groups_of_a_table() {

@@ -14,15 +14,15 @@ use recrep_format::write::FeatureWriter;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::{DrainOutput, Drainers};
-use crate::drain::Drain;
+use crate::drain::{Drain, Rounds};
 use crate::kernel::Place;
 use crate::kernel::counters::{Counter, Counters};
-use crate::kernel::ring::fake::{FakeRing, fake_record};
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::output::tally::{Counts, Tally};
 use crate::output::{Layout, Output};
 use crate::plan::config::Split;
+use crate::testkit::fake_ring::{FakeRing, fake_record};
 
 /// Three CPUs, each with a ring of one page and a descriptor to poll.
 struct Bench {
@@ -90,7 +90,7 @@ impl Bench {
         let meanwhile = || fill(fakes, bells, drainers);
         let to = DrainOutput { output: &output, limit, rounds: *rounds, before: None };
         drainers.run(counters, &mut drain, &mut rings, to, meanwhile)?;
-        drain.last_round(&mut rings, &output)?;
+        drain.round(&mut rings, &mut Rounds::next(&output), true)?;
         let counts = output.settle()?.counts;
         output.finish(FeatureWriter::new(Endian::NATIVE))?;
         Ok(counts)

@@ -13,13 +13,13 @@ use super::opening::ListThreads;
 use super::*;
 use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::Ring;
-use crate::kernel::ring::fake::FakeRing;
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::Verbosity;
 use crate::messages::error::Result;
 use crate::plan::PlannedEvent;
+use crate::testkit::fake_ring::FakeRing;
 
 /// A kernel that opens everything except what `refuse` refuses, and notes the calls.
 #[derive(Default)]

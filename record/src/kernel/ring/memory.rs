@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 /// A mapping. It is unmapped when dropped.
 #[derive(Debug)]
-pub(super) struct SharedMemory {
+pub struct SharedMemory {
     base: NonNull<u8>,
     length: usize,
 }
@@ -24,7 +24,7 @@ unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
     /// Maps `length` bytes of a counter from `offset` on; read-only unless `writable`.
-    pub(super) fn new(
+    pub fn new(
         counter: BorrowedFd<'_>,
         offset: u64,
         length: usize,
@@ -47,14 +47,14 @@ impl SharedMemory {
     }
 
     /// Returns the address of the byte at `offset`, which must be inside the mapping.
-    pub(super) fn place(&self, offset: usize) -> NonNull<u8> {
+    pub fn place(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.length, "a byte of the mapping");
         // SAFETY: `offset` is inside the mapping, as just checked.
         unsafe { self.base.add(offset) }
     }
 
     /// Returns the word at `offset`, which must be a multiple of 8 inside the mapping.
-    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(
             offset.is_multiple_of(8) && offset + 8 <= self.length,
             "a word of the control page"

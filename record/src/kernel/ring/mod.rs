@@ -27,23 +27,19 @@
 mod area;
 mod clock;
 mod data;
-#[cfg(any(test, feature = "fake-kernel"))]
-pub(crate) mod kernel_side;
 mod memory;
 mod page;
 mod pending;
 pub(crate) mod protocol;
 
-pub(crate) use area::AuxRing;
-pub(crate) use clock::Clock;
+pub use area::AuxRing;
+pub use clock::Clock;
 pub(crate) use clock::cycles;
 pub use data::Ring;
+pub use memory::SharedMemory;
 pub(crate) use pending::{Mark, Pending};
 pub(crate) use protocol::Overrun;
+pub use protocol::SharedWord;
 
-#[cfg(test)]
-pub(crate) mod fake;
-#[cfg(test)]
-mod model;
 #[cfg(test)]
 mod tests;

@@ -14,14 +14,14 @@ pub(super) const TIME_CYCLES: usize = 80;
 /// `time_mask`.
 pub(super) const TIME_MASK: usize = 88;
 /// Moved by the kernel.
-pub(crate) const DATA_HEAD: usize = 1024;
+pub(super) const DATA_HEAD: usize = 1024;
 /// Moved by rec.
-pub(crate) const DATA_TAIL: usize = 1032;
+pub(super) const DATA_TAIL: usize = 1032;
 /// Moved by the kernel.
-pub(crate) const AUX_HEAD: usize = 1056;
+pub(super) const AUX_HEAD: usize = 1056;
 /// Moved by rec.
-pub(crate) const AUX_TAIL: usize = 1064;
+pub(super) const AUX_TAIL: usize = 1064;
 /// Offset for the mapping of the AUX area: set by rec.
-pub(crate) const AUX_OFFSET: usize = 1072;
+pub(super) const AUX_OFFSET: usize = 1072;
 /// Size of the AUX area: set by rec.
-pub(crate) const AUX_SIZE: usize = 1080;
+pub(super) const AUX_SIZE: usize = 1080;

@@ -91,8 +91,8 @@ pub struct Mark(pub(super) u64);
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::fake_record;
     use super::*;
+    use crate::testkit::fake_ring::fake_record;
 
     /// The words of a stream's records and what remains, where the ring wraps at `cut`.
     fn walked(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, usize) {

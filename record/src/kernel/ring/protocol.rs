@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A word of the control page, accessed by both sides.
-pub(crate) trait SharedWord {
+pub trait SharedWord {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
 }
@@ -102,51 +102,5 @@ impl Reader {
     /// Returns the error for an invalid head.
     pub(crate) fn overrun(&self, head: u64) -> Overrun {
         Overrun { area: self.area, head, tail: self.tail, size: self.size }
-    }
-}
-
-/// The kernel's side of an area, for fake kernels.
-#[cfg(any(test, feature = "fake-kernel"))]
-#[derive(Clone, Copy, Debug)]
-pub struct RingWriter {
-    size: u64,
-    head: u64,
-}
-
-#[cfg(any(test, feature = "fake-kernel"))]
-impl RingWriter {
-    /// Creates the writer of an area of this size, at `head`.
-    pub fn new(size: usize, head: u64) -> Self {
-        Self { size: size as u64, head }
-    }
-
-    /// Returns the position up to which it is written.
-    pub fn head(&self) -> u64 {
-        self.head
-    }
-
-    /// Returns the number of bytes that may be written: one less than are free (`CIRC_SPACE`).
-    pub(crate) fn room(&self, tail: &impl SharedWord) -> u64 {
-        // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's
-        // memory model has no control dependencies, so an acquire load is needed.
-        let tail = tail.load(Ordering::Acquire);
-        (self.size - 1).saturating_sub(self.head.wrapping_sub(tail))
-    }
-
-    /// Returns the offset in the area of the byte that is `ahead` bytes after the head.
-    pub fn place(&self, ahead: u64) -> usize {
-        usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0))
-            .unwrap_or(0)
-    }
-
-    /// Skips bytes without writing them.
-    pub fn skip(&mut self, length: u64) {
-        self.head = self.head.wrapping_add(length);
-    }
-
-    /// Moves the head over `length` written bytes, which makes them visible to the reader.
-    pub(crate) fn publish(&mut self, head: &impl SharedWord, length: u64) {
-        self.head = self.head.wrapping_add(length);
-        head.store(self.head, Ordering::Release);
     }
 }

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::Ring;
-use super::fake::{FakeRing, fake_record};
-use super::memory::SharedMemory;
+use super::{Ring, SharedMemory};
+use crate::testkit::fake_ring::{FakeRing, fake_record};
+
+mod orders;
 
 fn take(ring: &mut Ring) -> Vec<u8> {
     let pending = ring.pending().unwrap();

@@ -1,7 +1,8 @@
 //! Small tables written by hand, on machines that are directories.
 
 use super::*;
-use crate::machine::pmu::{self, fake::machine};
+use crate::machine::pmu;
+use crate::testkit::sysfs::machine;
 use tempfile::TempDir;
 
 /// A directory with tables for two architectures.

@@ -19,6 +19,3 @@ pub(crate) mod symbol;
 
 pub(crate) use device::{Alias, Pmu, all};
 pub(crate) use format::Format;
-
-#[cfg(test)]
-pub(crate) mod fake;

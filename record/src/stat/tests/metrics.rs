@@ -57,7 +57,7 @@ struct Fake {
 
 impl Fake {
     fn new() -> Self {
-        let (machine, tables) = (fake::machine(PMUS), tempfile::tempdir().unwrap());
+        let (machine, tables) = (sysfs::machine(PMUS), tempfile::tempdir().unwrap());
         let write = |path: &str, text: &str| {
             std::fs::write(tables.path().join(path), text).unwrap();
         };

@@ -11,10 +11,10 @@ use recrep_format::abi::AuxFlags;
 use recrep_format::attr::Attr;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{Body, ItraceStart, SampleId};
+use recrep_record::parts::Place;
 
 use super::buffer::Buffer;
 use super::step::{Step, lock};
-use crate::kernel::Place;
 
 /// Sleep between checks of a waiting thread.
 const PAUSE: Duration = Duration::from_micros(50);

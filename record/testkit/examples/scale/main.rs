@@ -2,7 +2,7 @@
 //! record and one write, which are measured first. Prints `record/docs/scale.md`:
 //!
 //! ```text
-//! cargo run --release -p recrep-record --features fake-kernel --example scale > record/docs/scale.md
+//! cargo run --release -p recrep-record-testkit --example scale > record/docs/scale.md
 //! ```
 
 #![allow(

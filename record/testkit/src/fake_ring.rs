@@ -1,12 +1,14 @@
-//! Fake kernel's side of a ring on a memfd, in the kernel's layout.
+//! A data ring on a memfd that a test fills record by record.
 
-use super::Ring;
-use super::page::{DATA_HEAD, DATA_TAIL};
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
-pub(crate) struct FakeRing {
+use recrep_record::parts::Ring;
+
+use super::kernel_side::{DATA_HEAD, DATA_TAIL};
+
+pub struct FakeRing {
     memory: File,
     page: u64,
     size: u64,
@@ -15,7 +17,7 @@ pub(crate) struct FakeRing {
 }
 
 impl FakeRing {
-    pub(crate) fn new(pages: u64) -> Self {
+    pub fn new(pages: u64) -> Self {
         let memory =
             File::from(rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
         let page = rustix::param::page_size() as u64;
@@ -24,42 +26,42 @@ impl FakeRing {
     }
 
     /// Sets head and tail, as if that many bytes had been written and read.
-    pub(crate) fn start_at(&mut self, position: u64) {
+    pub fn start_at(&mut self, position: u64) {
         self.head = position;
         self.memory.write_all_at(&position.to_ne_bytes(), DATA_HEAD as u64).unwrap();
         self.memory.write_all_at(&position.to_ne_bytes(), DATA_TAIL as u64).unwrap();
     }
 
-    pub(crate) fn map(&self) -> Ring {
+    pub fn map(&self) -> Ring {
         Ring::map(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
     }
 
-    pub(crate) fn memory(&self) -> std::os::fd::BorrowedFd<'_> {
+    pub fn memory(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 
-    pub(crate) fn tail(&self) -> u64 {
+    pub fn tail(&self) -> u64 {
         let mut bytes = [0; 8];
         self.memory.read_exact_at(&mut bytes, DATA_TAIL as u64).unwrap();
         u64::from_ne_bytes(bytes)
     }
 
     /// Returns whether there is room for so many bytes.
-    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+    pub fn has_room(&self, bytes: u64) -> bool {
         self.head - self.tail() + bytes <= self.size
     }
 
-    pub(crate) fn set_head(&self, head: u64) {
+    pub fn set_head(&self, head: u64) {
         self.memory.write_all_at(&head.to_ne_bytes(), DATA_HEAD as u64).unwrap();
     }
 
-    pub(crate) fn map_backward(&self) -> Ring {
+    pub fn map_backward(&self) -> Ring {
         Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap())
             .unwrap()
     }
 
     /// Writes a record like the kernel to an overwritten ring: before the previous one.
-    pub(crate) fn write_backward(&mut self, record: &[u8]) {
+    pub fn write_backward(&mut self, record: &[u8]) {
         self.head = self.head.wrapping_sub(record.len() as u64);
         for (at, byte) in (0..).zip(record) {
             let place = self.head.wrapping_add(at) % self.size;
@@ -70,7 +72,7 @@ impl FakeRing {
 
     /// Writes a record like the kernel: wraps around the end; without space, drops the record, and
     /// writes a LOST record before the next.
-    pub(crate) fn write(&mut self, record: &[u8]) -> bool {
+    pub fn write(&mut self, record: &[u8]) -> bool {
         let mut bytes = Vec::new();
         if self.lost > 0 {
             // Its trailer: TID, TIME, CPU, IDENTIFIER.
@@ -92,7 +94,7 @@ impl FakeRing {
 }
 
 /// Returns a record of this type, with these numbers after its header.
-pub(crate) fn fake_record(kind: u32, words: &[u64]) -> Vec<u8> {
+pub fn fake_record(kind: u32, words: &[u64]) -> Vec<u8> {
     let size = u16::try_from(8 + words.len() * 8).unwrap();
     let mut bytes = kind.to_ne_bytes().to_vec();
     bytes.extend(0u16.to_ne_bytes());

@@ -1,5 +1,5 @@
 //! The model check: loom runs both sides of an area, rec's and the kernel's, in every order that
-//! the memory model allows, with the production code of [`protocol`](super::protocol).
+//! the memory model allows, with the production code of `protocol`.
 //!
 //! The bytes are cells that must not be accessed concurrently; heads and tails are atomics. To show
 //! that the check detects errors, each of the four accesses is weakened in turn: each time the
@@ -10,7 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-use super::protocol::{Reader, RingWriter, SharedWord};
+use crate::kernel::ring::protocol::{Reader, SharedWord};
+use crate::testkit::ring_writer::RingWriter;
 
 /// One of the four accesses of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

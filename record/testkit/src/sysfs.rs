@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 /// An Intel machine, with some devices of other vendors.
-pub(crate) const CORE: &[(&str, &str)] = &[
+pub const CORE: &[(&str, &str)] = &[
     ("cpu/type", "4"),
     ("cpu/format/event", "config:0-7,32-35"),
     ("cpu/format/umask", "config:8-15"),
@@ -36,7 +36,7 @@ pub(crate) const CORE: &[(&str, &str)] = &[
 ];
 
 /// A machine with two kinds of cores.
-pub(crate) const HYBRID: &[(&str, &str)] = &[
+pub const HYBRID: &[(&str, &str)] = &[
     ("cpu_core/type", "4"),
     ("cpu_core/cpus", "0-7"),
     ("cpu_core/format/event", "config:0-7"),
@@ -47,7 +47,7 @@ pub(crate) const HYBRID: &[(&str, &str)] = &[
 
 /// Creates a machine with these PMUs (each file as `pmu/file`) below `sys`, and some tracepoints
 /// below `tracing`.
-pub(crate) fn machine(pmus: &[(&str, &str)]) -> TempDir {
+pub fn machine(pmus: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = dir.path().join(path);

@@ -6,15 +6,24 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use recrep_record::parts::{Clock, SharedMemory};
 use rustix::io::Errno;
 
-use super::clock::Clock;
-use super::memory::SharedMemory;
-use super::page::{
-    AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL, CAPABILITIES, DATA_HEAD, DATA_TAIL, LOCK,
-    TIME_CYCLES, TIME_MASK, TIME_SHIFT_MULT, TIME_ZERO,
-};
-use super::protocol::RingWriter;
+use super::ring_writer::RingWriter;
+
+// Offsets in `struct perf_event_mmap_page`, stated here anew: a witness of rec's own.
+const LOCK: usize = 8;
+const CAPABILITIES: usize = 40;
+const TIME_SHIFT_MULT: usize = 48;
+const TIME_ZERO: usize = 64;
+const TIME_CYCLES: usize = 80;
+const TIME_MASK: usize = 88;
+pub(crate) const DATA_HEAD: usize = 1024;
+pub(crate) const DATA_TAIL: usize = 1032;
+const AUX_HEAD: usize = 1056;
+const AUX_TAIL: usize = 1064;
+const AUX_OFFSET: usize = 1072;
+const AUX_SIZE: usize = 1080;
 
 /// One of the two areas of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

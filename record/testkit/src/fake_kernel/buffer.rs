@@ -6,12 +6,12 @@ use recrep_format::abi::AuxFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::record::{Aux, Body, Lost, Record, SampleId};
+use recrep_record::parts::{AuxRing, Clock, Ring};
 use rustix::io::Errno;
 
+use super::super::kernel_side::{KernelSide, RingPart};
+use super::super::ring_writer::RingWriter;
 use super::step::Traced;
-use crate::kernel::ring::kernel_side::{KernelSide, RingPart};
-use crate::kernel::ring::protocol::RingWriter;
-use crate::kernel::ring::{AuxRing, Clock, Ring};
 
 /// The kernel's side of a ring.
 pub(super) struct Buffer {

@@ -22,11 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use recrep_format::attr::Attr;
+use recrep_record::parts::{AuxRing, BpfProgram, Clock, Kernel, Place, Ring};
 use rustix::io::Errno;
 
-use crate::kernel::bpf::BpfProgram;
-use crate::kernel::ring::{AuxRing, Clock, Ring};
-use crate::kernel::{Kernel, Place};
 use buffer::Buffer;
 use producer::Producer;
 use step::lock;

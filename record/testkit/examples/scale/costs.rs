@@ -14,7 +14,8 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;
 use recrep_format::write::FeatureWriter;
-use recrep_record::parts::{Drain, KernelSide, Layout, Output, Ring, RingPart, Tally};
+use recrep_record::parts::{Drain, Layout, Output, Ring, Rounds, Tally};
+use recrep_record_testkit::kernel_side::{KernelSide, RingPart};
 
 use crate::model::Costs;
 
@@ -148,7 +149,9 @@ fn round(
                 .map(|Fake { memory, side, ring, head }| ((memory, side, head), ring))
                 .unzip();
             let (done, last) = timed(|| {
-                drain.round(&mut mapped, &output).and_then(|bytes| output.settle().map(|_| bytes))
+                drain
+                    .round(&mut mapped, &mut Rounds::next(&output), false)
+                    .and_then(|bytes| output.settle().map(|_| bytes))
             });
             let again = sides.into_iter().zip(mapped);
             fakes = again
